@@ -1,0 +1,1 @@
+//! The session store for AI agents, as a library.

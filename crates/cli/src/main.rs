@@ -1,0 +1,2 @@
+//! The `bough` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Bytes in order, durable: the hash-chained log under every session.

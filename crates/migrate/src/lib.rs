@@ -1,0 +1,1 @@
+//! Other formats in and out: plan, stage, verify, cut over, roll back.

@@ -1,0 +1,44 @@
+//! The only door to disk, clock and entropy.
+//!
+//! Invariants:
+//! - Nothing else in the workspace opens a file, reads a clock or draws randomness; clippy refuses it.
+//! - A [`RelPath`] cannot leave the directory that a [`Disk`] is rooted at.
+//! - Every trait here is small enough to be replaced whole by a simulation.
+
+mod clock;
+mod disk;
+mod entropy;
+mod host;
+mod os;
+mod path;
+
+pub use clock::{Clock, SystemClock};
+pub use disk::{Access, Disk, File, Listed, Lock, LockError, Stat};
+pub use entropy::{Entropy, OsEntropy};
+pub use host::{HostFacts, host_facts};
+pub use os::{OsDisk, user_data_dir};
+pub use path::{PathError, RelPath};
+
+use std::sync::Arc;
+
+/// The three doors together, as every room that touches the outside takes them.
+#[derive(Clone, Debug)]
+pub struct Platform {
+    /// Where files are.
+    pub disk: Arc<dyn Disk>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where unpredictable bytes come from.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+impl Platform {
+    /// The real machine, with the disk rooted at `root` (created if it is missing).
+    pub fn system(root: impl AsRef<std::path::Path>) -> std::io::Result<Self> {
+        Ok(Self {
+            disk: Arc::new(OsDisk::create(root)?),
+            clock: Arc::new(SystemClock::new()),
+            entropy: Arc::new(OsEntropy),
+        })
+    }
+}

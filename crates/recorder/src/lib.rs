@@ -1,0 +1,1 @@
+//! Agent events in, sessions of loops out.

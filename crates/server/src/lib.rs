@@ -1,0 +1,1 @@
+//! HTTP, server-sent events and the bus socket over the service.

@@ -1,0 +1,1 @@
+//! The Store trait, its adapters and the catalogue.

@@ -1,0 +1,1 @@
+//! Simulated disk, clock and network, oracles and generators: for tests only.

@@ -1,0 +1,1 @@
+//! Attaching Bough to an iii engine as a worker.
