@@ -1,1 +1,54 @@
 //! Bytes in order, durable: the hash-chained log under every session.
+//!
+//! A log is one ordered sequence of records in a folder of its own: segments of frames, an index that
+//! can be made again from them, checkpoints that spare reading them all, a manifest. The only write is
+//! compare-and-append. `docs/FORMAT.md` draws the files, `docs/RECOVERY.md` lists what each state of the
+//! disk means.
+//!
+//! Invariants:
+//! - It knows records, entries with parents, and bytes; not sessions, messages, HTTP or async.
+//! - Nothing is acknowledged before it is durable; nothing is shown before it is durable.
+//! - Reading never writes. Damage of what was durable is reported, never trimmed.
+//! - Every bound is in [`limits`]. Every file is reached through `bough_platform`.
+
+pub mod canary;
+pub mod format;
+pub mod limits;
+pub mod recovery;
+
+mod container;
+mod create;
+mod error;
+mod files;
+mod fold;
+mod head;
+mod id_tables;
+mod ids;
+mod load;
+mod maintain;
+mod open;
+mod options;
+mod queue;
+mod reader;
+mod record;
+mod rows;
+mod scan;
+mod state;
+mod store;
+mod streams;
+mod tail;
+mod trash;
+mod view;
+mod writer;
+
+pub use container::Container;
+pub use error::{Damage, DamageKind, LogError, Result};
+pub use fold::{Fold, FoldMaker, NoFold};
+pub use head::{ChainHash, Head, Incarnation};
+pub use load::OpenReport;
+pub use options::{Durability, Maintenance, Options};
+pub use queue::{Expected, NewDelta};
+pub use reader::Reader;
+pub use record::{NewRecord, RecordView, StoredRecord, kind};
+pub use store::{ListedLog, LogStore, Pending};
+pub use view::{EntryRecord, PathPage, PathStart};

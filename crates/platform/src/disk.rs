@@ -106,7 +106,7 @@ impl From<io::Error> for LockError {
     }
 }
 
-impl dyn Disk {
+impl dyn Disk + '_ {
     /// Reads a whole file, refusing one that is longer than `limit`.
     pub fn read_all(&self, path: &RelPath, limit: u64) -> io::Result<Vec<u8>> {
         let file = self.open(path, Access::Read)?;

@@ -1,0 +1,195 @@
+//! Making a log: built in `staging/`, synced, moved into place.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bough_platform::{Platform, RelPath};
+
+use crate::container::{Container, STAGING, check_id};
+use crate::error::{LogError, Result};
+use crate::format::{
+    BatchPlace, BranchHeads, Checkpoint, FrameHeader, Manifest, Position, StoreState, encode_frame,
+    schema,
+};
+use crate::head::{Head, Incarnation};
+use crate::options::Options;
+use crate::queue::check_batch;
+use crate::record::{NewRecord, kind};
+use crate::store::LogStore;
+
+/// What stands in `staging/` longer than this was left by a process that ended.
+const STAGING_AGE_MS: i64 = 3_600_000;
+
+pub(crate) fn create(store: &LogStore, id: &str, records: Vec<NewRecord>) -> Result<Head> {
+    check_id(id)?;
+    check_batch(&records)?;
+    check_first_links(&records)?;
+    let platform = &store.inner.platform;
+    let mut random = [0; 8];
+    platform.entropy.fill(&mut random)?;
+    let live = Container::live(id, Incarnation(random))?;
+    let shard = store.lock_shard(id)?;
+    if store.locate(id)?.is_some() {
+        return Err(LogError::Exists { id: id.to_owned() });
+    }
+    let staged = live.moved_to(STAGING)?;
+    let head = build(platform, &staged, id, Incarnation(random), &records)?;
+    platform.disk.rename(&staged.dir, &live.dir)?;
+    platform.disk.sync_dir(&live.dir.parent())?;
+    drop(shard);
+    Ok(head)
+}
+
+/// In a first batch every parent and target must be earlier in the batch itself.
+fn check_first_links(records: &[NewRecord]) -> Result<()> {
+    let mut known = std::collections::HashSet::new();
+    for record in records {
+        for linked in [&record.parent, &record.target].into_iter().flatten() {
+            if !known.contains(linked.as_str()) {
+                return Err(LogError::UnknownEntry {
+                    entry: linked.clone(),
+                });
+            }
+        }
+        if let Some(id) = &record.id
+            && !known.insert(id.as_str())
+        {
+            return Err(LogError::Duplicate {
+                entry: id.clone(),
+                seq: 0,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn build(
+    platform: &Platform,
+    container: &Container,
+    id: &str,
+    incarnation: Incarnation,
+    records: &[NewRecord],
+) -> Result<Head> {
+    let disk = &platform.disk;
+    disk.create_dir(&container.dir)?;
+    disk.create_dir(&container.segments()?)?;
+    let (bytes, head) = first_frames(platform, id, incarnation, records)?;
+    let segment = disk.create(&container.segment(1)?)?;
+    segment.write_at(0, &bytes)?;
+    segment.sync()?;
+    disk.sync_dir(&container.segments()?)?;
+    let position = Position {
+        segment: 1,
+        bytes: bytes.len() as u64,
+        frames: records.len() as u64,
+        closed: false,
+    };
+    let manifest = first_manifest(platform, id, incarnation, records, head, position)?;
+    let file = disk.create(&container.manifest()?)?;
+    file.write_at(0, &manifest.encode()?)?;
+    file.sync()?;
+    disk.sync_dir(&container.dir)?;
+    Ok(head)
+}
+
+fn first_frames(
+    platform: &Platform,
+    id: &str,
+    incarnation: Incarnation,
+    records: &[NewRecord],
+) -> Result<(Vec<u8>, Head)> {
+    let mut head = Head::genesis(id, incarnation);
+    let mut bytes = Vec::new();
+    let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
+    for (index, record) in records.iter().enumerate() {
+        let mut nonce = [0; 16];
+        platform.entropy.fill(&mut nonce)?;
+        let seq = head.seq + 1;
+        let header = FrameHeader {
+            seq,
+            segment: 1,
+            frame: seq,
+            batch: BatchPlace {
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+                count,
+            },
+            write_start: 1,
+            kind: Cow::Borrowed(&record.kind),
+            id: record.id.as_deref().map(Cow::Borrowed),
+            parent: record.parent.as_deref().map(Cow::Borrowed),
+            target: record.target.as_deref().map(Cow::Borrowed),
+            revision: record.revision,
+            at_ms: record.at_ms,
+            nonce: Cow::Owned(URL_SAFE_NO_PAD.encode(nonce)),
+        };
+        let (chain, _) = encode_frame(&header, &record.payload, head.chain, &mut bytes);
+        head = Head { seq, chain, ..head };
+    }
+    Ok((bytes, head))
+}
+
+/// The manifest of a log that was never open: as if it had been written and closed.
+fn first_manifest(
+    platform: &Platform,
+    id: &str,
+    incarnation: Incarnation,
+    records: &[NewRecord],
+    head: Head,
+    position: Position,
+) -> Result<Manifest> {
+    let now = platform.clock.now_ms();
+    let state = StoreState::Clean
+        .go(StoreState::Dirty)?
+        .go(StoreState::SegmentSealed)?
+        .go(StoreState::Indexed)?
+        .go(StoreState::Checkpointed)?;
+    let last = records.iter().rev().find_map(|record| record.id.clone());
+    let leaf = records
+        .iter()
+        .rev()
+        .find_map(|record| match record.kind.as_str() {
+            kind::ENTRY => Some(record.id.clone()),
+            kind::LEAF => Some(record.target.clone()),
+            _ => None,
+        });
+    let checkpoint = Checkpoint {
+        schema: schema::CHECKPOINT.to_owned(),
+        checkpoint_seq: 1,
+        created_at_ms: now,
+        head,
+        position,
+        last_entry_id: last,
+        active_leaf: leaf.flatten(),
+        branch_heads: BranchHeads::TooMany,
+        id_tables: Vec::new(),
+        id_tables_end: 0,
+        open_streams: Vec::new(),
+        deleted_at_ms: None,
+        fold: None,
+    };
+    Ok(Manifest {
+        state,
+        head,
+        position,
+        checkpoint: Some(Box::new(checkpoint)),
+        ..Manifest::new(id, incarnation, now)
+    })
+}
+
+/// Removes what interrupted builds left behind.
+pub(crate) fn sweep_staging(platform: &Platform, _: &Options) -> Result<()> {
+    let dir = RelPath::parse(STAGING)?;
+    let now = platform.clock.now_ms();
+    for listed in platform.disk.list(&dir)? {
+        let path = dir.join(&listed.name)?;
+        let age = platform
+            .disk
+            .stat(&path)?
+            .map_or(0, |stat| now - stat.modified_ms);
+        if age > STAGING_AGE_MS && listed.is_dir {
+            platform.disk.remove_tree(&path)?;
+        }
+    }
+    Ok(())
+}

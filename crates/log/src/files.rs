@@ -1,0 +1,137 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bough_platform::{Access, Disk, File};
+
+use crate::container::Container;
+use crate::error::{Damage, DamageKind, Result};
+use crate::format::{Frame, FrameError, OffsetRow, decode_frame};
+
+/// Segment files that one log keeps open for reading.
+const OPEN_SEGMENTS_MAX: usize = 8;
+
+/// The open files of one log.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) container: Container,
+    segments: Mutex<Vec<(u64, Arc<dyn File>)>>,
+}
+
+impl Files {
+    pub(crate) fn new(disk: Arc<dyn Disk>, container: Container) -> Self {
+        Self {
+            disk,
+            container,
+            segments: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// A segment for reading.
+    pub(crate) fn segment(&self, number: u64) -> Result<Arc<dyn File>> {
+        let mut open = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = open.iter().position(|(n, _)| *n == number) {
+            let entry = open.remove(found);
+            let file = Arc::clone(&entry.1);
+            open.push(entry);
+            return Ok(file);
+        }
+        let path = self.container.segment(number)?;
+        let file: Arc<dyn File> = match self.disk.open(&path, Access::Read) {
+            Ok(file) => file.into(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(missing_segment(number).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if open.len() == OPEN_SEGMENTS_MAX {
+            open.remove(0);
+        }
+        open.push((number, Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// The bytes of a frame's line, without its line break, believed only if they are what the row says.
+    pub(crate) fn line(&self, row: &OffsetRow) -> Result<Vec<u8>> {
+        let len = usize::try_from(row.len).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; len];
+        let read = self.segment(row.segment)?.read_at(row.offset, &mut bytes)?;
+        if read < len || bytes.pop() != Some(b'\n') {
+            return Err(frame_damage(row, "the line is not whole").into());
+        }
+        Ok(bytes)
+    }
+
+    /// The lines of several rows, with one read for each stretch that lies together.
+    pub(crate) fn lines(&self, rows: &[OffsetRow]) -> Result<Vec<Vec<u8>>> {
+        /// Bytes that one read asks for at the most.
+        const STRETCH_BYTES_MAX: u64 = 1024 * 1024;
+        let mut lines = Vec::with_capacity(rows.len());
+        let mut rest = rows;
+        while let Some(first) = rest.first() {
+            let mut end = first.offset + first.len;
+            let together = rest.iter().skip(1).take_while(|row| {
+                let fits = row.segment == first.segment
+                    && row.offset == end
+                    && row.offset + row.len - first.offset <= STRETCH_BYTES_MAX;
+                end = if fits { row.offset + row.len } else { end };
+                fits
+            });
+            let (stretch, after) = rest.split_at(1 + together.count());
+            self.read_stretch(stretch, &mut lines)?;
+            rest = after;
+        }
+        Ok(lines)
+    }
+
+    fn read_stretch(&self, rows: &[OffsetRow], lines: &mut Vec<Vec<u8>>) -> Result<()> {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return Ok(());
+        };
+        let len = usize::try_from(last.offset + last.len - first.offset).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; len];
+        let read = self
+            .segment(first.segment)?
+            .read_at(first.offset, &mut bytes)?;
+        bytes.truncate(read);
+        for row in rows {
+            let start = usize::try_from(row.offset - first.offset).unwrap_or(usize::MAX);
+            let end = start.saturating_add(usize::try_from(row.len).unwrap_or(usize::MAX));
+            let line = bytes
+                .get(start..end)
+                .and_then(|line| line.strip_suffix(b"\n"));
+            lines.push(
+                line.ok_or_else(|| frame_damage(row, "the line is not whole"))?
+                    .to_vec(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Decodes a line and holds it against its row. A frame that is whole but is not the row's means that the
+/// row is wrong; one that is not whole is damage of the segment.
+pub(crate) fn frame_of<'a>(line: &'a [u8], row: &OffsetRow) -> Result<Frame<'a>> {
+    let frame = decode_frame(line).map_err(|error| match error {
+        FrameError::Checksum | FrameError::Members => frame_damage(row, &error.to_string()),
+        FrameError::Shape => row_damage(row.seq, "no frame begins where the row says"),
+    })?;
+    if frame.crc != row.crc || frame.header.seq != row.seq || frame.header.segment != row.segment {
+        return Err(row_damage(row.seq, "the row speaks of another frame").into());
+    }
+    Ok(frame)
+}
+
+pub(crate) fn frame_damage(row: &OffsetRow, detail: &str) -> Damage {
+    let file = format!("segments/{:016}.seg", row.segment);
+    Damage::new(DamageKind::Frame, file, row.offset, detail).of(row.seq)
+}
+
+pub(crate) fn row_damage(seq: u64, detail: &str) -> Damage {
+    let at = seq.saturating_sub(1) * crate::format::ROW_BYTES as u64;
+    Damage::new(DamageKind::IndexRow, "index/offsets.jsonl", at, detail).of(seq)
+}
+
+pub(crate) fn missing_segment(number: u64) -> Damage {
+    let file = format!("segments/{number:016}.seg");
+    Damage::new(DamageKind::MissingSegment, file, 0, "the file is not there")
+}

@@ -1,0 +1,379 @@
+//! A frame: one record as one line of JSON.
+//!
+//! ```text
+//! {"c":"1a2b3c4d","l":17,"h":"<43 characters>","q":12,"g":1,"f":12,"b":[0,2],"w":9,"k":"entry",
+//!  "i":"e_1","p":"e_0","t":1733234401000,"n":"<22 characters>","x":{"the":"payload"}}
+//!  ^               ^      ^                    \_____ the header: what the chain covers _____/
+//!  |               |      the chain up to and with this frame
+//!  |               bytes of payload
+//!  CRC-32C of every byte after `{"c":"1a2b3c4d",` up to and with the last brace
+//! ```
+//!
+//! Keys are always in this order; `b`, `w`, `i`, `p`, `e`, `u` are left out when there is nothing to say.
+//! The payload stands last and is stored byte for byte as it was given. The chain covers the header's
+//! text and a digest of nonce and payload; `c`, `l` and `h` are outside the header, so that a payload
+//! can be redacted later and the chain still verifies.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::head::{ChainHash, payload_digest};
+
+const CRC_START: usize = 6;
+const CRC_END: usize = 14;
+const BODY_START: usize = 16;
+
+/// A frame's place in its batch; readers show whole batches only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchPlace {
+    /// From 0.
+    pub index: u32,
+    /// Frames in the batch.
+    pub count: u32,
+}
+
+impl BatchPlace {
+    /// A batch of one.
+    pub const ALONE: Self = Self { index: 0, count: 1 };
+
+    /// Whether the batch is whole with this frame.
+    #[must_use]
+    pub fn is_last(self) -> bool {
+        self.index + 1 == self.count
+    }
+}
+
+/// What the chain covers of a frame, apart from its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameHeader<'a> {
+    /// The record's number in its log, from 1 (`entry_seq`).
+    pub seq: u64,
+    /// The segment's number, from 1.
+    pub segment: u64,
+    /// The frame's number in its segment, from 1.
+    pub frame: u64,
+    /// Its place in its batch.
+    pub batch: BatchPlace,
+    /// The first record of the write that this frame was part of. Frames of one write may reach the disk
+    /// in any order; a frame vouches only for frames of earlier writes.
+    pub write_start: u64,
+    /// What kind of record; lower-case letters and `_`.
+    pub kind: Cow<'a, str>,
+    /// The id of the entry that this record adds.
+    pub id: Option<Cow<'a, str>>,
+    /// The parent of that entry.
+    pub parent: Option<Cow<'a, str>>,
+    /// The entry that this record speaks of without adding it.
+    pub target: Option<Cow<'a, str>>,
+    /// The revision up to which this record settles its target.
+    pub revision: Option<u64>,
+    /// When it was appended, milliseconds since the epoch. For showing, never for order.
+    pub at_ms: i64,
+    /// 16 random bytes in base64url: the payload's digest cannot be guessed from likely payloads.
+    pub nonce: Cow<'a, str>,
+}
+
+/// A frame as it was read.
+#[derive(Clone, Debug)]
+pub struct Frame<'a> {
+    /// The header.
+    pub header: FrameHeader<'a>,
+    /// The chain with this frame, as the frame says.
+    pub chain: ChainHash,
+    /// The line's checksum: what its offset row repeats.
+    pub crc: u32,
+    /// The payload's bytes as they were given.
+    pub payload: &'a str,
+    header_text: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// Whether this frame is the one that follows `previous` in the chain.
+    #[must_use]
+    pub fn follows(&self, previous: ChainHash) -> bool {
+        let digest = payload_digest(&self.header.nonce, self.payload.as_bytes());
+        previous.next(self.header_text, &digest) == self.chain
+    }
+}
+
+/// Why a line is not a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Not laid out as a frame is.
+    #[error("not a frame")]
+    Shape,
+    /// Laid out as a frame, with another checksum.
+    #[error("the checksum does not fit")]
+    Checksum,
+    /// The checksum fits, but the members are not a frame's.
+    #[error("the members are not a frame's")]
+    Members,
+}
+
+/// Appends a frame's line (with its line break) to `out`; returns the chain with it and the line's
+/// checksum.
+pub fn encode_frame(
+    header: &FrameHeader<'_>,
+    payload: &str,
+    previous: ChainHash,
+    out: &mut Vec<u8>,
+) -> (ChainHash, u32) {
+    let text = header_text(header);
+    let chain = previous.next(
+        text.as_bytes(),
+        &payload_digest(&header.nonce, payload.as_bytes()),
+    );
+    let start = out.len();
+    let lead = format!(
+        "{{\"c\":\"00000000\",\"l\":{},\"h\":\"{chain}\",",
+        payload.len()
+    );
+    out.reserve(lead.len() + text.len() + payload.len() + 6);
+    out.extend_from_slice(lead.as_bytes());
+    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(b"\"x\":");
+    out.extend_from_slice(payload.as_bytes());
+    out.push(b'}');
+    let crc = crc32c::crc32c(out.get(start + BODY_START..).unwrap_or_default());
+    if let Some(place) = out.get_mut(start + CRC_START..start + CRC_END) {
+        place.copy_from_slice(format!("{crc:08x}").as_bytes());
+    }
+    out.push(b'\n');
+    (chain, crc)
+}
+
+fn header_text(header: &FrameHeader<'_>) -> String {
+    let mut text = String::with_capacity(192);
+    // Writing to a String cannot fail.
+    let _ = write!(
+        text,
+        "\"q\":{},\"g\":{},\"f\":{},",
+        header.seq, header.segment, header.frame
+    );
+    if header.batch != BatchPlace::ALONE {
+        let _ = write!(
+            text,
+            "\"b\":[{},{}],",
+            header.batch.index, header.batch.count
+        );
+    }
+    if header.write_start != header.seq {
+        let _ = write!(text, "\"w\":{},", header.write_start);
+    }
+    let _ = write!(text, "\"k\":\"{}\",", header.kind);
+    for (key, value) in [
+        ("i", &header.id),
+        ("p", &header.parent),
+        ("e", &header.target),
+    ] {
+        if let Some(value) = value {
+            let _ = write!(text, "\"{key}\":{},", json_string(value));
+        }
+    }
+    if let Some(revision) = header.revision {
+        let _ = write!(text, "\"u\":{revision},");
+    }
+    let _ = write!(text, "\"t\":{},\"n\":\"{}\",", header.at_ms, header.nonce);
+    text
+}
+
+/// The JSON text of a string. Ids are nearly always plain, so the common case is a copy.
+fn json_string(value: &str) -> Cow<'_, str> {
+    Cow::Owned(serde_json::Value::from(value).to_string())
+}
+
+/// The members of a frame line, for serde.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Members<'a> {
+    #[serde(rename = "c")]
+    _crc: &'a str,
+    #[serde(rename = "l")]
+    payload_len: u64,
+    #[serde(rename = "h")]
+    chain: ChainHash,
+    #[serde(rename = "q")]
+    seq: u64,
+    #[serde(rename = "g")]
+    segment: u64,
+    #[serde(rename = "f")]
+    frame: u64,
+    #[serde(rename = "b", default)]
+    batch: Option<(u32, u32)>,
+    #[serde(rename = "w", default)]
+    write_start: Option<u64>,
+    #[serde(rename = "k")]
+    kind: &'a str,
+    #[serde(rename = "i", borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(rename = "p", borrow, default)]
+    parent: Option<Cow<'a, str>>,
+    #[serde(rename = "e", borrow, default)]
+    target: Option<Cow<'a, str>>,
+    #[serde(rename = "u", default)]
+    revision: Option<u64>,
+    #[serde(rename = "t")]
+    at_ms: i64,
+    #[serde(rename = "n")]
+    nonce: &'a str,
+    #[serde(rename = "x", borrow)]
+    payload: &'a RawValue,
+}
+
+/// Decodes one line, without its line break. The checksum is looked at before anything else is believed.
+pub fn decode_frame(line: &[u8]) -> Result<Frame<'_>, FrameError> {
+    let crc = line_crc(line)?;
+    let body = line.get(BODY_START..).ok_or(FrameError::Shape)?;
+    if crc32c::crc32c(body) != crc && !crate::canary::on(crate::canary::NO_CHECKSUM) {
+        return Err(FrameError::Checksum);
+    }
+    let members: Members<'_> = serde_json::from_slice(line).map_err(|_| FrameError::Members)?;
+    let payload = members.payload.get();
+    if payload.len() as u64 != members.payload_len {
+        return Err(FrameError::Members);
+    }
+    let header = FrameHeader {
+        seq: members.seq,
+        segment: members.segment,
+        frame: members.frame,
+        batch: members
+            .batch
+            .map_or(BatchPlace::ALONE, |(index, count)| BatchPlace {
+                index,
+                count,
+            }),
+        write_start: members.write_start.unwrap_or(members.seq),
+        kind: Cow::Borrowed(members.kind),
+        id: members.id,
+        parent: members.parent,
+        target: members.target,
+        revision: members.revision,
+        at_ms: members.at_ms,
+        nonce: Cow::Borrowed(members.nonce),
+    };
+    if header.batch.index >= header.batch.count {
+        return Err(FrameError::Members);
+    }
+    let header_text = header_slice(line, payload.len()).ok_or(FrameError::Shape)?;
+    // One frame has one spelling: what decodes encodes to the same bytes again.
+    if self::header_text(&header).as_bytes() != header_text {
+        return Err(FrameError::Members);
+    }
+    Ok(Frame {
+        header,
+        chain: members.chain,
+        crc,
+        payload,
+        header_text,
+    })
+}
+
+/// The checksum that a line says it has; also proves that the line begins and ends as a frame does.
+fn line_crc(line: &[u8]) -> Result<u32, FrameError> {
+    let shaped = line.starts_with(b"{\"c\":\"")
+        && line.get(CRC_END..BODY_START) == Some(b"\",".as_slice())
+        && line.ends_with(b"}");
+    let digits = line
+        .get(CRC_START..CRC_END)
+        .filter(|_| shaped)
+        .ok_or(FrameError::Shape)?;
+    if !digits
+        .iter()
+        .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    {
+        return Err(FrameError::Shape);
+    }
+    std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+        .ok_or(FrameError::Shape)
+}
+
+/// The header's text: from `"q":` up to `"x":`, found by position so that no text inside an id or a
+/// payload can be taken for a key.
+fn header_slice(line: &[u8], payload_len: usize) -> Option<&[u8]> {
+    const CHAIN_MEMBER: usize = "\"h\":\"\",".len() + 43;
+    let after_crc = line.get(BODY_START..)?;
+    let comma = after_crc.iter().position(|byte| *byte == b',')?;
+    let start = BODY_START + comma + 1 + CHAIN_MEMBER;
+    let end = line.len().checked_sub(payload_len + 1 + "\"x\":".len())?;
+    line.get(start..end)
+        .filter(|text| text.starts_with(b"\"q\":") && text.ends_with(b","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::head::Incarnation;
+
+    fn genesis() -> ChainHash {
+        ChainHash::genesis("s", Incarnation([1; 8]))
+    }
+
+    fn header<'a>() -> FrameHeader<'a> {
+        FrameHeader {
+            seq: 12,
+            segment: 1,
+            frame: 12,
+            batch: BatchPlace { index: 0, count: 2 },
+            write_start: 9,
+            kind: "entry".into(),
+            id: Some("e_1".into()),
+            parent: Some("quote \" and \\ and \u{e9}".into()),
+            target: None,
+            revision: Some(3),
+            at_ms: 1_733_234_401_000,
+            nonce: "AAAAAAAAAAAAAAAAAAAAAA".into(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let mut out = Vec::new();
+        let payload = r#"{"text":"}\",\"x\":{"}"#;
+        let (chain, crc) = encode_frame(&header(), payload, genesis(), &mut out);
+        let line = out.strip_suffix(b"\n").unwrap();
+        let frame = decode_frame(line).unwrap();
+        assert_eq!(frame.header, header());
+        assert_eq!(
+            (frame.chain, frame.crc, frame.payload),
+            (chain, crc, payload)
+        );
+        assert!(frame.follows(genesis()));
+        assert!(!frame.follows(chain));
+    }
+
+    #[test]
+    fn a_line_is_json_that_any_tool_reads() {
+        let mut out = Vec::new();
+        encode_frame(&header(), r#"{"a":1}"#, genesis(), &mut out);
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value["q"], 12);
+        assert_eq!(value["x"]["a"], 1);
+    }
+
+    #[test]
+    fn every_changed_bit_is_seen() {
+        let mut out = Vec::new();
+        encode_frame(&header(), r#"{"a":1}"#, genesis(), &mut out);
+        let line = out.strip_suffix(b"\n").unwrap();
+        for bit in 0..line.len() * 8 {
+            let mut changed = line.to_vec();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode_frame(&changed).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn every_shortened_line_is_refused() {
+        let mut out = Vec::new();
+        encode_frame(&header(), r#"{"a":1}"#, genesis(), &mut out);
+        let line = out.strip_suffix(b"\n").unwrap();
+        for len in 0..line.len() {
+            assert!(decode_frame(&line[..len]).is_err(), "{len}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! A row of `index/offsets.jsonl`: where a frame is, and what the tree around it looks like.
+//!
+//! Rows are lines of JSON of one fixed width, each member at a fixed column, padded with spaces, so that
+//! the row of record `n` is at byte `(n - 1) * ROW_BYTES` and the newest revision of an entry can be
+//! noted in its row in place.
+//!
+//! ```text
+//! {"q":12       ,"g":1    ,"f":12     ,"o":5120      ,"l":431     ,"c":"1a2b3c4d","p":11       ,
+//!  "r":1        ,"d":12       ,"v":0        ,"i":"e_0123456789abcdef0123456789abcdef"}
+//! ```
+//!
+//! A row is written only after its frame is on the disk: it is the witness that the frame was durable.
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+
+/// Bytes of a row, with its line break.
+pub const ROW_BYTES: usize = 178;
+/// The column where the newest revision stands.
+pub const REVISION_FIELD_AT: u64 = 126;
+const ID_FIELD_CHARS: usize = 36;
+
+/// Where one frame is, and its place in the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffsetRow {
+    /// The record's number (`entry_seq`).
+    pub seq: u64,
+    /// The segment that holds it.
+    pub segment: u64,
+    /// Its number in that segment.
+    pub frame: u64,
+    /// The byte where its line begins.
+    pub offset: u64,
+    /// Bytes of the line, with its line break.
+    pub len: u64,
+    /// The line's checksum.
+    pub crc: u32,
+    /// The record of the parent entry; 0 at a root and for records that add no entry.
+    pub parent: u64,
+    /// The first record of the run that this entry is in: all entries from there to here are each
+    /// other's parents, so that a path is walked run by run. 0 for records that add no entry.
+    pub run: u64,
+    /// How many entries the path from the root to this one has; 0 for records that add no entry.
+    pub depth: u64,
+    /// The newest record that revises this entry; 0 if none does.
+    pub revised: u64,
+    /// The entry's id, or `#` and 32 hex digits of its SHA-256 when it is long or not plain; empty for
+    /// records that add no entry.
+    pub id: String,
+}
+
+impl OffsetRow {
+    /// How an entry's id stands in a row.
+    #[must_use]
+    pub fn id_field(id: &str) -> String {
+        let plain = id.len() <= ID_FIELD_CHARS - 2
+            && !id.starts_with('#')
+            && id
+                .bytes()
+                .all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\');
+        if plain {
+            return id.to_owned();
+        }
+        let mut text = String::from("#");
+        for byte in Sha256::digest(id.as_bytes()).iter().take(16) {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    }
+
+    /// Appends the row to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let id = format!("\"{}\"", self.id);
+        let line = format!(
+            "{{\"q\":{:<9},\"g\":{:<5},\"f\":{:<7},\"o\":{:<10},\"l\":{:<8},\"c\":\"{:08x}\",\
+             \"p\":{:<9},\"r\":{:<9},\"d\":{:<9},\"v\":{:<9},\"i\":{:<36}}}\n",
+            self.seq,
+            self.segment,
+            self.frame,
+            self.offset,
+            self.len,
+            self.crc,
+            self.parent,
+            self.run,
+            self.depth,
+            self.revised,
+            id,
+        );
+        debug_assert_eq!(line.len(), ROW_BYTES);
+        out.extend_from_slice(line.as_bytes());
+    }
+
+    /// Reads a row; `None` when it is not one, whatever the reason. Only what [`OffsetRow::encode`] would
+    /// write is a row.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let members: Members<'_> = serde_json::from_slice(bytes.strip_suffix(b"\n")?).ok()?;
+        let row = Self {
+            seq: members.q,
+            segment: members.g,
+            frame: members.f,
+            offset: members.o,
+            len: members.l,
+            crc: u32::from_str_radix(members.c, 16).ok()?,
+            parent: members.p,
+            run: members.r,
+            depth: members.d,
+            revised: members.v,
+            id: members.i.to_owned(),
+        };
+        let mut again = Vec::with_capacity(ROW_BYTES);
+        row.encode(&mut again);
+        (again == bytes).then_some(row)
+    }
+}
+
+/// The nine characters that stand at [`REVISION_FIELD_AT`].
+#[must_use]
+pub fn revision_field(seq: u64) -> String {
+    format!("{seq:<9}")
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Members<'a> {
+    q: u64,
+    g: u64,
+    f: u64,
+    o: u64,
+    l: u64,
+    c: &'a str,
+    p: u64,
+    r: u64,
+    d: u64,
+    v: u64,
+    i: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits;
+
+    fn row() -> OffsetRow {
+        OffsetRow {
+            seq: limits::RECORDS_MAX,
+            segment: limits::SEGMENTS_MAX,
+            frame: 9_999_999,
+            offset: limits::SEGMENT_OFFSET_MAX,
+            len: limits::FRAME_BYTES_MAX as u64,
+            crc: 0xfeed_beef,
+            parent: limits::RECORDS_MAX,
+            run: limits::RECORDS_MAX,
+            depth: limits::RECORDS_MAX,
+            revised: limits::RECORDS_MAX,
+            id: OffsetRow::id_field(&"e".repeat(34)),
+        }
+    }
+
+    #[test]
+    fn the_widest_row_and_the_narrowest_have_the_same_width() {
+        let narrow = OffsetRow {
+            seq: 1,
+            segment: 1,
+            frame: 1,
+            offset: 0,
+            len: 1,
+            crc: 0,
+            parent: 0,
+            run: 0,
+            depth: 0,
+            revised: 0,
+            id: String::new(),
+        };
+        for row in [row(), narrow] {
+            let mut bytes = Vec::new();
+            row.encode(&mut bytes);
+            assert_eq!(bytes.len(), ROW_BYTES);
+            assert_eq!(OffsetRow::decode(&bytes), Some(row));
+        }
+    }
+
+    #[test]
+    fn the_revision_field_is_where_it_is_said_to_be() {
+        let mut bytes = Vec::new();
+        row().encode(&mut bytes);
+        let at = usize::try_from(REVISION_FIELD_AT).unwrap();
+        bytes[at..at + 9].copy_from_slice(revision_field(42).as_bytes());
+        assert_eq!(OffsetRow::decode(&bytes).unwrap().revised, 42);
+    }
+
+    #[test]
+    fn long_and_odd_ids_are_hashed() {
+        assert_eq!(OffsetRow::id_field("e_1"), "e_1");
+        for odd in ["", "#x", "a b", "quote\"", &"x".repeat(35), "\u{e9}"] {
+            let field = OffsetRow::id_field(odd);
+            assert!(
+                field.is_empty() == odd.is_empty() && field.len() <= 34,
+                "{odd:?} {field}"
+            );
+            assert!(odd.is_empty() || field.starts_with('#'));
+        }
+    }
+}

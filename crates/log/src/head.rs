@@ -1,0 +1,145 @@
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+/// One link of the hash chain: SHA-256, written as 43 characters of base64url.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ChainHash([u8; 32]);
+
+impl ChainHash {
+    /// Where the chain of one life of one log begins.
+    #[must_use]
+    pub fn genesis(id: &str, incarnation: Incarnation) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(b"bough.chain.v1\0");
+        hasher.update(incarnation.0);
+        hasher.update(id.as_bytes());
+        Self(hasher.finalize().into())
+    }
+
+    /// The link after this one, over a frame's header text and the digest of its payload.
+    #[must_use]
+    pub fn next(self, header: &[u8], payload_digest: &[u8; 32]) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(self.0);
+        hasher.update(payload_digest);
+        hasher.update(header);
+        Self(hasher.finalize().into())
+    }
+
+    /// Parses the 43 characters that [`fmt::Display`] writes.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        let written = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        (written == bytes.len()).then_some(Self(bytes))
+    }
+}
+
+/// The digest that the chain covers in place of the payload: a redacted payload keeps it.
+#[must_use]
+pub(crate) fn payload_digest(nonce: &str, payload: &[u8]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(nonce.as_bytes());
+    hasher.update(payload);
+    hasher.finalize().into()
+}
+
+impl fmt::Display for ChainHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; 43];
+        let written = URL_SAFE_NO_PAD
+            .encode_slice(self.0, &mut text)
+            .map_err(|_| fmt::Error)?;
+        f.write_str(
+            text.get(..written)
+                .and_then(|t| std::str::from_utf8(t).ok())
+                .ok_or(fmt::Error)?,
+        )
+    }
+}
+
+impl fmt::Debug for ChainHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for ChainHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ChainHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not a chain hash"))
+    }
+}
+
+/// One life of a log: random, written as 16 hex digits. A log that is deleted and made again under the
+/// same id is another life.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Incarnation(pub [u8; 8]);
+
+impl Incarnation {
+    /// Parses 16 lower-case hex digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let lower = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let value = (text.len() == 16 && lower).then(|| u64::from_str_radix(text, 16).ok())??;
+        Some(Self(value.to_be_bytes()))
+    }
+}
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Debug for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for Incarnation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Incarnation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not an incarnation"))
+    }
+}
+
+/// Where a log is: which life, how many records, and the hash over all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Head {
+    /// The life.
+    pub incarnation: Incarnation,
+    /// The newest record's number; 0 before the first.
+    pub seq: u64,
+    /// The hash chain up to it.
+    pub chain: ChainHash,
+}
+
+impl Head {
+    /// The head of a log without records.
+    #[must_use]
+    pub fn genesis(id: &str, incarnation: Incarnation) -> Self {
+        Self {
+            incarnation,
+            seq: 0,
+            chain: ChainHash::genesis(id, incarnation),
+        }
+    }
+}

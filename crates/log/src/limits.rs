@@ -1,0 +1,51 @@
+//! Every bound of the log, named. What is over a bound is refused with the name of the bound, before
+//! anything is written.
+
+/// A log's id (a session id), in bytes.
+pub const ID_BYTES_MAX: usize = 1024;
+/// An entry's id, its parent's or its target's, in bytes.
+pub const ENTRY_ID_BYTES_MAX: usize = 512;
+/// A record's kind, in bytes.
+pub const KIND_BYTES_MAX: usize = 16;
+/// One record's payload, in bytes.
+pub const RECORD_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// One batch: records.
+pub const BATCH_RECORDS_MAX: usize = 100_000;
+/// One batch: bytes of payload.
+pub const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes that wait for one sync at the most; a caller whose batch does not fit waits for the next.
+pub const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// A segment is closed and the next one begun when it has this many bytes.
+pub const SEGMENT_BYTES: u64 = 16 * 1024 * 1024;
+/// A checkpoint is due after this many bytes of frames.
+pub const CHECKPOINT_EVERY_BYTES: u64 = 4 * 1024 * 1024;
+/// A log of at most this many bytes keeps neither an index nor checkpoint files while it is idle.
+pub const TINY_BYTES: u64 = 64 * 1024;
+/// Records of one log, as the width of an offset row allows.
+pub const RECORDS_MAX: u64 = 999_999_999;
+/// Segments of one log, as the width of an offset row allows.
+pub const SEGMENTS_MAX: u64 = 99_999;
+/// Bytes of one segment, as the width of an offset row allows.
+pub const SEGMENT_OFFSET_MAX: u64 = 9_999_999_999;
+/// One frame line, in bytes, as the width of an offset row allows.
+pub const FRAME_BYTES_MAX: usize = 99_999_999;
+/// A frame's header (everything but the payload), in bytes.
+pub const FRAME_HEADER_BYTES_MAX: usize = 8 * 1024;
+/// A manifest, in bytes.
+pub const MANIFEST_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// A checkpoint, in bytes.
+pub const CHECKPOINT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Branch heads that a checkpoint names; with more, they are found by reading the index.
+pub const BRANCH_HEADS_MAX: usize = 20_000;
+/// Rows after the id tables that a checkpoint may leave to be read at opening.
+pub const TAIL_ROWS_MAX: u64 = 256;
+/// Checkpoints kept.
+pub const CHECKPOINTS_KEPT: u64 = 2;
+/// The stream log: the caller is told to settle when it is larger than this.
+pub const STREAM_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// One delta's payload, in bytes.
+pub const DELTA_BYTES_MAX: usize = 1024 * 1024;
+/// A ledger, in bytes.
+pub const LEDGER_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Logs that one process holds open for writing; the longest idle ones are closed beyond it.
+pub const OPEN_LOGS_MAX: usize = 512;

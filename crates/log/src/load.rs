@@ -1,0 +1,375 @@
+//! Opening: from what is on the disk to a [`LogState`]. Reads only; what has to be repaired is said, and
+//! the writer repairs it.
+
+use std::sync::Arc;
+
+use bough_platform::{Access, File};
+
+use crate::canary;
+use crate::container::{Container, parse_checkpoint_name, parse_segment_name};
+use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::files::Files;
+use crate::fold::FoldMaker;
+use crate::format::{Checkpoint, Manifest, OffsetRow, Position, ROW_BYTES};
+use crate::head::Incarnation;
+use crate::ids::Ids;
+use crate::limits;
+use crate::rows::Rows;
+use crate::state::LogState;
+use crate::streams;
+use crate::tail::{TailScan, TailStop};
+
+/// What opening found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct OpenReport {
+    /// The log was closed properly: nothing had to be looked for.
+    pub clean: bool,
+    /// Frames that were read after the last checkpoint.
+    pub frames_scanned: u64,
+    /// Rows of the index that were missing or wrong and were made again.
+    pub rows_rebuilt: u64,
+    /// Records of an unacknowledged tail that were left behind.
+    pub torn_records: u64,
+    /// Bytes of it, in segments and in `stream.log`.
+    pub torn_bytes: u64,
+    /// A checkpoint could not be used and an older one, or none, was.
+    pub checkpoint_skipped: bool,
+}
+
+/// How much of what is derived is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// The newest checkpoint and the index up to it.
+    Checkpoint,
+    /// Only the segments: everything derived is made again.
+    Segments,
+}
+
+/// How far a reader looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Horizon {
+    /// To the end of what verifies: nobody is writing.
+    WholeTail,
+    /// Only as far as offset rows know: another process is writing, and what they know is durable.
+    Rows,
+}
+
+/// A log as it was found.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) manifest: Manifest,
+    pub(crate) files: Files,
+    pub(crate) state: LogState,
+    pub(crate) report: OpenReport,
+    /// What contradicts what was known to be durable; the state is what stands before it.
+    pub(crate) damage: Option<Damage>,
+    /// The highest segment number that is taken, whatever is in it.
+    pub(crate) last_segment: u64,
+    /// The newest record that something other than its own frame knows to be durable.
+    pub(crate) witness: u64,
+}
+
+/// Reads the manifest of a container.
+pub(crate) fn read_manifest(files: &Files) -> Result<Manifest> {
+    let path = files.container.manifest()?;
+    match files.disk.read_all(&path, limits::MANIFEST_BYTES_MAX) {
+        Ok(bytes) => Manifest::decode(&bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Damage::new(
+            DamageKind::Manifest,
+            "manifest.json",
+            0,
+            "the file is not there",
+        )
+        .into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Loads a log. Damage of what is derived is met by trusting less; damage of the segments is reported in
+/// [`Loaded::damage`] with everything before it readable.
+pub(crate) fn load(
+    files: Files,
+    manifest: Manifest,
+    maker: &dyn FoldMaker,
+    trust: Trust,
+    horizon: Horizon,
+) -> Result<Loaded> {
+    let Files {
+        disk, container, ..
+    } = &files;
+    let (disk, container) = (Arc::clone(disk), container.clone());
+    match load_trusting(files, manifest.clone(), maker, trust, horizon) {
+        Err(LogError::Corrupt(damage))
+            if damage.kind.is_derived() && trust == Trust::Checkpoint =>
+        {
+            let files = Files::new(disk, container);
+            load_trusting(files, manifest, maker, Trust::Segments, horizon)
+        }
+        other => other,
+    }
+}
+
+fn load_trusting(
+    files: Files,
+    manifest: Manifest,
+    maker: &dyn FoldMaker,
+    trust: Trust,
+    horizon: Horizon,
+) -> Result<Loaded> {
+    let mut report = OpenReport::default();
+    let offsets = open_offsets(&files)?;
+    let base = match trust {
+        Trust::Checkpoint => usable_checkpoint(&files, &manifest, &mut report)?,
+        Trust::Segments => None,
+    };
+    let witness = Witness::new(&manifest, base.as_ref(), offsets.as_ref())?;
+    let mut state = base_state(&files, &manifest, base.as_ref(), offsets.as_ref(), maker)?;
+    let stop = {
+        let mut scan = TailScan::new(&files, &mut state, witness.newest());
+        scan.run(horizon)?
+    };
+    report.frames_scanned = stop.frames;
+    report.torn_records = stop.torn_records;
+    report.torn_bytes = stop.torn_bytes;
+    let last_segment = highest_segment(&files, &state)?;
+    if horizon == Horizon::WholeTail {
+        report.rows_rebuilt = rows_that_differ(&state, offsets.as_ref())?;
+    }
+    let mut damage = stop.damage.clone();
+    let streams = streams::load(&files, manifest.incarnation, &mut state.streams)?;
+    report.torn_bytes += streams.torn_bytes;
+    damage = damage.or(streams.damage);
+    report.clean = is_clean(&manifest, &state, &stop, &files, last_segment)?;
+    let witness = witness.newest();
+    Ok(Loaded {
+        manifest,
+        files,
+        state,
+        report,
+        damage,
+        last_segment,
+        witness,
+    })
+}
+
+fn open_offsets(files: &Files) -> Result<Option<Arc<dyn File>>> {
+    match files
+        .disk
+        .open(&files.container.offsets()?, Access::ReadWrite)
+    {
+        Ok(file) => Ok(Some(file.into())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(Some(
+            files
+                .disk
+                .open(&files.container.offsets()?, Access::Read)?
+                .into(),
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The newest checkpoint that can be believed and is not newer than the manifest.
+fn usable_checkpoint(
+    files: &Files,
+    manifest: &Manifest,
+    report: &mut OpenReport,
+) -> Result<Option<Checkpoint>> {
+    if manifest.checkpoint_seq == 0 {
+        return Ok(None);
+    }
+    if let Some(checkpoint) = read_checkpoint(files, manifest.checkpoint_seq)? {
+        return Ok(Some(checkpoint));
+    }
+    report.checkpoint_skipped = true;
+    let mut older: Vec<u64> = files
+        .disk
+        .list(&files.container.checkpoints()?)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|listed| parse_checkpoint_name(&listed.name))
+        .filter(|number| *number < manifest.checkpoint_seq)
+        .collect();
+    older.sort_unstable_by(|a, b| b.cmp(a));
+    for number in older {
+        if let Some(checkpoint) = read_checkpoint(files, number)? {
+            return Ok(Some(checkpoint));
+        }
+    }
+    Ok(None)
+}
+
+/// A checkpoint; `None` when it is not there or cannot be believed: it is derived.
+pub(crate) fn read_checkpoint(files: &Files, number: u64) -> Result<Option<Checkpoint>> {
+    let path = files.container.checkpoint(number)?;
+    let bytes = match files.disk.read_all(&path, limits::CHECKPOINT_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let checkpoint = Checkpoint::decode(&bytes, path.file_name()).ok();
+    Ok(checkpoint.filter(|checkpoint| checkpoint.checkpoint_seq == number))
+}
+
+fn base_state(
+    files: &Files,
+    manifest: &Manifest,
+    base: Option<&Checkpoint>,
+    offsets: Option<&Arc<dyn File>>,
+    maker: &dyn FoldMaker,
+) -> Result<LogState> {
+    let restored = base.and_then(|checkpoint| {
+        let snapshot = checkpoint.fold.as_ref()?;
+        Some((checkpoint, maker.restore(snapshot.get())?))
+    });
+    let Some((checkpoint, fold)) = restored else {
+        let head = crate::Head::genesis(&manifest.session_id, manifest.incarnation);
+        let rows = Rows::new(offsets.cloned(), 0);
+        return Ok(LogState::empty(head, maker.start(), rows, Ids::default()));
+    };
+    let rows = Rows::new(offsets.cloned(), checkpoint.head.seq);
+    let ids = Ids::open(
+        &*files.disk,
+        &files.container,
+        &checkpoint.id_tables,
+        checkpoint.id_tables_end,
+    )?;
+    let mut state = LogState::empty(checkpoint.head, fold, rows, ids);
+    state.position = checkpoint.position;
+    let tail = checkpoint.head.seq - checkpoint.id_tables_end.min(checkpoint.head.seq);
+    for row in state.rows.range(checkpoint.id_tables_end + 1, tail)? {
+        if !row.id.is_empty() {
+            state.ids.insert(row.id, row.seq);
+        }
+    }
+    state.restore_tree(checkpoint)?;
+    Ok(state)
+}
+
+/// What knows how far the log was durable.
+struct Witness {
+    recorded: u64,
+    rows: u64,
+}
+
+impl Witness {
+    fn new(
+        manifest: &Manifest,
+        base: Option<&Checkpoint>,
+        offsets: Option<&Arc<dyn File>>,
+    ) -> Result<Self> {
+        let floor = base.map_or(0, |checkpoint| checkpoint.head.seq);
+        let rows = offsets.map_or(Ok(0), |file| newest_row(&**file, floor))?;
+        Ok(Self {
+            recorded: manifest.head.seq.max(floor),
+            rows,
+        })
+    }
+
+    fn newest(&self) -> u64 {
+        self.recorded.max(self.rows)
+    }
+}
+
+/// The newest record that a readable row knows. Rows after a checkpoint are not synced, so some may be
+/// missing or garbage while later ones are whole; a later one speaks for all before it.
+fn newest_row(file: &dyn File, floor: u64) -> Result<u64> {
+    let mut seq = file.len()? / ROW_BYTES as u64;
+    let mut bytes = [0; ROW_BYTES];
+    while seq > floor {
+        let read = file.read_at((seq - 1) * ROW_BYTES as u64, &mut bytes)?;
+        let row = (read == ROW_BYTES)
+            .then(|| OffsetRow::decode(&bytes))
+            .flatten();
+        if row.is_some_and(|row| row.seq == seq) {
+            return Ok(seq);
+        }
+        seq -= 1;
+    }
+    Ok(floor)
+}
+
+/// How many rows in the file are not what the segments say, among those after the base.
+fn rows_that_differ(state: &LogState, offsets: Option<&Arc<dyn File>>) -> Result<u64> {
+    let base = state.rows.on_disk();
+    let Some(file) = offsets else {
+        return Ok(state.rows.len() - base);
+    };
+    let mut wrong = 0;
+    let mut bytes = [0; ROW_BYTES];
+    let mut expected = Vec::with_capacity(ROW_BYTES);
+    for row in state.rows.range(base + 1, state.rows.len() - base)? {
+        let read = file.read_at((row.seq - 1) * ROW_BYTES as u64, &mut bytes)?;
+        expected.clear();
+        row.encode(&mut expected);
+        wrong += u64::from(bytes.get(..read) != Some(expected.as_slice()));
+    }
+    Ok(wrong)
+}
+
+/// The highest segment number that a file has. Only the end of the numbers is looked at.
+fn highest_segment(files: &Files, state: &LogState) -> Result<u64> {
+    let mut number = state.position.segment;
+    while files
+        .disk
+        .stat(&files.container.segment(number + 1)?)?
+        .is_some()
+    {
+        number += 1;
+    }
+    Ok(number)
+}
+
+/// Whether the log ends exactly where the manifest says: then it was closed properly.
+fn is_clean(
+    manifest: &Manifest,
+    state: &LogState,
+    stop: &TailStop,
+    files: &Files,
+    last_segment: u64,
+) -> Result<bool> {
+    let at_manifest = manifest.head == state.head && stop.damage.is_none();
+    if !at_manifest || last_segment != manifest.position.segment {
+        return Ok(false);
+    }
+    let segment = files.disk.stat(&files.container.segment(last_segment)?)?;
+    let len = segment.map_or(0, |stat| stat.len);
+    Ok(manifest.position.closed || len == manifest.position.bytes)
+}
+
+/// A manifest to read with when the real one is unreadable: it vouches for nothing.
+pub(crate) fn manifest_of_nothing(container: &Container, id: &str) -> Option<Manifest> {
+    let (_, incarnation): (_, Incarnation) =
+        crate::container::parse_container_name(container.dir.file_name())?;
+    Some(Manifest::new(id, incarnation, 0))
+}
+
+/// All segment numbers that have a file, in order.
+pub(crate) fn segment_numbers(files: &Files) -> Result<Vec<u64>> {
+    let listed = match files.disk.list(&files.container.segments()?) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut numbers: Vec<u64> = listed
+        .iter()
+        .filter_map(|listed| parse_segment_name(&listed.name))
+        .collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The position that appending goes on from: after an unclean end, never a file of the earlier life.
+pub(crate) fn append_position(loaded: &Loaded) -> Position {
+    if loaded.report.clean {
+        return loaded.manifest.position;
+    }
+    if canary::on(canary::APPEND_TO_OLD_SEGMENT) {
+        return loaded.state.position;
+    }
+    Position {
+        segment: loaded.last_segment,
+        closed: true,
+        ..loaded.state.position
+    }
+}

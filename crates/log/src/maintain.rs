@@ -1,0 +1,244 @@
+//! Rounds: seal, index, checkpoint. They run beside appends and hold no lock that an append needs for
+//! longer than it takes to copy a snapshot.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use serde_json::value::RawValue;
+
+use crate::canary;
+use crate::container::parse_checkpoint_name;
+use crate::error::Result;
+use crate::format::{Checkpoint, Manifest, StoreState, schema};
+use crate::id_tables;
+use crate::limits;
+use crate::options::Durability;
+use crate::writer::Writer;
+
+/// What rounds remember from one to the next.
+#[derive(Debug)]
+pub(crate) struct Maintainer {
+    pub(crate) manifest: Manifest,
+}
+
+impl Maintainer {
+    pub(crate) fn new(manifest: Manifest) -> Self {
+        Self { manifest }
+    }
+}
+
+/// What is left when a log is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// Index and checkpoint files.
+    Full,
+    /// Manifest and segment only.
+    Tiny,
+}
+
+impl Writer {
+    /// One round, up to the head that is durable now. Appends go on meanwhile.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.round(Shape::Full)
+    }
+
+    /// Commits what is accepted, makes the last checkpoint and gives the lock up.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.drive();
+        self.queue().check_latch()?;
+        let shape = self.closing_shape();
+        let manifest = self.manifest();
+        let done = manifest.head == self.head()
+            && manifest.state == StoreState::Checkpointed
+            && (shape == Shape::Full) == (manifest.checkpoint_seq > 0);
+        if !done {
+            self.round(shape)?;
+        }
+        if shape == Shape::Tiny {
+            self.drop_derived()?;
+        }
+        self.release()
+    }
+
+    fn closing_shape(&self) -> Shape {
+        let state = self.read_state();
+        let small = state.position.segment == 1 && state.position.bytes <= self.options.tiny_bytes;
+        if small && state.streams.is_empty() {
+            Shape::Tiny
+        } else {
+            Shape::Full
+        }
+    }
+
+    /// DIRTY -> SEGMENT_SEALED -> INDEXED -> CHECKPOINTED.
+    fn round(&self, shape: Shape) -> Result<()> {
+        let mut maintainer = self
+            .maintainer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.unchecked_bytes.store(0, Ordering::Relaxed);
+        let mut state = dirty(maintainer.manifest.state)?;
+        let number = maintainer
+            .manifest
+            .checkpoint_seq
+            .max(self.newest_checkpoint()?)
+            + 1;
+        // Everything below speaks of this one head; appends that come after it wait for the next round.
+        let (mut checkpoint, deleted_at_ms) = self.capture(number, shape)?;
+        state = state.go(StoreState::SegmentSealed)?;
+        let mut tables = None;
+        if shape == Shape::Full {
+            self.sync_index()?;
+            let renewed = id_tables::renew(self, checkpoint.head.seq)?;
+            checkpoint.id_tables.clone_from(&renewed.refs);
+            checkpoint.id_tables_end = renewed.end;
+            tables = Some(renewed);
+        }
+        state = state.go(StoreState::Indexed)?;
+        if shape == Shape::Full {
+            self.write_checkpoint(&checkpoint)?;
+        }
+        state = state.go(StoreState::Checkpointed)?;
+        let manifest = Manifest {
+            state,
+            head: checkpoint.head,
+            position: checkpoint.position,
+            deleted_at_ms,
+            index_rows: if shape == Shape::Full {
+                checkpoint.head.seq
+            } else {
+                0
+            },
+            checkpoint_seq: if shape == Shape::Full { number } else { 0 },
+            checkpoint: (shape == Shape::Tiny).then(|| Box::new(checkpoint)),
+            ..maintainer.manifest.clone()
+        };
+        self.write_manifest(&manifest)?;
+        maintainer.manifest = manifest;
+        if let Some(tables) = tables {
+            tables.install(self)?;
+            self.drop_old_checkpoints(number)?;
+        }
+        Ok(())
+    }
+
+    /// The checkpoint of the durable head as it is now, still without its id tables. In the weaker
+    /// durability the frames up to it are synced first, and only then may their rows be written.
+    fn capture(&self, number: u64, shape: Shape) -> Result<(Checkpoint, Option<i64>)> {
+        let committing = self.hold_commits();
+        if self.options.durability != Durability::Synced {
+            committing.sync_segment()?;
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if shape == Shape::Full {
+            self.ready_index(&mut state)?;
+            state.rows.flush()?;
+        }
+        drop(committing);
+        let fold = match shape {
+            Shape::Full => RawValue::from_string(state.fold.snapshot()).ok(),
+            Shape::Tiny => None,
+        };
+        let checkpoint = Checkpoint {
+            schema: schema::CHECKPOINT.to_owned(),
+            checkpoint_seq: number,
+            created_at_ms: self.platform.clock.now_ms(),
+            head: state.head,
+            position: state.position,
+            last_entry_id: state.last_entry_id().map(ToOwned::to_owned),
+            active_leaf: state.active_leaf.clone(),
+            branch_heads: state.branch_heads(),
+            id_tables: Vec::new(),
+            id_tables_end: 0,
+            open_streams: state.streams.refs(),
+            deleted_at_ms: state.deleted_at_ms,
+            fold,
+        };
+        Ok((checkpoint, state.deleted_at_ms))
+    }
+
+    /// Syncs the rows, and the names of the files that hold them.
+    fn sync_index(&self) -> Result<()> {
+        let file = self.read_state().rows.file().cloned();
+        if let Some(file) = file {
+            file.sync()?;
+        }
+        self.files.disk.sync_dir(&self.files.container.index()?)?;
+        Ok(self.files.disk.sync_dir(&self.files.container.dir)?)
+    }
+
+    fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<()> {
+        let disk = &self.files.disk;
+        if disk.ensure_dir(&self.files.container.checkpoints()?)? {
+            disk.sync_dir(&self.files.container.dir)?;
+        }
+        let path = self.files.container.checkpoint(checkpoint.checkpoint_seq)?;
+        let bytes = checkpoint.encode()?;
+        if canary::on(canary::CHECKPOINT_UNSYNCED) {
+            disk.create(&path)?.write_at(0, &bytes)?;
+            return Ok(());
+        }
+        let temp = self.files.container.temp("checkpoint")?;
+        disk.replace(&path, &temp, &bytes)?;
+        // The temporary name was in another folder than the final one.
+        Ok(disk.sync_dir(&self.files.container.dir)?)
+    }
+
+    pub(crate) fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
+        let path = self.files.container.manifest()?;
+        let temp = self.files.container.temp("manifest.json")?;
+        Ok(self.files.disk.replace(&path, &temp, &manifest.encode()?)?)
+    }
+
+    fn checkpoint_numbers(&self) -> Result<Vec<u64>> {
+        let dir = self.files.container.checkpoints()?;
+        if self.files.disk.stat(&dir)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let listed = self.files.disk.list(&dir)?;
+        Ok(listed
+            .iter()
+            .filter_map(|listed| parse_checkpoint_name(&listed.name))
+            .collect())
+    }
+
+    /// A crash may have left a checkpoint that no manifest names; its number is not used again.
+    fn newest_checkpoint(&self) -> Result<u64> {
+        Ok(self.checkpoint_numbers()?.into_iter().max().unwrap_or(0))
+    }
+
+    fn drop_old_checkpoints(&self, newest: u64) -> Result<()> {
+        for number in self.checkpoint_numbers()? {
+            if number + limits::CHECKPOINTS_KEPT <= newest {
+                self.files
+                    .disk
+                    .remove_file(&self.files.container.checkpoint(number)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A tiny log keeps nothing that can be derived. The manifest that says so is durable by now.
+    fn drop_derived(&self) -> Result<()> {
+        self.forget_files();
+        let container = &self.files.container;
+        for dir in [container.index()?, container.checkpoints()?] {
+            if self.files.disk.stat(&dir)?.is_some() {
+                self.files.disk.remove_tree(&dir)?;
+            }
+        }
+        if self.files.disk.stat(&container.stream()?)?.is_some() {
+            self.files.disk.remove_file(&container.stream()?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The state from which a round starts: frames make any resting state DIRTY.
+fn dirty(state: StoreState) -> Result<StoreState> {
+    if state == StoreState::Dirty {
+        Ok(state)
+    } else {
+        state.go(StoreState::Dirty)
+    }
+}

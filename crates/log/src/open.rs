@@ -1,0 +1,238 @@
+//! Opening a log for writing: lock, load, repair.
+
+use std::time::Duration;
+
+use bough_platform::{Access, Lock, LockError, Platform, RelPath, host_facts};
+
+use crate::canary;
+use crate::container::Container;
+use crate::error::{LogError, Result};
+use crate::files::Files;
+use crate::format::{ActiveStore, LedgerEvent, Manifest, ROW_BYTES, STREAM_HEADER_BYTES};
+use crate::limits;
+use crate::load::{Horizon, Loaded, Trust, load, read_manifest};
+use crate::options::Options;
+use crate::writer::Writer;
+
+/// A lock may be looked at by a reader for an instant; only one that stays taken is somebody's.
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+
+/// Who holds a lock, as text for the lock file.
+fn holder(platform: &Platform, options: &Options) -> String {
+    let facts = host_facts();
+    serde_json::json!({
+        "pid": facts.pid,
+        "boot_id": facts.boot_id,
+        "address": options.address,
+        "since_ms": platform.clock.now_ms(),
+    })
+    .to_string()
+}
+
+/// Takes a lock, trying again for a moment.
+pub(crate) fn take_lock(
+    platform: &Platform,
+    options: &Options,
+    path: &RelPath,
+    tries: u32,
+) -> Result<Option<Box<dyn Lock>>> {
+    let text = holder(platform, options);
+    let mut last = String::new();
+    for attempt in 0..tries {
+        if attempt > 0 {
+            platform.clock.sleep(LOCK_PAUSE);
+        }
+        match platform.disk.lock(path, &text) {
+            Ok(lock) => return Ok(Some(lock)),
+            Err(LockError::Held { holder }) => last = holder,
+            Err(LockError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(LockError::Io(error)) => return Err(error.into()),
+        }
+    }
+    Err(LogError::Locked { holder: last })
+}
+
+/// A lock that excludes nobody, for showing that the real one is needed.
+#[derive(Debug)]
+struct PretendedLock;
+
+impl Lock for PretendedLock {
+    fn remove(self: Box<Self>) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Opens a container for writing; `None` when it is not there any more.
+pub(crate) fn open_writer(
+    platform: &Platform,
+    options: &Options,
+    container: Container,
+    trust: Trust,
+) -> Result<Option<Writer>> {
+    let lock: Option<Box<dyn Lock>> = if canary::on(canary::NO_LOCK) {
+        Some(Box::new(PretendedLock))
+    } else {
+        take_lock(platform, options, &container.lock()?, LOCK_TRIES)?
+    };
+    let Some(lock) = lock else { return Ok(None) };
+    let files = Files::new(platform.disk.clone(), container);
+    match open_locked(platform, options, files, trust) {
+        Ok((loaded, repair)) => {
+            let writer = Writer::new(platform.clone(), options.clone(), loaded, lock);
+            if repair {
+                writer.checkpoint()?;
+            }
+            writer.touch();
+            Ok(Some(writer))
+        }
+        Err(error) => {
+            // A refusal leaves the folder as it was.
+            lock.remove()?;
+            Err(error)
+        }
+    }
+}
+
+fn open_locked(
+    platform: &Platform,
+    options: &Options,
+    files: Files,
+    trust: Trust,
+) -> Result<(Loaded, bool)> {
+    let manifest = read_manifest(&files)?;
+    check_native(&manifest)?;
+    let mut loaded = load(files, manifest, &*options.fold, trust, Horizon::WholeTail)?;
+    if let Some(damage) = loaded.damage.take() {
+        return Err(damage.into());
+    }
+    let tiny = loaded.manifest.checkpoint_seq == 0;
+    let rebuilt = loaded.report.rows_rebuilt > 0 && !tiny;
+    let repair = !loaded.report.clean || rebuilt || trust == Trust::Segments;
+    if repair {
+        repair_segments(&loaded)?;
+        repair_stream(&loaded)?;
+        repair_rows(&mut loaded)?;
+        if rebuilt {
+            record_repair(platform, &loaded)?;
+        }
+    }
+    Ok((loaded, repair))
+}
+
+/// A log that a V1 file answers for is not written here.
+pub(crate) fn check_native(manifest: &Manifest) -> Result<()> {
+    if manifest.active_store == ActiveStore::NativeV2 {
+        return Ok(());
+    }
+    let reason = "this session is served from its V1 file; migrate it to write here".to_owned();
+    Err(LogError::Invalid { reason })
+}
+
+/// Frames that no witness knows may be in the page cache and not on the disk: after a failed sync the
+/// system believes them clean, and a later sync would not write them. Writing the same bytes again makes
+/// them dirty, and the sync after it means what it says.
+fn repair_segments(loaded: &Loaded) -> Result<()> {
+    if canary::on(canary::TRUST_PAGE_CACHE) {
+        return Ok(());
+    }
+    let disk = &loaded.files.disk;
+    let mut seq = loaded.witness + 1;
+    while seq <= loaded.state.head.seq {
+        let first = loaded.state.rows.get(seq)?;
+        let mut end = first.offset;
+        let file = disk.open(
+            &loaded.files.container.segment(first.segment)?,
+            Access::ReadWrite,
+        )?;
+        while seq <= loaded.state.head.seq {
+            let row = loaded.state.rows.get(seq)?;
+            if row.segment != first.segment {
+                break;
+            }
+            end = row.offset + row.len;
+            seq += 1;
+        }
+        rewrite(&*file, first.offset, end)?;
+    }
+    Ok(disk.sync_dir(&loaded.files.container.segments()?)?)
+}
+
+fn rewrite(file: &dyn bough_platform::File, from: u64, to: u64) -> Result<()> {
+    let len = usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; len];
+    let read = file.read_at(from, &mut bytes)?;
+    bytes.truncate(read);
+    file.write_at(from, &bytes)?;
+    Ok(file.sync()?)
+}
+
+/// The same for deltas.
+fn repair_stream(loaded: &Loaded) -> Result<()> {
+    let end = loaded.state.streams.end;
+    if loaded.state.streams.is_empty() || end <= STREAM_HEADER_BYTES as u64 {
+        return Ok(());
+    }
+    let path = loaded.files.container.stream()?;
+    let file = loaded.files.disk.open(&path, Access::ReadWrite)?;
+    rewrite(&*file, STREAM_HEADER_BYTES as u64, end)?;
+    Ok(file.set_len(end)?)
+}
+
+/// Writes the rows that the scan made, and cuts off what stands after them.
+fn repair_rows(loaded: &mut Loaded) -> Result<()> {
+    let head = loaded.state.head.seq;
+    if loaded.state.rows.file().is_some() {
+        loaded.state.rows.flush()?;
+    }
+    match loaded.state.rows.file() {
+        Some(file) if file.len()? > head * ROW_BYTES as u64 => {
+            Ok(file.set_len(head * ROW_BYTES as u64)?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Notes in the ledger that the index had to be made again.
+fn record_repair(platform: &Platform, loaded: &Loaded) -> Result<()> {
+    let files = &loaded.files;
+    let disk = &files.disk;
+    let mut random = [0; 8];
+    platform.entropy.fill(&mut random)?;
+    let id = format!("recovery-{:016x}", u64::from_be_bytes(random));
+    let reason = format!(
+        "{} offset rows were made again from the segments",
+        loaded.report.rows_rebuilt
+    );
+    let line = LedgerEvent::recovery(&id, reason, platform.clock.now_ms()).encode()?;
+    append_ledger(&**disk, &files.container, &line)
+}
+
+/// Appends one line to the ledger, durably. A torn line left by a crash is closed first.
+pub(crate) fn append_ledger(
+    disk: &dyn bough_platform::Disk,
+    container: &Container,
+    line: &[u8],
+) -> Result<()> {
+    let path = container.ledger()?;
+    if disk.ensure_dir(&container.migrations()?)? {
+        disk.sync_dir(&container.dir)?;
+    }
+    if disk.stat(&path)?.is_none() {
+        let file = disk.create(&path)?;
+        file.write_at(0, line)?;
+        file.sync()?;
+        return Ok(disk.sync_dir(&container.migrations()?)?);
+    }
+    let bytes = disk.read_all(&path, limits::LEDGER_BYTES_MAX)?;
+    let file = disk.open(&path, Access::ReadWrite)?;
+    let mut text = Vec::with_capacity(line.len() + 1);
+    if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    text.extend_from_slice(line);
+    file.write_at(bytes.len() as u64, &text)?;
+    Ok(file.sync()?)
+}

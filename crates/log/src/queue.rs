@@ -1,0 +1,412 @@
+//! What was accepted and is not durable yet. Accepting orders and encodes; it touches no disk.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bough_platform::Entropy;
+use serde_json::value::RawValue;
+
+use crate::canary;
+use crate::error::{LogError, Result};
+use crate::format::{BatchPlace, FrameHeader, Position, StreamLine, encode_frame};
+use crate::head::Head;
+use crate::limits;
+use crate::options::Options;
+use crate::record::{NewRecord, RecordView, kind};
+use crate::state::{LogState, Place};
+
+/// Called once, when what it waits for is durable or will never be.
+pub(crate) type Notify = Box<dyn FnOnce(Result<Head>) + Send>;
+
+/// Frames that one write and one sync make durable.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) segment: u64,
+    pub(crate) offset: u64,
+    pub(crate) first_seq: u64,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) records: Vec<Queued>,
+    /// The head when all of it is durable.
+    pub(crate) head: Head,
+}
+
+/// One encoded record.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    record: NewRecord,
+    seq: u64,
+    pub(crate) place: Place,
+}
+
+impl Queued {
+    pub(crate) fn view(&self) -> RecordView<'_> {
+        RecordView {
+            seq: self.seq,
+            kind: &self.record.kind,
+            id: self.record.id.as_deref(),
+            parent: self.record.parent.as_deref(),
+            target: self.record.target.as_deref(),
+            revision: self.record.revision,
+            at_ms: self.record.at_ms,
+            payload: &self.record.payload,
+        }
+    }
+}
+
+/// Deltas that one write and one sync make durable.
+#[derive(Debug, Default)]
+pub(crate) struct DeltaChunk {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) lines: Vec<StreamLine>,
+}
+
+struct Waiter {
+    seq: u64,
+    delta: u64,
+    notify: Notify,
+}
+
+/// The accepted part of a log.
+pub(crate) struct Queue {
+    pub(crate) accepted: Head,
+    pub(crate) accepted_delta: u64,
+    position: Position,
+    chunks: VecDeque<Chunk>,
+    deltas: DeltaChunk,
+    /// Entries accepted and not durable yet.
+    ids: HashMap<String, u64>,
+    /// Messages that stream, as far as accepted: the newest revision, or `None` once a revision record
+    /// that closes the stream is accepted and not durable yet.
+    streaming: HashMap<String, Option<u64>>,
+    waiters: Vec<Waiter>,
+    nonces: Nonces,
+    segment_bytes: u64,
+    group_bytes_max: usize,
+    pub(crate) leading: bool,
+    pub(crate) latched: Option<String>,
+    /// The log was closed; whoever still has this writer asks the store for another.
+    pub(crate) closed: bool,
+    pub(crate) durable: Head,
+    pub(crate) durable_delta: u64,
+}
+
+/// A piece of a message that is still streaming.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewDelta {
+    /// The entry that streams.
+    pub target: String,
+    /// The revision that it has with this piece: one more than before.
+    pub revision: u64,
+    /// When, milliseconds since the epoch.
+    pub at_ms: i64,
+    /// What changed: a JSON value in one line.
+    pub payload: String,
+}
+
+/// What the caller believes about the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// It is exactly this one.
+    Head(Head),
+    /// It does not matter.
+    Any,
+}
+
+impl Queue {
+    pub(crate) fn new(state: &LogState, position: Position, options: &Options) -> Self {
+        Self {
+            accepted: state.head,
+            accepted_delta: state.streams.number,
+            position,
+            chunks: VecDeque::new(),
+            deltas: DeltaChunk::default(),
+            ids: HashMap::new(),
+            streaming: HashMap::new(),
+            waiters: Vec::new(),
+            nonces: Nonces::default(),
+            segment_bytes: options.segment_bytes,
+            group_bytes_max: options.group_bytes_max,
+            leading: false,
+            latched: None,
+            closed: false,
+            durable: state.head,
+            durable_delta: state.streams.number,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunks.is_empty() && self.deltas.lines.is_empty()
+    }
+
+    pub(crate) fn check_latch(&self) -> Result<()> {
+        match &self.latched {
+            Some(cause) => Err(LogError::Latched {
+                cause: cause.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Accepts a batch after everything accepted before it.
+    pub(crate) fn accept(
+        &mut self,
+        expected: Expected,
+        records: Vec<NewRecord>,
+        state: &LogState,
+        entropy: &dyn Entropy,
+    ) -> Result<Head> {
+        self.check_latch()?;
+        if let Expected::Head(expected) = expected
+            && expected != self.accepted
+            && !(canary::on(canary::INCARNATION_IGNORED) && expected.seq == self.accepted.seq)
+        {
+            return Err(LogError::Conflict {
+                current: self.accepted,
+            });
+        }
+        check_batch(&records)?;
+        self.check_links(&records, state)?;
+        self.encode(records, entropy)?;
+        Ok(self.accepted)
+    }
+
+    /// Parents and targets must be in the log or earlier in this batch; new ids must not be.
+    fn check_links(&self, records: &[NewRecord], state: &LogState) -> Result<()> {
+        let mut fresh = std::collections::HashSet::new();
+        for record in records {
+            for linked in [&record.parent, &record.target].into_iter().flatten() {
+                if !fresh.contains(linked.as_str()) && self.locate(linked, state)?.is_none() {
+                    return Err(LogError::UnknownEntry {
+                        entry: linked.clone(),
+                    });
+                }
+            }
+            if let Some(id) = &record.id {
+                if let Some(seq) = self.locate(id, state)? {
+                    return Err(LogError::Duplicate {
+                        entry: id.clone(),
+                        seq,
+                    });
+                }
+                if !fresh.insert(id.as_str()) {
+                    return Err(LogError::Duplicate {
+                        entry: id.clone(),
+                        seq: 0,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn locate(&self, id: &str, state: &LogState) -> Result<Option<u64>> {
+        match self.ids.get(id) {
+            Some(seq) => Ok(Some(*seq)),
+            None => state.find(id),
+        }
+    }
+
+    fn encode(&mut self, records: Vec<NewRecord>, entropy: &dyn Entropy) -> Result<()> {
+        let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
+        let mut nonces = Vec::with_capacity(records.len());
+        for _ in &records {
+            nonces.push(self.nonces.next(entropy)?);
+        }
+        self.open_chunk()?;
+        let Some(chunk) = self.chunks.back_mut() else {
+            return Ok(());
+        };
+        for (index, (record, nonce)) in records.into_iter().zip(nonces).enumerate() {
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            let seq = self.accepted.seq + 1;
+            let frame = self.position.frames + 1;
+            let header = FrameHeader {
+                seq,
+                segment: self.position.segment,
+                frame,
+                batch: BatchPlace { index, count },
+                write_start: chunk.first_seq,
+                kind: Cow::Borrowed(&record.kind),
+                id: record.id.as_deref().map(Cow::Borrowed),
+                parent: record.parent.as_deref().map(Cow::Borrowed),
+                target: record.target.as_deref().map(Cow::Borrowed),
+                revision: record.revision,
+                at_ms: record.at_ms,
+                nonce: Cow::Owned(nonce),
+            };
+            let start = chunk.bytes.len();
+            let (chain, crc) = encode_frame(
+                &header,
+                &record.payload,
+                self.accepted.chain,
+                &mut chunk.bytes,
+            );
+            let len = (chunk.bytes.len() - start) as u64;
+            let offset = self.position.bytes;
+            let place = Place {
+                segment: self.position.segment,
+                frame,
+                offset,
+                len,
+                crc,
+                chain,
+            };
+            if let Some(id) = &record.id {
+                self.ids.insert(id.clone(), seq);
+            }
+            if let (kind::REVISION, Some(target)) = (record.kind.as_str(), &record.target) {
+                self.streaming.insert(target.clone(), None);
+            }
+            chunk.records.push(Queued { record, seq, place });
+            self.position.bytes += len;
+            self.position.frames = frame;
+            self.accepted.seq = seq;
+            self.accepted.chain = chain;
+            chunk.head = self.accepted;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the last chunk is one that the next batch may join.
+    fn open_chunk(&mut self) -> Result<()> {
+        if self.position.bytes >= self.segment_bytes {
+            self.position.closed = true;
+        }
+        self.position = self.position.next();
+        if self.position.segment > limits::SEGMENTS_MAX {
+            let (size, limit) = (self.position.segment, limits::SEGMENTS_MAX);
+            return Err(LogError::TooLarge {
+                what: "a log's segments",
+                size,
+                limit,
+            });
+        }
+        let joins = self.chunks.back().is_some_and(|chunk| {
+            chunk.segment == self.position.segment && chunk.bytes.len() < self.group_bytes_max
+        });
+        if !joins {
+            self.chunks.push_back(Chunk {
+                segment: self.position.segment,
+                offset: self.position.bytes,
+                first_seq: self.accepted.seq + 1,
+                bytes: Vec::new(),
+                records: Vec::new(),
+                head: self.accepted,
+            });
+        }
+        Ok(())
+    }
+
+    /// The newest accepted revision of a message that streams; `None` when its stream has to be opened.
+    pub(crate) fn streamed(&self, target: &str, state: &LogState) -> Option<u64> {
+        match self.streaming.get(target) {
+            Some(revision) => *revision,
+            None => state.streams.newest(target),
+        }
+    }
+
+    /// Accepts a delta of a message whose stream is open, or opened by a record accepted before.
+    pub(crate) fn accept_delta(&mut self, delta: NewDelta) -> Result<u64> {
+        let payload = RawValue::from_string(delta.payload).map_err(|error| LogError::Invalid {
+            reason: format!("the delta is not JSON: {error}"),
+        })?;
+        let number = self.accepted_delta + 1;
+        let line = StreamLine {
+            number,
+            target: delta.target.clone(),
+            revision: delta.revision,
+            at_ms: delta.at_ms,
+            payload,
+        };
+        self.deltas.bytes.extend_from_slice(&line.encode()?);
+        self.deltas.lines.push(line);
+        self.accepted_delta = number;
+        self.streaming.insert(delta.target, Some(delta.revision));
+        Ok(number)
+    }
+
+    pub(crate) fn next_chunk(&mut self) -> Option<Chunk> {
+        self.chunks.pop_front()
+    }
+
+    /// The deltas, once every frame that they stand on has been taken.
+    pub(crate) fn next_deltas(&mut self) -> Option<DeltaChunk> {
+        let ready = self.chunks.is_empty() && !self.deltas.lines.is_empty();
+        ready.then(|| std::mem::take(&mut self.deltas))
+    }
+
+    /// Chunk and deltas became durable.
+    pub(crate) fn settle(&mut self, chunk: Option<&Chunk>, deltas: Option<&DeltaChunk>) {
+        if let Some(chunk) = chunk {
+            self.durable = chunk.head;
+            for queued in &chunk.records {
+                if let Some(id) = &queued.record.id {
+                    self.ids.remove(id);
+                }
+            }
+            if self.is_empty() {
+                self.streaming.clear();
+            }
+        }
+        if let Some(line) = deltas.and_then(|deltas| deltas.lines.last()) {
+            self.durable_delta = line.number;
+        }
+    }
+
+    pub(crate) fn wait_for(&mut self, seq: u64, delta: u64, notify: Notify) {
+        self.waiters.push(Waiter { seq, delta, notify });
+    }
+
+    /// Those who waited for what is durable by now.
+    pub(crate) fn take_ready(&mut self) -> Vec<Notify> {
+        let (seq, delta) = (self.durable.seq, self.durable_delta);
+        let ready = self
+            .waiters
+            .extract_if(.., |w| w.seq <= seq && w.delta <= delta);
+        ready.map(|waiter| waiter.notify).collect()
+    }
+
+    /// Everything that waits, when nothing more will become durable.
+    pub(crate) fn latch(&mut self, cause: &str) -> Vec<Notify> {
+        if !canary::on(canary::NO_LATCH) {
+            self.latched.get_or_insert_with(|| cause.to_owned());
+        }
+        self.chunks.clear();
+        self.deltas = DeltaChunk::default();
+        self.waiters.drain(..).map(|waiter| waiter.notify).collect()
+    }
+}
+
+pub(crate) fn check_batch(records: &[NewRecord]) -> Result<()> {
+    if records.is_empty() {
+        return Err(LogError::Invalid {
+            reason: "a batch has at least one record".to_owned(),
+        });
+    }
+    crate::record::check_size("a batch", records.len(), limits::BATCH_RECORDS_MAX)?;
+    let bytes = records.iter().map(|record| record.payload.len()).sum();
+    crate::record::check_size("a batch's payload", bytes, limits::BATCH_BYTES_MAX)?;
+    records.iter().try_for_each(NewRecord::check)
+}
+
+/// Random nonces, drawn from the system many at a time.
+#[derive(Default)]
+struct Nonces {
+    pool: Vec<u8>,
+}
+
+impl Nonces {
+    const POOL_BYTES: usize = 4096;
+    const NONCE_BYTES: usize = 16;
+
+    fn next(&mut self, entropy: &dyn Entropy) -> Result<String> {
+        if self.pool.len() < Self::NONCE_BYTES {
+            self.pool.resize(Self::POOL_BYTES, 0);
+            entropy.fill(&mut self.pool)?;
+        }
+        let rest = self.pool.len() - Self::NONCE_BYTES;
+        Ok(URL_SAFE_NO_PAD.encode(self.pool.drain(rest..).as_slice()))
+    }
+}

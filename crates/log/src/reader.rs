@@ -1,0 +1,136 @@
+use std::sync::Arc;
+
+use crate::error::{Damage, Result};
+use crate::fold::Fold;
+use crate::format::BranchHead;
+use crate::head::Head;
+use crate::load::{Loaded, OpenReport};
+use crate::record::StoredRecord;
+use crate::view::{EntryRecord, PathPage, PathStart, View};
+use crate::writer::Writer;
+
+/// Reads one log. What it shows is durable.
+///
+/// A reader of a log that this process writes sees each append as soon as it is durable; any other
+/// reader shows the log as it was when the reader was made.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Live(Arc<Writer>),
+    Cold(Arc<Loaded>),
+}
+
+impl Reader {
+    pub(crate) fn live(writer: Arc<Writer>) -> Self {
+        Self {
+            source: Source::Live(writer),
+        }
+    }
+
+    pub(crate) fn cold(loaded: Loaded) -> Self {
+        Self {
+            source: Source::Cold(Arc::new(loaded)),
+        }
+    }
+
+    fn with<T>(&self, read: impl FnOnce(View<'_>) -> T) -> T {
+        match &self.source {
+            Source::Live(writer) => {
+                let state = writer.read_state();
+                read(View {
+                    state: &state,
+                    files: &writer.files,
+                })
+            }
+            Source::Cold(loaded) => read(View {
+                state: &loaded.state,
+                files: &loaded.files,
+            }),
+        }
+    }
+
+    /// Where the log is.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.with(|view| view.head())
+    }
+
+    /// What opening found.
+    #[must_use]
+    pub fn report(&self) -> OpenReport {
+        match &self.source {
+            Source::Live(writer) => writer.report.clone(),
+            Source::Cold(loaded) => loaded.report.clone(),
+        }
+    }
+
+    /// Damage after the newest record that can be read, if there is any.
+    #[must_use]
+    pub fn damage(&self) -> Option<Damage> {
+        match &self.source {
+            Source::Live(_) => None,
+            Source::Cold(loaded) => loaded.damage.clone(),
+        }
+    }
+
+    /// A copy of what the store's fold made of the log.
+    #[must_use]
+    pub fn fold(&self) -> Box<dyn Fold> {
+        self.with(|view| view.fold())
+    }
+
+    /// The entry that the conversation goes on from.
+    #[must_use]
+    pub fn active_leaf(&self) -> Option<String> {
+        self.with(|view| view.active_leaf())
+    }
+
+    /// Entries whose deltas are not settled yet.
+    #[must_use]
+    pub fn streaming(&self) -> Vec<String> {
+        self.with(|view| view.streaming())
+    }
+
+    /// The record that added an entry.
+    pub fn find(&self, entry: &str) -> Result<Option<u64>> {
+        self.with(|view| view.find(entry))
+    }
+
+    /// Up to `limit` records after number `after`, in order; fewer when they are large.
+    pub fn records(&self, after: u64, limit: u64) -> Result<Vec<StoredRecord>> {
+        self.with(|view| view.records(after, limit))
+    }
+
+    /// One record.
+    pub fn record(&self, seq: u64) -> Result<Option<StoredRecord>> {
+        Ok(self
+            .records(seq.saturating_sub(1), 1)?
+            .pop()
+            .filter(|record| record.seq == seq))
+    }
+
+    /// The newest records, oldest first.
+    pub fn tail(&self, limit: u64) -> Result<Vec<StoredRecord>> {
+        self.with(|view| view.records(view.head().seq.saturating_sub(limit), limit))
+    }
+
+    /// An entry with its newest revision.
+    pub fn entry(&self, entry: &str) -> Result<Option<EntryRecord>> {
+        self.with(|view| view.entry(entry))
+    }
+
+    /// A page of the path from the root to `leaf`. `None` when the leaf, or the entry where the page
+    /// begins, is not there or not on that path.
+    pub fn path(&self, leaf: &str, start: PathStart<'_>, limit: usize) -> Result<Option<PathPage>> {
+        self.with(|view| view.path(leaf, start, limit))
+    }
+
+    /// Entries without children, by record.
+    pub fn branch_heads(&self) -> Result<Vec<BranchHead>> {
+        self.with(|view| view.branch_heads())
+    }
+}

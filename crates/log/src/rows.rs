@@ -1,0 +1,134 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bough_platform::File;
+
+use crate::error::Result;
+use crate::files::row_damage;
+use crate::format::{OffsetRow, REVISION_FIELD_AT, ROW_BYTES, revision_field};
+
+/// The offset rows of a log: those in the file, then those that are only in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    file: Option<Arc<dyn File>>,
+    /// Rows in the file that are believed.
+    on_disk: u64,
+    /// The rows after them.
+    memory: Vec<OffsetRow>,
+    /// Newest revisions of entries whose rows are in the file and do not say so yet.
+    revised: BTreeMap<u64, u64>,
+}
+
+impl Rows {
+    pub(crate) fn new(file: Option<Arc<dyn File>>, on_disk: u64) -> Self {
+        Self {
+            file,
+            on_disk,
+            memory: Vec::new(),
+            revised: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.on_disk + self.memory.len() as u64
+    }
+
+    pub(crate) fn on_disk(&self) -> u64 {
+        self.on_disk
+    }
+
+    /// The row of a record.
+    pub(crate) fn get(&self, seq: u64) -> Result<OffsetRow> {
+        let mut rows = self.range(seq, 1)?;
+        rows.pop()
+            .ok_or_else(|| row_damage(seq, "there is no row").into())
+    }
+
+    /// Up to `count` rows from record `from` on.
+    pub(crate) fn range(&self, from: u64, count: u64) -> Result<Vec<OffsetRow>> {
+        let end = (from + count).min(self.len() + 1);
+        let mut rows = Vec::with_capacity(usize::try_from(end.saturating_sub(from)).unwrap_or(0));
+        let disk_end = end.min(self.on_disk + 1);
+        if from < disk_end {
+            self.read(from, disk_end - from, &mut rows)?;
+        }
+        for seq in from.max(self.on_disk + 1)..end {
+            let index = usize::try_from(seq - self.on_disk - 1).unwrap_or(usize::MAX);
+            rows.extend(self.memory.get(index).cloned());
+        }
+        Ok(rows)
+    }
+
+    fn read(&self, from: u64, count: u64, rows: &mut Vec<OffsetRow>) -> Result<()> {
+        let file = self
+            .file
+            .as_ref()
+            .ok_or_else(|| row_damage(from, "there is no index"))?;
+        let size = usize::try_from(count)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(ROW_BYTES);
+        let mut bytes = vec![0; size];
+        let read = file.read_at((from - 1) * ROW_BYTES as u64, &mut bytes)?;
+        bytes.truncate(read);
+        for (index, chunk) in bytes.chunks(ROW_BYTES).enumerate() {
+            let seq = from + index as u64;
+            let mut row = OffsetRow::decode(chunk)
+                .filter(|row| row.seq == seq)
+                .ok_or_else(|| row_damage(seq, "the row is unreadable"))?;
+            if let Some(revised) = self.revised.get(&seq) {
+                row.revised = *revised;
+            }
+            rows.push(row);
+        }
+        if rows.len() as u64 != count {
+            return Err(row_damage(from + rows.len() as u64, "the row is missing").into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push(&mut self, row: OffsetRow) {
+        self.memory.push(row);
+    }
+
+    /// Notes that record `by` revises the entry of record `seq`.
+    pub(crate) fn revise(&mut self, seq: u64, by: u64) {
+        if seq <= self.on_disk {
+            self.revised.insert(seq, by);
+            return;
+        }
+        let index = usize::try_from(seq - self.on_disk - 1).unwrap_or(usize::MAX);
+        if let Some(row) = self.memory.get_mut(index) {
+            row.revised = by;
+        }
+    }
+
+    /// Writes what is only in memory to the file. Not synced: the frames are, and rows can be made again.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        let Some(file) = self.file.as_ref() else {
+            return Ok(());
+        };
+        if !self.memory.is_empty() {
+            let mut bytes = Vec::with_capacity(self.memory.len() * ROW_BYTES);
+            for row in &self.memory {
+                row.encode(&mut bytes);
+            }
+            file.write_at(self.on_disk * ROW_BYTES as u64, &bytes)?;
+            self.on_disk += self.memory.len() as u64;
+            self.memory.clear();
+        }
+        for (seq, by) in std::mem::take(&mut self.revised) {
+            let at = (seq - 1) * ROW_BYTES as u64 + REVISION_FIELD_AT;
+            file.write_at(at, revision_field(by).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Gives the rows a file to stand in; all of them are written to it by the next flush.
+    pub(crate) fn attach(&mut self, file: Arc<dyn File>) {
+        self.file = Some(file);
+    }
+
+    pub(crate) fn file(&self) -> Option<&Arc<dyn File>> {
+        self.file.as_ref()
+    }
+}

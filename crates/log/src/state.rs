@@ -1,0 +1,243 @@
+use std::collections::BTreeMap;
+
+use crate::error::{Damage, DamageKind, Result};
+use crate::fold::Fold;
+use crate::format::{BranchHead, BranchHeads, Checkpoint, OffsetRow, Position};
+use crate::head::{ChainHash, Head};
+use crate::ids::Ids;
+use crate::limits;
+use crate::record::{RecordView, kind};
+use crate::rows::Rows;
+use crate::streams::Streams;
+
+/// Where a frame that is about to be applied stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) segment: u64,
+    pub(crate) frame: u64,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) crc: u32,
+    pub(crate) chain: ChainHash,
+}
+
+/// The entry that was added last: usually the parent of the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LastEntry {
+    id: String,
+    seq: u64,
+    run: u64,
+    depth: u64,
+}
+
+/// Everything that is known of the durable part of a log. Changed only by [`LogState::apply`].
+#[derive(Debug)]
+pub(crate) struct LogState {
+    pub(crate) head: Head,
+    pub(crate) position: Position,
+    pub(crate) rows: Rows,
+    pub(crate) ids: Ids,
+    pub(crate) fold: Box<dyn Fold>,
+    pub(crate) streams: Streams,
+    pub(crate) active_leaf: Option<String>,
+    /// When the log was deleted, if it is.
+    pub(crate) deleted_at_ms: Option<i64>,
+    last_entry: Option<LastEntry>,
+    /// Entries without children, by record; `None` when they are too many to keep.
+    heads: Option<BTreeMap<u64, String>>,
+}
+
+impl LogState {
+    /// A log without records.
+    pub(crate) fn empty(head: Head, fold: Box<dyn Fold>, rows: Rows, ids: Ids) -> Self {
+        Self {
+            head,
+            position: Position::START,
+            rows,
+            ids,
+            fold,
+            streams: Streams::default(),
+            active_leaf: None,
+            deleted_at_ms: None,
+            last_entry: None,
+            heads: Some(BTreeMap::new()),
+        }
+    }
+
+    /// Restores what a checkpoint keeps of the tree.
+    pub(crate) fn restore_tree(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        self.active_leaf.clone_from(&checkpoint.active_leaf);
+        self.deleted_at_ms = checkpoint.deleted_at_ms;
+        self.heads = match &checkpoint.branch_heads {
+            BranchHeads::All { heads } => Some(
+                heads
+                    .iter()
+                    .map(|head| (head.seq, head.entry_id.clone()))
+                    .collect(),
+            ),
+            BranchHeads::TooMany => None,
+        };
+        self.streams = Streams::opened(&checkpoint.open_streams);
+        if let Some(id) = checkpoint.last_entry_id.as_deref() {
+            let seq = self.find(id)?.ok_or_else(|| {
+                let text = format!("the checkpoint's newest entry {id:?} is not in the index");
+                Damage::new(DamageKind::IndexRow, "index/offsets.jsonl", 0, text)
+            })?;
+            let row = self.rows.get(seq)?;
+            self.last_entry = Some(LastEntry {
+                id: id.to_owned(),
+                seq,
+                run: row.run,
+                depth: row.depth,
+            });
+        }
+        Ok(())
+    }
+
+    /// The record that added an entry.
+    pub(crate) fn find(&self, id: &str) -> Result<Option<u64>> {
+        match &self.last_entry {
+            Some(last) if last.id == id => Ok(Some(last.seq)),
+            _ => self.ids.find(id, &self.rows),
+        }
+    }
+
+    pub(crate) fn last_entry_id(&self) -> Option<&str> {
+        self.last_entry.as_ref().map(|last| last.id.as_str())
+    }
+
+    /// The branch heads as a checkpoint names them.
+    pub(crate) fn branch_heads(&self) -> BranchHeads {
+        match &self.heads {
+            Some(heads) if heads.len() <= limits::BRANCH_HEADS_MAX => BranchHeads::All {
+                heads: heads
+                    .iter()
+                    .map(|(seq, id)| BranchHead {
+                        entry_id: id.clone(),
+                        seq: *seq,
+                    })
+                    .collect(),
+            },
+            _ => BranchHeads::TooMany,
+        }
+    }
+
+    /// Takes one more durable record into account.
+    pub(crate) fn apply(&mut self, record: &RecordView<'_>, place: Place) -> Result<()> {
+        assert_eq!(
+            record.seq,
+            self.head.seq + 1,
+            "records are applied in order"
+        );
+        let mut row = OffsetRow {
+            seq: record.seq,
+            segment: place.segment,
+            frame: place.frame,
+            offset: place.offset,
+            len: place.len,
+            crc: place.crc,
+            parent: 0,
+            run: 0,
+            depth: 0,
+            revised: 0,
+            id: String::new(),
+        };
+        if let Some(id) = record.id {
+            self.add_entry(id, record.parent, &mut row)?;
+        }
+        self.rows.push(row);
+        self.note_target(record)?;
+        self.fold.apply(record);
+        self.head.seq = record.seq;
+        self.head.chain = place.chain;
+        self.position = Position {
+            segment: place.segment,
+            bytes: place.offset + place.len,
+            frames: place.frame,
+            closed: false,
+        };
+        Ok(())
+    }
+
+    fn add_entry(&mut self, id: &str, parent: Option<&str>, row: &mut OffsetRow) -> Result<()> {
+        row.id = OffsetRow::id_field(id);
+        row.run = row.seq;
+        row.depth = 1;
+        if let Some(parent) = parent {
+            let above = self.parent_of(parent)?;
+            row.parent = above.seq;
+            row.depth = above.depth + 1;
+            // A run goes on only while nothing else was added in between, so that it is one stretch.
+            if self
+                .last_entry
+                .as_ref()
+                .is_some_and(|last| last.seq == above.seq)
+            {
+                row.run = above.run;
+            }
+            self.drop_head(above.seq);
+        }
+        self.add_head(row.seq, id);
+        self.ids.insert(row.id.clone(), row.seq);
+        self.active_leaf = Some(id.to_owned());
+        self.last_entry = Some(LastEntry {
+            id: id.to_owned(),
+            seq: row.seq,
+            run: row.run,
+            depth: row.depth,
+        });
+        Ok(())
+    }
+
+    fn parent_of(&self, id: &str) -> Result<LastEntry> {
+        if let Some(last) = self.last_entry.as_ref().filter(|last| last.id == id) {
+            return Ok(last.clone());
+        }
+        let seq = self.find(id)?.ok_or_else(|| {
+            let text = format!("the parent {id:?} of an entry is not in the log");
+            Damage::new(DamageKind::ParentUnknown, "segments", 0, text).of(self.head.seq + 1)
+        })?;
+        let row = self.rows.get(seq)?;
+        Ok(LastEntry {
+            id: id.to_owned(),
+            seq,
+            run: row.run,
+            depth: row.depth,
+        })
+    }
+
+    fn drop_head(&mut self, seq: u64) {
+        if let Some(heads) = &mut self.heads {
+            heads.remove(&seq);
+        }
+    }
+
+    fn add_head(&mut self, seq: u64, id: &str) {
+        if let Some(heads) = &mut self.heads {
+            heads.insert(seq, id.to_owned());
+            if heads.len() > limits::BRANCH_HEADS_MAX {
+                self.heads = None;
+            }
+        }
+    }
+
+    fn note_target(&mut self, record: &RecordView<'_>) -> Result<()> {
+        match (record.kind, record.target) {
+            (kind::TOMBSTONE, _) => self.deleted_at_ms = Some(record.at_ms),
+            (kind::RESTORED, _) => self.deleted_at_ms = None,
+            (kind::LEAF, target) => self.active_leaf = target.map(ToOwned::to_owned),
+            (kind::REVISION, Some(target)) => {
+                if let Some(seq) = self.find(target)? {
+                    self.rows.revise(seq, record.seq);
+                }
+                self.streams.settle(target, record.revision.unwrap_or(0));
+            }
+            (kind::STREAM, Some(target)) => {
+                self.streams
+                    .open(target, record.seq, record.revision.unwrap_or(0));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,524 @@
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
+use std::time::Duration;
+
+use bough_platform::{Platform, RelPath};
+
+use crate::container::{
+    Container, SESSIONS, STAGING, TRASH, check_id, escape_id, not_found, parse_container_name,
+    shard_dir,
+};
+use crate::create;
+use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::files::Files;
+use crate::fold::Fold;
+use crate::head::{Head, Incarnation};
+use crate::load::{Horizon, Loaded, Trust, load, manifest_of_nothing, read_manifest};
+use crate::open::{check_native, open_writer, take_lock};
+use crate::options::{Maintenance, Options};
+use crate::queue::{Expected, NewDelta};
+use crate::reader::Reader;
+use crate::record::NewRecord;
+use crate::writer::{Ticket, Writer};
+
+/// A directory of logs.
+///
+/// Several processes may use one directory at the same time: each log has one writer among them, and any
+/// number of readers.
+#[derive(Clone, Debug)]
+pub struct LogStore {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) platform: Platform,
+    pub(crate) options: Options,
+    open: Mutex<HashMap<String, Slot>>,
+    /// Writers whose round is due; a thread of the store's takes them.
+    due: Option<mpsc::Sender<Weak<Writer>>>,
+}
+
+/// The place of one log: held while it is opened or closed, so that one slow log stalls no other.
+type Slot = Arc<Mutex<Option<Arc<Writer>>>>;
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogStore").finish_non_exhaustive()
+    }
+}
+
+/// An append that has its place in the order and is not durable yet.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    writer: Arc<Writer>,
+    ticket: Ticket,
+    store: LogStore,
+}
+
+impl Pending {
+    /// The head that the log has with this append.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.ticket.head
+    }
+
+    /// Waits until it is durable, doing the commit itself when nobody else does.
+    pub fn wait(&self) -> Result<Head> {
+        let head = self.writer.wait(self.ticket)?;
+        self.store.maintain(&self.writer);
+        Ok(head)
+    }
+
+    /// Calls `notify` once, when it is durable or never will be. Somebody must [`Pending::drive`].
+    pub fn on_durable(&self, notify: impl FnOnce(Result<Head>) + Send + 'static) {
+        self.writer.on_durable(self.ticket, Box::new(notify));
+    }
+
+    /// Commits until nothing of this log is waiting.
+    pub fn drive(&self) {
+        self.writer.drive();
+        self.store.maintain(&self.writer);
+    }
+}
+
+/// One log in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedLog {
+    /// Its id.
+    pub id: String,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// When it was deleted, if it is in the trash.
+    pub deleted_at_ms: Option<i64>,
+}
+
+impl LogStore {
+    /// Opens a directory of logs, making the folders that are missing.
+    pub fn open(platform: Platform, options: Options) -> Result<Self> {
+        let disk = &platform.disk;
+        let mut made = false;
+        for folder in [SESSIONS, TRASH, STAGING] {
+            made |= disk.ensure_dir(&RelPath::parse(folder)?)?;
+        }
+        if made {
+            disk.sync_dir(&RelPath::root())?;
+        }
+        create::sweep_staging(&platform, &options)?;
+        let due = match options.maintenance {
+            Maintenance::Background => Some(start_maintenance()),
+            Maintenance::Inline => None,
+        };
+        let inner = Inner {
+            platform,
+            options,
+            open: Mutex::new(HashMap::new()),
+            due,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Makes a log with its first records; durable when it returns.
+    pub fn create(&self, id: &str, records: Vec<NewRecord>) -> Result<Head> {
+        create::create(self, id, records)
+    }
+
+    /// Compare-and-append: durable when it returns.
+    pub fn append(&self, id: &str, expected: Expected, records: Vec<NewRecord>) -> Result<Head> {
+        self.enqueue(id, expected, records)?.wait()
+    }
+
+    /// Compare-and-append: ordered when it returns, durable when the answer says so. `expected` is
+    /// compared with the head that everything accepted so far will give.
+    pub fn enqueue(
+        &self,
+        id: &str,
+        expected: Expected,
+        mut records: Vec<NewRecord>,
+    ) -> Result<Pending> {
+        loop {
+            let writer = self.writer(id)?;
+            if let Some(ticket) = writer.accept(expected, &mut records)? {
+                return Ok(Pending {
+                    writer,
+                    ticket,
+                    store: self.clone(),
+                });
+            }
+        }
+    }
+
+    /// Adds a delta to a message that streams; durable when the answer says so.
+    pub fn enqueue_delta(&self, id: &str, delta: &NewDelta) -> Result<Pending> {
+        loop {
+            let writer = self.writer(id)?;
+            if let Some(ticket) = writer.accept_delta(delta)? {
+                return Ok(Pending {
+                    writer,
+                    ticket,
+                    store: self.clone(),
+                });
+            }
+        }
+    }
+
+    /// Reads a log. Never writes, never waits for a writer.
+    pub fn read(&self, id: &str) -> Result<Reader> {
+        check_id(id)?;
+        if let Some(writer) = self.opened(id).filter(|writer| !writer.is_latched()) {
+            return Ok(Reader::live(writer));
+        }
+        let loaded = self.load_cold(id)?;
+        if loaded.state.deleted_at_ms.is_some() {
+            return Err(not_found(id));
+        }
+        Ok(Reader::cold(loaded))
+    }
+
+    /// Whether there is a log of this id.
+    pub fn contains(&self, id: &str) -> Result<bool> {
+        if self.opened(id).is_some() {
+            return Ok(true);
+        }
+        Ok(self.locate(id)?.is_some())
+    }
+
+    /// The head with everything accepted, durable or not, of a log that this process writes.
+    pub fn accepted_head(&self, id: &str) -> Result<Head> {
+        Ok(self.writer(id)?.accepted())
+    }
+
+    /// Takes the lock of a log now rather than at the first append; says what opening found.
+    pub fn open_for_writing(&self, id: &str) -> Result<crate::OpenReport> {
+        Ok(self.writer(id)?.report.clone())
+    }
+
+    /// Makes a checkpoint of a log that this process writes.
+    pub fn checkpoint(&self, id: &str) -> Result<()> {
+        self.writer(id)?.checkpoint()
+    }
+
+    /// Closes a log that this process writes: checkpoint, lock given up. Others may write it then.
+    pub fn close(&self, id: &str) -> Result<()> {
+        let Some(slot) = self.slots().get(id).cloned() else {
+            return Ok(());
+        };
+        let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(writer) = place.take() else {
+            return Ok(());
+        };
+        while !writer.shut() {
+            writer.drive();
+        }
+        let closed = writer.close();
+        drop(place);
+        self.drop_empty_slot(id, &slot);
+        closed
+    }
+
+    /// Closes every log.
+    pub fn close_all(&self) -> Result<()> {
+        let ids: Vec<String> = self.slots().keys().cloned().collect();
+        ids.iter().try_for_each(|id| self.close(id))
+    }
+
+    /// Forgets a log that latched, so that the next call opens it again.
+    pub fn reopen(&self, id: &str) -> Result<()> {
+        let Some(slot) = self.slots().get(id).cloned() else {
+            return Ok(());
+        };
+        let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        match place.take_if(|writer| writer.is_latched()) {
+            Some(writer) => writer.release(),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes logs that nobody appended to for `idle`, unless `keep` wants one kept.
+    pub fn release_idle(&self, idle: Duration, keep: &dyn Fn(&dyn Fold) -> bool) -> Result<usize> {
+        let mut closed = 0;
+        for (id, writer) in self.all_open() {
+            let resting = writer.idle_for() >= idle && !writer.is_busy() && !writer.is_latched();
+            if resting && !keep(&*writer.read_state().fold) {
+                self.close(&id)?;
+                closed += 1;
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Logs in `sessions/`, shard by shard; `visit` is called with each, in no particular order. A folder
+    /// that cannot be read is passed to `visit` as an error and hides no other.
+    pub fn visit(&self, visit: &mut dyn FnMut(Result<ListedLog>)) -> Result<()> {
+        let disk = &self.inner.platform.disk;
+        for shard in disk.list(&RelPath::parse(SESSIONS)?)? {
+            if shard.is_dir {
+                let dir = RelPath::parse(SESSIONS)?.join(&shard.name)?;
+                self.visit_folder(&dir, visit)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn visit_folder(
+        &self,
+        dir: &RelPath,
+        visit: &mut dyn FnMut(Result<ListedLog>),
+    ) -> Result<()> {
+        for listed in self.inner.platform.disk.list(dir)? {
+            if let Some((_, incarnation)) =
+                parse_container_name(&listed.name).filter(|_| listed.is_dir)
+            {
+                let files = self.files(Container {
+                    dir: dir.join(&listed.name)?,
+                });
+                visit(read_manifest(&files).map(|manifest| ListedLog {
+                    id: manifest.session_id,
+                    incarnation,
+                    deleted_at_ms: manifest.deleted_at_ms,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the round that is due, or hands it to the store's thread.
+    fn maintain(&self, writer: &Arc<Writer>) {
+        let due = self.inner.options.checkpoint_every_bytes;
+        if writer.unchecked_bytes.load(Ordering::Relaxed) < due {
+            return;
+        }
+        // Counted anew at once, so that one round is asked for and not one by every append meanwhile.
+        writer.unchecked_bytes.store(0, Ordering::Relaxed);
+        match &self.inner.due {
+            Some(sender) => drop(sender.send(Arc::downgrade(writer))),
+            None => run_round(writer),
+        }
+    }
+
+    pub(crate) fn files(&self, container: Container) -> Files {
+        Files::new(Arc::clone(&self.inner.platform.disk), container)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+        self.inner
+            .open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer of a log that this process has open.
+    fn opened(&self, id: &str) -> Option<Arc<Writer>> {
+        let slot = self.slots().get(id).cloned()?;
+        slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Every log that this process has open; one that is being opened or closed is passed over.
+    fn all_open(&self) -> Vec<(String, Arc<Writer>)> {
+        let slots: Vec<_> = self
+            .slots()
+            .iter()
+            .map(|(id, s)| (id.clone(), Arc::clone(s)))
+            .collect();
+        let open = slots.into_iter().filter_map(|(id, slot)| {
+            let writer = slot.try_lock().ok()?.clone()?;
+            Some((id, writer))
+        });
+        open.collect()
+    }
+
+    fn drop_empty_slot(&self, id: &str, slot: &Slot) {
+        let mut slots = self.slots();
+        // Two: the map's and ours. With more, somebody is about to open the log.
+        if Arc::strong_count(slot) == 2 {
+            slots.remove(id);
+        }
+    }
+
+    /// The container of the live log of an id.
+    pub(crate) fn locate(&self, id: &str) -> Result<Option<Container>> {
+        let escaped = escape_id(id)?;
+        let dir = shard_dir(id)?;
+        let listed = match self.inner.platform.disk.list(&dir) {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut names = listed.iter().filter(|listed| {
+            parse_container_name(&listed.name).is_some_and(|(name, _)| name == escaped)
+        });
+        let Some(first) = names.next() else {
+            return Ok(None);
+        };
+        if let Some(second) = names.next() {
+            let text = format!("two lives of one id: {} and {}", first.name, second.name);
+            return Err(Damage::new(DamageKind::Manifest, dir.as_str(), 0, text).into());
+        }
+        Ok(Some(Container {
+            dir: dir.join(&first.name)?,
+        }))
+    }
+
+    /// The open writer of a log, opening it if need be.
+    pub(crate) fn writer(&self, id: &str) -> Result<Arc<Writer>> {
+        check_id(id)?;
+        if self.slots().len() > self.inner.options.open_logs_max {
+            self.make_room()?;
+        }
+        let slot = Arc::clone(self.slots().entry(id.to_owned()).or_default());
+        let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = &*place {
+            return Ok(Arc::clone(writer));
+        }
+        match self.open_one(id) {
+            Ok(writer) => Ok(Arc::clone(place.insert(Arc::new(writer)))),
+            Err(error) => {
+                drop(place);
+                self.drop_empty_slot(id, &slot);
+                Err(error)
+            }
+        }
+    }
+
+    fn open_one(&self, id: &str) -> Result<Writer> {
+        let Inner {
+            platform, options, ..
+        } = &*self.inner;
+        // The container may move between finding and locking it: a deletion by another process.
+        for _ in 0..3 {
+            let Some(container) = self.locate(id)? else {
+                return Err(not_found(id));
+            };
+            let trust = Trust::Checkpoint;
+            let Some(writer) = open_writer(platform, options, container.clone(), trust)? else {
+                continue;
+            };
+            if writer.id != id {
+                let text = format!("the manifest is of {:?}", writer.id);
+                return Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, text).into());
+            }
+            if writer.read_state().deleted_at_ms.is_some() {
+                // A deletion that was cut short after its record: finish it.
+                writer.close()?;
+                self.move_to_trash(&container)?;
+                return Err(not_found(id));
+            }
+            return Ok(writer);
+        }
+        Err(not_found(id))
+    }
+
+    /// Closes the log that was idle longest.
+    fn make_room(&self) -> Result<()> {
+        let open = self.all_open();
+        let idle = open
+            .iter()
+            .filter(|(_, writer)| !writer.is_busy() && !writer.is_latched());
+        let longest = idle
+            .max_by_key(|(_, writer)| writer.idle_for())
+            .map(|(id, _)| id.clone());
+        match longest {
+            Some(id) => self.close(&id),
+            None => Ok(()),
+        }
+    }
+
+    /// Loads a log for reading. While another process writes it, only what its offset rows know is shown.
+    fn load_cold(&self, id: &str) -> Result<Loaded> {
+        /// A writer may replace checkpoints and tables while we look; then we look again.
+        const TRIES: u32 = 4;
+        let mut last = not_found(id);
+        for attempt in 0..TRIES {
+            let Some(container) = self.locate(id)? else {
+                return Err(not_found(id));
+            };
+            let live = self
+                .inner
+                .platform
+                .disk
+                .lock_holder(&container.lock()?)?
+                .is_some();
+            let horizon = if live {
+                Horizon::Rows
+            } else {
+                Horizon::WholeTail
+            };
+            match self.load_once(id, container, horizon) {
+                Err(error) if live && attempt + 1 < TRIES && may_be_a_race(&error) => last = error,
+                result => return result,
+            }
+        }
+        Err(last)
+    }
+
+    fn load_once(&self, id: &str, container: Container, horizon: Horizon) -> Result<Loaded> {
+        let files = self.files(container.clone());
+        let (manifest, damage) = match read_manifest(&files) {
+            Ok(manifest) => (manifest, None),
+            Err(LogError::Corrupt(damage)) => match manifest_of_nothing(&container, id) {
+                Some(manifest) => (manifest, Some(damage)),
+                None => return Err(damage.into()),
+            },
+            Err(error) => return Err(error),
+        };
+        check_native(&manifest)?;
+        let mut loaded = load(
+            files,
+            manifest,
+            &*self.inner.options.fold,
+            Trust::Checkpoint,
+            horizon,
+        )?;
+        loaded.damage = damage.or(loaded.damage);
+        Ok(loaded)
+    }
+
+    /// Takes the lock under which logs of a shard come and go.
+    pub(crate) fn lock_shard(&self, id: &str) -> Result<Box<dyn bough_platform::Lock>> {
+        const TRIES: u32 = 2_500;
+        let Inner {
+            platform, options, ..
+        } = &*self.inner;
+        let dir = shard_dir(id)?;
+        if platform.disk.ensure_dir(&dir)? {
+            platform.disk.sync_dir(&dir.parent())?;
+        }
+        take_lock(platform, options, &dir.join("lock")?, TRIES)?.ok_or_else(|| not_found(id))
+    }
+}
+
+/// Whether an error may come from reading while another process replaces derived files.
+fn may_be_a_race(error: &LogError) -> bool {
+    match error {
+        LogError::Corrupt(_) => true,
+        LogError::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+/// A failing round latches its log: the disk is in doubt.
+fn run_round(writer: &Writer) {
+    if let Err(error) = writer.checkpoint() {
+        writer.latch(&error);
+    }
+}
+
+fn start_maintenance() -> mpsc::Sender<Weak<Writer>> {
+    let (sender, due) = mpsc::channel::<Weak<Writer>>();
+    let run = move || {
+        while let Ok(writer) = due.recv() {
+            if let Some(writer) = writer.upgrade() {
+                run_round(&writer);
+            }
+        }
+    };
+    // Without the thread, rounds wait until the log is closed: slower to open, nothing is lost.
+    drop(
+        std::thread::Builder::new()
+            .name("bough-rounds".to_owned())
+            .spawn(run),
+    );
+    sender
+}

@@ -1,0 +1,245 @@
+//! `stream.log`: the deltas of messages that are still streaming.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bough_platform::{Access, File};
+
+use crate::error::{Damage, DamageKind, Result};
+use crate::files::Files;
+use crate::format::{OpenStream, STREAM_HEADER_BYTES, StreamHeader, StreamLine};
+use crate::head::Incarnation;
+use crate::limits;
+
+/// The streams that are open, with their deltas.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    open: BTreeMap<String, Stream>,
+    /// The newest delta's number.
+    pub(crate) number: u64,
+    /// Where the next delta goes.
+    pub(crate) end: u64,
+}
+
+#[derive(Debug)]
+struct Stream {
+    seq: u64,
+    base: u64,
+    deltas: Vec<StreamLine>,
+}
+
+impl Streams {
+    pub(crate) fn opened(streams: &[OpenStream]) -> Self {
+        let mut open = BTreeMap::new();
+        for stream in streams {
+            let value = Stream {
+                seq: stream.seq,
+                base: stream.base,
+                deltas: Vec::new(),
+            };
+            open.insert(stream.entry_id.clone(), value);
+        }
+        Self {
+            open,
+            number: 0,
+            end: 0,
+        }
+    }
+
+    pub(crate) fn refs(&self) -> Vec<OpenStream> {
+        let one = |(id, stream): (&String, &Stream)| OpenStream {
+            entry_id: id.clone(),
+            seq: stream.seq,
+            base: stream.base,
+        };
+        self.open.iter().map(one).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The newest revision of a message that streams; `None` when none is open for it.
+    pub(crate) fn newest(&self, target: &str) -> Option<u64> {
+        self.open.get(target).map(Stream::last)
+    }
+
+    pub(crate) fn open(&mut self, target: &str, seq: u64, base: u64) {
+        self.open.insert(
+            target.to_owned(),
+            Stream {
+                seq,
+                base,
+                deltas: Vec::new(),
+            },
+        );
+    }
+
+    /// A revision took the place of the deltas up to it.
+    pub(crate) fn settle(&mut self, target: &str, revision: u64) {
+        if self
+            .open
+            .get(target)
+            .is_some_and(|stream| stream.last() <= revision)
+        {
+            self.open.remove(target);
+        } else if let Some(stream) = self.open.get_mut(target) {
+            stream.base = revision;
+            stream.deltas.retain(|delta| delta.revision > revision);
+        }
+    }
+
+    /// Takes a durable delta in; one that was settled before is passed over.
+    pub(crate) fn push(&mut self, delta: StreamLine) {
+        self.number = delta.number;
+        if let Some(stream) = self.open.get_mut(&delta.target)
+            && delta.revision > stream.base
+        {
+            stream.deltas.push(delta);
+        }
+    }
+
+    /// The deltas of an entry that are not settled yet, oldest first.
+    pub(crate) fn deltas(&self, target: &str) -> &[StreamLine] {
+        self.open
+            .get(target)
+            .map_or(&[], |stream| stream.deltas.as_slice())
+    }
+
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &str> {
+        self.open.keys().map(String::as_str)
+    }
+}
+
+impl Stream {
+    fn last(&self) -> u64 {
+        self.deltas.last().map_or(self.base, |delta| delta.revision)
+    }
+}
+
+/// What was found in `stream.log`.
+#[derive(Debug, Default)]
+pub(crate) struct StreamReport {
+    /// Bytes after the last whole delta that nobody had acknowledged.
+    pub(crate) torn_bytes: u64,
+    /// Acknowledged deltas that are not there.
+    pub(crate) damage: Option<Damage>,
+}
+
+/// Reads `stream.log` into the open streams. With none open, the file's content is of no interest.
+pub(crate) fn load(
+    files: &Files,
+    incarnation: Incarnation,
+    streams: &mut Streams,
+) -> Result<StreamReport> {
+    let mut report = StreamReport::default();
+    let path = files.container.stream()?;
+    if files.disk.stat(&path)?.is_none() {
+        if !streams.is_empty() {
+            report.damage = Some(lost(0, "a message was streaming and the file is not there"));
+        }
+        return Ok(report);
+    }
+    let bytes = files.disk.read_all(&path, 4 * limits::STREAM_BYTES_MAX)?;
+    let header = StreamHeader::decode(&bytes).filter(|header| header.incarnation == incarnation);
+    if header.is_none() && bytes.len() < STREAM_HEADER_BYTES && !streams.is_empty() {
+        report.damage = Some(lost(0, "a message was streaming and the file is cut short"));
+        return Ok(report);
+    }
+    let end = read_lines(&bytes, streams);
+    let known = header.map_or(0, |header| header.end);
+    if end < known && !streams.is_empty() {
+        let text = format!("deltas up to byte {known} were acknowledged and cannot all be read");
+        report.damage = Some(lost(end, &text));
+    }
+    // Without a header and without a line there is nothing to go on from: the file is made again.
+    let usable = header.is_some() || end > STREAM_HEADER_BYTES as u64;
+    streams.end = if usable { end } else { 0 };
+    streams.number = streams.number.max(header.map_or(0, |header| header.acked));
+    report.torn_bytes = (bytes.len() as u64).saturating_sub(end);
+    Ok(report)
+}
+
+/// Takes in every whole line, in order; returns the byte after the last one.
+fn read_lines(bytes: &[u8], streams: &mut Streams) -> u64 {
+    let mut at = STREAM_HEADER_BYTES;
+    let mut previous = None;
+    while let Some(rest) = bytes.get(at..) {
+        let Some(len) = rest.iter().position(|byte| *byte == b'\n') else {
+            break;
+        };
+        let Some(delta) = rest.get(..len).and_then(StreamLine::decode) else {
+            break;
+        };
+        if previous.is_some_and(|number| delta.number != number + 1) {
+            break;
+        }
+        previous = Some(delta.number);
+        streams.push(delta);
+        at += len + 1;
+    }
+    at as u64
+}
+
+fn lost(at: u64, detail: &str) -> Damage {
+    Damage::new(DamageKind::Stream, "stream.log", at, detail)
+}
+
+/// The open file, for the writer.
+#[derive(Debug)]
+pub(crate) struct StreamFile {
+    file: Arc<dyn File>,
+    incarnation: Incarnation,
+}
+
+impl StreamFile {
+    /// Opens the file, or makes it durable with an empty header, so that a stream that the log knows of
+    /// always has its file.
+    pub(crate) fn ready(
+        files: &Files,
+        incarnation: Incarnation,
+        streams: &mut Streams,
+    ) -> Result<Self> {
+        let path = files.container.stream()?;
+        if files.disk.stat(&path)?.is_some() && streams.end >= STREAM_HEADER_BYTES as u64 {
+            let file = files.disk.open(&path, Access::ReadWrite)?.into();
+            return Ok(Self { file, incarnation });
+        }
+        if files.disk.stat(&path)?.is_some() {
+            files.disk.remove_file(&path)?;
+        }
+        let file: Arc<dyn File> = files.disk.create(&path)?.into();
+        let opened = Self { file, incarnation };
+        streams.end = STREAM_HEADER_BYTES as u64;
+        opened.write_header(streams)?;
+        opened.file.sync()?;
+        files.disk.sync_dir(&files.container.dir)?;
+        Ok(opened)
+    }
+
+    /// Appends encoded lines and makes them durable.
+    pub(crate) fn append(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.file.write_at(at, bytes)?;
+        Ok(self.file.sync()?)
+    }
+
+    /// Notes how much is durable. Only after [`StreamFile::append`]: the header never knows more than
+    /// the disk.
+    pub(crate) fn write_header(&self, streams: &Streams) -> Result<()> {
+        let header = StreamHeader {
+            incarnation: self.incarnation,
+            acked: streams.number,
+            end: streams.end,
+        };
+        Ok(self.file.write_at(0, &header.encode()?)?)
+    }
+
+    /// Empties the file once everything in it is settled. The header goes first and durably: a header
+    /// that knows more than the file would be taken for a loss.
+    pub(crate) fn empty(&self, streams: &mut Streams) -> Result<()> {
+        streams.end = STREAM_HEADER_BYTES as u64;
+        self.write_header(streams)?;
+        self.file.sync()?;
+        Ok(self.file.set_len(STREAM_HEADER_BYTES as u64)?)
+    }
+}

@@ -1,0 +1,358 @@
+//! Reading the frames after a known point, and deciding what their end means.
+
+use crate::canary;
+use crate::error::{Damage, DamageKind, Result};
+use crate::files::{Files, missing_segment};
+use crate::format::{BatchPlace, Frame, decode_frame};
+use crate::head::ChainHash;
+use crate::load::Horizon;
+use crate::record::RecordView;
+use crate::recovery::{Decision, Found, TailFacts, decide};
+use crate::scan::{Line, LineScan};
+use crate::state::{LogState, Place};
+
+/// How the scan ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TailStop {
+    pub(crate) frames: u64,
+    pub(crate) torn_records: u64,
+    pub(crate) torn_bytes: u64,
+    pub(crate) damage: Option<Damage>,
+}
+
+/// A frame of a batch that is not whole yet.
+struct Held {
+    line: Vec<u8>,
+    place: Place,
+}
+
+pub(crate) struct TailScan<'a> {
+    files: &'a Files,
+    state: &'a mut LogState,
+    /// The newest record that something knows to be durable.
+    witness: u64,
+    held: Vec<Held>,
+    stop: TailStop,
+}
+
+/// The end of what can be taken from one segment.
+struct SegmentEnd {
+    found: Found,
+    at: u64,
+    detail: String,
+}
+
+impl<'a> TailScan<'a> {
+    pub(crate) fn new(files: &'a Files, state: &'a mut LogState, witness: u64) -> Self {
+        Self {
+            files,
+            state,
+            witness,
+            held: Vec::new(),
+            stop: TailStop::default(),
+        }
+    }
+
+    /// Applies every whole batch that verifies, segment after segment.
+    pub(crate) fn run(&mut self, horizon: Horizon) -> Result<TailStop> {
+        let mut position = self.state.position.next();
+        loop {
+            if horizon == Horizon::Rows && self.state.head.seq >= self.witness {
+                return Ok(std::mem::take(&mut self.stop));
+            }
+            let end = self.scan_segment(position.segment, position.bytes, horizon)?;
+            let Some(end) = end else {
+                return Ok(std::mem::take(&mut self.stop));
+            };
+            match self.segment_that_goes_on(position.segment)? {
+                Some(next) => {
+                    self.abandon(position.segment, end.at)?;
+                    position = crate::format::Position {
+                        segment: next,
+                        ..crate::format::Position::START
+                    };
+                }
+                None => {
+                    self.finish(position.segment, &end)?;
+                    return Ok(std::mem::take(&mut self.stop));
+                }
+            }
+        }
+    }
+
+    /// Takes frames from one segment until something else stands there. `None` when the horizon is
+    /// reached.
+    fn scan_segment(
+        &mut self,
+        segment: u64,
+        at: u64,
+        horizon: Horizon,
+    ) -> Result<Option<SegmentEnd>> {
+        let nothing = |at| SegmentEnd {
+            found: Found::Nothing,
+            at,
+            detail: "the log ends".to_owned(),
+        };
+        if self
+            .files
+            .disk
+            .stat(&self.files.container.segment(segment)?)?
+            .is_none()
+        {
+            return Ok(Some(nothing(0)));
+        }
+        let mut scan = LineScan::new(self.files.segment(segment)?, at);
+        let mut good = at;
+        while let Some(line) = scan.next_line()? {
+            let (at, bytes) = match line {
+                Line::Whole { at, bytes } => (at, bytes),
+                Line::Partial { at } => {
+                    let detail = "a line that does not end".to_owned();
+                    return Ok(Some(SegmentEnd {
+                        found: Found::Unreadable,
+                        at,
+                        detail,
+                    }));
+                }
+            };
+            if let Some(end) = self.take(segment, at, bytes)? {
+                return Ok(Some(end));
+            }
+            good = self.next_offset();
+            if horizon == Horizon::Rows && self.state.head.seq >= self.witness {
+                return Ok(None);
+            }
+        }
+        Ok(Some(nothing(good)))
+    }
+
+    /// Takes one line as the next frame, or says why not.
+    fn take(&mut self, segment: u64, at: u64, line: Vec<u8>) -> Result<Option<SegmentEnd>> {
+        let frame = match decode_frame(&line) {
+            Ok(frame) => frame,
+            Err(error) => {
+                let detail = error.to_string();
+                return Ok(Some(SegmentEnd {
+                    found: Found::Unreadable,
+                    at,
+                    detail,
+                }));
+            }
+        };
+        if !self.fits(&frame, segment) {
+            let detail = format!("frame {} does not continue the chain", frame.header.seq);
+            return Ok(Some(SegmentEnd {
+                found: Found::Foreign,
+                at,
+                detail,
+            }));
+        }
+        let place = Place {
+            segment,
+            frame: frame.header.frame,
+            offset: at,
+            len: line.len() as u64 + 1,
+            crc: frame.crc,
+            chain: frame.chain,
+        };
+        let whole = frame.header.batch.is_last() || canary::on(canary::PARTIAL_BATCHES);
+        self.stop.frames += 1;
+        self.held.push(Held { line, place });
+        if whole {
+            self.apply_held()?;
+        }
+        Ok(None)
+    }
+
+    fn apply_held(&mut self) -> Result<()> {
+        for held in std::mem::take(&mut self.held) {
+            if let Ok(frame) = decode_frame(&held.line) {
+                self.state
+                    .apply(&RecordView::of_frame(&frame), held.place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a frame is the very next one: number, place, batch and chain.
+    fn fits(&self, frame: &Frame<'_>, segment: u64) -> bool {
+        let header = &frame.header;
+        let (chain, frames) = self.tip(segment);
+        let expected = self.state.head.seq + self.held.len() as u64 + 1;
+        let batch_fits = match self.held.last() {
+            Some(held) => decode_frame(&held.line).is_ok_and(|last| {
+                let last = last.header.batch;
+                header.batch
+                    == BatchPlace {
+                        index: last.index + 1,
+                        count: last.count,
+                    }
+            }),
+            None => header.batch.index == 0 || canary::on(canary::PARTIAL_BATCHES),
+        };
+        header.seq == expected
+            && header.segment == segment
+            && header.frame == frames + 1
+            && batch_fits
+            && (frame.follows(chain) || canary::on(canary::NO_CHAIN))
+    }
+
+    /// The chain and the number of frames that the next frame of a segment goes on from.
+    fn tip(&self, segment: u64) -> (ChainHash, u64) {
+        match self.held.last() {
+            Some(held) => (held.place.chain, held.place.frame),
+            None if self.state.position.segment == segment && !self.state.position.closed => {
+                (self.state.head.chain, self.state.position.frames)
+            }
+            None => (self.state.head.chain, 0),
+        }
+    }
+
+    fn next_offset(&self) -> u64 {
+        self.held.last().map_or(self.state.position.bytes, |held| {
+            held.place.offset + held.place.len
+        })
+    }
+
+    /// A later segment whose first frame continues the log: then what this one has after its last whole
+    /// batch was left behind by an earlier opening.
+    fn segment_that_goes_on(&self, segment: u64) -> Result<Option<u64>> {
+        let mut number = segment + 1;
+        while self
+            .files
+            .disk
+            .stat(&self.files.container.segment(number)?)?
+            .is_some()
+        {
+            if self.first_frame_continues(number)? {
+                return Ok(Some(number));
+            }
+            number += 1;
+        }
+        Ok(None)
+    }
+
+    fn first_frame_continues(&self, segment: u64) -> Result<bool> {
+        let mut scan = LineScan::new(self.files.segment(segment)?, 0);
+        let Some(Line::Whole { bytes, .. }) = scan.next_line()? else {
+            return Ok(false);
+        };
+        Ok(decode_frame(&bytes).is_ok_and(|frame| {
+            frame.header.seq == self.state.head.seq + 1
+                && frame.header.segment == segment
+                && frame.header.frame == 1
+                && frame.header.batch.index == 0
+                && frame.follows(self.state.head.chain)
+        }))
+    }
+
+    /// Counts what a segment has after its last whole batch, and forgets the held frames.
+    fn abandon(&mut self, segment: u64, at: u64) -> Result<()> {
+        let held_bytes: u64 = self.held.iter().map(|held| held.place.len).sum();
+        let file = self.files.container.segment(segment)?;
+        let len = self.files.disk.stat(&file)?.map_or(0, |stat| stat.len);
+        self.stop.torn_records += self.held.len() as u64 + u64::from(len > at);
+        self.stop.torn_bytes += len.saturating_sub(at) + held_bytes;
+        self.held.clear();
+        Ok(())
+    }
+
+    /// The scan cannot go on: what does that mean?
+    fn finish(&mut self, segment: u64, end: &SegmentEnd) -> Result<()> {
+        let expected = self.state.head.seq + 1;
+        let facts = TailFacts {
+            found: end.found,
+            witnessed: self.witness >= expected,
+            vouched: self.vouched(segment, end.at, expected)?,
+            mid_batch: !self.held.is_empty(),
+        };
+        let decision = match decide(facts) {
+            Decision::AcknowledgedLost | Decision::Rot if canary::on(canary::ROT_IS_TORN) => {
+                Decision::Torn
+            }
+            Decision::Torn if canary::on(canary::TORN_IS_ROT) => Decision::Rot,
+            decision => decision,
+        };
+        match decision {
+            Decision::Accept | Decision::End => Ok(()),
+            Decision::Torn => self.abandon(segment, end.at),
+            decision => {
+                self.stop.damage = Some(self.damage(decision, segment, end)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn damage(&self, decision: Decision, segment: u64, end: &SegmentEnd) -> Result<Damage> {
+        let expected = self.state.head.seq + 1;
+        if self
+            .files
+            .disk
+            .stat(&self.files.container.segment(segment)?)?
+            .is_none()
+        {
+            return Ok(missing_segment(segment).of(expected));
+        }
+        let kind = match decision {
+            Decision::AcknowledgedLost => DamageKind::Acknowledged,
+            Decision::NotOurs => DamageKind::ChainBroken,
+            _ => DamageKind::Frame,
+        };
+        let file = format!("segments/{segment:016}.seg");
+        Ok(Damage::new(kind, file, end.at, end.detail.clone()).of(expected))
+    }
+
+    /// Whether a good frame of a later write stands anywhere after the place where the scan stopped.
+    fn vouched(&self, segment: u64, at: u64, expected: u64) -> Result<bool> {
+        let mut number = segment;
+        let mut from = at;
+        while self
+            .files
+            .disk
+            .stat(&self.files.container.segment(number)?)?
+            .is_some()
+        {
+            if self.later_frame_in(number, from, expected)? {
+                return Ok(true);
+            }
+            number += 1;
+            from = 0;
+        }
+        // A gap in the numbers hides what follows it: look at everything that is there.
+        for later in crate::load::segment_numbers(self.files)?
+            .into_iter()
+            .filter(|n| *n > number)
+        {
+            if self.later_frame_in(later, 0, expected)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn later_frame_in(&self, segment: u64, from: u64, expected: u64) -> Result<bool> {
+        let mut scan = LineScan::new(self.files.segment(segment)?, from);
+        while let Some(line) = scan.next_line()? {
+            let Line::Whole { bytes, .. } = line else {
+                return Ok(false);
+            };
+            let later = frame_in(&bytes).is_some_and(|frame| frame.header.write_start > expected);
+            if later {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The frame that a line ends with: damage before it may have eaten the line break in front of it.
+fn frame_in(line: &[u8]) -> Option<Frame<'_>> {
+    const START: &[u8] = b"{\"c\":\"";
+    if let Ok(frame) = decode_frame(line) {
+        return Some(frame);
+    }
+    let last = line
+        .windows(START.len())
+        .rposition(|window| window == START)?;
+    decode_frame(line.get(last..)?).ok()
+}

@@ -1,0 +1,364 @@
+//! Reading a log: what is durable, and nothing else. Nothing here reads more than it was asked for.
+
+use crate::error::Result;
+use crate::files::{Files, frame_of};
+use crate::fold::Fold;
+use crate::format::{BranchHead, BranchHeads, OffsetRow, StreamLine};
+use crate::head::Head;
+use crate::record::StoredRecord;
+use crate::state::LogState;
+
+/// Bytes of frames that one page holds at the most (one record more where a single one is larger).
+const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// An entry: the record that added it, the newest one that revised it, the deltas since.
+#[derive(Clone, Debug)]
+pub struct EntryRecord {
+    /// The record that added it.
+    pub added: StoredRecord,
+    /// The newest record that revised it.
+    pub revised: Option<StoredRecord>,
+    /// Deltas that no revision has taken the place of yet, oldest first.
+    pub deltas: Vec<StreamLine>,
+    /// How many entries the path from the root to it has.
+    pub depth: u64,
+}
+
+/// Where a page of a path begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathStart<'a> {
+    /// At the root, oldest first.
+    Root,
+    /// After an entry of the path, oldest first.
+    After(&'a str),
+    /// At the leaf, newest first.
+    Leaf,
+    /// Before an entry of the path, newest first.
+    Before(&'a str),
+}
+
+/// A page of a path.
+#[derive(Clone, Debug, Default)]
+pub struct PathPage {
+    /// The entries, in the order that was asked for.
+    pub entries: Vec<EntryRecord>,
+    /// There are more in that direction.
+    pub more: bool,
+}
+
+/// A stretch of a path: the entries from record `first` to record `last` are each other's parents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    first: u64,
+    last: u64,
+}
+
+/// A log's durable content at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) state: &'a LogState,
+    pub(crate) files: &'a Files,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn head(self) -> Head {
+        self.state.head
+    }
+
+    pub(crate) fn fold(self) -> Box<dyn Fold> {
+        self.state.fold.boxed()
+    }
+
+    pub(crate) fn active_leaf(self) -> Option<String> {
+        self.state.active_leaf.clone()
+    }
+
+    pub(crate) fn streaming(self) -> Vec<String> {
+        self.state
+            .streams
+            .targets()
+            .map(ToOwned::to_owned)
+            .collect()
+    }
+
+    pub(crate) fn find(self, id: &str) -> Result<Option<u64>> {
+        self.state.find(id)
+    }
+
+    /// Up to `limit` records after number `after`, in order.
+    pub(crate) fn records(self, after: u64, limit: u64) -> Result<Vec<StoredRecord>> {
+        let mut rows = self.state.rows.range(after + 1, limit)?;
+        rows.truncate(within_page(&rows));
+        self.read(&rows)
+    }
+
+    fn read(self, rows: &[OffsetRow]) -> Result<Vec<StoredRecord>> {
+        let lines = self.files.lines(rows)?;
+        let pairs = lines.iter().zip(rows);
+        pairs
+            .map(|(line, row)| Ok(StoredRecord::of_frame(&frame_of(line, row)?)))
+            .collect()
+    }
+
+    pub(crate) fn entry(self, id: &str) -> Result<Option<EntryRecord>> {
+        let Some(seq) = self.find(id)? else {
+            return Ok(None);
+        };
+        let row = self.state.rows.get(seq)?;
+        let mut entries = self.entries(&[row])?;
+        Ok(entries.pop())
+    }
+
+    /// Reads entries with their newest revisions.
+    fn entries(self, rows: &[OffsetRow]) -> Result<Vec<EntryRecord>> {
+        let added = self.read(rows)?;
+        let mut entries = Vec::with_capacity(rows.len());
+        for (added, row) in added.into_iter().zip(rows) {
+            let id = added.record.id.as_deref().unwrap_or_default();
+            let deltas = self.state.streams.deltas(id).to_vec();
+            let revised = self.revision(row, id)?;
+            entries.push(EntryRecord {
+                added,
+                revised,
+                deltas,
+                depth: row.depth,
+            });
+        }
+        Ok(entries)
+    }
+
+    /// The newest record that revises an entry. A row that names a record of something else is damage.
+    fn revision(self, row: &OffsetRow, id: &str) -> Result<Option<StoredRecord>> {
+        if row.revised == 0 {
+            return Ok(None);
+        }
+        let revision_row = self.state.rows.get(row.revised)?;
+        let line = self.files.line(&revision_row)?;
+        let record = StoredRecord::of_frame(&frame_of(&line, &revision_row)?);
+        if record.record.target.as_deref() != Some(id) {
+            return Err(
+                crate::files::row_damage(row.seq, "its revision is another entry's").into(),
+            );
+        }
+        Ok(Some(record))
+    }
+
+    /// A page of the path that leads to `leaf`. `None` when the leaf, or the entry where the page begins,
+    /// is not there or not on that path.
+    pub(crate) fn path(
+        self,
+        leaf: &str,
+        start: PathStart<'_>,
+        limit: usize,
+    ) -> Result<Option<PathPage>> {
+        let Some(leaf) = self.find(leaf)? else {
+            return Ok(None);
+        };
+        let from = match start {
+            PathStart::Root | PathStart::Leaf => None,
+            PathStart::After(id) | PathStart::Before(id) => match self.find(id)? {
+                Some(seq) => Some(seq),
+                None => return Ok(None),
+            },
+        };
+        let forward = matches!(start, PathStart::Root | PathStart::After(_));
+        // Backwards from the leaf only the newest runs matter; the others are walked as needed.
+        let mut walk = Walk {
+            view: self,
+            limit: limit + 1,
+            rows: Vec::new(),
+            bytes: 0,
+        };
+        let found = if forward {
+            walk.forward(leaf, from)?
+        } else {
+            walk.backward(leaf, from)?
+        };
+        if !found {
+            return Ok(None);
+        }
+        let mut rows = walk.rows;
+        let more = rows.len() > limit || walk.bytes > PAGE_BYTES_MAX && rows.len() > 1;
+        rows.truncate(limit.min(within_page(&rows)));
+        Ok(Some(PathPage {
+            entries: self.entries(&rows)?,
+            more,
+        }))
+    }
+
+    /// The run that an entry is in, up to that entry, and the entry that the run hangs from (0: none).
+    fn run_of(self, seq: u64) -> Result<(Run, u64)> {
+        let row = self.state.rows.get(seq)?;
+        let first = if row.run == seq {
+            row.parent
+        } else {
+            self.state.rows.get(row.run)?.parent
+        };
+        Ok((
+            Run {
+                first: row.run,
+                last: seq,
+            },
+            first,
+        ))
+    }
+
+    /// Entries without children, by record.
+    pub(crate) fn branch_heads(self) -> Result<Vec<BranchHead>> {
+        match self.state.branch_heads() {
+            BranchHeads::All { heads } => Ok(heads),
+            BranchHeads::TooMany => self.branch_heads_by_reading(),
+        }
+    }
+
+    fn branch_heads_by_reading(self) -> Result<Vec<BranchHead>> {
+        const ROWS_AT_A_TIME: u64 = 1024;
+        let mut heads = std::collections::BTreeSet::new();
+        let mut next = 1;
+        while next <= self.state.head.seq {
+            for row in self.state.rows.range(next, ROWS_AT_A_TIME)? {
+                if !row.id.is_empty() {
+                    heads.remove(&row.parent);
+                    heads.insert(row.seq);
+                }
+            }
+            next += ROWS_AT_A_TIME;
+        }
+        let mut found = Vec::with_capacity(heads.len());
+        for seq in heads {
+            let row = self.state.rows.get(seq)?;
+            let line = self.files.line(&row)?;
+            let record = StoredRecord::of_frame(&frame_of(&line, &row)?);
+            found.push(BranchHead {
+                entry_id: record.record.id.unwrap_or_default(),
+                seq,
+            });
+        }
+        Ok(found)
+    }
+}
+
+/// How many of the rows fit into a page's bytes; at least one.
+fn within_page(rows: &[OffsetRow]) -> usize {
+    let mut bytes = 0;
+    let fitting = rows.iter().take_while(|row| {
+        bytes += row.len;
+        bytes <= PAGE_BYTES_MAX
+    });
+    fitting.count().max(1)
+}
+
+/// Collects rows along a path until the limit.
+struct Walk<'a> {
+    view: View<'a>,
+    limit: usize,
+    rows: Vec<OffsetRow>,
+    bytes: u64,
+}
+
+impl Walk<'_> {
+    fn full(&self) -> bool {
+        self.rows.len() >= self.limit || self.bytes > PAGE_BYTES_MAX
+    }
+
+    fn push(&mut self, row: OffsetRow) {
+        self.bytes += row.len;
+        self.rows.push(row);
+    }
+
+    /// From the root, or from after `from`, towards the leaf. False when `from` is not on the path.
+    fn forward(&mut self, leaf: u64, from: Option<u64>) -> Result<bool> {
+        let mut runs = Vec::new();
+        let mut next = leaf;
+        loop {
+            let (run, above) = self.view.run_of(next)?;
+            match from {
+                Some(from) if (run.first..=run.last).contains(&from) => {
+                    runs.push(Run {
+                        first: from + 1,
+                        ..run
+                    });
+                    break;
+                }
+                Some(from) if from > run.last => return Ok(false),
+                _ => runs.push(run),
+            }
+            if above == 0 {
+                if from.is_some() {
+                    return Ok(false);
+                }
+                break;
+            }
+            next = above;
+        }
+        while let Some(run) = runs.pop().filter(|_| !self.full()) {
+            self.take_forward(run)?;
+        }
+        Ok(true)
+    }
+
+    /// From the leaf, or from before `from`, towards the root. False when `from` is not on the path.
+    fn backward(&mut self, leaf: u64, from: Option<u64>) -> Result<bool> {
+        let mut next = leaf;
+        let mut taking = from.is_none();
+        loop {
+            let (run, above) = self.view.run_of(next)?;
+            match from {
+                Some(from) if !taking && (run.first..=run.last).contains(&from) => {
+                    taking = true;
+                    self.take_backward(Run {
+                        last: from - 1,
+                        ..run
+                    })?;
+                }
+                Some(from) if !taking && from > run.last => return Ok(false),
+                _ if taking => self.take_backward(run)?,
+                _ => {}
+            }
+            if above == 0 || (taking && self.full()) {
+                return Ok(taking);
+            }
+            next = above;
+        }
+    }
+
+    fn take_forward(&mut self, run: Run) -> Result<()> {
+        let mut next = run.first;
+        while next <= run.last && !self.full() {
+            let count = (run.last - next + 1).min(self.missing());
+            for row in self.view.state.rows.range(next, count)? {
+                if !row.id.is_empty() && !self.full() {
+                    self.push(row);
+                }
+            }
+            next += count;
+        }
+        Ok(())
+    }
+
+    fn take_backward(&mut self, run: Run) -> Result<()> {
+        let mut end = run.last + 1;
+        while end > run.first && !self.full() {
+            let count = (end - run.first).min(self.missing());
+            for row in self
+                .view
+                .state
+                .rows
+                .range(end - count, count)?
+                .into_iter()
+                .rev()
+            {
+                if !row.id.is_empty() && !self.full() {
+                    self.push(row);
+                }
+            }
+            end -= count;
+        }
+        Ok(())
+    }
+
+    /// Rows to ask for next.
+    fn missing(&self) -> u64 {
+        (self.limit.saturating_sub(self.rows.len()) as u64).max(1)
+    }
+}

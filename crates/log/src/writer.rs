@@ -1,0 +1,470 @@
+//! One log, open for writing: accepting, committing in groups, latching.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use bough_platform::{File, Lock, Platform};
+
+use crate::canary;
+use crate::error::{LogError, Result};
+use crate::files::Files;
+use crate::format::Manifest;
+use crate::head::Head;
+use crate::limits;
+use crate::load::{Loaded, OpenReport, append_position};
+use crate::maintain::Maintainer;
+use crate::options::{Durability, Options};
+use crate::queue::{Chunk, DeltaChunk, Expected, NewDelta, Notify, Queue};
+use crate::record::{NewRecord, check_entry_id, check_size, kind};
+use crate::state::LogState;
+use crate::streams::StreamFile;
+
+/// A log that this process may append to.
+pub(crate) struct Writer {
+    pub(crate) id: String,
+    pub(crate) platform: Platform,
+    pub(crate) options: Options,
+    pub(crate) files: Files,
+    pub(crate) report: OpenReport,
+    queue: Mutex<Queue>,
+    progress: Condvar,
+    pub(crate) state: RwLock<LogState>,
+    /// Held by whoever commits.
+    commit: Mutex<CommitFiles>,
+    pub(crate) maintainer: Mutex<Maintainer>,
+    /// Bytes of frames since the last checkpoint.
+    pub(crate) unchecked_bytes: AtomicU64,
+    last_used_ms: AtomicU64,
+    lock: Mutex<Option<Box<dyn Lock>>>,
+}
+
+/// The files that commits write to.
+#[derive(Default)]
+struct CommitFiles {
+    segment: Option<(u64, Arc<dyn File>)>,
+    stream: Option<StreamFile>,
+    index_ready: bool,
+}
+
+/// No commit runs while this is held.
+pub(crate) struct HeldCommits<'a> {
+    files: MutexGuard<'a, CommitFiles>,
+}
+
+impl HeldCommits<'_> {
+    /// Makes what was written to the open segment durable.
+    pub(crate) fn sync_segment(&self) -> Result<()> {
+        match &self.files.segment {
+            Some((_, file)) => Ok(file.sync()?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a caller waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) head: Head,
+    pub(crate) delta: u64,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(
+        platform: Platform,
+        options: Options,
+        loaded: Loaded,
+        lock: Box<dyn Lock>,
+    ) -> Self {
+        let position = append_position(&loaded);
+        let queue = Queue::new(&loaded.state, position, &options);
+        let Loaded {
+            manifest,
+            files,
+            mut state,
+            report,
+            ..
+        } = loaded;
+        state.position = position;
+        Self {
+            id: manifest.session_id.clone(),
+            platform,
+            options,
+            files,
+            report,
+            queue: Mutex::new(queue),
+            progress: Condvar::new(),
+            state: RwLock::new(state),
+            commit: Mutex::new(CommitFiles::default()),
+            maintainer: Mutex::new(Maintainer::new(manifest)),
+            unchecked_bytes: AtomicU64::new(0),
+            last_used_ms: AtomicU64::new(0),
+            lock: Mutex::new(Some(lock)),
+        }
+    }
+
+    /// Accepts a batch: it has its place in the order, and is durable once [`Writer::wait`] says so.
+    /// A closed writer takes nothing: `Ok(None)`, and the records are still the caller's.
+    pub(crate) fn accept(
+        &self,
+        expected: Expected,
+        records: &mut Vec<NewRecord>,
+    ) -> Result<Option<Ticket>> {
+        let mut queue = self.queue();
+        if queue.closed {
+            return Ok(None);
+        }
+        let state = self.read_state();
+        queue.accept(
+            expected,
+            std::mem::take(records),
+            &state,
+            &*self.platform.entropy,
+        )?;
+        Ok(Some(Ticket {
+            head: queue.accepted,
+            delta: 0,
+        }))
+    }
+
+    /// Accepts a delta, opening its stream first where needed.
+    pub(crate) fn accept_delta(&self, delta: &NewDelta) -> Result<Option<Ticket>> {
+        check_entry_id(&delta.target)?;
+        check_size("a delta", delta.payload.len(), limits::DELTA_BYTES_MAX)?;
+        let mut queue = self.queue();
+        if queue.closed {
+            return Ok(None);
+        }
+        queue.check_latch()?;
+        let state = self.read_state();
+        match queue.streamed(&delta.target, &state) {
+            Some(newest) if delta.revision == newest + 1 => {}
+            Some(newest) => {
+                let reason = format!(
+                    "entry {:?} is at revision {newest}; {} does not follow it",
+                    delta.target, delta.revision
+                );
+                return Err(LogError::Invalid { reason });
+            }
+            None => {
+                let open = NewRecord {
+                    target: Some(delta.target.clone()),
+                    revision: Some(delta.revision.saturating_sub(1)),
+                    ..NewRecord::plain(kind::STREAM, delta.at_ms, "null")
+                };
+                queue.accept(Expected::Any, vec![open], &state, &*self.platform.entropy)?;
+            }
+        }
+        let number = queue.accept_delta(delta.clone())?;
+        Ok(Some(Ticket {
+            head: queue.accepted,
+            delta: number,
+        }))
+    }
+
+    /// Calls `notify` when the ticket is durable or never will be.
+    pub(crate) fn on_durable(&self, ticket: Ticket, notify: Notify) {
+        let mut queue = self.queue();
+        if let Err(error) = queue.check_latch() {
+            drop(queue);
+            return notify(Err(error));
+        }
+        if queue.durable.seq >= ticket.head.seq && queue.durable_delta >= ticket.delta {
+            drop(queue);
+            return notify(Ok(ticket.head));
+        }
+        queue.wait_for(ticket.head.seq, ticket.delta, notify);
+    }
+
+    /// Waits until the ticket is durable, committing for others on the way when nobody else does.
+    pub(crate) fn wait(&self, ticket: Ticket) -> Result<Head> {
+        let mut queue = self.queue();
+        loop {
+            if queue.durable.seq >= ticket.head.seq && queue.durable_delta >= ticket.delta {
+                return Ok(ticket.head);
+            }
+            queue.check_latch()?;
+            queue = self.step(queue);
+        }
+    }
+
+    /// Commits until nothing is left to commit.
+    pub(crate) fn drive(&self) {
+        let mut queue = self.queue();
+        while !queue.is_empty() || queue.leading {
+            queue = self.step(queue);
+        }
+    }
+
+    /// Commits one group, or waits for whoever does.
+    fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        if queue.leading {
+            return self
+                .progress
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let chunk = queue.next_chunk();
+        let deltas = queue.next_deltas();
+        if chunk.is_none() && deltas.is_none() {
+            return queue;
+        }
+        queue.leading = true;
+        drop(queue);
+        let result = self.commit(chunk.as_ref(), deltas.as_ref());
+        let mut queue = self.queue();
+        queue.leading = false;
+        let (ready, answer) = match &result {
+            Ok(()) => {
+                queue.settle(chunk.as_ref(), deltas.as_ref());
+                (queue.take_ready(), Ok(queue.durable))
+            }
+            Err(error) => {
+                let cause = error.to_string();
+                (queue.latch(&cause), Err(cause))
+            }
+        };
+        self.progress.notify_all();
+        if !ready.is_empty() {
+            drop(queue);
+            for notify in ready {
+                notify(answer.clone().map_err(|cause| LogError::Latched { cause }));
+            }
+            queue = self.queue();
+        }
+        queue
+    }
+
+    /// The order of a commit: segment write, sync, offset rows, then the caller is told. Deltas after the
+    /// frames that they stand on.
+    fn commit(&self, chunk: Option<&Chunk>, deltas: Option<&DeltaChunk>) -> Result<()> {
+        let mut files = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.touch();
+        if let Some(chunk) = chunk {
+            self.commit_frames(&mut files, chunk, deltas.is_some())?;
+        }
+        if let Some(deltas) = deltas {
+            self.commit_deltas(&mut files, deltas)?;
+        }
+        Ok(())
+    }
+
+    fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk, streams: bool) -> Result<()> {
+        // A stream's file must be durable before the record that says there is one.
+        if streams {
+            self.ready_stream(files)?;
+        }
+        let segment = self.segment_for(files, chunk)?;
+        if canary::on(canary::ROW_BEFORE_SYNC) {
+            self.write_rows(files, chunk)?;
+        }
+        segment.write_at(chunk.offset, &chunk.bytes)?;
+        if self.options.durability == Durability::Synced && !canary::on(canary::NO_SYNC) {
+            segment.sync()?;
+        }
+        if !canary::on(canary::ROW_BEFORE_SYNC) {
+            self.write_rows(files, chunk)?;
+        }
+        self.unchecked_bytes
+            .fetch_add(chunk.bytes.len() as u64, Ordering::Relaxed);
+        self.empty_stream(files)
+    }
+
+    /// The open segment, made if the chunk begins a new one.
+    fn segment_for(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<Arc<dyn File>> {
+        if let Some((number, file)) = &files.segment
+            && *number == chunk.segment
+        {
+            return Ok(Arc::clone(file));
+        }
+        let path = self.files.container.segment(chunk.segment)?;
+        let disk = &self.files.disk;
+        let file: Arc<dyn File> = if chunk.offset == 0 {
+            let dir = self.files.container.segments()?;
+            if disk.ensure_dir(&dir)? {
+                disk.sync_dir(&self.files.container.dir)?;
+            }
+            let file = disk.create(&path)?;
+            disk.sync_dir(&dir)?;
+            file.into()
+        } else {
+            disk.open(&path, bough_platform::Access::ReadWrite)?.into()
+        };
+        files.segment = Some((chunk.segment, Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// Applies what is durable and writes its rows. In the weaker durability rows wait for a sync, because
+    /// a row must never know a frame that the disk may lack.
+    fn write_rows(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        for queued in &chunk.records {
+            state.apply(&queued.view(), queued.place)?;
+        }
+        if self.options.durability == Durability::Synced {
+            if !files.index_ready {
+                self.ready_index(&mut state)?;
+                files.index_ready = true;
+            }
+            state.rows.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Gives the rows their file.
+    pub(crate) fn ready_index(&self, state: &mut LogState) -> Result<()> {
+        if state.rows.file().is_some() {
+            return Ok(());
+        }
+        let disk = &self.files.disk;
+        disk.ensure_dir(&self.files.container.index()?)?;
+        let file = disk.create(&self.files.container.offsets()?)?;
+        state.rows.attach(file.into());
+        Ok(())
+    }
+
+    fn commit_deltas(&self, files: &mut CommitFiles, deltas: &DeltaChunk) -> Result<()> {
+        self.ready_stream(files)?;
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(stream) = &files.stream else {
+            return Ok(());
+        };
+        stream.append(state.streams.end, &deltas.bytes)?;
+        state.streams.end += deltas.bytes.len() as u64;
+        for line in &deltas.lines {
+            state.streams.push(line.clone());
+        }
+        stream.write_header(&state.streams)?;
+        drop(state);
+        self.empty_stream(files)
+    }
+
+    fn ready_stream(&self, files: &mut CommitFiles) -> Result<()> {
+        if files.stream.is_none() {
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            let incarnation = state.head.incarnation;
+            files.stream = Some(StreamFile::ready(
+                &self.files,
+                incarnation,
+                &mut state.streams,
+            )?);
+        }
+        Ok(())
+    }
+
+    /// Empties `stream.log` when everything in it is settled.
+    fn empty_stream(&self, files: &mut CommitFiles) -> Result<()> {
+        /// A few settled lines cost less to keep than to sync away.
+        const KEPT_BYTES: u64 = 4 * 1024;
+        let Some(stream) = &files.stream else {
+            return Ok(());
+        };
+        let state = self.read_state();
+        if !state.streams.is_empty() || state.streams.end <= KEPT_BYTES {
+            return Ok(());
+        }
+        drop(state);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        stream.empty(&mut state.streams)
+    }
+
+    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn read_state(&self) -> RwLockReadGuard<'_, LogState> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the log is, as far as durable.
+    pub(crate) fn head(&self) -> Head {
+        self.queue().durable
+    }
+
+    /// Where the log is, with what is accepted and not durable yet.
+    pub(crate) fn accepted(&self) -> Head {
+        self.queue().accepted
+    }
+
+    pub(crate) fn is_latched(&self) -> bool {
+        self.queue().latched.is_some()
+    }
+
+    /// Takes nothing more, unless something is on its way: says whether it is closed now.
+    pub(crate) fn shut(&self) -> bool {
+        let mut queue = self.queue();
+        queue.closed = !queue.leading && queue.is_empty();
+        queue.closed
+    }
+
+    /// Whether somebody still waits for something.
+    pub(crate) fn is_busy(&self) -> bool {
+        let queue = self.queue();
+        queue.leading || !queue.is_empty()
+    }
+
+    pub(crate) fn touch(&self) {
+        let now = self.platform.clock.monotonic().as_millis();
+        self.last_used_ms
+            .store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn idle_for(&self) -> Duration {
+        let used = Duration::from_millis(self.last_used_ms.load(Ordering::Relaxed));
+        self.platform.clock.monotonic().saturating_sub(used)
+    }
+
+    /// Keeps commits out while it is held.
+    pub(crate) fn hold_commits(&self) -> HeldCommits<'_> {
+        HeldCommits {
+            files: self.commit.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+
+    /// Refuses further appends, because maintenance met a failing disk.
+    pub(crate) fn latch(&self, cause: &LogError) {
+        let cause = cause.to_string();
+        let ready = self.queue().latch(&cause);
+        self.progress.notify_all();
+        for notify in ready {
+            notify(Err(LogError::Latched {
+                cause: cause.clone(),
+            }));
+        }
+    }
+
+    /// Forgets the open files that closing is about to remove.
+    pub(crate) fn forget_files(&self) {
+        *self.commit.lock().unwrap_or_else(PoisonError::into_inner) = CommitFiles::default();
+    }
+
+    /// Gives the lock up, removing its file.
+    pub(crate) fn release(&self) -> Result<()> {
+        let lock = self
+            .lock
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match lock {
+            Some(lock) => Ok(lock.remove()?),
+            None => Ok(()),
+        }
+    }
+
+    /// The manifest as it was last written.
+    pub(crate) fn manifest(&self) -> Manifest {
+        self.maintainer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .manifest
+            .clone()
+    }
+}
