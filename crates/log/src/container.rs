@@ -37,9 +37,7 @@ impl Container {
 
     /// The folder of the same name in `trash/` or `staging/`.
     pub(crate) fn moved_to(&self, folder: &str) -> Result<Self> {
-        Ok(Self {
-            dir: RelPath::parse(folder)?.join(self.dir.file_name())?,
-        })
+        Ok(Self { dir: RelPath::parse(folder)?.join(self.dir.file_name())? })
     }
 
     pub(crate) fn manifest(&self) -> Result<RelPath> {
@@ -167,17 +165,9 @@ pub(crate) fn parse_checkpoint_name(name: &str) -> Option<u64> {
     parse_number(name.strip_suffix(".json")?)
 }
 
-/// The number in an id table's file name; `None` for names that we did not make.
-pub(crate) fn parse_id_table_name(name: &str) -> Option<u64> {
-    parse_number(name.strip_prefix("ids-")?.strip_suffix(".tbl")?)
-}
-
 fn parse_number(digits: &str) -> Option<u64> {
     let plain = digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_digit());
-    plain
-        .then(|| digits.parse().ok())
-        .flatten()
-        .filter(|number| *number > 0)
+    plain.then(|| digits.parse().ok()).flatten().filter(|number| *number > 0)
 }
 
 /// No log of that id.
@@ -193,33 +183,19 @@ mod tests {
     fn no_id_leaves_the_data_directory_or_takes_anothers_name() {
         let long = "x".repeat(1024);
         let longer = format!("{}y", "x".repeat(1023));
-        let ids = [
-            "..",
-            ".",
-            "a/b",
-            "../../etc/passwd",
-            "A",
-            "a",
-            "nul",
-            "a\0b",
-            "%41",
-            &long,
-            &longer,
-        ];
+        let ids =
+            ["..", ".", "a/b", "../../etc/passwd", "A", "a", "nul", "a\0b", "%41", &long, &longer];
         let mut names = std::collections::HashSet::new();
         for id in ids {
-            let container = Container::live(id, Incarnation([7; 8])).unwrap();
+            let container = Container::live(id, Incarnation([7; 16])).unwrap();
             assert!(container.dir.as_str().starts_with("sessions/"), "{id:?}");
             assert!(container.dir.file_name().len() <= 200, "{id:?}");
             let (escaped, incarnation) = parse_container_name(container.dir.file_name()).unwrap();
             assert_eq!(
                 (escaped, incarnation),
-                (escape_id(id).unwrap().as_str(), Incarnation([7; 8]))
+                (escape_id(id).unwrap().as_str(), Incarnation([7; 16]))
             );
-            assert!(
-                names.insert(container.dir.file_name().to_ascii_lowercase()),
-                "{id:?}"
-            );
+            assert!(names.insert(container.dir.file_name().to_ascii_lowercase()), "{id:?}");
         }
         assert!(escape_id("").is_err());
         assert!(escape_id(&"x".repeat(1025)).is_err());
@@ -227,16 +203,13 @@ mod tests {
 
     #[test]
     fn names_that_are_not_ours_are_not_taken_for_ours() {
-        for name in [
-            "1.seg",
-            "0000000000000000.seg",
-            "000000000000000x.seg",
-            "0000000000000001.tmp",
-        ] {
+        for name in
+            ["1.seg", "0000000000000000.seg", "000000000000000x.seg", "0000000000000001.tmp"]
+        {
             assert_eq!(parse_segment_name(name), None, "{name}");
         }
         assert_eq!(parse_segment_name("0000000000000012.seg"), Some(12));
         assert_eq!(parse_container_name("README"), None);
-        assert_eq!(parse_container_name(".0123456789abcdef"), None);
+        assert_eq!(parse_container_name(".0123456789abcdef0123456789abcdef"), None);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn create(store: &LogStore, id: &str, records: Vec<NewRecord>) -> Res
     check_batch(&records)?;
     check_first_links(&records)?;
     let platform = &store.inner.platform;
-    let mut random = [0; 8];
+    let mut random = [0; 16];
     platform.entropy.fill(&mut random)?;
     let live = Container::live(id, Incarnation(random))?;
     let shard = store.lock_shard(id)?;
@@ -37,6 +37,8 @@ pub(crate) fn create(store: &LogStore, id: &str, records: Vec<NewRecord>) -> Res
     let head = build(platform, &staged, id, Incarnation(random), &records)?;
     platform.disk.rename(&staged.dir, &live.dir)?;
     platform.disk.sync_dir(&live.dir.parent())?;
+    // A move between folders is certain only when both are synced.
+    platform.disk.sync_dir(&staged.dir.parent())?;
     drop(shard);
     Ok(head)
 }
@@ -47,18 +49,13 @@ fn check_first_links(records: &[NewRecord]) -> Result<()> {
     for record in records {
         for linked in [&record.parent, &record.target].into_iter().flatten() {
             if !known.contains(linked.as_str()) {
-                return Err(LogError::UnknownEntry {
-                    entry: linked.clone(),
-                });
+                return Err(LogError::UnknownEntry { entry: linked.clone() });
             }
         }
         if let Some(id) = &record.id
             && !known.insert(id.as_str())
         {
-            return Err(LogError::Duplicate {
-                entry: id.clone(),
-                seq: 0,
-            });
+            return Err(LogError::Duplicate { entry: id.clone(), seq: 0 });
         }
     }
     Ok(())
@@ -110,10 +107,7 @@ fn first_frames(
             seq,
             segment: 1,
             frame: seq,
-            batch: BatchPlace {
-                index: u32::try_from(index).unwrap_or(u32::MAX),
-                count,
-            },
+            batch: BatchPlace { index: u32::try_from(index).unwrap_or(u32::MAX), count },
             write_start: 1,
             kind: Cow::Borrowed(&record.kind),
             id: record.id.as_deref().map(Cow::Borrowed),
@@ -145,14 +139,11 @@ fn first_manifest(
         .go(StoreState::Indexed)?
         .go(StoreState::Checkpointed)?;
     let last = records.iter().rev().find_map(|record| record.id.clone());
-    let leaf = records
-        .iter()
-        .rev()
-        .find_map(|record| match record.kind.as_str() {
-            kind::ENTRY => Some(record.id.clone()),
-            kind::LEAF => Some(record.target.clone()),
-            _ => None,
-        });
+    let leaf = records.iter().rev().find_map(|record| match record.kind.as_str() {
+        kind::ENTRY => Some(record.id.clone()),
+        kind::LEAF => Some(record.target.clone()),
+        _ => None,
+    });
     let checkpoint = Checkpoint {
         schema: schema::CHECKPOINT.to_owned(),
         checkpoint_seq: 1,
@@ -183,10 +174,7 @@ pub(crate) fn sweep_staging(platform: &Platform, _: &Options) -> Result<()> {
     let now = platform.clock.now_ms();
     for listed in platform.disk.list(&dir)? {
         let path = dir.join(&listed.name)?;
-        let age = platform
-            .disk
-            .stat(&path)?
-            .map_or(0, |stat| now - stat.modified_ms);
+        let age = platform.disk.stat(&path)?.map_or(0, |stat| now - stat.modified_ms);
         if age > STAGING_AGE_MS && listed.is_dir {
             platform.disk.remove_tree(&path)?;
         }

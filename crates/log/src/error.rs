@@ -113,9 +113,7 @@ impl From<io::Error> for LogError {
 
 impl From<bough_platform::PathError> for LogError {
     fn from(error: bough_platform::PathError) -> Self {
-        Self::Invalid {
-            reason: error.to_string(),
-        }
+        Self::Invalid { reason: error.to_string() }
     }
 }
 
@@ -148,13 +146,7 @@ impl Damage {
         at: u64,
         detail: impl Into<String>,
     ) -> Self {
-        Self {
-            kind,
-            file: file.into(),
-            at,
-            seq: None,
-            detail: detail.into(),
-        }
+        Self { kind, file: file.into(), at, seq: None, detail: detail.into() }
     }
 
     /// The same damage, with the record that it hits.
@@ -167,14 +159,7 @@ impl Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} at byte {}: {} ({})",
-            self.file,
-            self.at,
-            self.detail,
-            self.kind.name()
-        )?;
+        write!(f, "{} at byte {}: {} ({})", self.file, self.at, self.detail, self.kind.name())?;
         if let Some(seq) = self.seq {
             write!(f, ", record {seq}")?;
         }
@@ -244,9 +229,6 @@ impl DamageKind {
     /// Whether the damaged thing can be made again from the segments, so that no record is in doubt.
     #[must_use]
     pub fn is_derived(self) -> bool {
-        matches!(
-            self,
-            Self::IndexRow | Self::IdTable | Self::Checkpoint | Self::CheckpointHead
-        )
+        matches!(self, Self::IndexRow | Self::IdTable | Self::Checkpoint | Self::CheckpointHead)
     }
 }

@@ -19,11 +19,7 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new(disk: Arc<dyn Disk>, container: Container) -> Self {
-        Self {
-            disk,
-            container,
-            segments: Mutex::new(Vec::new()),
-        }
+        Self { disk, container, segments: Mutex::new(Vec::new()) }
     }
 
     /// A segment for reading.
@@ -89,20 +85,13 @@ impl Files {
         };
         let len = usize::try_from(last.offset + last.len - first.offset).unwrap_or(usize::MAX);
         let mut bytes = vec![0; len];
-        let read = self
-            .segment(first.segment)?
-            .read_at(first.offset, &mut bytes)?;
+        let read = self.segment(first.segment)?.read_at(first.offset, &mut bytes)?;
         bytes.truncate(read);
         for row in rows {
             let start = usize::try_from(row.offset - first.offset).unwrap_or(usize::MAX);
             let end = start.saturating_add(usize::try_from(row.len).unwrap_or(usize::MAX));
-            let line = bytes
-                .get(start..end)
-                .and_then(|line| line.strip_suffix(b"\n"));
-            lines.push(
-                line.ok_or_else(|| frame_damage(row, "the line is not whole"))?
-                    .to_vec(),
-            );
+            let line = bytes.get(start..end).and_then(|line| line.strip_suffix(b"\n"));
+            lines.push(line.ok_or_else(|| frame_damage(row, "the line is not whole"))?.to_vec());
         }
         Ok(())
     }

@@ -20,8 +20,8 @@ pub trait Fold: Send + Sync + Debug {
 
 /// Makes folds.
 pub trait FoldMaker: Send + Sync + Debug {
-    /// The value before the first record.
-    fn start(&self) -> Box<dyn Fold>;
+    /// The value of a log before its first record.
+    fn start(&self, id: &str) -> Box<dyn Fold>;
     /// The value of a snapshot; `None` when it cannot be used, so that all records are folded again.
     fn restore(&self, snapshot: &str) -> Option<Box<dyn Fold>>;
 }
@@ -47,7 +47,7 @@ impl Fold for NoFold {
 }
 
 impl FoldMaker for NoFold {
-    fn start(&self) -> Box<dyn Fold> {
+    fn start(&self, _: &str) -> Box<dyn Fold> {
         Box::new(*self)
     }
 

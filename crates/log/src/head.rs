@@ -30,6 +30,18 @@ impl ChainHash {
         Self(hasher.finalize().into())
     }
 
+    /// The 32 bytes.
+    #[must_use]
+    pub fn bytes(self) -> [u8; 32] {
+        self.0
+    }
+
+    /// The link that these bytes are.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// Parses the 43 characters that [`fmt::Display`] writes.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -51,13 +63,9 @@ pub(crate) fn payload_digest(nonce: &str, payload: &[u8]) -> [u8; 32] {
 impl fmt::Display for ChainHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [0; 43];
-        let written = URL_SAFE_NO_PAD
-            .encode_slice(self.0, &mut text)
-            .map_err(|_| fmt::Error)?;
+        let written = URL_SAFE_NO_PAD.encode_slice(self.0, &mut text).map_err(|_| fmt::Error)?;
         f.write_str(
-            text.get(..written)
-                .and_then(|t| std::str::from_utf8(t).ok())
-                .ok_or(fmt::Error)?,
+            text.get(..written).and_then(|t| std::str::from_utf8(t).ok()).ok_or(fmt::Error)?,
         )
     }
 }
@@ -81,24 +89,24 @@ impl<'de> Deserialize<'de> for ChainHash {
     }
 }
 
-/// One life of a log: random, written as 16 hex digits. A log that is deleted and made again under the
+/// One life of a log: random, written as 32 hex digits. A log that is deleted and made again under the
 /// same id is another life.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Incarnation(pub [u8; 8]);
+pub struct Incarnation(pub [u8; 16]);
 
 impl Incarnation {
-    /// Parses 16 lower-case hex digits.
+    /// Parses 32 lower-case hex digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let lower = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        let value = (text.len() == 16 && lower).then(|| u64::from_str_radix(text, 16).ok())??;
+        let value = (text.len() == 32 && lower).then(|| u128::from_str_radix(text, 16).ok())??;
         Some(Self(value.to_be_bytes()))
     }
 }
 
 impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", u64::from_be_bytes(self.0))
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -136,10 +144,6 @@ impl Head {
     /// The head of a log without records.
     #[must_use]
     pub fn genesis(id: &str, incarnation: Incarnation) -> Self {
-        Self {
-            incarnation,
-            seq: 0,
-            chain: ChainHash::genesis(id, incarnation),
-        }
+        Self { incarnation, seq: 0, chain: ChainHash::genesis(id, incarnation) }
     }
 }

@@ -29,12 +29,7 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
         (state.ids.refs(), state.ids.tables_end())
     };
     if head - end <= writer.options.tail_rows_max {
-        return Ok(Renewed {
-            refs,
-            end,
-            changed: false,
-            dropped: Vec::new(),
-        });
+        return Ok(Renewed { refs, end, changed: false, dropped: Vec::new() });
     }
     let mut rows = rows_between(writer, end + 1, head)?;
     let mut kept = refs;
@@ -47,19 +42,11 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
         dropped.push(older.number);
         kept.remove(0);
     }
-    let number = dropped
-        .iter()
-        .chain(kept.iter().map(|table| &table.number))
-        .max();
+    let number = dropped.iter().chain(kept.iter().map(|table| &table.number)).max();
     let number = number.map_or(1, |number| number + 1);
     let table = write_table(writer, number, rows)?;
     kept.insert(0, table);
-    Ok(Renewed {
-        refs: kept,
-        end: head,
-        changed: true,
-        dropped,
-    })
+    Ok(Renewed { refs: kept, end: head, changed: true, dropped })
 }
 
 impl Renewed {
@@ -100,10 +87,7 @@ pub(crate) fn id_pair(row: &OffsetRow) -> Option<(u64, u64)> {
 
 fn rows_of_table(writer: &Writer, table: &IdTableRef) -> Result<Vec<(u64, u64)>> {
     let path = writer.files.container.id_table(table.number)?;
-    let bytes = writer
-        .files
-        .disk
-        .read_all(&path, table.pages * PAGE_BYTES as u64)?;
+    let bytes = writer.files.disk.read_all(&path, table.pages * PAGE_BYTES as u64)?;
     let mut rows = Vec::new();
     for page in bytes.chunks(PAGE_BYTES) {
         rows.extend(
@@ -126,9 +110,5 @@ fn write_table(writer: &Writer, number: u64, rows: Vec<(u64, u64)>) -> Result<Id
     file.write_at(0, &table.bytes)?;
     file.sync()?;
     disk.sync_dir(&writer.files.container.index()?)?;
-    Ok(IdTableRef {
-        number,
-        rows: table.rows,
-        pages: table.pages,
-    })
+    Ok(IdTableRef { number, rows: table.rows, pages: table.pages })
 }

@@ -37,16 +37,9 @@ impl Ids {
             let file = disk
                 .open(&path, Access::Read)
                 .map_err(|error| table_damage(entry.number, &error.to_string()))?;
-            open.push(OpenTable {
-                entry: entry.clone(),
-                file,
-            });
+            open.push(OpenTable { entry: entry.clone(), file });
         }
-        Ok(Self {
-            tables: open,
-            end,
-            tail: HashMap::new(),
-        })
+        Ok(Self { tables: open, end, tail: HashMap::new() })
     }
 
     /// Records up to this one are in the tables.
@@ -55,10 +48,7 @@ impl Ids {
     }
 
     pub(crate) fn refs(&self) -> Vec<IdTableRef> {
-        self.tables
-            .iter()
-            .map(|table| table.entry.clone())
-            .collect()
+        self.tables.iter().map(|table| table.entry.clone()).collect()
     }
 
     /// Adds an entry, by the id that its row has.
@@ -96,19 +86,11 @@ impl Ids {
 impl OpenTable {
     fn page(&self, page: u64) -> Option<Vec<u8>> {
         let mut bytes = vec![0; PAGE_BYTES];
-        let read = self
-            .file
-            .read_at(page * PAGE_BYTES as u64, &mut bytes)
-            .ok()?;
+        let read = self.file.read_at(page * PAGE_BYTES as u64, &mut bytes).ok()?;
         (read == PAGE_BYTES).then_some(bytes)
     }
 }
 
 pub(crate) fn table_damage(number: u64, detail: &str) -> Damage {
-    Damage::new(
-        DamageKind::IdTable,
-        format!("index/ids-{number:016}.tbl"),
-        0,
-        detail,
-    )
+    Damage::new(DamageKind::IdTable, format!("index/ids-{number:016}.tbl"), 0, detail)
 }

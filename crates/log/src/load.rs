@@ -45,13 +45,21 @@ pub(crate) enum Trust {
     Segments,
 }
 
-/// How far a reader looks.
+/// Who loads, and how far it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Horizon {
+    /// To the end of what verifies, to repair it and write on: this process has the lock.
+    Writer,
     /// To the end of what verifies: nobody is writing.
     WholeTail,
     /// Only as far as offset rows know: another process is writing, and what they know is durable.
     Rows,
+}
+
+impl Horizon {
+    fn access(self) -> Access {
+        if self == Self::Writer { Access::ReadWrite } else { Access::Read }
+    }
 }
 
 /// A log as it was found.
@@ -74,13 +82,10 @@ pub(crate) fn read_manifest(files: &Files) -> Result<Manifest> {
     let path = files.container.manifest()?;
     match files.disk.read_all(&path, limits::MANIFEST_BYTES_MAX) {
         Ok(bytes) => Manifest::decode(&bytes),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Damage::new(
-            DamageKind::Manifest,
-            "manifest.json",
-            0,
-            "the file is not there",
-        )
-        .into()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, "the file is not there")
+                .into())
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -94,9 +99,7 @@ pub(crate) fn load(
     trust: Trust,
     horizon: Horizon,
 ) -> Result<Loaded> {
-    let Files {
-        disk, container, ..
-    } = &files;
+    let Files { disk, container, .. } = &files;
     let (disk, container) = (Arc::clone(disk), container.clone());
     match load_trusting(files, manifest.clone(), maker, trust, horizon) {
         Err(LogError::Corrupt(damage))
@@ -117,7 +120,7 @@ fn load_trusting(
     horizon: Horizon,
 ) -> Result<Loaded> {
     let mut report = OpenReport::default();
-    let offsets = open_offsets(&files)?;
+    let offsets = open_offsets(&files, horizon.access())?;
     let base = match trust {
         Trust::Checkpoint => usable_checkpoint(&files, &manifest, &mut report)?,
         Trust::Segments => None,
@@ -132,7 +135,7 @@ fn load_trusting(
     report.torn_records = stop.torn_records;
     report.torn_bytes = stop.torn_bytes;
     let last_segment = highest_segment(&files, &state)?;
-    if horizon == Horizon::WholeTail {
+    if horizon != Horizon::Rows {
         report.rows_rebuilt = rows_that_differ(&state, offsets.as_ref())?;
     }
     let mut damage = stop.damage.clone();
@@ -141,30 +144,13 @@ fn load_trusting(
     damage = damage.or(streams.damage);
     report.clean = is_clean(&manifest, &state, &stop, &files, last_segment)?;
     let witness = witness.newest();
-    Ok(Loaded {
-        manifest,
-        files,
-        state,
-        report,
-        damage,
-        last_segment,
-        witness,
-    })
+    Ok(Loaded { manifest, files, state, report, damage, last_segment, witness })
 }
 
-fn open_offsets(files: &Files) -> Result<Option<Arc<dyn File>>> {
-    match files
-        .disk
-        .open(&files.container.offsets()?, Access::ReadWrite)
-    {
+fn open_offsets(files: &Files, access: Access) -> Result<Option<Arc<dyn File>>> {
+    match files.disk.open(&files.container.offsets()?, access) {
         Ok(file) => Ok(Some(file.into())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(Some(
-            files
-                .disk
-                .open(&files.container.offsets()?, Access::Read)?
-                .into(),
-        )),
         Err(error) => Err(error.into()),
     }
 }
@@ -225,15 +211,11 @@ fn base_state(
     let Some((checkpoint, fold)) = restored else {
         let head = crate::Head::genesis(&manifest.session_id, manifest.incarnation);
         let rows = Rows::new(offsets.cloned(), 0);
-        return Ok(LogState::empty(head, maker.start(), rows, Ids::default()));
+        return Ok(LogState::empty(head, maker.start(&manifest.session_id), rows, Ids::default()));
     };
     let rows = Rows::new(offsets.cloned(), checkpoint.head.seq);
-    let ids = Ids::open(
-        &*files.disk,
-        &files.container,
-        &checkpoint.id_tables,
-        checkpoint.id_tables_end,
-    )?;
+    let ids =
+        Ids::open(&*files.disk, &files.container, &checkpoint.id_tables, checkpoint.id_tables_end)?;
     let mut state = LogState::empty(checkpoint.head, fold, rows, ids);
     state.position = checkpoint.position;
     let tail = checkpoint.head.seq - checkpoint.id_tables_end.min(checkpoint.head.seq);
@@ -260,10 +242,7 @@ impl Witness {
     ) -> Result<Self> {
         let floor = base.map_or(0, |checkpoint| checkpoint.head.seq);
         let rows = offsets.map_or(Ok(0), |file| newest_row(&**file, floor))?;
-        Ok(Self {
-            recorded: manifest.head.seq.max(floor),
-            rows,
-        })
+        Ok(Self { recorded: manifest.head.seq.max(floor), rows })
     }
 
     fn newest(&self) -> u64 {
@@ -278,9 +257,7 @@ fn newest_row(file: &dyn File, floor: u64) -> Result<u64> {
     let mut bytes = [0; ROW_BYTES];
     while seq > floor {
         let read = file.read_at((seq - 1) * ROW_BYTES as u64, &mut bytes)?;
-        let row = (read == ROW_BYTES)
-            .then(|| OffsetRow::decode(&bytes))
-            .flatten();
+        let row = (read == ROW_BYTES).then(|| OffsetRow::decode(&bytes)).flatten();
         if row.is_some_and(|row| row.seq == seq) {
             return Ok(seq);
         }
@@ -310,11 +287,7 @@ fn rows_that_differ(state: &LogState, offsets: Option<&Arc<dyn File>>) -> Result
 /// The highest segment number that a file has. Only the end of the numbers is looked at.
 fn highest_segment(files: &Files, state: &LogState) -> Result<u64> {
     let mut number = state.position.segment;
-    while files
-        .disk
-        .stat(&files.container.segment(number + 1)?)?
-        .is_some()
-    {
+    while files.disk.stat(&files.container.segment(number + 1)?)?.is_some() {
         number += 1;
     }
     Ok(number)
@@ -351,10 +324,8 @@ pub(crate) fn segment_numbers(files: &Files) -> Result<Vec<u64>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
-    let mut numbers: Vec<u64> = listed
-        .iter()
-        .filter_map(|listed| parse_segment_name(&listed.name))
-        .collect();
+    let mut numbers: Vec<u64> =
+        listed.iter().filter_map(|listed| parse_segment_name(&listed.name)).collect();
     numbers.sort_unstable();
     Ok(numbers)
 }
@@ -367,9 +338,5 @@ pub(crate) fn append_position(loaded: &Loaded) -> Position {
     if canary::on(canary::APPEND_TO_OLD_SEGMENT) {
         return loaded.state.position;
     }
-    Position {
-        segment: loaded.last_segment,
-        closed: true,
-        ..loaded.state.position
-    }
+    Position { segment: loaded.last_segment, closed: true, ..loaded.state.position }
 }

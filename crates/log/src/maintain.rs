@@ -63,26 +63,15 @@ impl Writer {
     fn closing_shape(&self) -> Shape {
         let state = self.read_state();
         let small = state.position.segment == 1 && state.position.bytes <= self.options.tiny_bytes;
-        if small && state.streams.is_empty() {
-            Shape::Tiny
-        } else {
-            Shape::Full
-        }
+        if small && state.streams.is_empty() { Shape::Tiny } else { Shape::Full }
     }
 
     /// DIRTY -> SEGMENT_SEALED -> INDEXED -> CHECKPOINTED.
     fn round(&self, shape: Shape) -> Result<()> {
-        let mut maintainer = self
-            .maintainer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut maintainer = self.maintainer.lock().unwrap_or_else(PoisonError::into_inner);
         self.unchecked_bytes.store(0, Ordering::Relaxed);
         let mut state = dirty(maintainer.manifest.state)?;
-        let number = maintainer
-            .manifest
-            .checkpoint_seq
-            .max(self.newest_checkpoint()?)
-            + 1;
+        let number = maintainer.manifest.checkpoint_seq.max(self.newest_checkpoint()?) + 1;
         // Everything below speaks of this one head; appends that come after it wait for the next round.
         let (mut checkpoint, deleted_at_ms) = self.capture(number, shape)?;
         state = state.go(StoreState::SegmentSealed)?;
@@ -104,11 +93,7 @@ impl Writer {
             head: checkpoint.head,
             position: checkpoint.position,
             deleted_at_ms,
-            index_rows: if shape == Shape::Full {
-                checkpoint.head.seq
-            } else {
-                0
-            },
+            index_rows: if shape == Shape::Full { checkpoint.head.seq } else { 0 },
             checkpoint_seq: if shape == Shape::Full { number } else { 0 },
             checkpoint: (shape == Shape::Tiny).then(|| Box::new(checkpoint)),
             ..maintainer.manifest.clone()
@@ -196,10 +181,7 @@ impl Writer {
             return Ok(Vec::new());
         }
         let listed = self.files.disk.list(&dir)?;
-        Ok(listed
-            .iter()
-            .filter_map(|listed| parse_checkpoint_name(&listed.name))
-            .collect())
+        Ok(listed.iter().filter_map(|listed| parse_checkpoint_name(&listed.name)).collect())
     }
 
     /// A crash may have left a checkpoint that no manifest names; its number is not used again.
@@ -210,9 +192,7 @@ impl Writer {
     fn drop_old_checkpoints(&self, newest: u64) -> Result<()> {
         for number in self.checkpoint_numbers()? {
             if number + limits::CHECKPOINTS_KEPT <= newest {
-                self.files
-                    .disk
-                    .remove_file(&self.files.container.checkpoint(number)?)?;
+                self.files.disk.remove_file(&self.files.container.checkpoint(number)?)?;
             }
         }
         Ok(())
@@ -236,9 +216,5 @@ impl Writer {
 
 /// The state from which a round starts: frames make any resting state DIRTY.
 fn dirty(state: StoreState) -> Result<StoreState> {
-    if state == StoreState::Dirty {
-        Ok(state)
-    } else {
-        state.go(StoreState::Dirty)
-    }
+    if state == StoreState::Dirty { Ok(state) } else { state.go(StoreState::Dirty) }
 }

@@ -104,7 +104,7 @@ fn open_locked(
 ) -> Result<(Loaded, bool)> {
     let manifest = read_manifest(&files)?;
     check_native(&manifest)?;
-    let mut loaded = load(files, manifest, &*options.fold, trust, Horizon::WholeTail)?;
+    let mut loaded = load(files, manifest, &*options.fold, trust, Horizon::Writer)?;
     if let Some(damage) = loaded.damage.take() {
         return Err(damage.into());
     }
@@ -143,10 +143,7 @@ fn repair_segments(loaded: &Loaded) -> Result<()> {
     while seq <= loaded.state.head.seq {
         let first = loaded.state.rows.get(seq)?;
         let mut end = first.offset;
-        let file = disk.open(
-            &loaded.files.container.segment(first.segment)?,
-            Access::ReadWrite,
-        )?;
+        let file = disk.open(&loaded.files.container.segment(first.segment)?, Access::ReadWrite)?;
         while seq <= loaded.state.head.seq {
             let row = loaded.state.rows.get(seq)?;
             if row.segment != first.segment {
@@ -202,10 +199,8 @@ fn record_repair(platform: &Platform, loaded: &Loaded) -> Result<()> {
     let mut random = [0; 8];
     platform.entropy.fill(&mut random)?;
     let id = format!("recovery-{:016x}", u64::from_be_bytes(random));
-    let reason = format!(
-        "{} offset rows were made again from the segments",
-        loaded.report.rows_rebuilt
-    );
+    let reason =
+        format!("{} offset rows were made again from the segments", loaded.report.rows_rebuilt);
     let line = LedgerEvent::recovery(&id, reason, platform.clock.now_ms()).encode()?;
     append_ledger(&**disk, &files.container, &line)
 }

@@ -142,9 +142,7 @@ impl Queue {
 
     pub(crate) fn check_latch(&self) -> Result<()> {
         match &self.latched {
-            Some(cause) => Err(LogError::Latched {
-                cause: cause.clone(),
-            }),
+            Some(cause) => Err(LogError::Latched { cause: cause.clone() }),
             None => Ok(()),
         }
     }
@@ -162,9 +160,7 @@ impl Queue {
             && expected != self.accepted
             && !(canary::on(canary::INCARNATION_IGNORED) && expected.seq == self.accepted.seq)
         {
-            return Err(LogError::Conflict {
-                current: self.accepted,
-            });
+            return Err(LogError::Conflict { current: self.accepted });
         }
         check_batch(&records)?;
         self.check_links(&records, state)?;
@@ -178,23 +174,15 @@ impl Queue {
         for record in records {
             for linked in [&record.parent, &record.target].into_iter().flatten() {
                 if !fresh.contains(linked.as_str()) && self.locate(linked, state)?.is_none() {
-                    return Err(LogError::UnknownEntry {
-                        entry: linked.clone(),
-                    });
+                    return Err(LogError::UnknownEntry { entry: linked.clone() });
                 }
             }
             if let Some(id) = &record.id {
                 if let Some(seq) = self.locate(id, state)? {
-                    return Err(LogError::Duplicate {
-                        entry: id.clone(),
-                        seq,
-                    });
+                    return Err(LogError::Duplicate { entry: id.clone(), seq });
                 }
                 if !fresh.insert(id.as_str()) {
-                    return Err(LogError::Duplicate {
-                        entry: id.clone(),
-                        seq: 0,
-                    });
+                    return Err(LogError::Duplicate { entry: id.clone(), seq: 0 });
                 }
             }
         }
@@ -237,22 +225,11 @@ impl Queue {
                 nonce: Cow::Owned(nonce),
             };
             let start = chunk.bytes.len();
-            let (chain, crc) = encode_frame(
-                &header,
-                &record.payload,
-                self.accepted.chain,
-                &mut chunk.bytes,
-            );
+            let (chain, crc) =
+                encode_frame(&header, &record.payload, self.accepted.chain, &mut chunk.bytes);
             let len = (chunk.bytes.len() - start) as u64;
             let offset = self.position.bytes;
-            let place = Place {
-                segment: self.position.segment,
-                frame,
-                offset,
-                len,
-                crc,
-                chain,
-            };
+            let place = Place { segment: self.position.segment, frame, offset, len, crc, chain };
             if let Some(id) = &record.id {
                 self.ids.insert(id.clone(), seq);
             }
@@ -277,11 +254,7 @@ impl Queue {
         self.position = self.position.next();
         if self.position.segment > limits::SEGMENTS_MAX {
             let (size, limit) = (self.position.segment, limits::SEGMENTS_MAX);
-            return Err(LogError::TooLarge {
-                what: "a log's segments",
-                size,
-                limit,
-            });
+            return Err(LogError::TooLarge { what: "a log's segments", size, limit });
         }
         let joins = self.chunks.back().is_some_and(|chunk| {
             chunk.segment == self.position.segment && chunk.bytes.len() < self.group_bytes_max
@@ -315,6 +288,7 @@ impl Queue {
         let number = self.accepted_delta + 1;
         let line = StreamLine {
             number,
+            after: self.accepted.seq,
             target: delta.target.clone(),
             revision: delta.revision,
             at_ms: delta.at_ms,
@@ -362,9 +336,7 @@ impl Queue {
     /// Those who waited for what is durable by now.
     pub(crate) fn take_ready(&mut self) -> Vec<Notify> {
         let (seq, delta) = (self.durable.seq, self.durable_delta);
-        let ready = self
-            .waiters
-            .extract_if(.., |w| w.seq <= seq && w.delta <= delta);
+        let ready = self.waiters.extract_if(.., |w| w.seq <= seq && w.delta <= delta);
         ready.map(|waiter| waiter.notify).collect()
     }
 
@@ -381,9 +353,7 @@ impl Queue {
 
 pub(crate) fn check_batch(records: &[NewRecord]) -> Result<()> {
     if records.is_empty() {
-        return Err(LogError::Invalid {
-            reason: "a batch has at least one record".to_owned(),
-        });
+        return Err(LogError::Invalid { reason: "a batch has at least one record".to_owned() });
     }
     crate::record::check_size("a batch", records.len(), limits::BATCH_RECORDS_MAX)?;
     let bytes = records.iter().map(|record| record.payload.len()).sum();

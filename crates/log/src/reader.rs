@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::error::{Damage, Result};
 use crate::fold::Fold;
-use crate::format::BranchHead;
+use crate::format::{BranchHead, StreamLine};
 use crate::head::Head;
 use crate::load::{Loaded, OpenReport};
 use crate::record::StoredRecord;
@@ -26,30 +26,20 @@ enum Source {
 
 impl Reader {
     pub(crate) fn live(writer: Arc<Writer>) -> Self {
-        Self {
-            source: Source::Live(writer),
-        }
+        Self { source: Source::Live(writer) }
     }
 
     pub(crate) fn cold(loaded: Loaded) -> Self {
-        Self {
-            source: Source::Cold(Arc::new(loaded)),
-        }
+        Self { source: Source::Cold(Arc::new(loaded)) }
     }
 
     fn with<T>(&self, read: impl FnOnce(View<'_>) -> T) -> T {
         match &self.source {
             Source::Live(writer) => {
                 let state = writer.read_state();
-                read(View {
-                    state: &state,
-                    files: &writer.files,
-                })
+                read(View { state: &state, files: &writer.files })
             }
-            Source::Cold(loaded) => read(View {
-                state: &loaded.state,
-                files: &loaded.files,
-            }),
+            Source::Cold(loaded) => read(View { state: &loaded.state, files: &loaded.files }),
         }
     }
 
@@ -95,6 +85,12 @@ impl Reader {
         self.with(|view| view.streaming())
     }
 
+    /// Every delta that is not settled yet, in order.
+    #[must_use]
+    pub fn deltas(&self) -> Vec<StreamLine> {
+        self.with(|view| view.deltas())
+    }
+
     /// The record that added an entry.
     pub fn find(&self, entry: &str) -> Result<Option<u64>> {
         self.with(|view| view.find(entry))
@@ -107,10 +103,7 @@ impl Reader {
 
     /// One record.
     pub fn record(&self, seq: u64) -> Result<Option<StoredRecord>> {
-        Ok(self
-            .records(seq.saturating_sub(1), 1)?
-            .pop()
-            .filter(|record| record.seq == seq))
+        Ok(self.records(seq.saturating_sub(1), 1)?.pop().filter(|record| record.seq == seq))
     }
 
     /// The newest records, oldest first.

@@ -6,7 +6,7 @@ use crate::limits;
 pub mod kind {
     /// Adds an entry to the tree and makes it the active leaf.
     pub const ENTRY: &str = "entry";
-    /// Replaces what an entry says.
+    /// Changes what an entry says, given what it said before.
     pub const REVISION: &str = "rev";
     /// Moves the active leaf to `target`, or to nothing.
     pub const LEAF: &str = "leaf";
@@ -29,7 +29,7 @@ pub struct NewRecord {
     pub parent: Option<String>,
     /// The entry that it speaks of.
     pub target: Option<String>,
-    /// For [`kind::REVISION`]: the revision that the target has with it.
+    /// For a revision: the revision that the target has with it.
     pub revision: Option<u64>,
     /// When, milliseconds since the epoch.
     pub at_ms: i64,
@@ -71,32 +71,19 @@ impl NewRecord {
 
     /// A record that moves the active leaf.
     pub fn leaf(target: Option<&str>, at_ms: i64) -> Self {
-        Self {
-            target: target.map(ToOwned::to_owned),
-            ..Self::plain(kind::LEAF, at_ms, "null")
-        }
+        Self { target: target.map(ToOwned::to_owned), ..Self::plain(kind::LEAF, at_ms, "null") }
     }
 
     /// Refuses what could not be read back.
     pub(crate) fn check(&self) -> Result<()> {
-        check_size(
-            "a record's payload",
-            self.payload.len(),
-            limits::RECORD_BYTES_MAX,
-        )?;
+        check_size("a record's payload", self.payload.len(), limits::RECORD_BYTES_MAX)?;
         let plain_kind = (1..=limits::KIND_BYTES_MAX).contains(&self.kind.len())
-            && self
-                .kind
-                .bytes()
-                .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+            && self.kind.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
         if !plain_kind {
             return Err(invalid(format!("{:?} is not a kind of record", self.kind)));
         }
         if self.id.is_some() != (self.kind == kind::ENTRY) {
-            return Err(invalid(format!(
-                "a record of kind {} and its id do not fit",
-                self.kind
-            )));
+            return Err(invalid(format!("a record of kind {} and its id do not fit", self.kind)));
         }
         if self.parent.is_some() && self.id.is_none() {
             return Err(invalid("only an entry has a parent".to_owned()));
@@ -105,15 +92,11 @@ impl NewRecord {
             check_entry_id(id)?;
         }
         if self.kind == kind::REVISION && (self.target.is_none() || self.revision.is_none()) {
-            return Err(invalid(
-                "a revision names its entry and its number".to_owned(),
-            ));
+            return Err(invalid("a revision names its entry and its number".to_owned()));
         }
         let json = self.payload.trim_ascii();
         if json.len() != self.payload.len() || self.payload.contains(['\n', '\r']) {
-            return Err(invalid(
-                "a payload is one line without space around it".to_owned(),
-            ));
+            return Err(invalid("a payload is one line without space around it".to_owned()));
         }
         serde_json::from_str::<&serde_json::value::RawValue>(json)
             .map(drop)
@@ -133,11 +116,7 @@ pub(crate) fn check_size(what: &'static str, size: usize, limit: usize) -> Resul
     if size <= limit {
         return Ok(());
     }
-    Err(LogError::TooLarge {
-        what,
-        size: size as u64,
-        limit: limit as u64,
-    })
+    Err(LogError::TooLarge { what, size: size as u64, limit: limit as u64 })
 }
 
 pub(crate) fn invalid(reason: String) -> LogError {

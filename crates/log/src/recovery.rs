@@ -68,69 +68,23 @@ mod tests {
     const ROWS: [Row; 9] = [
         (Found::Fits, None, None, None, Decision::Accept),
         (Found::Foreign, None, None, None, Decision::NotOurs),
-        (
-            Found::Unreadable,
-            Some(true),
-            None,
-            None,
-            Decision::AcknowledgedLost,
-        ),
-        (
-            Found::Unreadable,
-            Some(false),
-            Some(true),
-            None,
-            Decision::Rot,
-        ),
-        (
-            Found::Unreadable,
-            Some(false),
-            Some(false),
-            None,
-            Decision::Torn,
-        ),
-        (
-            Found::Nothing,
-            Some(true),
-            None,
-            None,
-            Decision::AcknowledgedLost,
-        ),
+        (Found::Unreadable, Some(true), None, None, Decision::AcknowledgedLost),
+        (Found::Unreadable, Some(false), Some(true), None, Decision::Rot),
+        (Found::Unreadable, Some(false), Some(false), None, Decision::Torn),
+        (Found::Nothing, Some(true), None, None, Decision::AcknowledgedLost),
         (Found::Nothing, Some(false), Some(true), None, Decision::Rot),
-        (
-            Found::Nothing,
-            Some(false),
-            Some(false),
-            Some(true),
-            Decision::Torn,
-        ),
-        (
-            Found::Nothing,
-            Some(false),
-            Some(false),
-            Some(false),
-            Decision::End,
-        ),
+        (Found::Nothing, Some(false), Some(false), Some(true), Decision::Torn),
+        (Found::Nothing, Some(false), Some(false), Some(false), Decision::End),
     ];
 
     #[test]
     fn every_combination_of_facts_has_exactly_one_row() {
         let fits = |want: Option<bool>, is: bool| want.is_none_or(|want| want == is);
-        for found in [
-            Found::Fits,
-            Found::Foreign,
-            Found::Unreadable,
-            Found::Nothing,
-        ] {
+        for found in [Found::Fits, Found::Foreign, Found::Unreadable, Found::Nothing] {
             for bits in 0..8 {
                 let [witnessed, vouched, mid_batch] =
                     [bits & 1, bits & 2, bits & 4].map(|b| b != 0);
-                let facts = TailFacts {
-                    found,
-                    witnessed,
-                    vouched,
-                    mid_batch,
-                };
+                let facts = TailFacts { found, witnessed, vouched, mid_batch };
                 let rows: Vec<_> = ROWS
                     .iter()
                     .filter(|row| {

@@ -21,12 +21,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn new(file: Option<Arc<dyn File>>, on_disk: u64) -> Self {
-        Self {
-            file,
-            on_disk,
-            memory: Vec::new(),
-            revised: BTreeMap::new(),
-        }
+        Self { file, on_disk, memory: Vec::new(), revised: BTreeMap::new() }
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -40,8 +35,7 @@ impl Rows {
     /// The row of a record.
     pub(crate) fn get(&self, seq: u64) -> Result<OffsetRow> {
         let mut rows = self.range(seq, 1)?;
-        rows.pop()
-            .ok_or_else(|| row_damage(seq, "there is no row").into())
+        rows.pop().ok_or_else(|| row_damage(seq, "there is no row").into())
     }
 
     /// Up to `count` rows from record `from` on.
@@ -60,13 +54,8 @@ impl Rows {
     }
 
     fn read(&self, from: u64, count: u64, rows: &mut Vec<OffsetRow>) -> Result<()> {
-        let file = self
-            .file
-            .as_ref()
-            .ok_or_else(|| row_damage(from, "there is no index"))?;
-        let size = usize::try_from(count)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(ROW_BYTES);
+        let file = self.file.as_ref().ok_or_else(|| row_damage(from, "there is no index"))?;
+        let size = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(ROW_BYTES);
         let mut bytes = vec![0; size];
         let read = file.read_at((from - 1) * ROW_BYTES as u64, &mut bytes)?;
         bytes.truncate(read);

@@ -42,14 +42,7 @@ pub(crate) struct LineScan {
 
 impl LineScan {
     pub(crate) fn new(file: Arc<dyn File>, at: u64) -> Self {
-        Self {
-            file,
-            at,
-            buffer: Vec::new(),
-            start: 0,
-            ended: false,
-            chunk: CHUNK_BYTES_FIRST,
-        }
+        Self { file, at, buffer: Vec::new(), start: 0, ended: false, chunk: CHUNK_BYTES_FIRST }
     }
 
     /// The next line; `None` at the end of the file.
@@ -73,11 +66,7 @@ impl LineScan {
     }
 
     fn take(&mut self, len: usize) -> Line {
-        let bytes = self
-            .buffer
-            .get(self.start..self.start + len)
-            .unwrap_or_default()
-            .to_vec();
+        let bytes = self.buffer.get(self.start..self.start + len).unwrap_or_default().to_vec();
         let at = self.at;
         self.start += len + 1;
         self.at += len as u64 + 1;

@@ -69,12 +69,9 @@ impl LogState {
         self.active_leaf.clone_from(&checkpoint.active_leaf);
         self.deleted_at_ms = checkpoint.deleted_at_ms;
         self.heads = match &checkpoint.branch_heads {
-            BranchHeads::All { heads } => Some(
-                heads
-                    .iter()
-                    .map(|head| (head.seq, head.entry_id.clone()))
-                    .collect(),
-            ),
+            BranchHeads::All { heads } => {
+                Some(heads.iter().map(|head| (head.seq, head.entry_id.clone())).collect())
+            }
             BranchHeads::TooMany => None,
         };
         self.streams = Streams::opened(&checkpoint.open_streams);
@@ -84,12 +81,8 @@ impl LogState {
                 Damage::new(DamageKind::IndexRow, "index/offsets.jsonl", 0, text)
             })?;
             let row = self.rows.get(seq)?;
-            self.last_entry = Some(LastEntry {
-                id: id.to_owned(),
-                seq,
-                run: row.run,
-                depth: row.depth,
-            });
+            self.last_entry =
+                Some(LastEntry { id: id.to_owned(), seq, run: row.run, depth: row.depth });
         }
         Ok(())
     }
@@ -112,10 +105,7 @@ impl LogState {
             Some(heads) if heads.len() <= limits::BRANCH_HEADS_MAX => BranchHeads::All {
                 heads: heads
                     .iter()
-                    .map(|(seq, id)| BranchHead {
-                        entry_id: id.clone(),
-                        seq: *seq,
-                    })
+                    .map(|(seq, id)| BranchHead { entry_id: id.clone(), seq: *seq })
                     .collect(),
             },
             _ => BranchHeads::TooMany,
@@ -124,11 +114,7 @@ impl LogState {
 
     /// Takes one more durable record into account.
     pub(crate) fn apply(&mut self, record: &RecordView<'_>, place: Place) -> Result<()> {
-        assert_eq!(
-            record.seq,
-            self.head.seq + 1,
-            "records are applied in order"
-        );
+        assert_eq!(record.seq, self.head.seq + 1, "records are applied in order");
         let mut row = OffsetRow {
             seq: record.seq,
             segment: place.segment,
@@ -145,8 +131,15 @@ impl LogState {
         if let Some(id) = record.id {
             self.add_entry(id, record.parent, &mut row)?;
         }
+        let revised = self.revised_entry(record)?;
+        if let Some(entry) = revised {
+            self.link_revision(entry, &mut row)?;
+        }
         self.rows.push(row);
-        self.note_target(record)?;
+        if let Some(entry) = revised {
+            self.rows.revise(entry, record.seq);
+        }
+        self.note_target(record);
         self.fold.apply(record);
         self.head.seq = record.seq;
         self.head.chain = place.chain;
@@ -168,11 +161,7 @@ impl LogState {
             row.parent = above.seq;
             row.depth = above.depth + 1;
             // A run goes on only while nothing else was added in between, so that it is one stretch.
-            if self
-                .last_entry
-                .as_ref()
-                .is_some_and(|last| last.seq == above.seq)
-            {
+            if self.last_entry.as_ref().is_some_and(|last| last.seq == above.seq) {
                 row.run = above.run;
             }
             self.drop_head(above.seq);
@@ -180,12 +169,8 @@ impl LogState {
         self.add_head(row.seq, id);
         self.ids.insert(row.id.clone(), row.seq);
         self.active_leaf = Some(id.to_owned());
-        self.last_entry = Some(LastEntry {
-            id: id.to_owned(),
-            seq: row.seq,
-            run: row.run,
-            depth: row.depth,
-        });
+        self.last_entry =
+            Some(LastEntry { id: id.to_owned(), seq: row.seq, run: row.run, depth: row.depth });
         Ok(())
     }
 
@@ -198,12 +183,7 @@ impl LogState {
             Damage::new(DamageKind::ParentUnknown, "segments", 0, text).of(self.head.seq + 1)
         })?;
         let row = self.rows.get(seq)?;
-        Ok(LastEntry {
-            id: id.to_owned(),
-            seq,
-            run: row.run,
-            depth: row.depth,
-        })
+        Ok(LastEntry { id: id.to_owned(), seq, run: row.run, depth: row.depth })
     }
 
     fn drop_head(&mut self, seq: u64) {
@@ -221,23 +201,34 @@ impl LogState {
         }
     }
 
-    fn note_target(&mut self, record: &RecordView<'_>) -> Result<()> {
+    /// The record of the entry that a revision changes.
+    fn revised_entry(&self, record: &RecordView<'_>) -> Result<Option<u64>> {
+        match record.target.filter(|_| record.kind == kind::REVISION) {
+            Some(target) => self.find(target),
+            None => Ok(None),
+        }
+    }
+
+    /// Revisions of one entry hang together: each row names the one before it, so that an entry is read by
+    /// walking back from the newest.
+    fn link_revision(&self, entry: u64, row: &mut OffsetRow) -> Result<()> {
+        row.parent = self.rows.get(entry)?.revised;
+        row.depth = match row.parent {
+            0 => 1,
+            previous => self.rows.get(previous)?.depth + 1,
+        };
+        Ok(())
+    }
+
+    fn note_target(&mut self, record: &RecordView<'_>) {
+        let revision = record.revision.unwrap_or(0);
         match (record.kind, record.target) {
             (kind::TOMBSTONE, _) => self.deleted_at_ms = Some(record.at_ms),
             (kind::RESTORED, _) => self.deleted_at_ms = None,
             (kind::LEAF, target) => self.active_leaf = target.map(ToOwned::to_owned),
-            (kind::REVISION, Some(target)) => {
-                if let Some(seq) = self.find(target)? {
-                    self.rows.revise(seq, record.seq);
-                }
-                self.streams.settle(target, record.revision.unwrap_or(0));
-            }
-            (kind::STREAM, Some(target)) => {
-                self.streams
-                    .open(target, record.seq, record.revision.unwrap_or(0));
-            }
+            (kind::REVISION, Some(target)) => self.streams.settle(target, revision),
+            (kind::STREAM, Some(target)) => self.streams.open(target, record.seq, revision),
             _ => {}
         }
-        Ok(())
     }
 }

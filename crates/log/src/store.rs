@@ -70,14 +70,33 @@ impl Pending {
         Ok(head)
     }
 
-    /// Calls `notify` once, when it is durable or never will be. Somebody must [`Pending::drive`].
+    /// Calls `notify` once, when it is durable or never will be. Somebody must commit: see
+    /// [`Pending::claim`].
     pub fn on_durable(&self, notify: impl FnOnce(Result<Head>) + Send + 'static) {
         self.writer.on_durable(self.ticket, Box::new(notify));
     }
 
-    /// Commits until nothing of this log is waiting.
-    pub fn drive(&self) {
-        self.writer.drive();
+    /// For callers that do not wait: `Some` when nobody is committing this log yet; the caller then runs
+    /// it where blocking is allowed.
+    #[must_use]
+    pub fn claim(&self) -> Option<Driver> {
+        let claimed = self.writer.claim_drive();
+        claimed.then(|| Driver { writer: Arc::clone(&self.writer), store: self.store.clone() })
+    }
+}
+
+/// The duty to commit one log until nothing of it waits.
+#[derive(Debug)]
+#[must_use]
+pub struct Driver {
+    writer: Arc<Writer>,
+    store: LogStore,
+}
+
+impl Driver {
+    /// Commits; blocks on the disk.
+    pub fn run(self) {
+        self.writer.drive_claimed();
         self.store.maintain(&self.writer);
     }
 }
@@ -109,15 +128,16 @@ impl LogStore {
             Maintenance::Background => Some(start_maintenance()),
             Maintenance::Inline => None,
         };
-        let inner = Inner {
-            platform,
-            options,
-            open: Mutex::new(HashMap::new()),
-            due,
-        };
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
+        let inner = Inner { platform, options, open: Mutex::new(HashMap::new()), due };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Opens a directory of logs for looking only: makes no folder, sweeps nothing, starts no thread.
+    /// Writing through it is possible where the folders are there, and is not what it is for.
+    #[must_use]
+    pub fn open_to_look(platform: Platform, options: Options) -> Self {
+        let inner = Inner { platform, options, open: Mutex::new(HashMap::new()), due: None };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Makes a log with its first records; durable when it returns.
@@ -141,11 +161,7 @@ impl LogStore {
         loop {
             let writer = self.writer(id)?;
             if let Some(ticket) = writer.accept(expected, &mut records)? {
-                return Ok(Pending {
-                    writer,
-                    ticket,
-                    store: self.clone(),
-                });
+                return Ok(Pending { writer, ticket, store: self.clone() });
             }
         }
     }
@@ -155,11 +171,7 @@ impl LogStore {
         loop {
             let writer = self.writer(id)?;
             if let Some(ticket) = writer.accept_delta(delta)? {
-                return Ok(Pending {
-                    writer,
-                    ticket,
-                    store: self.clone(),
-                });
+                return Ok(Pending { writer, ticket, store: self.clone() });
             }
         }
     }
@@ -183,6 +195,13 @@ impl LogStore {
             return Ok(true);
         }
         Ok(self.locate(id)?.is_some())
+    }
+
+    /// Whether this process has a log open for writing, so that appending to it does not touch the disk
+    /// before the commit.
+    #[must_use]
+    pub fn is_open(&self, id: &str) -> bool {
+        self.slots().get(id).is_some_and(|slot| slot.try_lock().is_ok_and(|slot| slot.is_some()))
     }
 
     /// The head with everything accepted, durable or not, of a log that this process writes.
@@ -271,9 +290,7 @@ impl LogStore {
             if let Some((_, incarnation)) =
                 parse_container_name(&listed.name).filter(|_| listed.is_dir)
             {
-                let files = self.files(Container {
-                    dir: dir.join(&listed.name)?,
-                });
+                let files = self.files(Container { dir: dir.join(&listed.name)? });
                 visit(read_manifest(&files).map(|manifest| ListedLog {
                     id: manifest.session_id,
                     incarnation,
@@ -303,10 +320,7 @@ impl LogStore {
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
-        self.inner
-            .open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The writer of a log that this process has open.
@@ -317,11 +331,8 @@ impl LogStore {
 
     /// Every log that this process has open; one that is being opened or closed is passed over.
     fn all_open(&self) -> Vec<(String, Arc<Writer>)> {
-        let slots: Vec<_> = self
-            .slots()
-            .iter()
-            .map(|(id, s)| (id.clone(), Arc::clone(s)))
-            .collect();
+        let slots: Vec<_> =
+            self.slots().iter().map(|(id, s)| (id.clone(), Arc::clone(s))).collect();
         let open = slots.into_iter().filter_map(|(id, slot)| {
             let writer = slot.try_lock().ok()?.clone()?;
             Some((id, writer))
@@ -356,9 +367,7 @@ impl LogStore {
             let text = format!("two lives of one id: {} and {}", first.name, second.name);
             return Err(Damage::new(DamageKind::Manifest, dir.as_str(), 0, text).into());
         }
-        Ok(Some(Container {
-            dir: dir.join(&first.name)?,
-        }))
+        Ok(Some(Container { dir: dir.join(&first.name)? }))
     }
 
     /// The open writer of a log, opening it if need be.
@@ -383,9 +392,7 @@ impl LogStore {
     }
 
     fn open_one(&self, id: &str) -> Result<Writer> {
-        let Inner {
-            platform, options, ..
-        } = &*self.inner;
+        let Inner { platform, options, .. } = &*self.inner;
         // The container may move between finding and locking it: a deletion by another process.
         for _ in 0..3 {
             let Some(container) = self.locate(id)? else {
@@ -413,12 +420,8 @@ impl LogStore {
     /// Closes the log that was idle longest.
     fn make_room(&self) -> Result<()> {
         let open = self.all_open();
-        let idle = open
-            .iter()
-            .filter(|(_, writer)| !writer.is_busy() && !writer.is_latched());
-        let longest = idle
-            .max_by_key(|(_, writer)| writer.idle_for())
-            .map(|(id, _)| id.clone());
+        let idle = open.iter().filter(|(_, writer)| !writer.is_busy() && !writer.is_latched());
+        let longest = idle.max_by_key(|(_, writer)| writer.idle_for()).map(|(id, _)| id.clone());
         match longest {
             Some(id) => self.close(&id),
             None => Ok(()),
@@ -434,17 +437,8 @@ impl LogStore {
             let Some(container) = self.locate(id)? else {
                 return Err(not_found(id));
             };
-            let live = self
-                .inner
-                .platform
-                .disk
-                .lock_holder(&container.lock()?)?
-                .is_some();
-            let horizon = if live {
-                Horizon::Rows
-            } else {
-                Horizon::WholeTail
-            };
+            let live = self.inner.platform.disk.lock_holder(&container.lock()?)?.is_some();
+            let horizon = if live { Horizon::Rows } else { Horizon::WholeTail };
             match self.load_once(id, container, horizon) {
                 Err(error) if live && attempt + 1 < TRIES && may_be_a_race(&error) => last = error,
                 result => return result,
@@ -464,13 +458,8 @@ impl LogStore {
             Err(error) => return Err(error),
         };
         check_native(&manifest)?;
-        let mut loaded = load(
-            files,
-            manifest,
-            &*self.inner.options.fold,
-            Trust::Checkpoint,
-            horizon,
-        )?;
+        let mut loaded =
+            load(files, manifest, &*self.inner.options.fold, Trust::Checkpoint, horizon)?;
         loaded.damage = damage.or(loaded.damage);
         Ok(loaded)
     }
@@ -478,9 +467,7 @@ impl LogStore {
     /// Takes the lock under which logs of a shard come and go.
     pub(crate) fn lock_shard(&self, id: &str) -> Result<Box<dyn bough_platform::Lock>> {
         const TRIES: u32 = 2_500;
-        let Inner {
-            platform, options, ..
-        } = &*self.inner;
+        let Inner { platform, options, .. } = &*self.inner;
         let dir = shard_dir(id)?;
         if platform.disk.ensure_dir(&dir)? {
             platform.disk.sync_dir(&dir.parent())?;
@@ -515,10 +502,6 @@ fn start_maintenance() -> mpsc::Sender<Weak<Writer>> {
         }
     };
     // Without the thread, rounds wait until the log is closed: slower to open, nothing is lost.
-    drop(
-        std::thread::Builder::new()
-            .name("bough-rounds".to_owned())
-            .spawn(run),
-    );
+    drop(std::thread::Builder::new().name("bough-rounds".to_owned()).spawn(run));
     sender
 }

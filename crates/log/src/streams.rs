@@ -32,18 +32,10 @@ impl Streams {
     pub(crate) fn opened(streams: &[OpenStream]) -> Self {
         let mut open = BTreeMap::new();
         for stream in streams {
-            let value = Stream {
-                seq: stream.seq,
-                base: stream.base,
-                deltas: Vec::new(),
-            };
+            let value = Stream { seq: stream.seq, base: stream.base, deltas: Vec::new() };
             open.insert(stream.entry_id.clone(), value);
         }
-        Self {
-            open,
-            number: 0,
-            end: 0,
-        }
+        Self { open, number: 0, end: 0 }
     }
 
     pub(crate) fn refs(&self) -> Vec<OpenStream> {
@@ -65,23 +57,12 @@ impl Streams {
     }
 
     pub(crate) fn open(&mut self, target: &str, seq: u64, base: u64) {
-        self.open.insert(
-            target.to_owned(),
-            Stream {
-                seq,
-                base,
-                deltas: Vec::new(),
-            },
-        );
+        self.open.insert(target.to_owned(), Stream { seq, base, deltas: Vec::new() });
     }
 
     /// A revision took the place of the deltas up to it.
     pub(crate) fn settle(&mut self, target: &str, revision: u64) {
-        if self
-            .open
-            .get(target)
-            .is_some_and(|stream| stream.last() <= revision)
-        {
+        if self.open.get(target).is_some_and(|stream| stream.last() <= revision) {
             self.open.remove(target);
         } else if let Some(stream) = self.open.get_mut(target) {
             stream.base = revision;
@@ -101,9 +82,14 @@ impl Streams {
 
     /// The deltas of an entry that are not settled yet, oldest first.
     pub(crate) fn deltas(&self, target: &str) -> &[StreamLine] {
-        self.open
-            .get(target)
-            .map_or(&[], |stream| stream.deltas.as_slice())
+        self.open.get(target).map_or(&[], |stream| stream.deltas.as_slice())
+    }
+
+    /// Every delta that is not settled, in order.
+    pub(crate) fn all(&self) -> Vec<&StreamLine> {
+        let mut lines: Vec<_> = self.open.values().flat_map(|stream| &stream.deltas).collect();
+        lines.sort_by_key(|line| line.number);
+        lines
     }
 
     pub(crate) fn targets(&self) -> impl Iterator<Item = &str> {
@@ -226,11 +212,8 @@ impl StreamFile {
     /// Notes how much is durable. Only after [`StreamFile::append`]: the header never knows more than
     /// the disk.
     pub(crate) fn write_header(&self, streams: &Streams) -> Result<()> {
-        let header = StreamHeader {
-            incarnation: self.incarnation,
-            acked: streams.number,
-            end: streams.end,
-        };
+        let header =
+            StreamHeader { incarnation: self.incarnation, acked: streams.number, end: streams.end };
         Ok(self.file.write_at(0, &header.encode()?)?)
     }
 

@@ -44,13 +44,7 @@ struct SegmentEnd {
 
 impl<'a> TailScan<'a> {
     pub(crate) fn new(files: &'a Files, state: &'a mut LogState, witness: u64) -> Self {
-        Self {
-            files,
-            state,
-            witness,
-            held: Vec::new(),
-            stop: TailStop::default(),
-        }
+        Self { files, state, witness, held: Vec::new(), stop: TailStop::default() }
     }
 
     /// Applies every whole batch that verifies, segment after segment.
@@ -67,10 +61,8 @@ impl<'a> TailScan<'a> {
             match self.segment_that_goes_on(position.segment)? {
                 Some(next) => {
                     self.abandon(position.segment, end.at)?;
-                    position = crate::format::Position {
-                        segment: next,
-                        ..crate::format::Position::START
-                    };
+                    position =
+                        crate::format::Position { segment: next, ..crate::format::Position::START };
                 }
                 None => {
                     self.finish(position.segment, &end)?;
@@ -88,17 +80,9 @@ impl<'a> TailScan<'a> {
         at: u64,
         horizon: Horizon,
     ) -> Result<Option<SegmentEnd>> {
-        let nothing = |at| SegmentEnd {
-            found: Found::Nothing,
-            at,
-            detail: "the log ends".to_owned(),
-        };
-        if self
-            .files
-            .disk
-            .stat(&self.files.container.segment(segment)?)?
-            .is_none()
-        {
+        let nothing =
+            |at| SegmentEnd { found: Found::Nothing, at, detail: "the log ends".to_owned() };
+        if self.files.disk.stat(&self.files.container.segment(segment)?)?.is_none() {
             return Ok(Some(nothing(0)));
         }
         let mut scan = LineScan::new(self.files.segment(segment)?, at);
@@ -108,11 +92,7 @@ impl<'a> TailScan<'a> {
                 Line::Whole { at, bytes } => (at, bytes),
                 Line::Partial { at } => {
                     let detail = "a line that does not end".to_owned();
-                    return Ok(Some(SegmentEnd {
-                        found: Found::Unreadable,
-                        at,
-                        detail,
-                    }));
+                    return Ok(Some(SegmentEnd { found: Found::Unreadable, at, detail }));
                 }
             };
             if let Some(end) = self.take(segment, at, bytes)? {
@@ -132,20 +112,12 @@ impl<'a> TailScan<'a> {
             Ok(frame) => frame,
             Err(error) => {
                 let detail = error.to_string();
-                return Ok(Some(SegmentEnd {
-                    found: Found::Unreadable,
-                    at,
-                    detail,
-                }));
+                return Ok(Some(SegmentEnd { found: Found::Unreadable, at, detail }));
             }
         };
         if !self.fits(&frame, segment) {
             let detail = format!("frame {} does not continue the chain", frame.header.seq);
-            return Ok(Some(SegmentEnd {
-                found: Found::Foreign,
-                at,
-                detail,
-            }));
+            return Ok(Some(SegmentEnd { found: Found::Foreign, at, detail }));
         }
         let place = Place {
             segment,
@@ -167,8 +139,7 @@ impl<'a> TailScan<'a> {
     fn apply_held(&mut self) -> Result<()> {
         for held in std::mem::take(&mut self.held) {
             if let Ok(frame) = decode_frame(&held.line) {
-                self.state
-                    .apply(&RecordView::of_frame(&frame), held.place)?;
+                self.state.apply(&RecordView::of_frame(&frame), held.place)?;
             }
         }
         Ok(())
@@ -182,11 +153,7 @@ impl<'a> TailScan<'a> {
         let batch_fits = match self.held.last() {
             Some(held) => decode_frame(&held.line).is_ok_and(|last| {
                 let last = last.header.batch;
-                header.batch
-                    == BatchPlace {
-                        index: last.index + 1,
-                        count: last.count,
-                    }
+                header.batch == BatchPlace { index: last.index + 1, count: last.count }
             }),
             None => header.batch.index == 0 || canary::on(canary::PARTIAL_BATCHES),
         };
@@ -209,21 +176,16 @@ impl<'a> TailScan<'a> {
     }
 
     fn next_offset(&self) -> u64 {
-        self.held.last().map_or(self.state.position.bytes, |held| {
-            held.place.offset + held.place.len
-        })
+        self.held
+            .last()
+            .map_or(self.state.position.bytes, |held| held.place.offset + held.place.len)
     }
 
     /// A later segment whose first frame continues the log: then what this one has after its last whole
     /// batch was left behind by an earlier opening.
     fn segment_that_goes_on(&self, segment: u64) -> Result<Option<u64>> {
         let mut number = segment + 1;
-        while self
-            .files
-            .disk
-            .stat(&self.files.container.segment(number)?)?
-            .is_some()
-        {
+        while self.files.disk.stat(&self.files.container.segment(number)?)?.is_some() {
             if self.first_frame_continues(number)? {
                 return Ok(Some(number));
             }
@@ -285,12 +247,7 @@ impl<'a> TailScan<'a> {
 
     fn damage(&self, decision: Decision, segment: u64, end: &SegmentEnd) -> Result<Damage> {
         let expected = self.state.head.seq + 1;
-        if self
-            .files
-            .disk
-            .stat(&self.files.container.segment(segment)?)?
-            .is_none()
-        {
+        if self.files.disk.stat(&self.files.container.segment(segment)?)?.is_none() {
             return Ok(missing_segment(segment).of(expected));
         }
         let kind = match decision {
@@ -306,12 +263,7 @@ impl<'a> TailScan<'a> {
     fn vouched(&self, segment: u64, at: u64, expected: u64) -> Result<bool> {
         let mut number = segment;
         let mut from = at;
-        while self
-            .files
-            .disk
-            .stat(&self.files.container.segment(number)?)?
-            .is_some()
-        {
+        while self.files.disk.stat(&self.files.container.segment(number)?)?.is_some() {
             if self.later_frame_in(number, from, expected)? {
                 return Ok(true);
             }
@@ -319,10 +271,7 @@ impl<'a> TailScan<'a> {
             from = 0;
         }
         // A gap in the numbers hides what follows it: look at everything that is there.
-        for later in crate::load::segment_numbers(self.files)?
-            .into_iter()
-            .filter(|n| *n > number)
-        {
+        for later in crate::load::segment_numbers(self.files)?.into_iter().filter(|n| *n > number) {
             if self.later_frame_in(later, 0, expected)? {
                 return Ok(true);
             }
@@ -351,8 +300,6 @@ fn frame_in(line: &[u8]) -> Option<Frame<'_>> {
     if let Ok(frame) = decode_frame(line) {
         return Some(frame);
     }
-    let last = line
-        .windows(START.len())
-        .rposition(|window| window == START)?;
+    let last = line.windows(START.len()).rposition(|window| window == START)?;
     decode_frame(line.get(last..)?).ok()
 }

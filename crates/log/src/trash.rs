@@ -97,15 +97,14 @@ impl LogStore {
             if parse_container_name(&listed.name).is_none() {
                 continue;
             }
-            let container = Container {
-                dir: trash.join(&listed.name)?,
-            };
+            let container = Container { dir: trash.join(&listed.name)? };
             let due = read_manifest(&self.files(container.clone()))
                 .is_ok_and(|m| m.deleted_at_ms.is_some_and(|at| at < before_ms));
             if due {
                 // Out of the trash in one step, so that a crash leaves no half of a log there.
                 let doomed = container.moved_to(STAGING)?;
                 disk.rename(&container.dir, &doomed.dir)?;
+                disk.sync_dir(&doomed.dir.parent())?;
                 disk.sync_dir(&trash)?;
                 disk.remove_tree(&doomed.dir)?;
                 purged += 1;

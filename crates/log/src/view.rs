@@ -16,8 +16,8 @@ const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub struct EntryRecord {
     /// The record that added it.
     pub added: StoredRecord,
-    /// The newest record that revised it.
-    pub revised: Option<StoredRecord>,
+    /// The records that revised it, oldest first.
+    pub revisions: Vec<StoredRecord>,
     /// Deltas that no revision has taken the place of yet, oldest first.
     pub deltas: Vec<StreamLine>,
     /// How many entries the path from the root to it has.
@@ -74,11 +74,11 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn streaming(self) -> Vec<String> {
-        self.state
-            .streams
-            .targets()
-            .map(ToOwned::to_owned)
-            .collect()
+        self.state.streams.targets().map(ToOwned::to_owned).collect()
+    }
+
+    pub(crate) fn deltas(self) -> Vec<StreamLine> {
+        self.state.streams.all().into_iter().cloned().collect()
     }
 
     pub(crate) fn find(self, id: &str) -> Result<Option<u64>> {
@@ -95,9 +95,7 @@ impl<'a> View<'a> {
     fn read(self, rows: &[OffsetRow]) -> Result<Vec<StoredRecord>> {
         let lines = self.files.lines(rows)?;
         let pairs = lines.iter().zip(rows);
-        pairs
-            .map(|(line, row)| Ok(StoredRecord::of_frame(&frame_of(line, row)?)))
-            .collect()
+        pairs.map(|(line, row)| Ok(StoredRecord::of_frame(&frame_of(line, row)?))).collect()
     }
 
     pub(crate) fn entry(self, id: &str) -> Result<Option<EntryRecord>> {
@@ -116,31 +114,30 @@ impl<'a> View<'a> {
         for (added, row) in added.into_iter().zip(rows) {
             let id = added.record.id.as_deref().unwrap_or_default();
             let deltas = self.state.streams.deltas(id).to_vec();
-            let revised = self.revision(row, id)?;
-            entries.push(EntryRecord {
-                added,
-                revised,
-                deltas,
-                depth: row.depth,
-            });
+            let revisions = self.revisions(row, id)?;
+            entries.push(EntryRecord { added, revisions, deltas, depth: row.depth });
         }
         Ok(entries)
     }
 
-    /// The newest record that revises an entry. A row that names a record of something else is damage.
-    fn revision(self, row: &OffsetRow, id: &str) -> Result<Option<StoredRecord>> {
-        if row.revised == 0 {
-            return Ok(None);
+    /// The revisions of an entry that have to be read together. A row that names a record of something
+    /// else is damage.
+    fn revisions(self, row: &OffsetRow, id: &str) -> Result<Vec<StoredRecord>> {
+        let mut found = Vec::new();
+        let mut next = row.revised;
+        while next > 0 {
+            let revision_row = self.state.rows.get(next)?;
+            let line = self.files.line(&revision_row)?;
+            let record = StoredRecord::of_frame(&frame_of(&line, &revision_row)?);
+            if record.record.target.as_deref() != Some(id) || revision_row.parent >= next {
+                let damage = crate::files::row_damage(row.seq, "its revision is another entry's");
+                return Err(damage.into());
+            }
+            found.push(record);
+            next = revision_row.parent;
         }
-        let revision_row = self.state.rows.get(row.revised)?;
-        let line = self.files.line(&revision_row)?;
-        let record = StoredRecord::of_frame(&frame_of(&line, &revision_row)?);
-        if record.record.target.as_deref() != Some(id) {
-            return Err(
-                crate::files::row_damage(row.seq, "its revision is another entry's").into(),
-            );
-        }
-        Ok(Some(record))
+        found.reverse();
+        Ok(found)
     }
 
     /// A page of the path that leads to `leaf`. `None` when the leaf, or the entry where the page begins,
@@ -163,44 +160,22 @@ impl<'a> View<'a> {
         };
         let forward = matches!(start, PathStart::Root | PathStart::After(_));
         // Backwards from the leaf only the newest runs matter; the others are walked as needed.
-        let mut walk = Walk {
-            view: self,
-            limit: limit + 1,
-            rows: Vec::new(),
-            bytes: 0,
-        };
-        let found = if forward {
-            walk.forward(leaf, from)?
-        } else {
-            walk.backward(leaf, from)?
-        };
+        let mut walk = Walk { view: self, limit: limit + 1, rows: Vec::new(), bytes: 0 };
+        let found = if forward { walk.forward(leaf, from)? } else { walk.backward(leaf, from)? };
         if !found {
             return Ok(None);
         }
         let mut rows = walk.rows;
         let more = rows.len() > limit || walk.bytes > PAGE_BYTES_MAX && rows.len() > 1;
         rows.truncate(limit.min(within_page(&rows)));
-        Ok(Some(PathPage {
-            entries: self.entries(&rows)?,
-            more,
-        }))
+        Ok(Some(PathPage { entries: self.entries(&rows)?, more }))
     }
 
     /// The run that an entry is in, up to that entry, and the entry that the run hangs from (0: none).
     fn run_of(self, seq: u64) -> Result<(Run, u64)> {
         let row = self.state.rows.get(seq)?;
-        let first = if row.run == seq {
-            row.parent
-        } else {
-            self.state.rows.get(row.run)?.parent
-        };
-        Ok((
-            Run {
-                first: row.run,
-                last: seq,
-            },
-            first,
-        ))
+        let first = if row.run == seq { row.parent } else { self.state.rows.get(row.run)?.parent };
+        Ok((Run { first: row.run, last: seq }, first))
     }
 
     /// Entries without children, by record.
@@ -229,10 +204,7 @@ impl<'a> View<'a> {
             let row = self.state.rows.get(seq)?;
             let line = self.files.line(&row)?;
             let record = StoredRecord::of_frame(&frame_of(&line, &row)?);
-            found.push(BranchHead {
-                entry_id: record.record.id.unwrap_or_default(),
-                seq,
-            });
+            found.push(BranchHead { entry_id: record.record.id.unwrap_or_default(), seq });
         }
         Ok(found)
     }
@@ -274,10 +246,7 @@ impl Walk<'_> {
             let (run, above) = self.view.run_of(next)?;
             match from {
                 Some(from) if (run.first..=run.last).contains(&from) => {
-                    runs.push(Run {
-                        first: from + 1,
-                        ..run
-                    });
+                    runs.push(Run { first: from + 1, ..run });
                     break;
                 }
                 Some(from) if from > run.last => return Ok(false),
@@ -306,10 +275,7 @@ impl Walk<'_> {
             match from {
                 Some(from) if !taking && (run.first..=run.last).contains(&from) => {
                     taking = true;
-                    self.take_backward(Run {
-                        last: from - 1,
-                        ..run
-                    })?;
+                    self.take_backward(Run { last: from - 1, ..run })?;
                 }
                 Some(from) if !taking && from > run.last => return Ok(false),
                 _ if taking => self.take_backward(run)?,
@@ -340,14 +306,7 @@ impl Walk<'_> {
         let mut end = run.last + 1;
         while end > run.first && !self.full() {
             let count = (end - run.first).min(self.missing());
-            for row in self
-                .view
-                .state
-                .rows
-                .range(end - count, count)?
-                .into_iter()
-                .rev()
-            {
+            for row in self.view.state.rows.range(end - count, count)?.into_iter().rev() {
                 if !row.id.is_empty() && !self.full() {
                     self.push(row);
                 }

@@ -1,6 +1,6 @@
 //! One log, open for writing: accepting, committing in groups, latching.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub(crate) struct Writer {
     pub(crate) unchecked_bytes: AtomicU64,
     last_used_ms: AtomicU64,
     lock: Mutex<Option<Box<dyn Lock>>>,
+    /// Somebody has taken it on to commit until nothing waits.
+    driven: AtomicBool,
 }
 
 /// The files that commits write to.
@@ -71,9 +73,7 @@ pub(crate) struct Ticket {
 
 impl std::fmt::Debug for Writer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writer")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        f.debug_struct("Writer").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -86,13 +86,7 @@ impl Writer {
     ) -> Self {
         let position = append_position(&loaded);
         let queue = Queue::new(&loaded.state, position, &options);
-        let Loaded {
-            manifest,
-            files,
-            mut state,
-            report,
-            ..
-        } = loaded;
+        let Loaded { manifest, files, mut state, report, .. } = loaded;
         state.position = position;
         Self {
             id: manifest.session_id.clone(),
@@ -108,6 +102,7 @@ impl Writer {
             unchecked_bytes: AtomicU64::new(0),
             last_used_ms: AtomicU64::new(0),
             lock: Mutex::new(Some(lock)),
+            driven: AtomicBool::new(false),
         }
     }
 
@@ -123,16 +118,8 @@ impl Writer {
             return Ok(None);
         }
         let state = self.read_state();
-        queue.accept(
-            expected,
-            std::mem::take(records),
-            &state,
-            &*self.platform.entropy,
-        )?;
-        Ok(Some(Ticket {
-            head: queue.accepted,
-            delta: 0,
-        }))
+        queue.accept(expected, std::mem::take(records), &state, &*self.platform.entropy)?;
+        Ok(Some(Ticket { head: queue.accepted, delta: 0 }))
     }
 
     /// Accepts a delta, opening its stream first where needed.
@@ -164,10 +151,7 @@ impl Writer {
             }
         }
         let number = queue.accept_delta(delta.clone())?;
-        Ok(Some(Ticket {
-            head: queue.accepted,
-            delta: number,
-        }))
+        Ok(Some(Ticket { head: queue.accepted, delta: number }))
     }
 
     /// Calls `notify` when the ticket is durable or never will be.
@@ -204,13 +188,27 @@ impl Writer {
         }
     }
 
+    /// Says whether the caller must see to it that [`Writer::drive_claimed`] runs.
+    pub(crate) fn claim_drive(&self) -> bool {
+        !self.driven.swap(true, Ordering::AcqRel)
+    }
+
+    /// Commits until nothing is left, for the one who claimed it.
+    pub(crate) fn drive_claimed(&self) {
+        loop {
+            self.drive();
+            self.driven.store(false, Ordering::Release);
+            // Something may have come between the last look and giving the claim back.
+            if self.queue().is_empty() || !self.claim_drive() {
+                return;
+            }
+        }
+    }
+
     /// Commits one group, or waits for whoever does.
     fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
         if queue.leading {
-            return self
-                .progress
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            return self.progress.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         let chunk = queue.next_chunk();
         let deltas = queue.next_deltas();
@@ -273,8 +271,7 @@ impl Writer {
         if !canary::on(canary::ROW_BEFORE_SYNC) {
             self.write_rows(files, chunk)?;
         }
-        self.unchecked_bytes
-            .fetch_add(chunk.bytes.len() as u64, Ordering::Relaxed);
+        self.unchecked_bytes.fetch_add(chunk.bytes.len() as u64, Ordering::Relaxed);
         self.empty_stream(files)
     }
 
@@ -351,11 +348,7 @@ impl Writer {
         if files.stream.is_none() {
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
             let incarnation = state.head.incarnation;
-            files.stream = Some(StreamFile::ready(
-                &self.files,
-                incarnation,
-                &mut state.streams,
-            )?);
+            files.stream = Some(StreamFile::ready(&self.files, incarnation, &mut state.streams)?);
         }
         Ok(())
     }
@@ -413,8 +406,7 @@ impl Writer {
 
     pub(crate) fn touch(&self) {
         let now = self.platform.clock.monotonic().as_millis();
-        self.last_used_ms
-            .store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.last_used_ms.store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     pub(crate) fn idle_for(&self) -> Duration {
@@ -424,9 +416,7 @@ impl Writer {
 
     /// Keeps commits out while it is held.
     pub(crate) fn hold_commits(&self) -> HeldCommits<'_> {
-        HeldCommits {
-            files: self.commit.lock().unwrap_or_else(PoisonError::into_inner),
-        }
+        HeldCommits { files: self.commit.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
     /// Refuses further appends, because maintenance met a failing disk.
@@ -435,9 +425,7 @@ impl Writer {
         let ready = self.queue().latch(&cause);
         self.progress.notify_all();
         for notify in ready {
-            notify(Err(LogError::Latched {
-                cause: cause.clone(),
-            }));
+            notify(Err(LogError::Latched { cause: cause.clone() }));
         }
     }
 
@@ -448,11 +436,7 @@ impl Writer {
 
     /// Gives the lock up, removing its file.
     pub(crate) fn release(&self) -> Result<()> {
-        let lock = self
-            .lock
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         match lock {
             Some(lock) => Ok(lock.remove()?),
             None => Ok(()),
@@ -461,10 +445,6 @@ impl Writer {
 
     /// The manifest as it was last written.
     pub(crate) fn manifest(&self) -> Manifest {
-        self.maintainer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .manifest
-            .clone()
+        self.maintainer.lock().unwrap_or_else(PoisonError::into_inner).manifest.clone()
     }
 }

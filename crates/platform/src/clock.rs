@@ -22,9 +22,7 @@ impl SystemClock {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     pub fn new() -> Self {
-        Self {
-            started: Instant::now(),
-        }
+        Self { started: Instant::now() }
     }
 }
 
@@ -39,9 +37,7 @@ impl Clock for SystemClock {
     fn now_ms(&self) -> i64 {
         SystemTime::now()
             .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| {
-                i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-            })
+            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
     fn monotonic(&self) -> Duration {

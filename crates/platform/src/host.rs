@@ -1,3 +1,5 @@
+use std::sync::OnceLock;
+
 /// What tells one process of one boot of one machine from another; written into lock files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostFacts {
@@ -9,11 +11,13 @@ pub struct HostFacts {
 
 /// The facts of this process.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub fn host_facts() -> HostFacts {
+    static BOOT_ID: OnceLock<String> = OnceLock::new();
+    HostFacts { pid: std::process::id(), boot_id: BOOT_ID.get_or_init(read_boot_id).clone() }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+fn read_boot_id() -> String {
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    HostFacts {
-        pid: std::process::id(),
-        boot_id: boot_id.trim().to_owned(),
-    }
+    boot_id.trim().to_owned()
 }

@@ -1,9 +1,5 @@
 //! The real disk.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "this is the door"
-)]
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the door")]
 
 use std::fs;
 use std::io;
@@ -15,11 +11,8 @@ use crate::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat};
 /// usual place below the home directory. `None` when there is no home directory either.
 #[must_use]
 pub fn user_data_dir() -> Option<PathBuf> {
-    let set = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let set =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_DATA_HOME").or_else(|| {
         if cfg!(windows) {
             set("LOCALAPPDATA")
@@ -65,11 +58,7 @@ impl OsDisk {
     }
 
     fn at(&self, path: &RelPath) -> PathBuf {
-        if path.as_str().is_empty() {
-            self.root.clone()
-        } else {
-            self.root.join(path.as_str())
-        }
+        if path.as_str().is_empty() { self.root.clone() } else { self.root.join(path.as_str()) }
     }
 }
 
@@ -78,18 +67,14 @@ impl Disk for OsDisk {
         let mut options = fs::OpenOptions::new();
         options.read(true).write(true).create_new(true);
         private_file(&mut options);
-        Ok(Box::new(OsFile {
-            file: options.open(self.at(path))?,
-        }))
+        Ok(Box::new(OsFile { file: options.open(self.at(path))? }))
     }
 
     fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
         let mut options = fs::OpenOptions::new();
         options.read(true).write(access == Access::ReadWrite);
         follow_no_links(&mut options);
-        Ok(Box::new(OsFile {
-            file: options.open(self.at(path))?,
-        }))
+        Ok(Box::new(OsFile { file: options.open(self.at(path))? }))
     }
 
     fn create_dir(&self, path: &RelPath) -> io::Result<()> {
@@ -145,9 +130,7 @@ impl Disk for OsDisk {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(fs::TryLockError::WouldBlock) => {
-                    return Err(LockError::Held {
-                        holder: read_holder(&file)?,
-                    });
+                    return Err(LockError::Held { holder: read_holder(&file)? });
                 }
                 Err(fs::TryLockError::Error(error)) => return Err(LockError::Io(error)),
             }
@@ -159,10 +142,7 @@ impl Disk for OsDisk {
             file.set_len(0)?;
             let file = OsFile { file };
             file.write_at(0, holder.as_bytes())?;
-            return Ok(Box::new(OsLock {
-                file: file.file,
-                path: self.at(path),
-            }));
+            return Ok(Box::new(OsLock { file: file.file, path: self.at(path) }));
         }
     }
 
@@ -243,11 +223,7 @@ impl Lock for OsLock {
 
 fn open_lock_file(path: &Path, create: bool) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .create(create)
-        .truncate(false);
+    options.read(true).write(true).create(create).truncate(false);
     private_file(&mut options);
     follow_no_links(&mut options);
     options.open(path)
@@ -269,13 +245,9 @@ fn read_holder(file: &fs::File) -> io::Result<String> {
 }
 
 fn modified_ms(meta: &fs::Metadata) -> i64 {
-    let since = meta
-        .modified()
-        .ok()
-        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    since.map_or(0, |since| {
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    })
+    let since =
+        meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 #[cfg(unix)]
@@ -375,10 +347,7 @@ mod tests {
         let lock = disk.lock(&path("lock"), "first").unwrap();
         let second = disk.lock(&path("lock"), "second");
         assert!(matches!(second, Err(LockError::Held { holder }) if holder == "first"));
-        assert_eq!(
-            disk.lock_holder(&path("lock")).unwrap().as_deref(),
-            Some("first")
-        );
+        assert_eq!(disk.lock_holder(&path("lock")).unwrap().as_deref(), Some("first"));
         drop(lock);
         assert_eq!(disk.lock_holder(&path("lock")).unwrap(), None);
         let again = disk.lock(&path("lock"), "third").unwrap();
@@ -391,10 +360,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let (_dir, disk) = disk();
         disk.create_dir(&path("d")).unwrap();
-        disk.create(&path("d/f"))
-            .unwrap()
-            .write_at(0, b"x")
-            .unwrap();
+        disk.create(&path("d/f")).unwrap().write_at(0, b"x").unwrap();
         let mode = |p: &Path| fs::metadata(p).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(disk.root()), 0o700);
         assert_eq!(mode(&disk.root().join("d")), 0o700);

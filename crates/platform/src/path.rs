@@ -35,8 +35,7 @@ impl RelPath {
 
     /// Parses a path of names joined by `/`.
     pub fn parse(text: &str) -> Result<Self, PathError> {
-        text.split('/')
-            .try_fold(Self::root(), |path, name| path.join(name))
+        text.split('/').try_fold(Self::root(), |path, name| path.join(name))
     }
 
     /// This path with one more name. The name must be plain: not empty, not `.` or `..`, no separator,
@@ -48,9 +47,7 @@ impl RelPath {
             && !name.contains(['/', '\\', '\0'])
             && !name.contains(':');
         if !plain {
-            return Err(PathError {
-                name: name.to_owned(),
-            });
+            return Err(PathError { name: name.to_owned() });
         }
         Ok(if self.0.is_empty() {
             Self(name.to_owned())
@@ -62,19 +59,13 @@ impl RelPath {
     /// The folder that this path is in; the root's parent is the root.
     #[must_use]
     pub fn parent(&self) -> Self {
-        Self(
-            self.0
-                .rsplit_once('/')
-                .map_or_else(String::new, |(parent, _)| parent.to_owned()),
-        )
+        Self(self.0.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.to_owned()))
     }
 
     /// The last name, empty for the root.
     #[must_use]
     pub fn file_name(&self) -> &str {
-        self.0
-            .rsplit_once('/')
-            .map_or(self.0.as_str(), |(_, name)| name)
+        self.0.rsplit_once('/').map_or(self.0.as_str(), |(_, name)| name)
     }
 
     /// Whether this path is `ancestor` or below it.

@@ -21,23 +21,13 @@ pub struct Position {
 
 impl Position {
     /// Before the first frame.
-    pub const START: Self = Self {
-        segment: 1,
-        bytes: 0,
-        frames: 0,
-        closed: false,
-    };
+    pub const START: Self = Self { segment: 1, bytes: 0, frames: 0, closed: false };
 
     /// The segment that the next frame goes to, and where in it.
     #[must_use]
     pub fn next(self) -> Self {
         if self.closed {
-            Self {
-                segment: self.segment + 1,
-                bytes: 0,
-                frames: 0,
-                closed: false,
-            }
+            Self { segment: self.segment + 1, bytes: 0, frames: 0, closed: false }
         } else {
             self
         }
@@ -132,9 +122,7 @@ impl PartialEq for Checkpoint {
 impl Checkpoint {
     /// The file's bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        seal(self).map_err(|error| LogError::Invalid {
-            reason: error.to_string(),
-        })
+        seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })
     }
 
     /// Reads the file's bytes.
@@ -142,10 +130,7 @@ impl Checkpoint {
         let damage = |detail: String| Damage::new(DamageKind::Checkpoint, file, 0, detail);
         let checkpoint: Self = unseal(bytes).map_err(|error| damage(error.to_string()))?;
         if checkpoint.schema != schema::CHECKPOINT {
-            return Err(damage(format!(
-                "schema {:?} is not a checkpoint's",
-                checkpoint.schema
-            )));
+            return Err(damage(format!("schema {:?} is not a checkpoint's", checkpoint.schema)));
         }
         Ok(checkpoint)
     }

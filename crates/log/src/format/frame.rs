@@ -122,15 +122,9 @@ pub fn encode_frame(
     out: &mut Vec<u8>,
 ) -> (ChainHash, u32) {
     let text = header_text(header);
-    let chain = previous.next(
-        text.as_bytes(),
-        &payload_digest(&header.nonce, payload.as_bytes()),
-    );
+    let chain = previous.next(text.as_bytes(), &payload_digest(&header.nonce, payload.as_bytes()));
     let start = out.len();
-    let lead = format!(
-        "{{\"c\":\"00000000\",\"l\":{},\"h\":\"{chain}\",",
-        payload.len()
-    );
+    let lead = format!("{{\"c\":\"00000000\",\"l\":{},\"h\":\"{chain}\",", payload.len());
     out.reserve(lead.len() + text.len() + payload.len() + 6);
     out.extend_from_slice(lead.as_bytes());
     out.extend_from_slice(text.as_bytes());
@@ -148,27 +142,15 @@ pub fn encode_frame(
 fn header_text(header: &FrameHeader<'_>) -> String {
     let mut text = String::with_capacity(192);
     // Writing to a String cannot fail.
-    let _ = write!(
-        text,
-        "\"q\":{},\"g\":{},\"f\":{},",
-        header.seq, header.segment, header.frame
-    );
+    let _ = write!(text, "\"q\":{},\"g\":{},\"f\":{},", header.seq, header.segment, header.frame);
     if header.batch != BatchPlace::ALONE {
-        let _ = write!(
-            text,
-            "\"b\":[{},{}],",
-            header.batch.index, header.batch.count
-        );
+        let _ = write!(text, "\"b\":[{},{}],", header.batch.index, header.batch.count);
     }
     if header.write_start != header.seq {
         let _ = write!(text, "\"w\":{},", header.write_start);
     }
     let _ = write!(text, "\"k\":\"{}\",", header.kind);
-    for (key, value) in [
-        ("i", &header.id),
-        ("p", &header.parent),
-        ("e", &header.target),
-    ] {
+    for (key, value) in [("i", &header.id), ("p", &header.parent), ("e", &header.target)] {
         if let Some(value) = value {
             let _ = write!(text, "\"{key}\":{},", json_string(value));
         }
@@ -241,10 +223,7 @@ pub fn decode_frame(line: &[u8]) -> Result<Frame<'_>, FrameError> {
         frame: members.frame,
         batch: members
             .batch
-            .map_or(BatchPlace::ALONE, |(index, count)| BatchPlace {
-                index,
-                count,
-            }),
+            .map_or(BatchPlace::ALONE, |(index, count)| BatchPlace { index, count }),
         write_start: members.write_start.unwrap_or(members.seq),
         kind: Cow::Borrowed(members.kind),
         id: members.id,
@@ -262,13 +241,7 @@ pub fn decode_frame(line: &[u8]) -> Result<Frame<'_>, FrameError> {
     if self::header_text(&header).as_bytes() != header_text {
         return Err(FrameError::Members);
     }
-    Ok(Frame {
-        header,
-        chain: members.chain,
-        crc,
-        payload,
-        header_text,
-    })
+    Ok(Frame { header, chain: members.chain, crc, payload, header_text })
 }
 
 /// The checksum that a line says it has; also proves that the line begins and ends as a frame does.
@@ -276,14 +249,8 @@ fn line_crc(line: &[u8]) -> Result<u32, FrameError> {
     let shaped = line.starts_with(b"{\"c\":\"")
         && line.get(CRC_END..BODY_START) == Some(b"\",".as_slice())
         && line.ends_with(b"}");
-    let digits = line
-        .get(CRC_START..CRC_END)
-        .filter(|_| shaped)
-        .ok_or(FrameError::Shape)?;
-    if !digits
-        .iter()
-        .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    {
+    let digits = line.get(CRC_START..CRC_END).filter(|_| shaped).ok_or(FrameError::Shape)?;
+    if !digits.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return Err(FrameError::Shape);
     }
     std::str::from_utf8(digits)
@@ -300,8 +267,7 @@ fn header_slice(line: &[u8], payload_len: usize) -> Option<&[u8]> {
     let comma = after_crc.iter().position(|byte| *byte == b',')?;
     let start = BODY_START + comma + 1 + CHAIN_MEMBER;
     let end = line.len().checked_sub(payload_len + 1 + "\"x\":".len())?;
-    line.get(start..end)
-        .filter(|text| text.starts_with(b"\"q\":") && text.ends_with(b","))
+    line.get(start..end).filter(|text| text.starts_with(b"\"q\":") && text.ends_with(b","))
 }
 
 #[cfg(test)]
@@ -310,7 +276,7 @@ mod tests {
     use crate::head::Incarnation;
 
     fn genesis() -> ChainHash {
-        ChainHash::genesis("s", Incarnation([1; 8]))
+        ChainHash::genesis("s", Incarnation([1; 16]))
     }
 
     fn header<'a>() -> FrameHeader<'a> {
@@ -338,10 +304,7 @@ mod tests {
         let line = out.strip_suffix(b"\n").unwrap();
         let frame = decode_frame(line).unwrap();
         assert_eq!(frame.header, header());
-        assert_eq!(
-            (frame.chain, frame.crc, frame.payload),
-            (chain, crc, payload)
-        );
+        assert_eq!((frame.chain, frame.crc, frame.payload), (chain, crc, payload));
         assert!(frame.follows(genesis()));
         assert!(!frame.follows(chain));
     }

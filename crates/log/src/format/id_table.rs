@@ -35,10 +35,7 @@ pub struct IdTable {
 #[must_use]
 pub fn hash_id(row_id: &str) -> u64 {
     let digest = Sha256::digest(row_id.as_bytes());
-    digest
-        .iter()
-        .take(8)
-        .fold(0, |hash, byte| (hash << 8) | u64::from(*byte))
+    digest.iter().take(8).fold(0, |hash, byte| (hash << 8) | u64::from(*byte))
 }
 
 /// The page where a hash is looked for first.
@@ -68,11 +65,7 @@ pub fn build_table(mut rows: Vec<(u64, u64)>) -> IdTable {
         rows.sort_unstable();
         encode_page(&rows, &mut bytes);
     }
-    IdTable {
-        bytes,
-        pages,
-        rows: count,
-    }
+    IdTable { bytes, pages, rows: count }
 }
 
 fn encode_page(rows: &[(u64, u64)], out: &mut Vec<u8>) {
@@ -100,12 +93,7 @@ pub fn search_page(
     for step in 0..pages {
         let rows = decode_page(&read_page((home + step) % pages)?)?;
         let first = rows.partition_point(|(row_hash, _)| *row_hash < hash);
-        found.extend(
-            rows.iter()
-                .skip(first)
-                .take_while(|(h, _)| *h == hash)
-                .map(|(_, seq)| *seq),
-        );
+        found.extend(rows.iter().skip(first).take_while(|(h, _)| *h == hash).map(|(_, seq)| *seq));
         if rows.len() < PAGE_ROWS {
             break;
         }
@@ -126,15 +114,12 @@ pub(crate) fn decode_page(page: &[u8]) -> Option<Vec<(u64, u64)>> {
         return None;
     }
     let (rows, _) = rows.as_chunks::<ROW_BYTES>();
-    rows.iter().take(count).map(|row| decode_row(row)).collect()
+    rows.iter().take(count).map(decode_row).collect()
 }
 
 fn decode_row(row: &[u8; ROW_BYTES]) -> Option<(u64, u64)> {
     let (hash, seq) = row.split_first_chunk::<8>()?;
-    Some((
-        u64::from_le_bytes(*hash),
-        u64::from_le_bytes(*seq.first_chunk::<8>()?),
-    ))
+    Some((u64::from_le_bytes(*hash), u64::from_le_bytes(*seq.first_chunk::<8>()?)))
 }
 
 #[cfg(test)]
@@ -151,11 +136,8 @@ mod tests {
     #[test]
     fn every_id_is_found_and_no_other() {
         for count in [0, 1, 169, 5_000] {
-            let table = build_table(
-                (0..count)
-                    .map(|n| (hash_id(&format!("e{n}")), n + 1))
-                    .collect(),
-            );
+            let table =
+                build_table((0..count).map(|n| (hash_id(&format!("e{n}")), n + 1)).collect());
             for n in 0..count {
                 assert_eq!(look_up(&table, &format!("e{n}")), Some(vec![n + 1]));
             }

@@ -100,9 +100,8 @@ impl LedgerEvent {
 
     /// The line, with its line break.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut line = seal(self).map_err(|error| LogError::Invalid {
-            reason: error.to_string(),
-        })?;
+        let mut line =
+            seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })?;
         line.push(b'\n');
         Ok(line)
     }
@@ -110,8 +109,6 @@ impl LedgerEvent {
     /// Reads a line without its line break; `None` when it cannot be believed.
     #[must_use]
     pub fn decode(line: &[u8]) -> Option<Self> {
-        unseal::<Self>(line)
-            .ok()
-            .filter(|event| event.schema == schema::MIGRATION_EVENT)
+        unseal::<Self>(line).ok().filter(|event| event.schema == schema::MIGRATION_EVENT)
     }
 }

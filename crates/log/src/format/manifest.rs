@@ -116,9 +116,7 @@ impl Manifest {
 
     /// The file's bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        seal(self).map_err(|error| LogError::Invalid {
-            reason: error.to_string(),
-        })
+        seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })
     }
 
     /// Reads the file's bytes; a newer format is told apart from damage.
@@ -148,11 +146,7 @@ impl Manifest {
 }
 
 fn newer(found: u64) -> LogError {
-    LogError::NewerFormat {
-        file: "manifest.json".to_owned(),
-        found,
-        supported: FORMAT_VERSION,
-    }
+    LogError::NewerFormat { file: "manifest.json".to_owned(), found, supported: FORMAT_VERSION }
 }
 
 fn damage(detail: String) -> Damage {
@@ -161,8 +155,5 @@ fn damage(detail: String) -> Damage {
 
 /// The format that an otherwise unreadable manifest asks for, if its checksum fits.
 fn format_of(bytes: &[u8]) -> Option<u64> {
-    unseal::<serde_json::Value>(bytes)
-        .ok()?
-        .get("format")?
-        .as_u64()
+    unseal::<serde_json::Value>(bytes).ok()?.get("format")?.as_u64()
 }

@@ -36,12 +36,13 @@ pub struct OffsetRow {
     pub len: u64,
     /// The line's checksum.
     pub crc: u32,
-    /// The record of the parent entry; 0 at a root and for records that add no entry.
+    /// For an entry, the record of its parent; for a revision, the revision that it builds on. 0: none.
     pub parent: u64,
     /// The first record of the run that this entry is in: all entries from there to here are each
     /// other's parents, so that a path is walked run by run. 0 for records that add no entry.
     pub run: u64,
-    /// How many entries the path from the root to this one has; 0 for records that add no entry.
+    /// For an entry, how many entries the path from the root to it has; for a revision, how many
+    /// revisions have to be read together. 0 for other records.
     pub depth: u64,
     /// The newest record that revises this entry; 0 if none does.
     pub revised: u64,
@@ -56,9 +57,7 @@ impl OffsetRow {
     pub fn id_field(id: &str) -> String {
         let plain = id.len() <= ID_FIELD_CHARS - 2
             && !id.starts_with('#')
-            && id
-                .bytes()
-                .all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\');
+            && id.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\');
         if plain {
             return id.to_owned();
         }
@@ -195,10 +194,7 @@ mod tests {
         assert_eq!(OffsetRow::id_field("e_1"), "e_1");
         for odd in ["", "#x", "a b", "quote\"", &"x".repeat(35), "\u{e9}"] {
             let field = OffsetRow::id_field(odd);
-            assert!(
-                field.is_empty() == odd.is_empty() && field.len() <= 34,
-                "{odd:?} {field}"
-            );
+            assert!(field.is_empty() == odd.is_empty() && field.len() <= 34, "{odd:?} {field}");
             assert!(odd.is_empty() || field.starts_with('#'));
         }
     }

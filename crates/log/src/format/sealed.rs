@@ -32,10 +32,7 @@ pub fn seal<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
 
 /// Checks and parses what [`seal`] wrote. Every byte counts: one changed bit anywhere is seen.
 pub fn unseal<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SealError> {
-    let body_len = bytes
-        .len()
-        .checked_sub(TAIL_BYTES)
-        .ok_or(SealError::NotSealed)?;
+    let body_len = bytes.len().checked_sub(TAIL_BYTES).ok_or(SealError::NotSealed)?;
     let (body, tail) = bytes.split_at(body_len);
     let expected = format!(",\"crc\":\"{:08x}\"}}", crc32c::crc32c(body));
     if !tail.starts_with(b",\"crc\":\"") || !tail.ends_with(b"\"}") {
@@ -62,10 +59,7 @@ mod tests {
 
     #[test]
     fn every_changed_bit_is_seen() {
-        let thing = Thing {
-            name: "x".into(),
-            size: 7,
-        };
+        let thing = Thing { name: "x".into(), size: 7 };
         let bytes = seal(&thing).unwrap();
         assert_eq!(unseal::<Thing>(&bytes).unwrap(), thing);
         for bit in 0..bytes.len() * 8 {

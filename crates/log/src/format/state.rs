@@ -48,12 +48,9 @@ impl StoreState {
             Self::Dirty => &[Self::SegmentSealed, Self::Failed],
             Self::SegmentSealed => &[Self::Indexed, Self::Failed],
             Self::Indexed => &[Self::Checkpointed, Self::Dirty, Self::Failed],
-            Self::Checkpointed => &[
-                Self::Dirty,
-                Self::MigrationStaging,
-                Self::RolledBack,
-                Self::Failed,
-            ],
+            Self::Checkpointed => {
+                &[Self::Dirty, Self::MigrationStaging, Self::RolledBack, Self::Failed]
+            }
             Self::MigrationStaging => &[Self::Migrated, Self::RolledBack, Self::Failed],
             Self::Migrated | Self::RolledBack => &[Self::Dirty, Self::Failed],
             Self::Failed => &[Self::Dirty, Self::RolledBack],
@@ -131,10 +128,7 @@ mod tests {
     #[test]
     fn names_on_the_wire_are_the_contracts() {
         for state in StoreState::ALL {
-            assert_eq!(
-                serde_json::to_string(&state).unwrap(),
-                format!("\"{state}\"")
-            );
+            assert_eq!(serde_json::to_string(&state).unwrap(), format!("\"{state}\""));
         }
     }
 }

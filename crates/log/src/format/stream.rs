@@ -11,7 +11,7 @@ use crate::error::{LogError, Result};
 use crate::head::Incarnation;
 
 /// Bytes of the header line, with its line break. Within one sector, so that it is never torn.
-pub const STREAM_HEADER_BYTES: usize = 128;
+pub const STREAM_HEADER_BYTES: usize = 160;
 
 /// What was durable when the header was last written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +28,8 @@ pub struct StreamHeader {
 impl StreamHeader {
     /// The header line, padded to its width.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut line = seal(self).map_err(|error| LogError::Invalid {
-            reason: error.to_string(),
-        })?;
+        let mut line =
+            seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })?;
         line.resize(STREAM_HEADER_BYTES - 1, b' ');
         line.push(b'\n');
         Ok(line)
@@ -52,6 +51,9 @@ pub struct StreamLine {
     /// Its number in this life of the log, from 1, rising by one.
     #[serde(rename = "m")]
     pub number: u64,
+    /// The record that it follows.
+    #[serde(rename = "q")]
+    pub after: u64,
     /// The entry that streams.
     #[serde(rename = "e")]
     pub target: String,
@@ -69,9 +71,8 @@ pub struct StreamLine {
 impl StreamLine {
     /// The line, with its line break.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut line = seal(self).map_err(|error| LogError::Invalid {
-            reason: error.to_string(),
-        })?;
+        let mut line =
+            seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })?;
         line.push(b'\n');
         Ok(line)
     }
@@ -89,11 +90,8 @@ mod tests {
 
     #[test]
     fn the_widest_header_fits() {
-        let header = StreamHeader {
-            incarnation: Incarnation([255; 8]),
-            acked: u64::MAX,
-            end: u64::MAX,
-        };
+        let header =
+            StreamHeader { incarnation: Incarnation([255; 16]), acked: u64::MAX, end: u64::MAX };
         let bytes = header.encode().unwrap();
         assert_eq!(bytes.len(), STREAM_HEADER_BYTES);
         assert_eq!(StreamHeader::decode(&bytes), Some(header));
@@ -103,6 +101,7 @@ mod tests {
     fn a_line_comes_back_with_its_payload_as_it_was() {
         let line = StreamLine {
             number: 1,
+            after: 3,
             target: "e".into(),
             revision: 7,
             at_ms: 5,

@@ -1,0 +1,183 @@
+//! Saving what is whole: a new store with every record that verifies. The damaged one is only read.
+
+use crate::container::parse_container_name;
+use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::format::decode_frame;
+use crate::load::segment_numbers;
+use crate::queue::{Expected, NewDelta};
+use crate::record::{NewRecord, StoredRecord, kind};
+use crate::scan::{Line, LineScan};
+use crate::store::LogStore;
+
+/// What was saved of one log, and what was not.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct SalvageReport {
+    /// The log's id.
+    pub id: String,
+    /// Records written to the new store.
+    pub saved: u64,
+    /// Records that were read and could not be placed: an entry whose parent is lost hangs from the root
+    /// now, a record whose entry is lost is left out.
+    pub reparented: u64,
+    /// Records left out because what they speak of is lost.
+    pub left_out: u64,
+    /// Places that could not be read.
+    pub damage: Vec<Damage>,
+}
+
+/// Records written to the new store at a time.
+const BATCH: usize = 1_000;
+
+impl LogStore {
+    /// Copies every frame of a log that is whole by itself into `target`, in order. Frames after damage
+    /// are taken too: each one proves itself by its checksum, and the report says what is missing between.
+    pub fn salvage(&self, id: &str, target: &Self) -> Result<SalvageReport> {
+        let container = self.locate(id)?.ok_or_else(|| crate::container::not_found(id))?;
+        let mut report = SalvageReport {
+            id: id.to_owned(),
+            saved: 0,
+            reparented: 0,
+            left_out: 0,
+            damage: Vec::new(),
+        };
+        let records = self.whole_frames(&container, &mut report)?;
+        let mut known = std::collections::HashSet::new();
+        let mut batch = Vec::new();
+        let mut created = false;
+        for record in records {
+            if let Some(record) = place(record.record, &mut known, &mut report) {
+                batch.push(record);
+            }
+            if batch.len() == BATCH {
+                write(target, id, std::mem::take(&mut batch), &mut created, &mut report)?;
+            }
+        }
+        write(target, id, batch, &mut created, &mut report)?;
+        self.save_deltas(id, target, &known, &mut report)?;
+        target.close(id)?;
+        Ok(report)
+    }
+
+    /// Deltas that were not settled stream on in the new store.
+    fn save_deltas(
+        &self,
+        id: &str,
+        target: &Self,
+        known: &std::collections::HashSet<String>,
+        report: &mut SalvageReport,
+    ) -> Result<()> {
+        let Ok(reader) = self.read(id) else {
+            return Ok(());
+        };
+        for delta in reader.deltas() {
+            if !known.contains(&delta.target) {
+                report.left_out += 1;
+                continue;
+            }
+            let new = NewDelta {
+                target: delta.target,
+                revision: delta.revision,
+                at_ms: delta.at_ms,
+                payload: delta.payload.get().to_owned(),
+            };
+            target.enqueue_delta(id, &new)?.wait()?;
+            report.saved += 1;
+        }
+        Ok(())
+    }
+
+    fn whole_frames(
+        &self,
+        container: &crate::Container,
+        report: &mut SalvageReport,
+    ) -> Result<Vec<StoredRecord>> {
+        let files = self.files(container.clone());
+        let mut found: std::collections::BTreeMap<u64, StoredRecord> = Default::default();
+        for number in segment_numbers(&files)? {
+            let mut scan = LineScan::new(files.segment(number)?, 0);
+            while let Some(line) = scan.next_line()? {
+                let (at, decoded) = match &line {
+                    Line::Whole { at, bytes } => (*at, decode_frame(bytes).ok()),
+                    Line::Partial { at } => (*at, None),
+                };
+                let file = format!("segments/{number:016}.seg");
+                match decoded {
+                    Some(frame) if frame.header.segment == number => {
+                        found.insert(frame.header.seq, StoredRecord::of_frame(&frame));
+                    }
+                    _ => {
+                        report.damage.push(Damage::new(DamageKind::Frame, file, at, "not a frame"))
+                    }
+                }
+                if matches!(line, Line::Partial { .. }) {
+                    break;
+                }
+            }
+        }
+        note_gaps(&found, report);
+        if parse_container_name(container.dir.file_name()).is_none() {
+            return Err(LogError::NotFound { id: report.id.clone() });
+        }
+        Ok(found.into_values().collect())
+    }
+}
+
+fn note_gaps(found: &std::collections::BTreeMap<u64, StoredRecord>, report: &mut SalvageReport) {
+    let mut next = 1;
+    for seq in found.keys() {
+        if *seq != next {
+            let text = format!("records {next} to {} are lost", seq - 1);
+            let damage = Damage::new(DamageKind::SequenceBroken, "segments", 0, text);
+            report.damage.push(damage.of(next));
+        }
+        next = seq + 1;
+    }
+}
+
+/// Makes a record fit what was saved before it.
+fn place(
+    mut record: NewRecord,
+    known: &mut std::collections::HashSet<String>,
+    report: &mut SalvageReport,
+) -> Option<NewRecord> {
+    // Saving the deltas opens their streams anew.
+    if record.kind == kind::STREAM {
+        return None;
+    }
+    if record.target.as_ref().is_some_and(|target| !known.contains(target)) {
+        report.left_out += 1;
+        return None;
+    }
+    if record.parent.as_ref().is_some_and(|parent| !known.contains(parent)) {
+        record.parent = None;
+        report.reparented += 1;
+    }
+    if let Some(id) = &record.id
+        && !known.insert(id.clone())
+    {
+        report.left_out += 1;
+        return None;
+    }
+    Some(record)
+}
+
+fn write(
+    target: &LogStore,
+    id: &str,
+    batch: Vec<NewRecord>,
+    created: &mut bool,
+    report: &mut SalvageReport,
+) -> Result<()> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let count = batch.len() as u64;
+    if *created {
+        target.append(id, Expected::Any, batch)?;
+    } else {
+        target.create(id, batch)?;
+        *created = true;
+    }
+    report.saved += count;
+    Ok(())
+}

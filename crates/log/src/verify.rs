@@ -1,0 +1,324 @@
+//! Checking everything: every byte of every file of a log against every invariant. Reads only.
+
+use std::collections::{BTreeSet, HashSet};
+
+use bough_platform::RelPath;
+
+use crate::container::{Container, TRASH};
+use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::files::Files;
+use crate::fold::NoFold;
+use crate::format::{
+    BranchHeads, Checkpoint, LedgerEvent, Manifest, OffsetRow, PAGE_BYTES, ROW_BYTES, decode_page,
+    hash_id,
+};
+use crate::head::Incarnation;
+use crate::ids::table_damage;
+use crate::limits;
+use crate::load::{
+    Horizon, Loaded, Trust, load, manifest_of_nothing, read_checkpoint, read_manifest,
+    segment_numbers,
+};
+use crate::store::LogStore;
+
+/// What checking one log found.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct VerifyReport {
+    /// The log's id, where its manifest can be read.
+    pub id: String,
+    /// Its life.
+    pub incarnation: Option<Incarnation>,
+    /// Records that verify, from the first on.
+    pub records: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Bytes that an earlier crash left behind after the end of a batch; they belong to nothing.
+    pub abandoned_bytes: u64,
+    /// Everything that contradicts what was durable, or that would have to be made again.
+    pub damage: Vec<Damage>,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_well(&self) -> bool {
+        self.damage.is_empty()
+    }
+}
+
+impl LogStore {
+    /// Checks one live log.
+    pub fn verify(&self, id: &str) -> Result<VerifyReport> {
+        let container = self.locate(id)?.ok_or_else(|| crate::container::not_found(id))?;
+        self.verify_container(container, Some(id))
+    }
+
+    /// Checks every log, live and in the trash; `visit` is called with each.
+    pub fn verify_all(&self, visit: &mut dyn FnMut(VerifyReport)) -> Result<()> {
+        let disk = &self.inner.platform.disk;
+        let sessions = RelPath::parse(crate::container::SESSIONS)?;
+        let mut folders = vec![RelPath::parse(TRASH)?];
+        for shard in disk.list(&sessions)?.into_iter().filter(|shard| shard.is_dir) {
+            folders.push(sessions.join(&shard.name)?);
+        }
+        for folder in folders {
+            for listed in disk.list(&folder)?.into_iter().filter(|listed| listed.is_dir) {
+                let container = Container { dir: folder.join(&listed.name)? };
+                visit(self.verify_container(container, None)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_container(&self, container: Container, id: Option<&str>) -> Result<VerifyReport> {
+        let live = self.inner.platform.disk.lock_holder(&container.lock()?)?.is_some();
+        let horizon = if live { Horizon::Rows } else { Horizon::WholeTail };
+        let files = self.files(container.clone());
+        let mut report = VerifyReport {
+            id: id.unwrap_or_default().to_owned(),
+            incarnation: None,
+            records: 0,
+            bytes: 0,
+            abandoned_bytes: 0,
+            damage: Vec::new(),
+        };
+        let manifest = match read_manifest(&files) {
+            Ok(manifest) => manifest,
+            Err(LogError::Corrupt(damage)) => {
+                report.damage.push(damage);
+                match manifest_of_nothing(&container, id.unwrap_or_default()) {
+                    Some(manifest) if id.is_some() => manifest,
+                    _ => return Ok(report),
+                }
+            }
+            Err(error) => return Err(error),
+        };
+        report.id.clone_from(&manifest.session_id);
+        report.incarnation = Some(manifest.incarnation);
+        if !container.dir.file_name().ends_with(&manifest.incarnation.to_string()) {
+            let text = "the folder is named after another life".to_owned();
+            report.damage.push(Damage::new(DamageKind::Manifest, "manifest.json", 0, text));
+        }
+        match load(files, manifest, &NoFold, Trust::Segments, horizon) {
+            Ok(loaded) => Check { loaded, report: &mut report, live }.run()?,
+            Err(LogError::Corrupt(damage)) => report.damage.push(damage),
+            Err(error) => return Err(error),
+        }
+        Ok(report)
+    }
+}
+
+struct Check<'a> {
+    loaded: Loaded,
+    report: &'a mut VerifyReport,
+    live: bool,
+}
+
+impl Check<'_> {
+    fn run(mut self) -> Result<()> {
+        self.report.records = self.loaded.state.head.seq;
+        self.report.abandoned_bytes = self.loaded.report.torn_bytes;
+        if let Some(damage) = self.loaded.damage.take() {
+            self.report.damage.push(damage);
+        }
+        self.count_bytes()?;
+        self.check_parents()?;
+        if self.loaded.manifest.index_rows > 0 {
+            self.check_rows()?;
+        }
+        self.check_manifest_head()?;
+        self.check_checkpoint()?;
+        self.check_ledger()
+    }
+
+    fn files(&self) -> &Files {
+        &self.loaded.files
+    }
+
+    fn count_bytes(&mut self) -> Result<()> {
+        for number in segment_numbers(self.files())? {
+            let path = self.files().container.segment(number)?;
+            self.report.bytes += self.files().disk.stat(&path)?.map_or(0, |stat| stat.len);
+        }
+        Ok(())
+    }
+
+    /// INV-001, and that no entry is there twice.
+    fn check_parents(&mut self) -> Result<()> {
+        let mut known = HashSet::new();
+        let mut next = 1;
+        while next <= self.loaded.state.head.seq {
+            let rows = self.loaded.state.rows.range(next, 1024)?;
+            next += rows.len() as u64;
+            for row in rows.into_iter().filter(|row| !row.id.is_empty()) {
+                if row.parent >= row.seq || !known.insert(row.id.clone()) {
+                    let text = format!("entry {} is there twice or is its own parent", row.id);
+                    let damage =
+                        Damage::new(DamageKind::ParentUnknown, "segments", row.offset, text);
+                    self.report.damage.push(damage.of(row.seq));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// INV-003: every row that is said to be synced is what the segments say.
+    fn check_rows(&mut self) -> Result<()> {
+        let path = self.files().container.offsets()?;
+        let Ok(file) = self.files().disk.open(&path, bough_platform::Access::Read) else {
+            let text = "the index is not there";
+            self.report.damage.push(crate::files::row_damage(1, text));
+            return Ok(());
+        };
+        let rows = self.loaded.manifest.index_rows.min(self.loaded.state.head.seq);
+        let mut bytes = [0; ROW_BYTES];
+        let mut expected = Vec::with_capacity(ROW_BYTES);
+        for seq in 1..=rows {
+            let row = self.loaded.state.rows.get(seq)?;
+            let read = file.read_at((seq - 1) * ROW_BYTES as u64, &mut bytes)?;
+            self.report.bytes += read as u64;
+            expected.clear();
+            row.encode(&mut expected);
+            // A writer may have noted a newer revision in the row than the durable head we see.
+            let same = bytes.get(..read) == Some(expected.as_slice())
+                || self.live && same_but_revision(&bytes, &row);
+            if !same {
+                let text = "the row is not what the segment says";
+                self.report.damage.push(crate::files::row_damage(seq, text));
+            }
+        }
+        Ok(())
+    }
+
+    /// The manifest's head must be on the chain: it was durable when the manifest was written.
+    fn check_manifest_head(&mut self) -> Result<()> {
+        let head = self.loaded.manifest.head;
+        if head.seq == 0 || head.seq > self.loaded.state.head.seq {
+            return Ok(());
+        }
+        let row = self.loaded.state.rows.get(head.seq)?;
+        let line = self.files().line(&row)?;
+        if crate::files::frame_of(&line, &row)?.chain != head.chain {
+            let text = "the manifest's head is not on the chain";
+            let damage = Damage::new(DamageKind::ChainBroken, "manifest.json", 0, text);
+            self.report.damage.push(damage.of(head.seq));
+        }
+        Ok(())
+    }
+
+    /// INV-004, INV-006, and the tables that the checkpoint names.
+    fn check_checkpoint(&mut self) -> Result<()> {
+        let manifest = self.loaded.manifest.clone();
+        let inline = manifest.checkpoint.as_deref().cloned();
+        let checkpoint = match (manifest.checkpoint_seq, inline) {
+            (0, inline) => inline,
+            (number, _) => {
+                let read = read_checkpoint(self.files(), number)?;
+                if read.is_none() && !self.live {
+                    let file = format!("checkpoints/{number:016}.json");
+                    let text = "the checkpoint that the manifest names cannot be read";
+                    self.report.damage.push(Damage::new(DamageKind::Checkpoint, file, 0, text));
+                }
+                read
+            }
+        };
+        let Some(checkpoint) = checkpoint else {
+            return Ok(());
+        };
+        self.check_checkpoint_head(&manifest, &checkpoint);
+        self.check_heads(&checkpoint)?;
+        if self.live { Ok(()) } else { self.check_tables(&checkpoint) }
+    }
+
+    fn check_checkpoint_head(&mut self, manifest: &Manifest, checkpoint: &Checkpoint) {
+        if checkpoint.head != manifest.head || checkpoint.position != manifest.position {
+            let file = format!("checkpoints/{:016}.json", checkpoint.checkpoint_seq);
+            let text = "the checkpoint's head is not the manifest's";
+            self.report.damage.push(Damage::new(DamageKind::CheckpointHead, file, 0, text));
+        }
+    }
+
+    fn check_heads(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        let mut wanted: Vec<(String, Option<u64>)> = Vec::new();
+        wanted.extend(checkpoint.active_leaf.clone().map(|leaf| (leaf, None)));
+        if let BranchHeads::All { heads } = &checkpoint.branch_heads {
+            wanted.extend(heads.iter().map(|head| (head.entry_id.clone(), Some(head.seq))));
+        }
+        for (entry, seq) in wanted {
+            let found = self.loaded.state.find(&entry)?;
+            if found.is_none() || seq.is_some() && seq != found {
+                let file = format!("checkpoints/{:016}.json", checkpoint.checkpoint_seq);
+                let text = format!("branch head {entry:?} is not in the index");
+                self.report.damage.push(Damage::new(DamageKind::BranchHead, file, 0, text));
+            }
+        }
+        Ok(())
+    }
+
+    /// The id tables must hold exactly the entries up to where they end.
+    fn check_tables(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        let mut filed = BTreeSet::new();
+        for table in &checkpoint.id_tables {
+            let path = self.files().container.id_table(table.number)?;
+            let limit = limits::RECORDS_MAX * 64;
+            let bytes = self.files().disk.read_all(&path, limit).unwrap_or_default();
+            self.report.bytes += bytes.len() as u64;
+            let mut whole = bytes.len() as u64 == table.pages * PAGE_BYTES as u64;
+            for page in bytes.chunks(PAGE_BYTES) {
+                match decode_page(page) {
+                    Some(rows) => filed.extend(rows),
+                    None => whole = false,
+                }
+            }
+            if !whole {
+                let damage = table_damage(table.number, "the table cannot be read");
+                self.report.damage.push(damage);
+                return Ok(());
+            }
+        }
+        let mut expected = BTreeSet::new();
+        let end = checkpoint.id_tables_end.min(self.loaded.state.head.seq);
+        let mut next = 1;
+        while next <= end {
+            let rows = self.loaded.state.rows.range(next, 1024.min(end - next + 1))?;
+            next += rows.len() as u64;
+            let entries = rows.iter().filter(|row| !row.id.is_empty());
+            expected.extend(entries.map(|row| (hash_id(&row.id), row.seq)));
+        }
+        if filed != expected {
+            let number = checkpoint.id_tables.first().map_or(0, |table| table.number);
+            let text = "the tables do not hold the entries that the index has";
+            self.report.damage.push(table_damage(number, text));
+        }
+        Ok(())
+    }
+
+    fn check_ledger(&mut self) -> Result<()> {
+        let path = self.files().container.ledger()?;
+        if self.files().disk.stat(&path)?.is_none() {
+            return Ok(());
+        }
+        let bytes = self.files().disk.read_all(&path, limits::LEDGER_BYTES_MAX)?;
+        self.report.bytes += bytes.len() as u64;
+        let mut at = 0;
+        let whole = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        for line in whole.split(|byte| *byte == b'\n') {
+            if LedgerEvent::decode(line).is_none() {
+                let text = "the line is not a ledger event";
+                self.report.damage.push(Damage::new(
+                    DamageKind::Ledger,
+                    "migrations/ledger.jsonl",
+                    at,
+                    text,
+                ));
+            }
+            at += line.len() as u64 + 1;
+        }
+        Ok(())
+    }
+}
+
+fn same_but_revision(bytes: &[u8], row: &OffsetRow) -> bool {
+    OffsetRow::decode(bytes)
+        .is_some_and(|found| OffsetRow { revised: row.revised, ..found } == *row)
+}
