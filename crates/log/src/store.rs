@@ -63,6 +63,12 @@ impl Pending {
         self.ticket.head
     }
 
+    /// The number of the delta, for a delta; 0 for records.
+    #[must_use]
+    pub fn delta(&self) -> u64 {
+        self.ticket.delta
+    }
+
     /// Waits until it is durable, doing the commit itself when nobody else does.
     pub fn wait(&self) -> Result<Head> {
         let head = self.writer.wait(self.ticket)?;
@@ -197,6 +203,18 @@ impl LogStore {
         Ok(self.locate(id)?.is_some())
     }
 
+    /// Bytes of all segments of a log, for comparing with what a catalogue knows.
+    pub fn segment_bytes(&self, id: &str) -> Result<u64> {
+        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        let files = self.files(container);
+        let mut bytes = 0;
+        for number in crate::load::segment_numbers(&files)? {
+            let stat = files.disk.stat(&files.container.segment(number)?)?;
+            bytes += stat.map_or(0, |stat| stat.len);
+        }
+        Ok(bytes)
+    }
+
     /// Whether this process has a log open for writing, so that appending to it does not touch the disk
     /// before the commit.
     #[must_use]
@@ -212,6 +230,14 @@ impl LogStore {
     /// Takes the lock of a log now rather than at the first append; says what opening found.
     pub fn open_for_writing(&self, id: &str) -> Result<crate::OpenReport> {
         Ok(self.writer(id)?.report.clone())
+    }
+
+    /// Waits until everything accepted for a log is durable.
+    pub fn flush(&self, id: &str) -> Result<()> {
+        let Some(writer) = self.opened(id) else { return Ok(()) };
+        writer.drive();
+        let result = writer.queue().check_latch();
+        result
     }
 
     /// Makes a checkpoint of a log that this process writes.
@@ -447,7 +473,12 @@ impl LogStore {
         Err(last)
     }
 
-    fn load_once(&self, id: &str, container: Container, horizon: Horizon) -> Result<Loaded> {
+    pub(crate) fn load_once(
+        &self,
+        id: &str,
+        container: Container,
+        horizon: Horizon,
+    ) -> Result<Loaded> {
         let files = self.files(container.clone());
         let (manifest, damage) = match read_manifest(&files) {
             Ok(manifest) => (manifest, None),

@@ -3,21 +3,21 @@
 
 use bough_platform::RelPath;
 
-use crate::container::{Container, STAGING, TRASH, not_found, parse_container_name};
+use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
 use crate::head::Incarnation;
-use crate::load::{Trust, read_manifest};
+use crate::load::{Horizon, Trust};
 use crate::open::open_writer;
 use crate::queue::Expected;
+use crate::reader::Reader;
 use crate::record::{NewRecord, kind};
 use crate::store::{ListedLog, LogStore};
 
 impl LogStore {
     /// Deletes a log: its container goes to the trash, from where [`LogStore::undelete`] brings it back.
     /// `payload` is kept with the record of the deletion.
-    pub fn delete(&self, id: &str, payload: &str) -> Result<()> {
-        let now = self.inner.platform.clock.now_ms();
-        let tombstone = NewRecord::plain(kind::TOMBSTONE, now, payload);
+    pub fn delete(&self, id: &str, at_ms: i64, payload: &str) -> Result<()> {
+        let tombstone = NewRecord::plain(kind::TOMBSTONE, at_ms, payload);
         self.append(id, Expected::Any, vec![tombstone])?;
         let Some(container) = self.locate(id)? else {
             return Err(not_found(id));
@@ -38,6 +38,7 @@ impl LogStore {
         &self,
         id: &str,
         incarnation: Option<Incarnation>,
+        at_ms: i64,
         payload: &str,
     ) -> Result<Incarnation> {
         let shard = self.lock_shard(id)?;
@@ -56,7 +57,8 @@ impl LogStore {
         };
         let live = Container::live(id, newest.incarnation)?;
         let trashed = live.moved_to(TRASH)?;
-        self.write_restored(trashed.clone(), id, payload)?;
+        let restored = NewRecord::plain(kind::RESTORED, at_ms, payload);
+        self.write_restored(trashed.clone(), id, restored)?;
         let disk = &self.inner.platform.disk;
         disk.rename(&trashed.dir, &live.dir)?;
         disk.sync_dir(&live.dir.parent())?;
@@ -67,13 +69,12 @@ impl LogStore {
 
     /// The record comes before the move: a log found among the live ones with its deletion as the last
     /// word would be put back into the trash.
-    fn write_restored(&self, trashed: Container, id: &str, payload: &str) -> Result<()> {
+    fn write_restored(&self, trashed: Container, id: &str, restored: NewRecord) -> Result<()> {
         let inner = &self.inner;
         let writer = open_writer(&inner.platform, &inner.options, trashed, Trust::Checkpoint)?
             .ok_or_else(|| not_found(id))?;
         if writer.read_state().deleted_at_ms.is_some() {
-            let now = inner.platform.clock.now_ms();
-            let mut records = vec![NewRecord::plain(kind::RESTORED, now, payload)];
+            let mut records = vec![restored];
             if let Some(ticket) = writer.accept(Expected::Any, &mut records)? {
                 writer.wait(ticket)?;
             }
@@ -88,28 +89,38 @@ impl LogStore {
         Ok(found)
     }
 
+    /// Reads a log that is in the trash.
+    pub fn read_trash(&self, id: &str, incarnation: Incarnation) -> Result<Reader> {
+        let container = Container::live(id, incarnation)?.moved_to(TRASH)?;
+        if self.inner.platform.disk.stat(&container.dir)?.is_none() {
+            return Err(not_found(id));
+        }
+        Ok(Reader::cold(self.load_once(id, container, Horizon::WholeTail)?))
+    }
+
     /// Removes for good what was deleted before `before_ms`; says how many logs that were.
     pub fn purge(&self, before_ms: i64) -> Result<usize> {
-        let disk = &self.inner.platform.disk;
-        let trash = RelPath::parse(TRASH)?;
-        let mut purged = 0;
-        for listed in disk.list(&trash)? {
-            if parse_container_name(&listed.name).is_none() {
-                continue;
-            }
-            let container = Container { dir: trash.join(&listed.name)? };
-            let due = read_manifest(&self.files(container.clone()))
-                .is_ok_and(|m| m.deleted_at_ms.is_some_and(|at| at < before_ms));
-            if due {
-                // Out of the trash in one step, so that a crash leaves no half of a log there.
-                let doomed = container.moved_to(STAGING)?;
-                disk.rename(&container.dir, &doomed.dir)?;
-                disk.sync_dir(&doomed.dir.parent())?;
-                disk.sync_dir(&trash)?;
-                disk.remove_tree(&doomed.dir)?;
-                purged += 1;
-            }
+        let due = |log: &ListedLog| log.deleted_at_ms.is_some_and(|at| at < before_ms);
+        let doomed: Vec<ListedLog> = self.trash()?.into_iter().filter(due).collect();
+        for log in &doomed {
+            self.purge_one(&log.id, log.incarnation)?;
         }
-        Ok(purged)
+        Ok(doomed.len())
+    }
+
+    /// Removes one deleted life for good; says whether it was there.
+    pub fn purge_one(&self, id: &str, incarnation: Incarnation) -> Result<bool> {
+        let disk = &self.inner.platform.disk;
+        let container = Container::live(id, incarnation)?.moved_to(TRASH)?;
+        if disk.stat(&container.dir)?.is_none() {
+            return Ok(false);
+        }
+        // Out of the trash in one step, so that a crash leaves no half of a log there.
+        let doomed = container.moved_to(STAGING)?;
+        disk.rename(&container.dir, &doomed.dir)?;
+        disk.sync_dir(&doomed.dir.parent())?;
+        disk.sync_dir(&container.dir.parent())?;
+        disk.remove_tree(&doomed.dir)?;
+        Ok(true)
     }
 }

@@ -217,16 +217,16 @@ fn a_deleted_log_is_gone_until_it_is_brought_back_and_a_new_life_is_another() {
     let store = fixture.open();
     fill(&store, "s", 9);
     let old = store.read("s").unwrap().head();
-    store.delete("s", "{\"why\":\"test\"}").unwrap();
+    store.delete("s", 5, "{\"why\":\"test\"}").unwrap();
     assert!(matches!(store.read("s"), Err(LogError::NotFound { .. })));
     let fresh = store.create("s", vec![entry(1)]).unwrap();
     assert_ne!(fresh.incarnation, old.incarnation);
     let stale = store.append("s", Expected::Head(old), vec![entry(2)]);
     assert!(matches!(stale, Err(LogError::Conflict { .. })));
-    assert!(matches!(store.undelete("s", None, "{}"), Err(LogError::Exists { .. })));
-    store.delete("s", "{}").unwrap();
+    assert!(matches!(store.undelete("s", None, 7, "{}"), Err(LogError::Exists { .. })));
+    store.delete("s", 6, "{}").unwrap();
     assert_eq!(store.trash().unwrap().len(), 2);
-    store.undelete("s", Some(old.incarnation), "{}").unwrap();
+    store.undelete("s", Some(old.incarnation), 7, "{}").unwrap();
     let reader = store.read("s").unwrap();
     assert_eq!(reader.head().incarnation, old.incarnation);
     let kinds: Vec<_> =
