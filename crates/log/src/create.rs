@@ -47,7 +47,7 @@ pub(crate) fn create(store: &LogStore, id: &str, records: Vec<NewRecord>) -> Res
 fn check_first_links(records: &[NewRecord]) -> Result<()> {
     let mut known = std::collections::HashSet::new();
     for record in records {
-        for linked in [&record.parent, &record.target].into_iter().flatten() {
+        for linked in record.links() {
             if !known.contains(linked.as_str()) {
                 return Err(LogError::UnknownEntry { entry: linked.clone() });
             }
@@ -114,6 +114,7 @@ fn first_frames(
             parent: record.parent.as_deref().map(Cow::Borrowed),
             target: record.target.as_deref().map(Cow::Borrowed),
             revision: record.revision,
+            settles: None,
             at_ms: record.at_ms,
             nonce: Cow::Owned(URL_SAFE_NO_PAD.encode(nonce)),
         };

@@ -79,7 +79,7 @@ pub(crate) struct Queue {
     ids: HashMap<String, u64>,
     /// Messages that stream, as far as accepted: the newest revision, or `None` once a revision record
     /// that closes the stream is accepted and not durable yet.
-    streaming: HashMap<String, Option<u64>>,
+    streaming: HashMap<String, Option<Streamed>>,
     waiters: Vec<Waiter>,
     nonces: Nonces,
     segment_bytes: u64,
@@ -90,6 +90,15 @@ pub(crate) struct Queue {
     pub(crate) closed: bool,
     pub(crate) durable: Head,
     pub(crate) durable_delta: u64,
+}
+
+/// How far a message has streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Streamed {
+    /// Its newest revision.
+    pub(crate) revision: u64,
+    /// The newest delta's number; 0 when there is none yet.
+    pub(crate) number: u64,
 }
 
 /// A piece of a message that is still streaming.
@@ -164,7 +173,7 @@ impl Queue {
         }
         check_batch(&records)?;
         self.check_links(&records, state)?;
-        self.encode(records, entropy)?;
+        self.encode(records, state, entropy)?;
         Ok(self.accepted)
     }
 
@@ -172,7 +181,7 @@ impl Queue {
     fn check_links(&self, records: &[NewRecord], state: &LogState) -> Result<()> {
         let mut fresh = std::collections::HashSet::new();
         for record in records {
-            for linked in [&record.parent, &record.target].into_iter().flatten() {
+            for linked in record.links() {
                 if !fresh.contains(linked.as_str()) && self.locate(linked, state)?.is_none() {
                     return Err(LogError::UnknownEntry { entry: linked.clone() });
                 }
@@ -196,17 +205,25 @@ impl Queue {
         }
     }
 
-    fn encode(&mut self, records: Vec<NewRecord>, entropy: &dyn Entropy) -> Result<()> {
+    fn encode(
+        &mut self,
+        records: Vec<NewRecord>,
+        state: &LogState,
+        entropy: &dyn Entropy,
+    ) -> Result<()> {
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         let mut nonces = Vec::with_capacity(records.len());
         for _ in &records {
             nonces.push(self.nonces.next(entropy)?);
         }
+        let settles: Vec<_> = records.iter().map(|record| self.settles(record, state)).collect();
         self.open_chunk()?;
         let Some(chunk) = self.chunks.back_mut() else {
             return Ok(());
         };
-        for (index, (record, nonce)) in records.into_iter().zip(nonces).enumerate() {
+        for (index, ((record, nonce), settles)) in
+            records.into_iter().zip(nonces).zip(settles).enumerate()
+        {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let seq = self.accepted.seq + 1;
             let frame = self.position.frames + 1;
@@ -221,6 +238,7 @@ impl Queue {
                 parent: record.parent.as_deref().map(Cow::Borrowed),
                 target: record.target.as_deref().map(Cow::Borrowed),
                 revision: record.revision,
+                settles,
                 at_ms: record.at_ms,
                 nonce: Cow::Owned(nonce),
             };
@@ -244,6 +262,14 @@ impl Queue {
             chunk.head = self.accepted;
         }
         Ok(())
+    }
+
+    /// The newest delta that a revision stands for.
+    fn settles(&self, record: &NewRecord, state: &LogState) -> Option<u64> {
+        let target = record.target.as_deref().filter(|_| record.kind == kind::REVISION)?;
+        let streamed = self.streamed(target, state)?;
+        (streamed.number > 0 && Some(streamed.revision) <= record.revision)
+            .then_some(streamed.number)
     }
 
     /// Makes sure that the last chunk is one that the next batch may join.
@@ -272,10 +298,10 @@ impl Queue {
         Ok(())
     }
 
-    /// The newest accepted revision of a message that streams; `None` when its stream has to be opened.
-    pub(crate) fn streamed(&self, target: &str, state: &LogState) -> Option<u64> {
+    /// How far a message has streamed; `None` when its stream has to be opened.
+    pub(crate) fn streamed(&self, target: &str, state: &LogState) -> Option<Streamed> {
         match self.streaming.get(target) {
-            Some(revision) => *revision,
+            Some(streamed) => *streamed,
             None => state.streams.newest(target),
         }
     }
@@ -297,7 +323,8 @@ impl Queue {
         self.deltas.bytes.extend_from_slice(&line.encode()?);
         self.deltas.lines.push(line);
         self.accepted_delta = number;
-        self.streaming.insert(delta.target, Some(delta.revision));
+        let streamed = Streamed { revision: delta.revision, number };
+        self.streaming.insert(delta.target, Some(streamed));
         Ok(number)
     }
 

@@ -88,7 +88,20 @@ impl Reader {
     /// Every delta that is not settled yet, in order.
     #[must_use]
     pub fn deltas(&self) -> Vec<StreamLine> {
-        self.with(|view| view.deltas())
+        self.deltas_after(0, 0)
+    }
+
+    /// The deltas that are not settled yet and come after a place: after delta `number`, which followed
+    /// record `seq`; with number 0, after that record.
+    #[must_use]
+    pub fn deltas_after(&self, seq: u64, number: u64) -> Vec<StreamLine> {
+        self.with(|view| view.deltas_after(seq, number))
+    }
+
+    /// The newest delta that is not settled yet.
+    #[must_use]
+    pub fn last_delta(&self) -> Option<StreamLine> {
+        self.with(|view| view.last_delta())
     }
 
     /// The record that added an entry.

@@ -74,6 +74,13 @@ impl NewRecord {
         Self { target: target.map(ToOwned::to_owned), ..Self::plain(kind::LEAF, at_ms, "null") }
     }
 
+    /// The entries that must be there for this record to make sense. What a kind that the log does not
+    /// know speaks of is its owner's business.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &String> {
+        let known = matches!(self.kind.as_str(), kind::REVISION | kind::LEAF | kind::STREAM);
+        self.parent.iter().chain(self.target.iter().filter(move |_| known))
+    }
+
     /// Refuses what could not be read back.
     pub(crate) fn check(&self) -> Result<()> {
         check_size("a record's payload", self.payload.len(), limits::RECORD_BYTES_MAX)?;
@@ -165,6 +172,8 @@ impl<'a> RecordView<'a> {
 pub struct StoredRecord {
     /// Its number in the log, from 1.
     pub seq: u64,
+    /// For a revision that took the place of deltas: the number of the newest of them.
+    pub settles: Option<u64>,
     /// The record.
     pub record: NewRecord,
 }
@@ -174,6 +183,7 @@ impl StoredRecord {
         let view = RecordView::of_frame(frame);
         Self {
             seq: view.seq,
+            settles: frame.header.settles,
             record: NewRecord {
                 kind: view.kind.to_owned(),
                 id: view.id.map(ToOwned::to_owned),

@@ -144,7 +144,10 @@ fn place(
     if record.kind == kind::STREAM {
         return None;
     }
-    if record.target.as_ref().is_some_and(|target| !known.contains(target)) {
+    let target_lost = record
+        .links()
+        .any(|linked| Some(linked) == record.target.as_ref() && !known.contains(linked));
+    if target_lost {
         report.left_out += 1;
         return None;
     }

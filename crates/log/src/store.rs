@@ -203,16 +203,19 @@ impl LogStore {
         Ok(self.locate(id)?.is_some())
     }
 
-    /// Bytes of all segments of a log, for comparing with what a catalogue knows.
-    pub fn segment_bytes(&self, id: &str) -> Result<u64> {
+    /// How far a log reaches on the disk, as one number for comparing: it differs when the log has grown.
+    /// Reads no file.
+    pub fn extent(&self, id: &str) -> Result<u64> {
+        const SEGMENT_SHIFT: u32 = 40;
+        if let Some(writer) = self.opened(id) {
+            let position = writer.read_state().position;
+            return Ok((position.segment << SEGMENT_SHIFT) + position.bytes);
+        }
         let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
         let files = self.files(container);
-        let mut bytes = 0;
-        for number in crate::load::segment_numbers(&files)? {
-            let stat = files.disk.stat(&files.container.segment(number)?)?;
-            bytes += stat.map_or(0, |stat| stat.len);
-        }
-        Ok(bytes)
+        let last = crate::load::segment_numbers(&files)?.pop().unwrap_or(0);
+        let stat = files.disk.stat(&files.container.segment(last)?)?;
+        Ok((last << SEGMENT_SHIFT) + stat.map_or(0, |stat| stat.len))
     }
 
     /// Whether this process has a log open for writing, so that appending to it does not touch the disk

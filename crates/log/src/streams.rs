@@ -10,6 +10,7 @@ use crate::files::Files;
 use crate::format::{OpenStream, STREAM_HEADER_BYTES, StreamHeader, StreamLine};
 use crate::head::Incarnation;
 use crate::limits;
+use crate::queue::Streamed;
 
 /// The streams that are open, with their deltas.
 #[derive(Debug, Default)]
@@ -51,9 +52,11 @@ impl Streams {
         self.open.is_empty()
     }
 
-    /// The newest revision of a message that streams; `None` when none is open for it.
-    pub(crate) fn newest(&self, target: &str) -> Option<u64> {
-        self.open.get(target).map(Stream::last)
+    /// How far a message has streamed; `None` when no stream is open for it.
+    pub(crate) fn newest(&self, target: &str) -> Option<Streamed> {
+        let stream = self.open.get(target)?;
+        let number = stream.deltas.last().map_or(0, |delta| delta.number);
+        Some(Streamed { revision: stream.last(), number })
     }
 
     pub(crate) fn open(&mut self, target: &str, seq: u64, base: u64) {
@@ -85,11 +88,22 @@ impl Streams {
         self.open.get(target).map_or(&[], |stream| stream.deltas.as_slice())
     }
 
-    /// Every delta that is not settled, in order.
-    pub(crate) fn all(&self) -> Vec<&StreamLine> {
-        let mut lines: Vec<_> = self.open.values().flat_map(|stream| &stream.deltas).collect();
+    /// The deltas that are not settled and come after a place (a record, a delta after it), in order.
+    pub(crate) fn after(&self, seq: u64, number: u64) -> Vec<StreamLine> {
+        let mut lines = Vec::new();
+        for stream in self.open.values() {
+            let known = |line: &StreamLine| (line.after, line.number) <= (seq, number);
+            let first = stream.deltas.partition_point(known);
+            lines.extend(stream.deltas.iter().skip(first).cloned());
+        }
         lines.sort_by_key(|line| line.number);
         lines
+    }
+
+    /// The newest delta that is not settled.
+    pub(crate) fn last_delta(&self) -> Option<&StreamLine> {
+        let last = self.open.values().filter_map(|stream| stream.deltas.last());
+        last.max_by_key(|line| line.number)
     }
 
     pub(crate) fn targets(&self) -> impl Iterator<Item = &str> {

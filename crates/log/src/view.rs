@@ -77,8 +77,12 @@ impl<'a> View<'a> {
         self.state.streams.targets().map(ToOwned::to_owned).collect()
     }
 
-    pub(crate) fn deltas(self) -> Vec<StreamLine> {
-        self.state.streams.all().into_iter().cloned().collect()
+    pub(crate) fn deltas_after(self, seq: u64, number: u64) -> Vec<StreamLine> {
+        self.state.streams.after(seq, number)
+    }
+
+    pub(crate) fn last_delta(self) -> Option<StreamLine> {
+        self.state.streams.last_delta().cloned()
     }
 
     pub(crate) fn find(self, id: &str) -> Result<Option<u64>> {

@@ -133,11 +133,11 @@ impl Writer {
         queue.check_latch()?;
         let state = self.read_state();
         match queue.streamed(&delta.target, &state) {
-            Some(newest) if delta.revision == newest + 1 => {}
+            Some(newest) if delta.revision == newest.revision + 1 => {}
             Some(newest) => {
                 let reason = format!(
-                    "entry {:?} is at revision {newest}; {} does not follow it",
-                    delta.target, delta.revision
+                    "entry {:?} is at revision {}; {} does not follow it",
+                    delta.target, newest.revision, delta.revision
                 );
                 return Err(LogError::Invalid { reason });
             }

@@ -1,1 +1,57 @@
 //! What a session is: ids, records, messages, the tree and the folds over it.
+//!
+//! A session is one ordered log of [`Record`]s, and everything else is a fold over that log. This room
+//! holds the records, their form in the log ([`codec`]), the state that a fold builds
+//! ([`SessionState`]), and pure functions over paths of entries.
+//!
+//! Invariants:
+//! - Nothing here knows a disk, a network, a clock or async: every function is pure.
+//! - The JSON of messages, entries and metas is published; tests hold its shape.
+//! - What is stored and not understood is kept as it came ([`Record::Unknown`], [`Record::Newer`],
+//!   [`ForeignBody`]), and reading never fails on it.
+//! - Every bound is in [`limits`], and a [`SessionState`] stays small whatever the session's length.
+
+pub mod codec;
+pub mod limits;
+pub mod text;
+pub mod tree;
+
+mod bookkeeping;
+mod context;
+mod diff;
+mod entry;
+mod fold;
+mod foreign;
+mod ids;
+mod json;
+mod message;
+mod meta;
+mod record;
+mod revision;
+mod usage;
+
+pub use bookkeeping::{
+    Bookkeeping, BranchSummary, Compaction, Label, ModelChange, RESERVED_PREFIX, SessionInfo,
+    ThinkingLevelChange,
+};
+pub use codec::{LogRecord, LogView};
+pub use context::{
+    ContextItem, ContextKind, ContextView, context_view, estimate_text_tokens, estimate_tokens,
+};
+pub use diff::{BlockEdit, ContentChange, DiffError, TextAppend, TextSplice};
+pub use entry::{Canonical, CustomPayload, Entry, EntryBody, SessionEntry};
+pub use fold::{Labels, LoopTally, SessionState};
+pub use foreign::{FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Replaced};
+pub use ids::{EntryId, Incarnation, IncarnationError, LoopId, SessionId, hex, unhex};
+pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
+pub use limits::LimitError;
+pub use message::{
+    AgentMessage, AssistantMessage, ContentBlock, CustomMessage, ErrorKind, FunctionCallBlock,
+    FunctionResultBlock, FunctionResultMessage, ImageBlock, Role, StopReason, TextBlock,
+    ThinkingBlock, Usage, UserMessage,
+};
+pub use meta::{ModelName, SessionDetails, SessionMeta, SessionStatus, TaskStatus};
+pub use record::{LoopEvent, LoopPhase, MetaChange, NewRecord, Record, StatusChange};
+pub use revision::{Delta, Finish, Revision, RevisionError, UsageChange, settle};
+pub use tree::BranchHead;
+pub use usage::{UsageByModel, UsageTotals, usage_of_path};

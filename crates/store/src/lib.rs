@@ -1,1 +1,34 @@
 //! The Store trait, its adapters and the catalogue.
+//!
+//! Invariants:
+//! - A store speaks of sessions, heads and records, never of offsets, files or locks.
+//! - It knows no rules (parents, roles, revisions, scopes are the service's) and no HTTP.
+//! - Nothing is shown, announced or acknowledged before it is durable.
+//! - The catalogue is derived: delete it, and it is rebuilt from the logs.
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+
+mod catalogue;
+mod changes;
+mod error;
+mod fs;
+mod image;
+mod listing;
+mod memory;
+mod native;
+mod store;
+mod types;
+
+pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
+pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch, Wake};
+pub use error::StoreError;
+pub use fs::FsStore;
+pub use memory::MemoryStore;
+pub use native::{NativeOptions, NativeStore};
+pub use store::Store;
+pub use types::{
+    Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, Durable, Head, ListOrder,
+    ListPage, ListQuery, Listed, PathPage, PathQuery, PathStart, Position, RecordPage,
+    SessionChange, Snapshot, StoredEntry, StoredRecord, Trashed,
+};

@@ -9,7 +9,7 @@
 //!  CRC-32C of every byte after `{"c":"1a2b3c4d",` up to and with the last brace
 //! ```
 //!
-//! Keys are always in this order; `b`, `w`, `i`, `p`, `e`, `u` are left out when there is nothing to say.
+//! Keys are always in this order; `b`, `w`, `i`, `p`, `e`, `u`, `m` are left out when there is nothing to say.
 //! The payload stands last and is stored byte for byte as it was given. The chain covers the header's
 //! text and a digest of nonce and payload; `c`, `l` and `h` are outside the header, so that a payload
 //! can be redacted later and the chain still verifies.
@@ -70,6 +70,8 @@ pub struct FrameHeader<'a> {
     pub target: Option<Cow<'a, str>>,
     /// The revision up to which this record settles its target.
     pub revision: Option<u64>,
+    /// The newest delta that this record stands for.
+    pub settles: Option<u64>,
     /// When it was appended, milliseconds since the epoch. For showing, never for order.
     pub at_ms: i64,
     /// 16 random bytes in base64url: the payload's digest cannot be guessed from likely payloads.
@@ -158,6 +160,9 @@ fn header_text(header: &FrameHeader<'_>) -> String {
     if let Some(revision) = header.revision {
         let _ = write!(text, "\"u\":{revision},");
     }
+    if let Some(settles) = header.settles {
+        let _ = write!(text, "\"m\":{settles},");
+    }
     let _ = write!(text, "\"t\":{},\"n\":\"{}\",", header.at_ms, header.nonce);
     text
 }
@@ -197,6 +202,8 @@ struct Members<'a> {
     target: Option<Cow<'a, str>>,
     #[serde(rename = "u", default)]
     revision: Option<u64>,
+    #[serde(rename = "m", default)]
+    settles: Option<u64>,
     #[serde(rename = "t")]
     at_ms: i64,
     #[serde(rename = "n")]
@@ -230,6 +237,7 @@ pub fn decode_frame(line: &[u8]) -> Result<Frame<'_>, FrameError> {
         parent: members.parent,
         target: members.target,
         revision: members.revision,
+        settles: members.settles,
         at_ms: members.at_ms,
         nonce: Cow::Borrowed(members.nonce),
     };
@@ -291,6 +299,7 @@ mod tests {
             parent: Some("quote \" and \\ and \u{e9}".into()),
             target: None,
             revision: Some(3),
+            settles: Some(8),
             at_ms: 1_733_234_401_000,
             nonce: "AAAAAAAAAAAAAAAAAAAAAA".into(),
         }

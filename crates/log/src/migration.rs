@@ -1,0 +1,382 @@
+//! The steps of a migration that must stand beside the manifest: building a container out of sight,
+//! moving it in, moving the one pointer, keeping the ledger.
+//!
+//! What is migrated, in which order and why is not the log's business; that each step is one durable
+//! change, and that no step leaves the state machine, is.
+//!
+//! ```text
+//!   staging/<name>/sessions/...   built and closed like any log, by a store of its own
+//!   --- present ---               pointer: the V1 file     state: MIGRATION_STAGING
+//!   --- move_in ---               the same, in sessions/
+//!   --- switch ---                pointer: native_v2       state: MIGRATED        (one rename)
+//! ```
+
+use std::io;
+use std::sync::Arc;
+
+use bough_platform::{Access, Disk, File, Listed, Lock, LockError, Platform, RelPath, Stat};
+
+use crate::container::{Container, STAGING, TRASH, not_found};
+use crate::error::{LogError, Result};
+use crate::format::{ActiveStore, LedgerEvent, Manifest, Pointer, StoreState};
+use crate::fold::NoFold;
+use crate::head::{Head, Incarnation};
+use crate::limits;
+use crate::load::{Horizon, Trust, load, read_manifest};
+use crate::open::take_lock;
+use crate::options::{Maintenance, Options};
+use crate::reader::Reader;
+use crate::record::invalid;
+use crate::store::{ListedLog, LogStore};
+
+/// A lock that another process looks at for an instant is tried again this often.
+const LOCK_TRIES: u32 = 5;
+
+/// One move of the pointer: the states that the store passes through, and what is live after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch<'a> {
+    /// The states in order; each step must be one that the contract allows, the last one stays.
+    pub through: &'a [StoreState],
+    /// What answers for the log from now on.
+    pub pointer: Pointer,
+    /// Where a rollback would return to.
+    pub previous: Option<Pointer>,
+    /// Refuse when the log is not exactly here any more: what the caller read is then not all there is.
+    pub head: Option<Head>,
+}
+
+/// A container that is being built in `staging/`, where no reader looks.
+#[derive(Debug)]
+pub struct Staging {
+    outer: LogStore,
+    inner: LogStore,
+    dir: RelPath,
+}
+
+impl LogStore {
+    /// Begins a folder in `staging/` with a store of its own in it. What an earlier attempt of the same
+    /// name left there is removed.
+    pub fn stage(&self, name: &str) -> Result<Staging> {
+        let Platform { disk, clock, entropy } = &self.inner.platform;
+        let dir = RelPath::parse(STAGING)?.join(name)?;
+        if disk.stat(&dir)?.is_some() {
+            disk.remove_tree(&dir)?;
+        }
+        disk.create_dir(&dir)?;
+        let below = Below { disk: Arc::clone(disk), dir: dir.clone() };
+        let platform = Platform {
+            disk: Arc::new(below),
+            clock: Arc::clone(clock),
+            entropy: Arc::clone(entropy),
+        };
+        let options = Options { maintenance: Maintenance::Inline, ..self.inner.options.clone() };
+        let inner = Self::open(platform, options)?;
+        Ok(Staging { outer: self.clone(), inner, dir })
+    }
+
+    /// The manifest of the live container of an id, whatever it points to.
+    pub fn manifest(&self, id: &str) -> Result<Option<Manifest>> {
+        let Some(container) = self.locate(id)? else {
+            return Ok(None);
+        };
+        Ok(Some(read_manifest(&self.files(container))?))
+    }
+
+    /// The ledger of a log: every line that can be believed, in order.
+    pub fn ledger(&self, id: &str) -> Result<Vec<LedgerEvent>> {
+        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        Ok(Ledger::read(&*self.inner.platform.disk, &container)?.events)
+    }
+
+    /// Adds an event to the ledger; durable when it returns. A torn tail that a crash left is cut off
+    /// first, and the answer says how many bytes that were.
+    pub fn record_event(&self, id: &str, event: &LedgerEvent) -> Result<u64> {
+        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        Ledger::read(&*self.inner.platform.disk, &container)?.append(event)
+    }
+
+    /// Moves the pointer: one rename of the manifest, under the writer's lock. Refused while anybody
+    /// writes the log, and when the states are not ones that the contract allows.
+    pub fn switch(&self, id: &str, switch: &Switch<'_>) -> Result<Manifest> {
+        self.close(id)?;
+        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        let lock = self.take_writer_lock(&container, id)?;
+        let switched = self.switch_locked(&container, switch);
+        lock.remove()?;
+        switched
+    }
+
+    fn take_writer_lock(&self, container: &Container, id: &str) -> Result<Box<dyn Lock>> {
+        let inner = &self.inner;
+        take_lock(&inner.platform, &inner.options, &container.lock()?, LOCK_TRIES)?
+            .ok_or_else(|| not_found(id))
+    }
+
+    fn switch_locked(&self, container: &Container, switch: &Switch<'_>) -> Result<Manifest> {
+        let manifest = read_manifest(&self.files(container.clone()))?;
+        let state =
+            switch.through.iter().try_fold(manifest.state, |state, next| state.go(*next))?;
+        let switched = Manifest {
+            state,
+            active_store: switch.pointer.marker(),
+            pointer: switch.pointer.clone(),
+            previous: switch.previous.clone(),
+            ..manifest
+        };
+        self.put_manifest(container, &switched)?;
+        Ok(switched)
+    }
+
+    fn put_manifest(&self, container: &Container, manifest: &Manifest) -> Result<()> {
+        let disk = &self.inner.platform.disk;
+        let temp = container.temp("manifest.json")?;
+        Ok(disk.replace(&container.manifest()?, &temp, &manifest.encode()?)?)
+    }
+
+    /// Reads the segments of a log even while a V1 file answers for it.
+    pub fn read_segments(&self, id: &str) -> Result<Reader> {
+        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        let files = self.files(container);
+        let manifest = read_manifest(&files)?;
+        let fold = &*self.inner.options.fold;
+        Ok(Reader::cold(load(files, manifest, fold, Trust::Checkpoint, Horizon::WholeTail)?))
+    }
+
+    /// Finishes what a crash in [`Staging::move_in`] left of a life that was being replaced: brings it
+    /// back when nothing took its place, files it as deleted when something did. Says whether it found
+    /// one.
+    pub fn settle_replaced(&self, id: &str) -> Result<bool> {
+        let undecided = |log: &ListedLog| log.id == id && log.deleted_at_ms.is_none();
+        if !self.trash()?.iter().any(undecided) {
+            return Ok(false);
+        }
+        let shard = self.lock_shard(id)?;
+        let mut live = self.locate(id)?.is_some();
+        for log in self.trash()?.into_iter().filter(undecided) {
+            if live {
+                self.file_as_deleted(id, log.incarnation)?;
+            } else {
+                self.bring_back(id, log.incarnation)?;
+                live = true;
+            }
+        }
+        drop(shard);
+        Ok(true)
+    }
+
+    fn bring_back(&self, id: &str, incarnation: Incarnation) -> Result<()> {
+        let home = Container::live(id, incarnation)?;
+        let away = home.moved_to(TRASH)?;
+        self.move_container(&away.dir, &home.dir)
+    }
+
+    fn move_container(&self, from: &RelPath, to: &RelPath) -> Result<()> {
+        let disk = &self.inner.platform.disk;
+        disk.rename(from, to)?;
+        // A move between folders is certain only when both are synced.
+        disk.sync_dir(&to.parent())?;
+        Ok(disk.sync_dir(&from.parent())?)
+    }
+
+    /// A life that was replaced is an ordinary deleted one: it can be read, and its retention ends.
+    fn file_as_deleted(&self, id: &str, incarnation: Incarnation) -> Result<()> {
+        let container = Container::live(id, incarnation)?.moved_to(TRASH)?;
+        let manifest = read_manifest(&self.files(container.clone()))?;
+        let through =
+            [StoreState::Dirty, StoreState::SegmentSealed, StoreState::Indexed].into_iter();
+        let state = through
+            .chain([StoreState::Checkpointed])
+            .try_fold(manifest.state, |state, next| state.go(next))?;
+        let filed = Manifest {
+            state,
+            active_store: ActiveStore::NativeV2,
+            pointer: Pointer::NativeV2,
+            previous: None,
+            deleted_at_ms: Some(self.inner.platform.clock.now_ms()),
+            ..manifest
+        };
+        self.put_manifest(&container, &filed)
+    }
+}
+
+impl Staging {
+    /// The store in which the container is built.
+    #[must_use]
+    pub fn store(&self) -> &LogStore {
+        &self.inner
+    }
+
+    /// Shows that somebody is still at work here, so that nobody takes the folder for a leftover.
+    pub fn keep_alive(&self) -> Result<()> {
+        let disk = &self.outer.inner.platform.disk;
+        let mark = self.dir.join("alive")?;
+        if disk.stat(&mark)?.is_some() {
+            disk.remove_file(&mark)?;
+        }
+        drop(disk.create(&mark)?);
+        Ok(())
+    }
+
+    /// Closes the log that was built, and says in its manifest that the V1 file is live, not the log.
+    pub fn present(&self, id: &str, source: &Pointer) -> Result<Manifest> {
+        if source.marker() == ActiveStore::NativeV2 {
+            return Err(invalid(
+                "a staged log presents the V1 file that it was made from".to_owned(),
+            ));
+        }
+        self.inner.close(id)?;
+        let through = &[StoreState::MigrationStaging];
+        self.inner.switch(id, &Switch { through, pointer: source.clone(), previous: None, head: None })
+    }
+
+    /// Moves the container among the live ones. A life of the same id that a V1 file answers for makes
+    /// room for it; one that is native is not touched, and the answer is [`LogError::Exists`].
+    pub fn move_in(&self, id: &str) -> Result<()> {
+        let shard = self.outer.lock_shard(id)?;
+        let staged = self.inner.locate(id)?.ok_or_else(|| not_found(id))?;
+        let name = staged.dir.file_name().to_owned();
+        if let Some(old) = self.outer.locate(id)? {
+            let manifest = read_manifest(&self.outer.files(old.clone()))?;
+            if manifest.active_store == ActiveStore::NativeV2 {
+                return Err(LogError::Exists { id: id.to_owned() });
+            }
+            let lock = self.outer.take_writer_lock(&old, id)?;
+            lock.remove()?;
+            self.outer.move_container(&old.dir, &old.moved_to(TRASH)?.dir)?;
+        }
+        let from = RelPath::parse(&format!("{}/{}", self.dir, staged.dir))?;
+        let to = crate::container::shard_dir(id)?.join(&name)?;
+        self.outer.move_container(&from, &to)?;
+        drop(shard);
+        Ok(())
+    }
+
+    /// Removes what is left of the folder.
+    pub fn discard(self) -> Result<()> {
+        self.inner.close_all()?;
+        Ok(self.outer.inner.platform.disk.remove_tree(&self.dir)?)
+    }
+}
+
+/// A ledger as it is on the disk.
+struct Ledger<'a> {
+    disk: &'a dyn Disk,
+    container: &'a Container,
+    events: Vec<LedgerEvent>,
+    /// Bytes up to the end of the last line that can be believed.
+    good: u64,
+    len: u64,
+    /// The last believable line lacks its line break.
+    open_line: bool,
+}
+
+impl<'a> Ledger<'a> {
+    fn read(disk: &'a dyn Disk, container: &'a Container) -> Result<Self> {
+        let bytes = match disk.read_all(&container.ledger()?, limits::LEDGER_BYTES_MAX) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let len = bytes.len() as u64;
+        let mut ledger =
+            Self { disk, container, events: Vec::new(), good: 0, len, open_line: false };
+        let mut at = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            at += line.len() as u64;
+            let whole = line.strip_suffix(b"\n");
+            if let Some(event) = LedgerEvent::decode(whole.unwrap_or(line)) {
+                ledger.events.push(event);
+                ledger.good = at;
+                ledger.open_line = whole.is_none();
+            }
+        }
+        Ok(ledger)
+    }
+
+    fn append(&self, event: &LedgerEvent) -> Result<u64> {
+        let line = event.encode()?;
+        let path = self.container.ledger()?;
+        if self.disk.ensure_dir(&self.container.migrations()?)? {
+            self.disk.sync_dir(&self.container.dir)?;
+        }
+        let file = match self.disk.stat(&path)? {
+            Some(_) => self.disk.open(&path, Access::ReadWrite)?,
+            None => self.disk.create(&path)?,
+        };
+        let cut = self.len.saturating_sub(self.good);
+        if cut > 0 {
+            file.set_len(self.good)?;
+        }
+        let mut text = Vec::with_capacity(line.len() + 1);
+        if self.open_line {
+            text.push(b'\n');
+        }
+        text.extend_from_slice(&line);
+        file.write_at(self.good, &text)?;
+        file.sync()?;
+        self.disk.sync_dir(&self.container.migrations()?)?;
+        Ok(cut)
+    }
+}
+
+/// A disk that is one folder of another.
+#[derive(Debug)]
+struct Below {
+    disk: Arc<dyn Disk>,
+    dir: RelPath,
+}
+
+impl Below {
+    fn at(&self, path: &RelPath) -> io::Result<RelPath> {
+        if path.as_str().is_empty() {
+            return Ok(self.dir.clone());
+        }
+        Ok(RelPath::parse(&format!("{}/{path}", self.dir))?)
+    }
+}
+
+impl Disk for Below {
+    fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
+        self.disk.create(&self.at(path)?)
+    }
+
+    fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
+        self.disk.open(&self.at(path)?, access)
+    }
+
+    fn create_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.disk.create_dir(&self.at(path)?)
+    }
+
+    fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
+        self.disk.rename(&self.at(from)?, &self.at(to)?)
+    }
+
+    fn remove_file(&self, path: &RelPath) -> io::Result<()> {
+        self.disk.remove_file(&self.at(path)?)
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.disk.remove_dir(&self.at(path)?)
+    }
+
+    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
+        self.disk.list(&self.at(path)?)
+    }
+
+    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
+        self.disk.stat(&self.at(path)?)
+    }
+
+    fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.disk.sync_dir(&self.at(path)?)
+    }
+
+    fn lock(&self, path: &RelPath, holder: &str) -> std::result::Result<Box<dyn Lock>, LockError> {
+        self.disk.lock(&self.at(path)?, holder)
+    }
+
+    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
+        self.disk.lock_holder(&self.at(path)?)
+    }
+}

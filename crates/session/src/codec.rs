@@ -1,0 +1,434 @@
+//! Records as the log keeps them.
+//!
+//! The log knows what it needs to walk a tree (kind, id, parent, target, time) and nothing else; the
+//! rest of a record is its payload, one line of JSON that does not repeat them.
+//!
+//! | kind | `id` | `parent` | `target` | payload |
+//! |---|---|---|---|---|
+//! | `entry` | the new entry | its parent | | one of `message`; `custom`, `data`; `foreign`, `json`, `replaced?`; then `origin?`, `timestamp?` (when it is not the record's time), `revision?` (when it is not 0) |
+//! | `meta` | | | | the fields that change |
+//! | `rev` | | | the entry | `from`, one of `append`, `edit`, `content`; then `details?`, `origin?`, `finish?` |
+//! | `leaf` | | | the new leaf, absent for none | `{}` |
+//! | `loop` | | | | `loop`, `phase?`, `entry?`, `event` |
+//! | `tomb`, `restored` | | | | `{}` |
+//!
+//! A `rev` also has a `revision`: the one that it leads to. The active leaf follows from the first
+//! columns alone: a record with an `id` makes that entry the leaf, and a record of kind `leaf` makes
+//! its `target` the leaf.
+//!
+//! What this version does not know comes back from [`decode`] as [`Record::Unknown`] or
+//! [`Record::Newer`], and [`encode`] gives it back byte for byte.
+
+use std::borrow::Cow;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::diff::ContentChange;
+use crate::foreign::{ForeignBody, Replaced};
+use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, StatusChange};
+use crate::revision::{Delta, Finish, Revision};
+use crate::{
+    AgentMessage, CustomPayload, Entry, EntryBody, EntryId, JsonMap, LoopId, RawJson, SessionId,
+    SessionStatus,
+};
+
+/// A record as the log keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogRecord {
+    /// What kind of record; a short lower-case word.
+    pub kind: Cow<'static, str>,
+    /// The entry that this record adds to the tree.
+    pub id: Option<String>,
+    /// The parent of that entry.
+    pub parent: Option<String>,
+    /// The entry that this record is about.
+    pub target: Option<String>,
+    /// The revision that the target has with it.
+    pub revision: Option<u64>,
+    /// When, milliseconds since the epoch.
+    pub at_ms: i64,
+    /// The rest: one line of JSON, an object.
+    pub payload: String,
+}
+
+/// A [`LogRecord`] that belongs to somebody else.
+#[derive(Clone, Copy, Debug)]
+pub struct LogView<'a> {
+    /// What kind of record.
+    pub kind: &'a str,
+    /// The entry that it adds.
+    pub id: Option<&'a str>,
+    /// The parent of that entry.
+    pub parent: Option<&'a str>,
+    /// The entry that it is about.
+    pub target: Option<&'a str>,
+    /// The revision that the target has with it.
+    pub revision: Option<u64>,
+    /// When, milliseconds since the epoch.
+    pub at_ms: i64,
+    /// The rest.
+    pub payload: &'a str,
+}
+
+impl LogRecord {
+    /// The record, lent.
+    #[must_use]
+    pub fn view(&self) -> LogView<'_> {
+        LogView {
+            kind: &self.kind,
+            id: self.id.as_deref(),
+            parent: self.parent.as_deref(),
+            target: self.target.as_deref(),
+            revision: self.revision,
+            at_ms: self.at_ms,
+            payload: &self.payload,
+        }
+    }
+}
+
+impl LogView<'_> {
+    /// A copy that belongs to the caller.
+    #[must_use]
+    pub fn to_record(self) -> LogRecord {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        LogRecord {
+            kind: Cow::Owned(self.kind.to_owned()),
+            id: owned(self.id),
+            parent: owned(self.parent),
+            target: owned(self.target),
+            revision: self.revision,
+            at_ms: self.at_ms,
+            payload: self.payload.to_owned(),
+        }
+    }
+}
+
+/// The record's form in the log.
+#[must_use]
+pub fn encode(record: &Record, at_ms: i64) -> LogRecord {
+    let plain = |kind, target: Option<&EntryId>, payload| LogRecord {
+        kind: Cow::Borrowed(kind),
+        id: None,
+        parent: None,
+        target: target.map(ToString::to_string),
+        revision: None,
+        at_ms,
+        payload,
+    };
+    match record {
+        Record::Meta(change) => plain("meta", None, encode_meta(change)),
+        Record::Entry(entry) => LogRecord {
+            id: Some(entry.id.to_string()),
+            parent: entry.parent_id.as_ref().map(ToString::to_string),
+            ..plain("entry", None, encode_entry(entry, at_ms))
+        },
+        Record::Revision(revision) => LogRecord {
+            revision: Some(revision.to),
+            ..plain("rev", Some(&revision.entry_id), encode_revision(revision))
+        },
+        Record::Leaf(leaf) => plain("leaf", leaf.as_ref(), "{}".to_owned()),
+        Record::Loop(event) => plain("loop", None, encode_loop(event)),
+        Record::Tombstone => plain("tomb", None, "{}".to_owned()),
+        Record::Restored => plain("restored", None, "{}".to_owned()),
+        Record::Unknown(verbatim) | Record::Newer { verbatim, .. } => verbatim.clone(),
+    }
+}
+
+/// Reads a record of the log. Total: what cannot be read is [`Record::Unknown`].
+#[must_use]
+pub fn decode(stored: LogRecord) -> Record {
+    match decode_known(&stored.view()) {
+        Some((known, true)) => known,
+        Some((known, false)) => Record::Newer { known: Box::new(known), verbatim: stored },
+        None => Record::Unknown(stored),
+    }
+}
+
+/// Reads a record that belongs to somebody else, as [`decode`] does.
+#[must_use]
+pub fn decode_view(view: &LogView<'_>) -> Record {
+    match decode_known(view) {
+        Some((known, true)) => known,
+        Some((known, false)) => {
+            Record::Newer { known: Box::new(known), verbatim: view.to_record() }
+        }
+        None => Record::Unknown(view.to_record()),
+    }
+}
+
+/// A step of a stream as one line of JSON: `at`, `entry`, `revision`, one of `append`, `edit`,
+/// `content`, then `details?`, `origin?`.
+#[must_use]
+pub fn encode_delta(delta: &Delta) -> String {
+    let mut payload = Payload::default();
+    payload.put("at", &delta.at_ms);
+    payload.put("entry", &delta.entry_id);
+    payload.put("revision", &delta.revision);
+    payload.put_change(&delta.change);
+    payload.put_some("details", delta.details.as_ref());
+    payload.put_some("origin", delta.origin.as_ref());
+    payload.finish()
+}
+
+/// Reads a step of a stream; `None` when it is not one.
+#[must_use]
+pub fn decode_delta(text: &str) -> Option<Delta> {
+    let mut fields = Fields::parse(text)?;
+    Some(Delta {
+        at_ms: fields.need("at")?,
+        entry_id: fields.need("entry")?,
+        revision: fields.need("revision")?,
+        change: fields.need_change()?,
+        details: fields.get("details")?,
+        origin: fields.get("origin")?,
+    })
+}
+
+fn encode_meta(change: &MetaChange) -> String {
+    let mut payload = Payload::default();
+    payload.put_some("title", change.title.as_ref());
+    payload.put_some("description", change.description.as_ref());
+    payload.put_some("metadata", change.metadata.as_ref());
+    if let Some(status) = &change.status {
+        payload.put("status", &status.status);
+        payload.put_some("reason", status.reason.as_ref());
+    }
+    payload.put_some("forked_from", change.forked_from.as_ref());
+    payload.put_some("created_at", change.created_at.as_ref());
+    payload.put_some("updated_at", change.updated_at.as_ref());
+    payload.put_some("archived", change.archived.as_ref());
+    payload.put_some("task_name", change.task_name.as_ref());
+    payload.finish()
+}
+
+fn encode_entry(entry: &Entry, at_ms: i64) -> String {
+    let mut payload = Payload::default();
+    match &entry.body {
+        EntryBody::Message(message) => payload.put("message", message),
+        EntryBody::Custom(custom) => {
+            payload.put("custom", &custom.custom_type);
+            payload.put("data", &custom.data);
+        }
+        EntryBody::Foreign(body) => {
+            payload.put("foreign", &body.format);
+            payload.put("json", &body.json);
+            payload.put_some("replaced", body.replaced.as_ref());
+        }
+    }
+    payload.put_some("origin", entry.origin.as_ref());
+    if entry.timestamp != at_ms {
+        payload.put("timestamp", &entry.timestamp);
+    }
+    if entry.revision != 0 {
+        payload.put("revision", &entry.revision);
+    }
+    payload.finish()
+}
+
+fn encode_revision(revision: &Revision) -> String {
+    let mut payload = Payload::default();
+    payload.put("from", &revision.from);
+    payload.put_change(&revision.change);
+    payload.put_some("details", revision.details.as_ref());
+    payload.put_some("origin", revision.origin.as_ref());
+    payload.put_some("finish", revision.finish.as_ref());
+    payload.finish()
+}
+
+fn encode_loop(event: &LoopEvent) -> String {
+    let mut payload = Payload::default();
+    payload.put("loop", &event.loop_id);
+    payload.put_some("phase", event.phase.as_ref());
+    payload.put_some("entry", event.entry_id.as_ref());
+    payload.put("event", &event.event);
+    payload.finish()
+}
+
+/// The record, and whether all of its fields are known. `None` when it cannot be read.
+fn decode_known(stored: &LogView<'_>) -> Option<(Record, bool)> {
+    // The log's own records have no payload to speak of.
+    let empty = stored.payload == "null";
+    let mut fields = Fields::parse(if empty { "{}" } else { stored.payload })?;
+    let target = || stored.target.map(EntryId::from_stored);
+    let record = match stored.kind {
+        "meta" => Record::Meta(decode_meta(&mut fields)?),
+        "entry" => Record::Entry(decode_entry(stored, &mut fields)?),
+        "rev" => Record::Revision(decode_revision(target()?, stored.revision?, &mut fields)?),
+        "leaf" => Record::Leaf(target()),
+        "loop" => Record::Loop(decode_loop(&mut fields)?),
+        "tomb" => Record::Tombstone,
+        "restored" => Record::Restored,
+        _ => return None,
+    };
+    Some((record, fields.0.is_empty() && !empty))
+}
+
+fn decode_meta(fields: &mut Fields<'_>) -> Option<MetaChange> {
+    let status: Option<SessionStatus> = fields.get("status")?;
+    let reason = fields.get("reason")?;
+    Some(MetaChange {
+        title: fields.get("title")?,
+        description: fields.get("description")?,
+        metadata: fields.get("metadata")?,
+        status: status.map(|status| StatusChange { status, reason }),
+        forked_from: fields.get::<SessionId>("forked_from")?,
+        created_at: fields.get("created_at")?,
+        updated_at: fields.get("updated_at")?,
+        archived: fields.get("archived")?,
+        task_name: fields.get("task_name")?,
+    })
+}
+
+fn decode_entry(stored: &LogView<'_>, fields: &mut Fields<'_>) -> Option<Entry> {
+    let body = if let Some(message) = fields.get::<AgentMessage>("message")? {
+        EntryBody::Message(message)
+    } else if let Some(custom_type) = fields.get("custom")? {
+        let data = fields.get_raw("data").map(value_of);
+        EntryBody::Custom(CustomPayload { custom_type, data: data.unwrap_or(Some(Value::Null))? })
+    } else {
+        EntryBody::Foreign(ForeignBody {
+            format: fields.need("foreign")?,
+            json: fields.need("json")?,
+            replaced: fields.get::<Replaced>("replaced")?,
+        })
+    };
+    Some(Entry {
+        id: EntryId::from_stored(stored.id?),
+        parent_id: stored.parent.map(EntryId::from_stored),
+        timestamp: fields.get("timestamp")?.unwrap_or(stored.at_ms),
+        revision: fields.get("revision")?.unwrap_or(0),
+        origin: fields.get("origin")?,
+        body,
+    })
+}
+
+fn decode_revision(entry_id: EntryId, to: u64, fields: &mut Fields<'_>) -> Option<Revision> {
+    Some(Revision {
+        entry_id,
+        from: fields.need("from")?,
+        to,
+        change: fields.need_change()?,
+        details: fields.get::<Value>("details")?,
+        origin: fields.get::<JsonMap>("origin")?,
+        finish: fields.get::<Finish>("finish")?,
+    })
+}
+
+fn decode_loop(fields: &mut Fields<'_>) -> Option<LoopEvent> {
+    Some(LoopEvent {
+        loop_id: fields.need::<LoopId>("loop")?,
+        phase: fields.get::<LoopPhase>("phase")?,
+        entry_id: fields.get("entry")?,
+        event: fields.need::<RawJson>("event")?,
+    })
+}
+
+fn value_of(raw: &RawValue) -> Option<Value> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// An object being written: fields in the order they are put.
+#[derive(Default)]
+struct Payload(String);
+
+impl Payload {
+    fn put<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) {
+        self.0.push(if self.0.is_empty() { '{' } else { ',' });
+        self.0.push('"');
+        self.0.push_str(key);
+        self.0.push_str("\":");
+        // None of our types holds what JSON cannot say.
+        let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+        self.0.push_str(&text);
+    }
+
+    fn put_some<T: Serialize + ?Sized>(&mut self, key: &'static str, value: Option<&T>) {
+        if let Some(value) = value {
+            self.put(key, value);
+        }
+    }
+
+    fn put_change(&mut self, change: &ContentChange) {
+        match change {
+            ContentChange::Append(append) => self.put("append", append),
+            ContentChange::Edit(edit) => self.put("edit", edit),
+            ContentChange::Content(content) => self.put("content", content),
+        }
+    }
+
+    fn finish(mut self) -> String {
+        if self.0.is_empty() {
+            self.0.push('{');
+        }
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// An object being read: one level deep, in order; what is taken goes, what is left is unknown.
+struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Fields<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    fn get_raw(&mut self, key: &str) -> Option<&'a RawValue> {
+        let at = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(at).1)
+    }
+
+    /// `None` when the field is there and is not a `T`; `Some(None)` when it is absent or null.
+    fn get<T: Deserialize<'a>>(&mut self, key: &str) -> Option<Option<T>> {
+        match self.get_raw(key) {
+            Some(raw) => serde_json::from_str(raw.get()).ok(),
+            None => Some(None),
+        }
+    }
+
+    fn need<T: Deserialize<'a>>(&mut self, key: &str) -> Option<T> {
+        let raw = self.get_raw(key)?;
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    fn need_change(&mut self) -> Option<ContentChange> {
+        if let Some(append) = self.get("append")? {
+            Some(ContentChange::Append(append))
+        } else if let Some(edit) = self.get("edit")? {
+            Some(ContentChange::Edit(edit))
+        } else {
+            self.need("content").map(ContentChange::Content)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::with_capacity(4);
+        while let Some((key, value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+            fields.push((key.0, value));
+        }
+        Ok(Fields(fields))
+    }
+}
+
+/// A key, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,0 +1,270 @@
+//! What a model would be sent: the active path with summaries in place of what they sum up.
+
+use crate::bookkeeping::{BranchSummary, Compaction};
+use crate::{
+    AgentMessage, Bookkeeping, Canonical, ContentBlock, Entry, EntryId, ModelName, Role,
+    UserMessage,
+};
+
+/// What a picture is taken to cost, in characters.
+const IMAGE_CHARS: usize = 4800;
+/// How many characters make a token, roughly.
+const CHARS_PER_TOKEN: usize = 4;
+/// The custom type of a command that the person ran, which may ask to stay out of the context.
+const BASH_EXECUTION: &str = "bashExecution";
+
+/// What a model would be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContextView {
+    /// The messages, the oldest first.
+    pub items: Vec<ContextItem>,
+    /// Their tokens, estimated.
+    pub tokens: usize,
+    /// How many items were left out at the front to fit the budget.
+    pub left_out: usize,
+    /// The model that speaks next, by the path.
+    pub model: Option<ModelName>,
+    /// The thinking level, by the path.
+    pub thinking_level: Option<String>,
+    /// The compaction that is in force.
+    pub compaction: Option<EntryId>,
+}
+
+/// One message of a context.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContextItem {
+    /// The entry that it comes from.
+    pub entry_id: EntryId,
+    /// What it is in the context.
+    pub kind: ContextKind,
+    /// The message as it would be sent.
+    pub message: AgentMessage,
+    /// Its tokens, estimated.
+    pub tokens: usize,
+}
+
+/// What an item of a context is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextKind {
+    /// A message of the transcript.
+    Message,
+    /// The summary of a compaction.
+    Compaction,
+    /// The summary of a branch.
+    BranchSummary,
+}
+
+/// Builds the context from a path, root first.
+///
+/// The last compaction on the path puts its summary first; then come the entries from its first kept
+/// one up to itself, then all after it. Without one, every message and every branch summary that says
+/// something comes. Over budget, the oldest items go first, but never the summary of the compaction;
+/// and what is left does not start with the result of a call that went.
+#[must_use]
+pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView {
+    let canonical: Vec<Canonical> = path.iter().map(Entry::canonical).collect();
+    let settings = Settings::of(&canonical);
+    let (compaction, kept) = kept_entries(path, &canonical);
+    let mut items: Vec<ContextItem> =
+        kept.filter_map(|(entry, said)| item_of(entry, said)).collect();
+    let summary = compaction.map(|(entry, compaction)| compaction_item(entry, &compaction));
+    let spent = summary.as_ref().map_or(0, |item| item.tokens);
+    let left_out = budget_tokens.map_or(0, |budget| {
+        let front = front_over_budget(&items, budget.saturating_sub(spent));
+        items.drain(..front);
+        front
+    });
+    let compaction = summary.as_ref().map(|item| item.entry_id.clone());
+    let items: Vec<ContextItem> = summary.into_iter().chain(items).collect();
+    ContextView {
+        tokens: items.iter().map(|item| item.tokens).sum(),
+        items,
+        left_out,
+        model: settings.model,
+        thinking_level: settings.thinking_level,
+        compaction,
+    }
+}
+
+/// The tokens of a message, estimated: a quarter of its characters, rounded up.
+#[must_use]
+pub fn estimate_tokens(message: &AgentMessage) -> usize {
+    content_chars(message.content()).div_ceil(CHARS_PER_TOKEN)
+}
+
+/// The tokens of a text, estimated.
+#[must_use]
+pub fn estimate_text_tokens(text: &str) -> usize {
+    text.chars().count().div_ceil(CHARS_PER_TOKEN)
+}
+
+fn content_chars(content: &[ContentBlock]) -> usize {
+    content.iter().map(block_chars).sum()
+}
+
+fn block_chars(block: &ContentBlock) -> usize {
+    match block {
+        ContentBlock::Text(block) => block.text.chars().count(),
+        ContentBlock::Thinking(block) => block.text.chars().count(),
+        ContentBlock::Image(_) => IMAGE_CHARS,
+        ContentBlock::FunctionCall(call) => {
+            call.function_id.chars().count() + call.arguments.to_string().chars().count()
+        }
+        ContentBlock::FunctionResult(result) => content_chars(&result.content),
+    }
+}
+
+/// What the whole path says about who speaks next.
+#[derive(Default)]
+struct Settings {
+    model: Option<ModelName>,
+    thinking_level: Option<String>,
+}
+
+impl Settings {
+    fn of(path: &[Canonical]) -> Self {
+        let mut settings = Self::default();
+        for said in path {
+            match said {
+                Canonical::Message(AgentMessage::Assistant(message)) => {
+                    settings.note(&message.provider, &message.model);
+                }
+                Canonical::Message(_) => {}
+                Canonical::Custom(custom) => match Bookkeeping::from_payload(custom) {
+                    Some(Bookkeeping::ModelChange(to)) => settings.note(&to.provider, &to.model_id),
+                    Some(Bookkeeping::ThinkingLevelChange(to)) => {
+                        settings.thinking_level = Some(to.thinking_level);
+                    }
+                    _ => {}
+                },
+            }
+        }
+        settings
+    }
+
+    fn note(&mut self, provider: &str, model: &str) {
+        self.model = Some(ModelName { provider: provider.to_owned(), model: model.to_owned() });
+    }
+}
+
+type Said<'a> = (&'a Entry, &'a Canonical);
+
+/// The compaction in force, and the entries that the model still gets as they were.
+fn kept_entries<'a>(
+    path: &'a [Entry],
+    canonical: &'a [Canonical],
+) -> (Option<(&'a Entry, Compaction)>, impl Iterator<Item = Said<'a>>) {
+    let found = path
+        .iter()
+        .zip(canonical)
+        .enumerate()
+        .rev()
+        .find_map(|(at, (entry, said))| Some((at, entry, compaction_of(said)?)));
+    // Without a compaction everything is kept: the gap is empty and at the front.
+    let gap = found.as_ref().map_or(0..0, |(at, _, compaction)| {
+        let before = path.get(..*at).unwrap_or_default();
+        let first_kept = before.iter().position(|entry| entry.id == compaction.first_kept_entry_id);
+        0..first_kept.unwrap_or(*at)
+    });
+    let kept = path
+        .iter()
+        .zip(canonical)
+        .enumerate()
+        .filter(move |(at, _)| !gap.contains(at))
+        .map(|(_, said)| said);
+    (found.map(|(_, entry, compaction)| (entry, compaction)), kept)
+}
+
+fn compaction_of(said: &Canonical) -> Option<Compaction> {
+    let Canonical::Custom(custom) = said else {
+        return None;
+    };
+    match Bookkeeping::from_payload(custom)? {
+        Bookkeeping::Compaction(compaction) => Some(compaction),
+        _ => None,
+    }
+}
+
+fn item_of(entry: &Entry, said: &Canonical) -> Option<ContextItem> {
+    let (kind, message) = match said {
+        Canonical::Message(message) if stays_out(message) => return None,
+        Canonical::Message(message) => (ContextKind::Message, message.clone()),
+        Canonical::Custom(custom) => match Bookkeeping::from_payload(custom)? {
+            Bookkeeping::BranchSummary(summary) if !summary.summary.is_empty() => {
+                (ContextKind::BranchSummary, branch_message(entry, &summary))
+            }
+            _ => return None,
+        },
+    };
+    Some(ContextItem {
+        entry_id: entry.id.clone(),
+        kind,
+        tokens: estimate_tokens(&message),
+        message,
+    })
+}
+
+/// A command that the person ran and asked to keep to themselves.
+fn stays_out(message: &AgentMessage) -> bool {
+    let AgentMessage::Custom(custom) = message else {
+        return false;
+    };
+    let excluded = custom
+        .details
+        .as_ref()
+        .and_then(|details| details.get("excludeFromContext"))
+        .and_then(serde_json::Value::as_bool);
+    custom.custom_type == BASH_EXECUTION && excluded == Some(true)
+}
+
+fn compaction_item(entry: &Entry, compaction: &Compaction) -> ContextItem {
+    let text = format!(
+        "The conversation before this point was compacted into the following summary:\n\n\
+         <summary>\n{}\n</summary>",
+        compaction.summary
+    );
+    let message = user_message(text, entry.timestamp);
+    ContextItem {
+        entry_id: entry.id.clone(),
+        kind: ContextKind::Compaction,
+        tokens: estimate_tokens(&message),
+        message,
+    }
+}
+
+fn branch_message(entry: &Entry, summary: &BranchSummary) -> AgentMessage {
+    let text = format!(
+        "The following is a summary of a branch that this conversation came back from:\n\n\
+         <summary>\n{}\n</summary>",
+        summary.summary
+    );
+    user_message(text, entry.timestamp)
+}
+
+fn user_message(text: String, timestamp: i64) -> AgentMessage {
+    AgentMessage::User(UserMessage { content: vec![ContentBlock::text(text)], timestamp })
+}
+
+/// How many items at the front do not fit.
+fn front_over_budget(items: &[ContextItem], budget: usize) -> usize {
+    let mut left = budget;
+    let fitting = items
+        .iter()
+        .rev()
+        .take_while(|item| {
+            let fits = item.tokens <= left;
+            left = left.saturating_sub(item.tokens);
+            fits
+        })
+        .count();
+    let front = items.len() - fitting;
+    if front == 0 {
+        return 0;
+    }
+    let orphans = items
+        .iter()
+        .skip(front)
+        .take_while(|item| item.message.role() == Role::FunctionResult)
+        .count();
+    front + orphans
+}

@@ -1,0 +1,241 @@
+//! Entries: the nodes of a session's tree.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::foreign::{self, ForeignBody};
+use crate::{AgentMessage, Bookkeeping, ContentBlock, EntryId, JsonMap, Role};
+
+/// A node of the tree as it is stored: identity, place, time, and a body that may be another system's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Names the entry within its session.
+    pub id: EntryId,
+    /// The entry that this one follows; `None` at a root.
+    pub parent_id: Option<EntryId>,
+    /// When the entry was made, milliseconds since the epoch. Copies keep it.
+    pub timestamp: i64,
+    /// How often the content was changed since.
+    pub revision: u64,
+    /// The writer's own correlation, such as a turn id.
+    pub origin: Option<JsonMap>,
+    /// What the entry holds.
+    pub body: EntryBody,
+}
+
+/// What an entry holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EntryBody {
+    /// A canonical message.
+    Message(AgentMessage),
+    /// Bookkeeping, ours or an application's.
+    Custom(CustomPayload),
+    /// Another system's JSON, read as one of the two above when somebody looks.
+    Foreign(ForeignBody),
+}
+
+/// Bookkeeping of a custom entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CustomPayload {
+    /// The application's word for what this is; names that start with `bough.` are ours.
+    pub custom_type: String,
+    /// The application's data.
+    #[serde(default)]
+    pub data: Value,
+}
+
+/// What an entry says in canonical terms, whatever it is stored as.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Canonical {
+    /// A message.
+    Message(AgentMessage),
+    /// Bookkeeping.
+    Custom(CustomPayload),
+}
+
+/// An entry as the API shows it, told apart by `kind`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SessionEntry {
+    /// A message of the transcript.
+    Message {
+        /// Names the entry.
+        id: EntryId,
+        /// The entry that this one follows; null at a root.
+        parent_id: Option<EntryId>,
+        /// When the entry was made, milliseconds since the epoch.
+        timestamp: i64,
+        /// How often the content was changed since.
+        #[serde(default)]
+        revision: u64,
+        /// The writer's own correlation.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        origin: Option<JsonMap>,
+        /// The message.
+        message: AgentMessage,
+    },
+    /// Bookkeeping about the conversation.
+    Custom {
+        /// Names the entry.
+        id: EntryId,
+        /// The entry that this one follows; null at a root.
+        parent_id: Option<EntryId>,
+        /// When the entry was made, milliseconds since the epoch.
+        timestamp: i64,
+        /// How often the content was changed since.
+        #[serde(default)]
+        revision: u64,
+        /// The writer's own correlation.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        origin: Option<JsonMap>,
+        /// What this is.
+        custom_type: String,
+        /// Its data.
+        #[serde(default)]
+        data: Value,
+    },
+}
+
+impl Entry {
+    /// What the entry says in canonical terms. Pure: a foreign body is mapped each time.
+    #[must_use]
+    pub fn canonical(&self) -> Canonical {
+        match &self.body {
+            EntryBody::Message(message) => Canonical::Message(message.clone()),
+            EntryBody::Custom(custom) => Canonical::Custom(custom.clone()),
+            EntryBody::Foreign(body) => foreign::canonical(body, self.timestamp),
+        }
+    }
+
+    /// The message, if the entry is one.
+    #[must_use]
+    pub fn message(&self) -> Option<AgentMessage> {
+        match self.canonical() {
+            Canonical::Message(message) => Some(message),
+            Canonical::Custom(_) => None,
+        }
+    }
+
+    /// Whether the entry counts as a message.
+    #[must_use]
+    pub fn is_message(&self) -> bool {
+        match &self.body {
+            EntryBody::Message(_) => true,
+            EntryBody::Custom(_) => false,
+            EntryBody::Foreign(_) => matches!(self.canonical(), Canonical::Message(_)),
+        }
+    }
+
+    /// Who speaks, if the entry is a message.
+    #[must_use]
+    pub fn role(&self) -> Option<Role> {
+        match &self.body {
+            EntryBody::Message(message) => Some(message.role()),
+            EntryBody::Custom(_) => None,
+            EntryBody::Foreign(_) => self.message().map(|message| message.role()),
+        }
+    }
+
+    /// The bookkeeping, if the entry is of one of the kinds that we know.
+    #[must_use]
+    pub fn bookkeeping(&self) -> Option<Bookkeeping> {
+        match &self.body {
+            EntryBody::Message(_) => None,
+            EntryBody::Custom(custom) => Bookkeeping::from_payload(custom),
+            EntryBody::Foreign(_) => match self.canonical() {
+                Canonical::Custom(custom) => Bookkeeping::from_payload(&custom),
+                Canonical::Message(_) => None,
+            },
+        }
+    }
+
+    /// The entry as the API shows it.
+    #[must_use]
+    pub fn to_wire(&self) -> SessionEntry {
+        let (id, parent_id) = (self.id.clone(), self.parent_id.clone());
+        let (timestamp, revision) = (self.timestamp, self.revision);
+        let origin = self.origin.clone();
+        match self.canonical() {
+            Canonical::Message(message) => {
+                SessionEntry::Message { id, parent_id, timestamp, revision, origin, message }
+            }
+            Canonical::Custom(CustomPayload { custom_type, data }) => SessionEntry::Custom {
+                id,
+                parent_id,
+                timestamp,
+                revision,
+                origin,
+                custom_type,
+                data,
+            },
+        }
+    }
+
+    /// A copy for another session, as a fork makes it: another id and parent, revision 0, the rest
+    /// as it is now.
+    #[must_use]
+    pub fn copy_as(&self, id: EntryId, parent_id: Option<EntryId>) -> Self {
+        Self { id, parent_id, revision: 0, ..self.clone() }
+    }
+
+    /// Replaces the content of a message, canonical or foreign; says whether the entry is a message.
+    pub fn set_content(&mut self, content: Vec<ContentBlock>, details: Option<Value>) -> bool {
+        match &mut self.body {
+            EntryBody::Custom(_) => false,
+            EntryBody::Message(message) => {
+                *message.content_mut() = content;
+                if let Some(details) = details {
+                    message.set_details(details);
+                }
+                true
+            }
+            EntryBody::Foreign(body) => {
+                let details = details.or_else(|| body.replaced.take().and_then(|old| old.details));
+                body.replaced = Some(foreign::Replaced { content, details });
+                true
+            }
+        }
+    }
+}
+
+impl SessionEntry {
+    /// Names the entry.
+    #[must_use]
+    pub const fn id(&self) -> &EntryId {
+        match self {
+            Self::Message { id, .. } | Self::Custom { id, .. } => id,
+        }
+    }
+}
+
+impl From<SessionEntry> for Entry {
+    fn from(entry: SessionEntry) -> Self {
+        match entry {
+            SessionEntry::Message { id, parent_id, timestamp, revision, origin, message } => Self {
+                id,
+                parent_id,
+                timestamp,
+                revision,
+                origin,
+                body: EntryBody::Message(message),
+            },
+            SessionEntry::Custom {
+                id,
+                parent_id,
+                timestamp,
+                revision,
+                origin,
+                custom_type,
+                data,
+            } => Self {
+                id,
+                parent_id,
+                timestamp,
+                revision,
+                origin,
+                body: EntryBody::Custom(CustomPayload { custom_type, data }),
+            },
+        }
+    }
+}

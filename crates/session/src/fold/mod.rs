@@ -1,0 +1,7 @@
+//! The state of a session: what a fold over its log knows, in a few kilobytes.
+
+mod loops;
+mod state;
+
+pub use loops::LoopTally;
+pub use state::{Labels, SessionState};

@@ -1,0 +1,356 @@
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::LoopTally;
+use crate::limits::{
+    ENTRY_ID_BYTES_MAX, LABEL_BYTES_MAX, STATE_LABELS_MAX, STATE_NAME_BYTES_MAX,
+    STATE_PREVIEW_CHARS_MAX, TITLE_BYTES_MAX,
+};
+use crate::record::{LoopEvent, MetaChange, Record};
+use crate::revision::Revision;
+use crate::text::{cut_bytes, preview};
+use crate::usage::UsageByModel;
+use crate::{
+    AgentMessage, Bookkeeping, Canonical, Entry, EntryId, JsonMap, LoopPhase, ModelName,
+    SessionDetails, SessionId, SessionMeta, SessionStatus, TaskStatus,
+};
+
+/// What is known of a session after its first `seq` records.
+///
+/// It is small whatever the length of the session: every collection in it has a bound in
+/// [`crate::limits`]. It serialises, so that a checkpoint can carry it and a fold can go on from there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionState {
+    /// The session.
+    pub session_id: SessionId,
+    /// The last record that this state has seen.
+    pub seq: u64,
+    /// A short title.
+    #[serde(default)]
+    pub title: String,
+    /// A longer description.
+    #[serde(default)]
+    pub description: String,
+    /// What it is doing.
+    #[serde(default)]
+    pub status: SessionStatus,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_reason: Option<String>,
+    /// The application's data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<JsonMap>,
+    /// The session that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<SessionId>,
+    /// When it was made.
+    #[serde(default)]
+    pub created_at: i64,
+    /// When it last changed; never goes back.
+    #[serde(default)]
+    pub updated_at: i64,
+    /// How many entries are messages.
+    #[serde(default)]
+    pub message_count: u64,
+    /// How many entries there are.
+    #[serde(default)]
+    pub entry_count: u64,
+    /// The entry that the next one follows; `None` before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaf: Option<EntryId>,
+    /// Whether it was put away.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub archived: bool,
+    /// Whether it was deleted.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deleted: bool,
+    /// What its task is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_name: Option<String>,
+    /// Its loops.
+    #[serde(default)]
+    pub loops: LoopTally,
+    /// Tokens and money by model.
+    #[serde(default)]
+    pub usage: UsageByModel,
+    /// The model that spoke or was chosen last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// How many tokens the model reads at most, where a loop said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// The name that a session-info entry gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The beginning of the first user message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// Labels of entries.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
+}
+
+/// Labels of entries, the newest [`STATE_LABELS_MAX`] of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Labels(VecDeque<(EntryId, String)>);
+
+impl Labels {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The label of an entry.
+    #[must_use]
+    pub fn get(&self, entry: &EntryId) -> Option<&str> {
+        let found = self.0.iter().find(|(target, _)| target == entry);
+        found.map(|(_, label)| label.as_str())
+    }
+
+    /// All labels, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (&EntryId, &str)> {
+        self.0.iter().map(|(target, label)| (target, label.as_str()))
+    }
+
+    /// Gives an entry a label, or takes it away. An id that no entry of ours can have is passed over.
+    pub fn set(&mut self, entry: &EntryId, label: Option<&str>) {
+        self.0.retain(|(target, _)| target != entry);
+        if let Some(label) = label
+            && entry.as_str().len() <= ENTRY_ID_BYTES_MAX
+        {
+            let label = cut_bytes(label, LABEL_BYTES_MAX).to_owned();
+            self.0.push_back((entry.clone(), label));
+        }
+        if self.0.len() > STATE_LABELS_MAX {
+            self.0.pop_front();
+        }
+    }
+}
+
+impl SessionState {
+    /// A session of which nothing is known yet.
+    #[must_use]
+    pub fn new(session_id: SessionId) -> Self {
+        Self {
+            session_id,
+            seq: 0,
+            title: String::new(),
+            description: String::new(),
+            status: SessionStatus::Idle,
+            status_reason: None,
+            metadata: None,
+            forked_from: None,
+            created_at: 0,
+            updated_at: 0,
+            message_count: 0,
+            entry_count: 0,
+            leaf: None,
+            archived: false,
+            deleted: false,
+            task_name: None,
+            loops: LoopTally::default(),
+            usage: UsageByModel::default(),
+            model: None,
+            context_window: None,
+            name: None,
+            preview: None,
+            labels: Labels::default(),
+        }
+    }
+
+    /// Takes one more record into account. Records come in order; one that was already seen changes
+    /// nothing, so that a fold may go on from a checkpoint with some overlap.
+    pub fn apply(&mut self, record: &Record, seq: u64, at_ms: i64) {
+        if seq <= self.seq {
+            return;
+        }
+        if self.seq == 0 {
+            self.created_at = at_ms;
+            self.updated_at = at_ms;
+        }
+        self.seq = seq;
+        match record.known() {
+            Record::Meta(change) => self.apply_meta(change, at_ms),
+            Record::Entry(entry) => self.apply_entry(entry, at_ms),
+            Record::Revision(revision) => self.apply_revision(revision, at_ms),
+            Record::Leaf(leaf) => self.leaf.clone_from(leaf),
+            Record::Loop(event) => self.apply_loop(event),
+            Record::Tombstone => self.deleted = true,
+            Record::Restored => self.deleted = false,
+            Record::Unknown(_) | Record::Newer { .. } => {}
+        }
+    }
+
+    /// Notes activity that is no record of its own, such as a step of a stream.
+    pub fn touch(&mut self, at_ms: i64) {
+        self.updated_at = self.updated_at.max(at_ms);
+    }
+
+    /// The session's own record, as the API shows it.
+    #[must_use]
+    pub fn meta(&self) -> SessionMeta {
+        SessionMeta {
+            session_id: self.session_id.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            status: self.status,
+            status_reason: self.status_reason.clone(),
+            metadata: self.metadata.clone(),
+            forked_from: self.forked_from.clone(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            message_count: self.message_count,
+        }
+    }
+
+    /// What is known beyond that.
+    #[must_use]
+    pub fn details(&self) -> SessionDetails {
+        SessionDetails {
+            archived: self.archived,
+            task_name: self.task_name.clone(),
+            task_status: self.task_status(),
+            name: self.name.clone(),
+            preview: self.preview.clone(),
+            model: self.model.clone(),
+            context_window: self.context_window,
+            entry_count: self.entry_count,
+            usage: self.usage.clone(),
+        }
+    }
+
+    /// Where the task stands, by the session's loops.
+    #[must_use]
+    pub fn task_status(&self) -> Option<TaskStatus> {
+        self.loops.task_status()
+    }
+
+    fn apply_meta(&mut self, change: &MetaChange, at_ms: i64) {
+        if let Some(title) = &change.title {
+            self.title.clone_from(title);
+        }
+        if let Some(description) = &change.description {
+            self.description.clone_from(description);
+        }
+        if change.metadata.is_some() {
+            self.metadata.clone_from(&change.metadata);
+        }
+        if let Some(status) = &change.status {
+            self.status = status.status;
+            let keep = status.status == SessionStatus::Error;
+            self.status_reason = status.reason.clone().filter(|_| keep);
+        }
+        if change.forked_from.is_some() {
+            self.forked_from.clone_from(&change.forked_from);
+        }
+        if let Some(archived) = change.archived {
+            self.archived = archived;
+        }
+        if change.task_name.is_some() {
+            self.task_name.clone_from(&change.task_name);
+        }
+        self.apply_times(change, at_ms);
+    }
+
+    fn apply_times(&mut self, change: &MetaChange, at_ms: i64) {
+        if let Some(created_at) = change.created_at {
+            self.created_at = created_at;
+        }
+        if let Some(updated_at) = change.updated_at {
+            self.updated_at = updated_at;
+        } else if change.is_activity() {
+            self.touch(at_ms);
+        }
+    }
+
+    fn apply_entry(&mut self, entry: &Entry, at_ms: i64) {
+        self.entry_count += 1;
+        self.leaf = Some(entry.id.clone());
+        self.touch(at_ms);
+        match entry.canonical() {
+            Canonical::Message(message) => self.apply_message(&message),
+            Canonical::Custom(custom) => {
+                if let Some(kind) = Bookkeeping::from_payload(&custom) {
+                    self.apply_bookkeeping(&kind);
+                }
+            }
+        }
+    }
+
+    fn apply_message(&mut self, message: &AgentMessage) {
+        self.message_count += 1;
+        self.usage.add_message(message);
+        match message {
+            AgentMessage::Assistant(said) => self.note_model(&said.provider, &said.model),
+            AgentMessage::User(_) if self.preview.is_none() => {
+                let line = preview(&message.text(), STATE_PREVIEW_CHARS_MAX);
+                self.preview = Some(line).filter(|line| !line.is_empty());
+            }
+            _ => {}
+        }
+    }
+
+    fn apply_bookkeeping(&mut self, kind: &Bookkeeping) {
+        match kind {
+            Bookkeeping::ModelChange(change) => self.note_model(&change.provider, &change.model_id),
+            Bookkeeping::SessionInfo(info) => {
+                let name = cut_bytes(&info.name, TITLE_BYTES_MAX).to_owned();
+                self.name = Some(name).filter(|name| !name.is_empty());
+            }
+            Bookkeeping::Label(label) => {
+                self.labels.set(&label.target_id, label.label.as_deref());
+            }
+            Bookkeeping::ThinkingLevelChange(_)
+            | Bookkeeping::Compaction(_)
+            | Bookkeeping::BranchSummary(_) => {}
+        }
+    }
+
+    fn apply_revision(&mut self, revision: &Revision, at_ms: i64) {
+        self.touch(at_ms);
+        let Some(usage) = revision.finish.as_ref().and_then(|finish| finish.usage.as_ref()) else {
+            return;
+        };
+        if let Some(before) = &usage.before {
+            self.usage.remove(&usage.model, before);
+        }
+        self.usage.add(&usage.model, &usage.after);
+    }
+
+    fn apply_loop(&mut self, event: &LoopEvent) {
+        let Some(phase) = event.phase else { return };
+        self.loops.note(&event.loop_id, phase);
+        if phase == LoopPhase::Running
+            && let Some(window) = context_window_of(event)
+        {
+            self.context_window = Some(window);
+        }
+    }
+
+    fn note_model(&mut self, provider: &str, model: &str) {
+        let cut = |name: &str| cut_bytes(name, STATE_NAME_BYTES_MAX).to_owned();
+        self.model = Some(ModelName { provider: cut(provider), model: cut(model) });
+    }
+}
+
+/// The context window that the start of a loop speaks of, in the recorder's words.
+fn context_window_of(event: &LoopEvent) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Start {
+        config_snapshot: Option<Config>,
+    }
+    #[derive(Deserialize)]
+    struct Config {
+        context_window: Option<u64>,
+    }
+    let start: Start = serde_json::from_str(event.event.get()).ok()?;
+    start.config_snapshot?.context_window
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}

@@ -1,0 +1,253 @@
+//! Names of sessions, entries, loops and lives.
+//!
+//! Text from a caller that names something new goes through `parse`, which checks it. Text that is
+//! already stored, or that only asks for something, goes through `from_stored`: an old store may hold
+//! ids that we would refuse today, and they must stay readable.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::limits::{
+    ENTRY_ID_BYTES_MAX, LOOP_ID_BYTES_MAX, LimitError, SESSION_ID_BYTES_MAX, check_at_most,
+};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $limit:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes text that names something new: not empty, not too long, no control characters.
+            pub fn parse(text: impl Into<String>) -> Result<Self, LimitError> {
+                let text = text.into();
+                check_id($what, &text, $limit)?;
+                Ok(Self(text))
+            }
+
+            /// Takes text that is already stored somewhere, as it is.
+            pub fn from_stored(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// The text, given away.
+            #[must_use]
+            pub fn into_string(self) -> String {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn is_referenceable() -> bool {
+                false
+            }
+
+            fn schema_name() -> String {
+                stringify!($name).to_owned()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                String::json_schema(generator)
+            }
+        }
+    };
+}
+
+text_id!(
+    /// Names a session.
+    SessionId, "session id", SESSION_ID_BYTES_MAX
+);
+text_id!(
+    /// Names an entry within its session.
+    EntryId, "entry id", ENTRY_ID_BYTES_MAX
+);
+text_id!(
+    /// Names a loop of an agent within its session.
+    LoopId, "loop id", LOOP_ID_BYTES_MAX
+);
+
+impl SessionId {
+    /// A fresh id, `s_` and 32 hex digits, from random bytes.
+    #[must_use]
+    pub fn generate(random: [u8; 16]) -> Self {
+        Self(format!("s_{}", hex(&random)))
+    }
+}
+
+impl EntryId {
+    /// A fresh id, `e_` and 32 hex digits, from random bytes.
+    #[must_use]
+    pub fn generate(random: [u8; 16]) -> Self {
+        Self(format!("e_{}", hex(&random)))
+    }
+}
+
+/// One life of a session id: deleting a session and creating its id again gives another one, so that
+/// no cursor of the old life fits the new. Shown as 32 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Incarnation([u8; 16]);
+
+impl Incarnation {
+    /// A life from random bytes.
+    #[must_use]
+    pub const fn new(random: [u8; 16]) -> Self {
+        Self(random)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
+/// Text that is not 32 lower-case hex digits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an incarnation (32 hex digits)")]
+pub struct IncarnationError(String);
+
+impl FromStr for Incarnation {
+    type Err = IncarnationError;
+
+    fn from_str(text: &str) -> Result<Self, IncarnationError> {
+        unhex(text).map(Self).ok_or_else(|| IncarnationError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl fmt::Debug for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Incarnation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Incarnation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Bytes as lower-case hex digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Exactly `N` bytes from lower-case hex digits.
+#[must_use]
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(bytes)
+}
+
+fn check_id(what: &'static str, text: &str, limit: usize) -> Result<(), LimitError> {
+    if text.is_empty() {
+        return Err(LimitError::Empty { what });
+    }
+    check_at_most(what, "bytes", text.len(), limit)?;
+    if text.chars().any(char::is_control) {
+        return Err(LimitError::ControlCharacter { what });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_ids_have_the_usual_form() {
+        assert_eq!(SessionId::generate([0xab; 16]).as_str(), "s_abababababababababababababababab");
+        assert!(EntryId::generate([0; 16]).as_str().starts_with("e_0000"));
+        EntryId::parse(EntryId::generate([7; 16]).into_string()).unwrap();
+    }
+
+    #[test]
+    fn ids_are_checked_at_their_bounds() {
+        let check = |text: String, expected: bool| {
+            assert_eq!(EntryId::parse(text.as_str()).is_ok(), expected, "{text:?}");
+        };
+        check(String::new(), false);
+        check("x".into(), true);
+        check("x".repeat(ENTRY_ID_BYTES_MAX - 1), true);
+        check("x".repeat(ENTRY_ID_BYTES_MAX), true);
+        check("x".repeat(ENTRY_ID_BYTES_MAX + 1), false);
+        check("a\u{7}b".into(), false);
+        check("a\u{85}b".into(), false);
+        check("../é 世界".into(), true);
+    }
+
+    #[test]
+    fn an_incarnation_survives_its_text() {
+        let life = Incarnation::new(*b"0123456789abcdef");
+        assert_eq!(life.to_string().parse::<Incarnation>(), Ok(life));
+        for bad in ["", "00", "0123456789ABCDEF0123456789ABCDEF", "é"] {
+            assert!(bad.parse::<Incarnation>().is_err(), "{bad}");
+        }
+    }
+}

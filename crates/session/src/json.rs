@@ -1,0 +1,161 @@
+//! Small things about JSON: sizes, depths, and text that is kept as it came.
+
+use std::fmt;
+use std::io;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A JSON object: metadata and origins.
+pub type JsonMap = serde_json::Map<String, Value>;
+
+/// JSON text kept as it came: key order, number spelling and unknown fields included.
+///
+/// It is always one line: line breaks between tokens (never inside a string, where JSON has no raw
+/// ones) become spaces, because records are stored as lines.
+#[derive(Clone)]
+pub struct RawJson(Box<RawValue>);
+
+impl RawJson {
+    /// Takes JSON text as it came; refuses what is not one JSON value.
+    pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
+        let mut text = text.into();
+        if text.contains(['\n', '\r']) {
+            text = text.replace(['\n', '\r'], " ");
+        }
+        RawValue::from_string(text).map(Self)
+    }
+
+    /// The compact JSON of a value.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        serde_json::value::to_raw_value(value).map(Self)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The value, for looking into.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.get()).unwrap_or(Value::Null)
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::parse(Box::<str>::from(raw)).map_err(serde::de::Error::custom)
+    }
+}
+
+/// How many bytes a value takes as compact JSON, counted without building the text.
+pub fn json_bytes<T: Serialize + ?Sized>(value: &T) -> usize {
+    let mut counter = Counter(0);
+    // Only a map with keys that are no strings can fail here, and none of our types has one.
+    match serde_json::to_writer(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+/// How deeply a value is nested: 0 for a number or text, 1 for `[]`.
+#[must_use]
+pub fn json_depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut left = vec![(0, value)];
+    while let Some((level, value)) = left.pop() {
+        match value {
+            Value::Array(items) => {
+                deepest = deepest.max(level + 1);
+                left.extend(items.iter().map(|item| (level + 1, item)));
+            }
+            Value::Object(map) => {
+                deepest = deepest.max(level + 1);
+                left.extend(map.values().map(|item| (level + 1, item)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    deepest
+}
+
+/// Whether every key of `wanted` has an equal value in `have`. An empty `wanted` matches anything, also
+/// a session without metadata; a key whose wanted value is `null` needs a stored `null`.
+#[must_use]
+pub fn metadata_matches(wanted: &JsonMap, have: Option<&JsonMap>) -> bool {
+    wanted.iter().all(|(key, value)| have.and_then(|have| have.get(key)) == Some(value))
+}
+
+struct Counter(usize);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn raw_json_keeps_the_text_and_stays_on_one_line() {
+        let raw = RawJson::parse("{\"b\": 1.0,\n \"a\":\"x\\ny\"}").unwrap();
+        assert_eq!(raw.get(), "{\"b\": 1.0,  \"a\":\"x\\ny\"}");
+        assert_eq!(serde_json::to_string(&raw).unwrap(), raw.get());
+        assert!(RawJson::parse("{").is_err());
+        assert!(RawJson::parse("1 2").is_err());
+    }
+
+    #[test]
+    fn bytes_and_depth_are_those_of_the_compact_text() {
+        let value = json!({"a": [1, {"b": []}], "c": "é"});
+        assert_eq!(json_bytes(&value), serde_json::to_string(&value).unwrap().len());
+        assert_eq!(json_depth(&value), 4);
+        assert_eq!(json_depth(&json!(1)), 0);
+        assert_eq!(json_depth(&json!([])), 1);
+    }
+
+    #[test]
+    fn metadata_matches_by_deep_equality_of_the_given_keys() {
+        let check = |wanted: Value, have: Option<Value>, expected: bool| {
+            let have = have.as_ref().and_then(Value::as_object);
+            assert_eq!(metadata_matches(wanted.as_object().unwrap(), have), expected);
+        };
+        check(json!({}), None, true);
+        check(json!({"a": 1}), None, false);
+        check(json!({"a": 1}), Some(json!({"a": 1, "b": 2})), true);
+        check(json!({"a": {"x": 1}}), Some(json!({"a": {"x": 1, "y": 2}})), false);
+        check(json!({"a": null}), Some(json!({})), false);
+    }
+}

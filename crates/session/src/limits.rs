@@ -1,0 +1,224 @@
+//! Every bound on what a session may hold, by name.
+//!
+//! The rules check these at the door; the folds cap what they keep by them, so that the state of a
+//! session stays small however long the session grows.
+
+use serde::Serialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::json::{JsonMap, json_bytes, json_depth};
+use crate::{AgentMessage, ContentBlock, CustomPayload};
+
+/// Longest session id, in bytes.
+pub const SESSION_ID_BYTES_MAX: usize = 512;
+/// Longest entry id, in bytes.
+pub const ENTRY_ID_BYTES_MAX: usize = 256;
+/// Longest loop id, in bytes.
+pub const LOOP_ID_BYTES_MAX: usize = 1024;
+/// Longest title, in bytes.
+pub const TITLE_BYTES_MAX: usize = 4 * 1024;
+/// Longest description, in bytes.
+pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
+/// Longest status reason, in bytes.
+pub const REASON_BYTES_MAX: usize = 4 * 1024;
+/// Longest task name, in bytes.
+pub const TASK_NAME_BYTES_MAX: usize = 1024;
+/// Largest metadata object, in bytes of compact JSON.
+pub const METADATA_BYTES_MAX: usize = 64 * 1024;
+/// Most keys of a metadata object; each of them can be searched for, and costs an index row.
+pub const METADATA_KEYS_MAX: usize = 64;
+/// Largest origin object, in bytes of compact JSON.
+pub const ORIGIN_BYTES_MAX: usize = 16 * 1024;
+/// Largest message or custom payload, in bytes of compact JSON.
+pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most content blocks of one message, nested ones included.
+pub const CONTENT_BLOCKS_MAX: usize = 10_000;
+/// Longest `custom_type`, in bytes.
+pub const CUSTOM_TYPE_BYTES_MAX: usize = 256;
+/// Longest label, in bytes.
+pub const LABEL_BYTES_MAX: usize = 512;
+/// Deepest nesting of JSON that comes from outside; well under what any JSON reader accepts.
+pub const JSON_DEPTH_MAX: usize = 64;
+/// Most records of one batch.
+pub const BATCH_RECORDS_MAX: usize = 10_000;
+/// Largest batch, in bytes of compact JSON.
+pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Page size when the caller does not say.
+pub const PAGE_DEFAULT: usize = 50;
+/// Largest page.
+pub const PAGE_MAX: usize = 500;
+
+/// Most labels that the state of a session remembers; the oldest fall out.
+pub const STATE_LABELS_MAX: usize = 128;
+/// Most open loops that the state remembers by name; more are only counted.
+pub const STATE_OPEN_LOOPS_MAX: usize = 64;
+/// Most models whose usage is kept apart; the rest are summed as [`USAGE_OTHER_MODELS`].
+pub const STATE_MODELS_MAX: usize = 32;
+/// Longest model or provider name that the state keeps, in bytes.
+pub const STATE_NAME_BYTES_MAX: usize = 256;
+/// Longest preview of the first user message that the state keeps, in characters.
+pub const STATE_PREVIEW_CHARS_MAX: usize = 200;
+/// The name under which usage of models beyond [`STATE_MODELS_MAX`] is summed.
+pub const USAGE_OTHER_MODELS: &str = "(other models)";
+
+/// A bound that something from outside went over.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LimitError {
+    /// Nothing where something is needed.
+    #[error("{what} must not be empty")]
+    Empty {
+        /// What was empty.
+        what: &'static str,
+    },
+    /// A control character, which no terminal or file name should meet.
+    #[error("{what} must not contain control characters")]
+    ControlCharacter {
+        /// What contained it.
+        what: &'static str,
+    },
+    /// Too long, too many or too large.
+    #[error("{what} is {actual} {unit}; at most {limit} are allowed")]
+    TooLarge {
+        /// What was too large.
+        what: &'static str,
+        /// Bytes, characters, keys, levels or records.
+        unit: &'static str,
+        /// The bound.
+        limit: usize,
+        /// What was given.
+        actual: usize,
+    },
+}
+
+/// Refuses `actual` above `limit`.
+pub fn check_at_most(
+    what: &'static str,
+    unit: &'static str,
+    actual: usize,
+    limit: usize,
+) -> Result<(), LimitError> {
+    if actual <= limit {
+        return Ok(());
+    }
+    Err(LimitError::TooLarge { what, unit, limit, actual })
+}
+
+/// Checks a title.
+pub fn check_title(title: &str) -> Result<(), LimitError> {
+    check_at_most("title", "bytes", title.len(), TITLE_BYTES_MAX)
+}
+
+/// Checks a description.
+pub fn check_description(text: &str) -> Result<(), LimitError> {
+    check_at_most("description", "bytes", text.len(), DESCRIPTION_BYTES_MAX)
+}
+
+/// Checks a status reason.
+pub fn check_reason(reason: &str) -> Result<(), LimitError> {
+    check_at_most("reason", "bytes", reason.len(), REASON_BYTES_MAX)
+}
+
+/// Checks a task name.
+pub fn check_task_name(name: &str) -> Result<(), LimitError> {
+    check_at_most("task name", "bytes", name.len(), TASK_NAME_BYTES_MAX)
+}
+
+/// Checks a label.
+pub fn check_label(label: &str) -> Result<(), LimitError> {
+    check_at_most("label", "bytes", label.len(), LABEL_BYTES_MAX)
+}
+
+/// Checks a metadata object: keys, bytes, depth.
+pub fn check_metadata(metadata: &JsonMap) -> Result<(), LimitError> {
+    check_at_most("metadata", "keys", metadata.len(), METADATA_KEYS_MAX)?;
+    check_map("metadata", metadata, METADATA_BYTES_MAX)
+}
+
+/// Checks an origin object: bytes, depth.
+pub fn check_origin(origin: &JsonMap) -> Result<(), LimitError> {
+    check_map("origin", origin, ORIGIN_BYTES_MAX)
+}
+
+/// Checks a message: blocks, depth, bytes.
+pub fn check_message(message: &AgentMessage) -> Result<(), LimitError> {
+    check_blocks(message.content())?;
+    if let Some(details) = message.details() {
+        check_depth("details", details)?;
+    }
+    check_size("message", message, MESSAGE_BYTES_MAX)
+}
+
+/// Checks the parts of an update: the new content and details of a message.
+pub fn check_content(content: &[ContentBlock], details: Option<&Value>) -> Result<(), LimitError> {
+    check_blocks(content)?;
+    if let Some(details) = details {
+        check_depth("details", details)?;
+    }
+    let size = json_bytes(content) + details.map_or(0, json_bytes);
+    check_at_most("message", "bytes", size, MESSAGE_BYTES_MAX)
+}
+
+/// Checks the payload of a custom entry.
+pub fn check_custom(custom: &CustomPayload) -> Result<(), LimitError> {
+    let length = custom.custom_type.len();
+    check_at_most("custom_type", "bytes", length, CUSTOM_TYPE_BYTES_MAX)?;
+    check_depth("data", &custom.data)?;
+    check_size("custom entry", custom, MESSAGE_BYTES_MAX)
+}
+
+/// Checks the number of records of a batch.
+pub fn check_batch_records(count: usize) -> Result<(), LimitError> {
+    check_at_most("batch", "records", count, BATCH_RECORDS_MAX)
+}
+
+/// Checks the size of a batch.
+pub fn check_batch_bytes(bytes: usize) -> Result<(), LimitError> {
+    check_at_most("batch", "bytes", bytes, BATCH_BYTES_MAX)
+}
+
+/// A page size as asked for, brought into what is allowed: absent is `default`, and the rest is
+/// clamped to 1..=`max`. Neither bound is trusted to be sensible.
+#[must_use]
+pub fn clamp_page(asked: Option<usize>, default: usize, max: usize) -> usize {
+    let max = max.max(1);
+    asked.unwrap_or(default).clamp(1, max)
+}
+
+fn check_map(what: &'static str, map: &JsonMap, limit: usize) -> Result<(), LimitError> {
+    for value in map.values() {
+        check_levels(what, 1 + json_depth(value))?;
+    }
+    check_size(what, map, limit)
+}
+
+fn check_depth(what: &'static str, value: &Value) -> Result<(), LimitError> {
+    check_levels(what, json_depth(value))
+}
+
+fn check_levels(what: &'static str, depth: usize) -> Result<(), LimitError> {
+    check_at_most(what, "levels of nesting", depth, JSON_DEPTH_MAX)
+}
+
+fn check_size<T: Serialize>(what: &'static str, value: &T, limit: usize) -> Result<(), LimitError> {
+    check_at_most(what, "bytes", json_bytes(value), limit)
+}
+
+/// Counts blocks and levels without recursion, so that a hostile message cannot use up the stack.
+fn check_blocks(content: &[ContentBlock]) -> Result<(), LimitError> {
+    let mut left: Vec<(usize, &ContentBlock)> = content.iter().map(|block| (1, block)).collect();
+    let mut count = 0;
+    while let Some((level, block)) = left.pop() {
+        count += 1;
+        check_at_most("content", "blocks", count, CONTENT_BLOCKS_MAX)?;
+        check_levels("content", level)?;
+        match block {
+            ContentBlock::FunctionResult(result) => {
+                left.extend(result.content.iter().map(|inner| (level + 1, inner)));
+            }
+            ContentBlock::FunctionCall(call) => check_depth("arguments", &call.arguments)?,
+            ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Thinking(_) => {}
+        }
+    }
+    Ok(())
+}

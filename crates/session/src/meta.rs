@@ -1,0 +1,144 @@
+//! What a session says about itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::usage::UsageByModel;
+use crate::{JsonMap, SessionId};
+
+/// A session's own record, as the API shows it and the files hold it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionMeta {
+    /// Names the session.
+    pub session_id: SessionId,
+    /// A short title.
+    pub title: String,
+    /// A longer description.
+    pub description: String,
+    /// What it is doing.
+    pub status: SessionStatus,
+    /// Why it failed, while its status is `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_reason: Option<String>,
+    /// The application's data; lists, feeds and scopes filter on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<JsonMap>,
+    /// The session that this one was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<SessionId>,
+    /// Milliseconds since the epoch.
+    pub created_at: i64,
+    /// Milliseconds since the epoch.
+    pub updated_at: i64,
+    /// How many entries are messages.
+    pub message_count: u64,
+}
+
+/// What a session is doing.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// Something.
+    Working,
+    /// It finished.
+    Done,
+    /// It failed.
+    Error,
+}
+
+impl SessionStatus {
+    /// The status's name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Working => "working",
+            Self::Done => "done",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Where the task of a session stands, by its loops.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// A loop is announced and none has started.
+    Pending,
+    /// A loop is running.
+    Running,
+    /// The last loop ended well.
+    Completed,
+    /// The last loop was rejected or aborted.
+    Failed,
+}
+
+impl TaskStatus {
+    /// The status's name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What we know of a session beyond its meta; kept apart, because the shape of the meta is published.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SessionDetails {
+    /// Whether it was put away.
+    pub archived: bool,
+    /// What its task is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_name: Option<String>,
+    /// Where its task stands; absent while it has no loops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_status: Option<TaskStatus>,
+    /// The name that a session-info entry gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The beginning of the first user message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// The model that spoke or was chosen last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// How many tokens that model reads at most, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// How many entries of any kind there are.
+    pub entry_count: u64,
+    /// Tokens and money.
+    pub usage: UsageByModel,
+}
+
+/// A model and who serves it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct ModelName {
+    /// Who serves it.
+    pub provider: String,
+    /// What it is called.
+    pub model: String,
+}

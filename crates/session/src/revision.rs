@@ -1,0 +1,247 @@
+//! Changes of a message after it was appended, and the small steps of a stream.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::diff::{ContentChange, DiffError};
+use crate::{
+    AgentMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap, StopReason, Usage,
+};
+
+/// A change of a message's content: one step, or a whole range of steps put together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision {
+    /// The entry that changes.
+    pub entry_id: EntryId,
+    /// The revision that the change starts from.
+    pub from: u64,
+    /// The revision that it leads to; more than one above `from` when steps were put together.
+    pub to: u64,
+    /// How the content changes.
+    pub change: ContentChange,
+    /// New details, for the roles that have them.
+    pub details: Option<Value>,
+    /// The writer's own correlation; told to the feed, not kept on the entry.
+    pub origin: Option<JsonMap>,
+    /// The last words about a model's message.
+    pub finish: Option<Finish>,
+}
+
+/// One step of a stream: small, frequent, and soon put together with its neighbours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delta {
+    /// When, milliseconds since the epoch.
+    pub at_ms: i64,
+    /// The entry that changes.
+    pub entry_id: EntryId,
+    /// The revision that this step leads to, one above the one it starts from.
+    pub revision: u64,
+    /// How the content changes.
+    pub change: ContentChange,
+    /// New details, for the roles that have them.
+    pub details: Option<Value>,
+    /// The writer's own correlation.
+    pub origin: Option<JsonMap>,
+}
+
+/// The last words about a streamed model message, which its first record could not know. What is
+/// `None` stays as it is. It applies to canonical messages of the model only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Finish {
+    /// Why the model stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// The provider's own word for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native_stop_reason: Option<String>,
+    /// What went wrong, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// What went wrong, by kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<ErrorKind>,
+    /// Notices that did not stop the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+    /// What it cost, and what the entry said before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageChange>,
+}
+
+/// What a message cost, in place of what it said before; with the model, so that sums need not look
+/// the message up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UsageChange {
+    /// The model whose usage this is.
+    pub model: String,
+    /// What the message said before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Usage>,
+    /// What it says now.
+    pub after: Usage,
+}
+
+/// A revision that does not fit its entry.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RevisionError {
+    /// It is about another entry.
+    #[error("the change is about entry {given}, not {entry}")]
+    OtherEntry {
+        /// The entry at hand.
+        entry: EntryId,
+        /// The entry that the change names.
+        given: EntryId,
+    },
+    /// It starts from another revision.
+    #[error("the change starts from revision {from}; the entry is at revision {current}")]
+    WrongRevision {
+        /// Where the change starts.
+        from: u64,
+        /// Where the entry is.
+        current: u64,
+    },
+    /// The entry is not a message.
+    #[error("entry {entry} is not a message; only messages have revisions")]
+    NotMessage {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// The range of revisions is empty or too large.
+    #[error("revision {to} does not follow revision {from}")]
+    BadRange {
+        /// Where the change starts.
+        from: u64,
+        /// Where it would lead.
+        to: u64,
+    },
+    /// The difference does not fit the content.
+    #[error(transparent)]
+    Diff(#[from] DiffError),
+}
+
+impl Revision {
+    /// The step from the entry's present content to `content`, stored as the difference.
+    #[must_use]
+    pub fn replace(entry: &Entry, content: &[ContentBlock], details: Option<Value>) -> Self {
+        let message = entry.message();
+        let old = message.as_ref().map_or(&[][..], AgentMessage::content);
+        Self {
+            entry_id: entry.id.clone(),
+            from: entry.revision,
+            to: entry.revision.saturating_add(1),
+            change: ContentChange::between(old, content),
+            details,
+            origin: None,
+            finish: None,
+        }
+    }
+
+    /// Applies the change. On an error the entry is as it was.
+    pub fn apply(&self, entry: &mut Entry) -> Result<(), RevisionError> {
+        if self.entry_id != entry.id {
+            return Err(RevisionError::OtherEntry {
+                entry: entry.id.clone(),
+                given: self.entry_id.clone(),
+            });
+        }
+        if self.to <= self.from {
+            let (from, to) = (self.from, self.to);
+            return Err(RevisionError::BadRange { from, to });
+        }
+        if self.from != entry.revision {
+            return Err(RevisionError::WrongRevision { from: self.from, current: entry.revision });
+        }
+        self.change_body(entry)?;
+        if let Some(finish) = &self.finish {
+            apply_finish(entry, finish);
+        }
+        entry.revision = self.to;
+        Ok(())
+    }
+
+    fn change_body(&self, entry: &mut Entry) -> Result<(), RevisionError> {
+        // The common case changes the content where it is, without copying it.
+        if let EntryBody::Message(message) = &mut entry.body {
+            self.change.apply(message.content_mut())?;
+            if let Some(details) = &self.details {
+                message.set_details(details.clone());
+            }
+            return Ok(());
+        }
+        let message =
+            entry.message().ok_or_else(|| RevisionError::NotMessage { entry: entry.id.clone() })?;
+        let mut content = message.content().to_vec();
+        self.change.apply(&mut content)?;
+        entry.set_content(content, self.details.clone());
+        Ok(())
+    }
+}
+
+impl Delta {
+    /// The step as a revision.
+    #[must_use]
+    pub fn into_revision(self) -> Revision {
+        Revision {
+            entry_id: self.entry_id,
+            from: self.revision.saturating_sub(1),
+            to: self.revision,
+            change: self.change,
+            details: self.details,
+            origin: self.origin,
+            finish: None,
+        }
+    }
+
+    /// Applies the step. On an error the entry is as it was.
+    pub fn apply(&self, entry: &mut Entry) -> Result<(), RevisionError> {
+        self.clone().into_revision().apply(entry)
+    }
+}
+
+/// Puts steps together: the one revision from `base` to `settled`, which the steps led to.
+///
+/// `origin` is that of the last step. `None` when nothing changed.
+#[must_use]
+pub fn settle(base: &Entry, settled: &Entry, origin: Option<JsonMap>) -> Option<Revision> {
+    if settled.revision <= base.revision {
+        return None;
+    }
+    let (old, new) = (base.message()?, settled.message()?);
+    let details = (old.details() != new.details()).then(|| new.details().cloned()).flatten();
+    Some(Revision {
+        entry_id: base.id.clone(),
+        from: base.revision,
+        to: settled.revision,
+        change: ContentChange::between(old.content(), new.content()),
+        details,
+        origin,
+        finish: None,
+    })
+}
+
+fn apply_finish(entry: &mut Entry, finish: &Finish) {
+    let EntryBody::Message(AgentMessage::Assistant(message)) = &mut entry.body else {
+        return;
+    };
+    if let Some(reason) = finish.stop_reason {
+        message.stop_reason = reason;
+    }
+    let replace = |old: &mut Option<String>, new: &Option<String>| {
+        if new.is_some() {
+            old.clone_from(new);
+        }
+    };
+    replace(&mut message.native_stop_reason, &finish.native_stop_reason);
+    replace(&mut message.error_message, &finish.error_message);
+    if finish.error_kind.is_some() {
+        message.error_kind = finish.error_kind;
+    }
+    if finish.warnings.is_some() {
+        message.warnings.clone_from(&finish.warnings);
+    }
+    if let Some(usage) = &finish.usage {
+        message.usage = Some(usage.after.clone());
+    }
+}

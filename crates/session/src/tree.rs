@@ -1,0 +1,95 @@
+//! The tree of a session: heads, depths, paths.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::EntryId;
+
+/// The end of a branch: an entry that no other follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchHead {
+    /// The entry.
+    pub entry_id: EntryId,
+    /// How many entries lead to it, itself included.
+    pub depth: u64,
+    /// When the entry was made or last changed, milliseconds since the epoch.
+    pub last_at: i64,
+}
+
+/// A node as the helpers here need it.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    /// The entry.
+    pub id: &'a EntryId,
+    /// The entry that it follows.
+    pub parent: Option<&'a EntryId>,
+    /// When it was made or last changed.
+    pub at_ms: i64,
+}
+
+/// The ends of all branches, in the order of the nodes. A parent that is not among the nodes counts as
+/// none, and a loop of parents is cut where it closes, so that a damaged tree still has an answer.
+#[must_use]
+pub fn branch_heads(nodes: &[Node<'_>]) -> Vec<BranchHead> {
+    let parents: HashMap<&EntryId, Option<&EntryId>> =
+        nodes.iter().map(|node| (node.id, node.parent)).collect();
+    let followed: HashSet<&EntryId> = nodes.iter().filter_map(|node| node.parent).collect();
+    let mut depths = HashMap::new();
+    nodes
+        .iter()
+        .filter(|node| !followed.contains(node.id))
+        .map(|node| BranchHead {
+            entry_id: node.id.clone(),
+            depth: depth_of(node.id, &parents, &mut depths),
+            last_at: node.at_ms,
+        })
+        .collect()
+}
+
+/// The ids from the root to `leaf`. Stops where a parent is missing or was already seen.
+#[must_use]
+pub fn path_to<'a>(
+    leaf: &'a EntryId,
+    parent_of: impl Fn(&EntryId) -> Option<&'a EntryId>,
+) -> Vec<&'a EntryId> {
+    let mut seen = HashSet::new();
+    let mut path = Vec::new();
+    let mut next = Some(leaf);
+    while let Some(id) = next.filter(|id| seen.insert(*id)) {
+        path.push(id);
+        next = parent_of(id);
+    }
+    path.reverse();
+    path
+}
+
+/// The deepest entry that two paths from a root share.
+#[must_use]
+pub fn common_ancestor<'a>(a: &[&'a EntryId], b: &[&'a EntryId]) -> Option<&'a EntryId> {
+    let shared = a.iter().zip(b).take_while(|(a, b)| a == b);
+    shared.last().map(|(id, _)| *id)
+}
+
+/// Depth with memory: each entry is walked once, whatever the number of heads.
+fn depth_of<'a>(
+    id: &'a EntryId,
+    parents: &HashMap<&'a EntryId, Option<&'a EntryId>>,
+    depths: &mut HashMap<&'a EntryId, u64>,
+) -> u64 {
+    let mut walked = Vec::new();
+    let mut seen = HashSet::new();
+    let mut next = Some(id);
+    let mut depth = 0;
+    while let Some(id) = next.filter(|id| parents.contains_key(id) && seen.insert(*id)) {
+        if let Some(known) = depths.get(id) {
+            depth = *known;
+            break;
+        }
+        walked.push(id);
+        next = parents.get(id).copied().flatten();
+    }
+    for id in walked.into_iter().rev() {
+        depth += 1;
+        depths.insert(id, depth);
+    }
+    depth
+}

@@ -1,0 +1,106 @@
+//! Tokens and money, summed.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, USAGE_OTHER_MODELS};
+use crate::text::cut_bytes;
+use crate::{AgentMessage, Entry, Usage};
+
+/// A sum of usage reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UsageTotals {
+    /// Messages that reported usage.
+    pub messages: u64,
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens read from a cache.
+    pub cache_read: u64,
+    /// Tokens written to a cache.
+    pub cache_write: u64,
+    /// Tokens thought.
+    pub reasoning: u64,
+    /// Price in US dollars.
+    pub cost_usd: f64,
+}
+
+/// Usage by model, with the sum of all. The number of models that are kept apart is bounded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UsageByModel {
+    /// All models together.
+    pub total: UsageTotals,
+    /// Each model by its name.
+    pub models: BTreeMap<String, UsageTotals>,
+}
+
+impl UsageTotals {
+    /// Adds one report.
+    pub fn add(&mut self, usage: &Usage) {
+        let add = |sum: &mut u64, more: Option<u64>| *sum = sum.saturating_add(more.unwrap_or(0));
+        self.messages = self.messages.saturating_add(1);
+        add(&mut self.input, usage.input);
+        add(&mut self.output, usage.output);
+        add(&mut self.cache_read, usage.cache_read);
+        add(&mut self.cache_write, usage.cache_write);
+        add(&mut self.reasoning, usage.reasoning);
+        self.cost_usd += usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0);
+    }
+
+    /// Takes one report out again.
+    pub fn remove(&mut self, usage: &Usage) {
+        let take = |sum: &mut u64, less: Option<u64>| *sum = sum.saturating_sub(less.unwrap_or(0));
+        self.messages = self.messages.saturating_sub(1);
+        take(&mut self.input, usage.input);
+        take(&mut self.output, usage.output);
+        take(&mut self.cache_read, usage.cache_read);
+        take(&mut self.cache_write, usage.cache_write);
+        take(&mut self.reasoning, usage.reasoning);
+        self.cost_usd -= usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0);
+    }
+}
+
+impl UsageByModel {
+    /// Adds one report of a model.
+    pub fn add(&mut self, model: &str, usage: &Usage) {
+        self.total.add(usage);
+        self.slot(model).add(usage);
+    }
+
+    /// Takes one report of a model out again.
+    pub fn remove(&mut self, model: &str, usage: &Usage) {
+        self.total.remove(usage);
+        self.slot(model).remove(usage);
+    }
+
+    /// Adds what a message reports, if it reports anything.
+    pub fn add_message(&mut self, message: &AgentMessage) {
+        if let AgentMessage::Assistant(said) = message
+            && let Some(usage) = &said.usage
+        {
+            self.add(&said.model, usage);
+        }
+    }
+
+    fn slot(&mut self, model: &str) -> &mut UsageTotals {
+        let model = cut_bytes(model, STATE_NAME_BYTES_MAX);
+        let room = self.models.len() < STATE_MODELS_MAX;
+        let name = if room || self.models.contains_key(model) { model } else { USAGE_OTHER_MODELS };
+        self.models.entry(name.to_owned()).or_default()
+    }
+}
+
+/// The usage of one branch: the entries of a path from root to leaf.
+#[must_use]
+pub fn usage_of_path(path: &[Entry]) -> UsageByModel {
+    let mut usage = UsageByModel::default();
+    for message in path.iter().filter_map(Entry::message) {
+        usage.add_message(&message);
+    }
+    usage
+}

@@ -1,0 +1,151 @@
+//! What a model would be sent.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use bough_session::{
+    Bookkeeping, BranchSummary, Compaction, ContextKind, Entry, EntryId, FORMAT_PI, ForeignBody,
+    ModelChange, RawJson, ThinkingLevelChange, context_view, estimate_text_tokens, usage_of_path,
+};
+use bough_session::{EntryBody, Usage};
+use common::{assistant, entry, kept, result, user};
+
+fn compaction(id: &str, first_kept: &str) -> Entry {
+    let compaction = Compaction {
+        summary: "so far".into(),
+        first_kept_entry_id: EntryId::from_stored(first_kept),
+        tokens_before: 100,
+        details: None,
+        from_hook: None,
+    };
+    kept(id, None, &Bookkeeping::Compaction(compaction))
+}
+
+fn summary(id: &str, text: &str) -> Entry {
+    let summary =
+        BranchSummary { from_id: "x".into(), summary: text.into(), details: None, from_hook: None };
+    kept(id, None, &Bookkeeping::BranchSummary(summary))
+}
+
+fn said(id: &str) -> Entry {
+    entry(id, None, user(id, 1))
+}
+
+#[track_caller]
+fn check(path: &[Entry], budget: Option<usize>, expected: &[&str]) {
+    let view = context_view(path, budget);
+    let ids: Vec<&str> = view.items.iter().map(|item| item.entry_id.as_str()).collect();
+    assert_eq!(ids, expected);
+    let sum: usize = view.items.iter().map(|item| item.tokens).sum();
+    assert_eq!(view.tokens, sum);
+}
+
+#[test]
+fn without_a_compaction_every_message_and_summary_comes() {
+    let model = kept(
+        "m",
+        None,
+        &Bookkeeping::ModelChange(ModelChange { provider: "q".into(), model_id: "n".into() }),
+    );
+    check(&[], None, &[]);
+    let path = [said("a"), model, summary("s", "left"), summary("t", ""), said("b")];
+    check(&path, None, &["a", "s", "b"]);
+}
+
+#[test]
+fn the_last_compaction_replaces_what_it_sums_up() {
+    let path = [said("a"), said("b"), said("c"), compaction("k", "c"), said("d")];
+    check(&path, None, &["k", "c", "d"]);
+    let view = context_view(&path, None);
+    assert_eq!(view.items[0].kind, ContextKind::Compaction);
+    assert!(view.items[0].message.text().contains("<summary>\nso far\n</summary>"));
+    assert_eq!(view.compaction, Some(EntryId::from_stored("k")));
+
+    let twice = [said("a"), compaction("k", "a"), said("b"), compaction("l", "b"), said("c")];
+    check(&twice, None, &["l", "b", "c"]);
+}
+
+#[test]
+fn a_compaction_that_keeps_nothing_keeps_nothing() {
+    check(&[said("a"), compaction("k", "gone"), said("b")], None, &["k", "b"]);
+    check(&[said("a"), compaction("k", "k"), said("b")], None, &["k", "b"]);
+    check(&[said("a"), compaction("k", "b"), said("b")], None, &["k", "b"]);
+}
+
+#[test]
+fn over_budget_the_oldest_go_first() {
+    let long = |id: &str| entry(id, None, user(&"x".repeat(40), 1));
+    let path = [long("a"), long("b"), long("c")];
+    check(&path, Some(30), &["a", "b", "c"]);
+    check(&path, Some(29), &["b", "c"]);
+    check(&path, Some(0), &[]);
+    assert_eq!(context_view(&path, Some(29)).left_out, 1);
+}
+
+#[test]
+fn a_budget_never_drops_the_summary_nor_splits_a_call_from_its_result() {
+    let call = entry("call", None, assistant(&"x".repeat(400), "m", None));
+    let path = [
+        said("a"),
+        compaction("k", "call"),
+        call,
+        entry("r1", None, result("out")),
+        entry("r2", None, result("out")),
+        said("b"),
+    ];
+    // The call does not fit, so its results go with it.
+    check(&path, Some(80), &["k", "b"]);
+    check(&path, Some(0), &["k"]);
+}
+
+#[test]
+fn model_and_thinking_level_are_the_last_on_the_path() {
+    let level = |id: &str, level: &str| {
+        kept(
+            id,
+            None,
+            &Bookkeeping::ThinkingLevelChange(ThinkingLevelChange { thinking_level: level.into() }),
+        )
+    };
+    let path = [
+        level("1", "low"),
+        entry("a", None, assistant("x", "m", None)),
+        level("2", "high"),
+        compaction("k", "none"),
+    ];
+    let view = context_view(&path, None);
+    assert_eq!(view.model.unwrap().model, "m");
+    assert_eq!(view.thinking_level.as_deref(), Some("high"));
+}
+
+#[test]
+fn a_private_command_stays_out() {
+    let bash = |id: &str, private: bool| {
+        let line = format!(
+            r#"{{"type":"message","message":{{"role":"bashExecution","command":"ls","output":"","exitCode":1,"excludeFromContext":{private},"timestamp":1}}}}"#
+        );
+        let body = ForeignBody::new(FORMAT_PI, RawJson::parse(line).unwrap());
+        Entry { body: EntryBody::Foreign(body), ..said(id) }
+    };
+    check(&[bash("a", false), bash("b", true)], None, &["a"]);
+}
+
+#[test]
+fn tokens_are_a_quarter_of_the_characters_rounded_up() {
+    assert_eq!(estimate_text_tokens(""), 0);
+    assert_eq!(estimate_text_tokens("abcd"), 1);
+    assert_eq!(estimate_text_tokens("abcde"), 2);
+    assert_eq!(estimate_text_tokens("世界世界"), 1);
+}
+
+#[test]
+fn the_usage_of_a_branch_is_the_sum_over_its_path() {
+    let usage = |output| Some(Usage { output: Some(output), ..Usage::default() });
+    let path = [
+        said("a"),
+        entry("b", None, assistant("x", "m", usage(2))),
+        entry("c", None, assistant("x", "n", usage(3))),
+    ];
+    let sum = usage_of_path(&path);
+    assert_eq!((sum.total.output, sum.models["m"].output), (5, 2));
+}

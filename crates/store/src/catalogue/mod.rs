@@ -1,0 +1,280 @@
+//! The catalogue: a derived table of sessions that lists and the feed of all sessions are read from.
+//!
+//! It is SQLite, shared by processes (write-ahead log, a wait for a busy writer), and written behind:
+//! rows are queued in memory and written in one transaction, by whoever flushes. A list flushes first, so
+//! within a process it is exact. Nothing true lives only here: delete the file, and it is rebuilt.
+//!
+//! Tables:
+//! - `sessions`: one row a session, with what a list shows and what orders it;
+//! - `facets`: for each session its status, task status and metadata pairs, as 16-byte digests, with the
+//!   columns that order a list beside them. A filtered page is read from the index of its rarest facet,
+//!   so its cost does not grow with the sessions that do not match;
+//! - `gone`: lives that were deleted, for the feed, and so that a late write does not bring one back;
+//! - `facts`: the epoch, the newest change number, and how far the feed has been forgotten.
+
+mod facets;
+mod feed;
+mod pages;
+mod rows;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bough_platform::{Disk, RelPath};
+use bough_session::{Incarnation, SessionId};
+use rusqlite::Connection;
+
+pub use rows::{CatalogueRow, Fingerprint};
+
+use crate::StoreError;
+use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, Position};
+use rows::Pending;
+
+/// How many deleted lives the feed remembers.
+pub const GONE_KEPT: u64 = 10_000;
+
+/// How long a writer waits for another process's transaction.
+const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Where a catalogue is.
+#[derive(Clone, Debug)]
+pub struct CatalogueFile {
+    /// The disk that the file is on; for making it private, and for removing it.
+    pub disk: Arc<dyn Disk>,
+    /// The file on that disk.
+    pub name: RelPath,
+    /// The same file in the operating system's words; SQLite opens it by itself.
+    pub path: PathBuf,
+}
+
+/// A derived table of sessions.
+#[derive(Debug)]
+pub struct Catalogue {
+    writer: Mutex<Connection>,
+    reader: Mutex<Connection>,
+    pending: Mutex<HashMap<SessionId, Vec<Pending>>>,
+    epoch: Mutex<Incarnation>,
+}
+
+/// What opening a catalogue found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A catalogue of ours, with what it knew when it was last written.
+    Known,
+    /// Nothing, or something unusable that was removed: every session is to be put in again.
+    Empty,
+}
+
+impl Catalogue {
+    /// Opens the catalogue, making it where it is missing. A file that is damaged or of another version
+    /// is removed and made anew: it holds nothing of its own. `fresh_epoch` is used when it is made.
+    pub fn open(
+        file: &CatalogueFile,
+        fresh_epoch: Incarnation,
+    ) -> Result<(Self, Found), StoreError> {
+        match Self::try_open(file, fresh_epoch) {
+            Err(StoreError::Corrupt { .. }) => {
+                remove_files(file)?;
+                Self::try_open(file, fresh_epoch)
+            }
+            other => other,
+        }
+    }
+
+    fn try_open(
+        file: &CatalogueFile,
+        fresh_epoch: Incarnation,
+    ) -> Result<(Self, Found), StoreError> {
+        // Made here, so that it is private; SQLite gives its side files the same rights.
+        match file.disk.create(&file.name) {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut writer = connect(&file.path)?;
+        let (epoch, found) = schema::prepare(&mut writer, fresh_epoch).map_err(sqlite_error)?;
+        Ok((
+            Self {
+                reader: Mutex::new(connect(&file.path)?),
+                writer: Mutex::new(writer),
+                pending: Mutex::default(),
+                epoch: Mutex::new(epoch),
+            },
+            found,
+        ))
+    }
+
+    /// Queues what is now known of a session. It is listed from now on, and written at the next flush.
+    pub fn put(&self, row: CatalogueRow) {
+        let mut pending = self.lock_pending();
+        let queue = pending.entry(row.listed.meta.session_id.clone()).or_default();
+        rows::queue(queue, Pending::Put(Box::new(row)));
+    }
+
+    /// Queues that a life of a session is gone.
+    pub fn remove(&self, session: &SessionId, incarnation: Incarnation, position: Position) {
+        let mut pending = self.lock_pending();
+        let queue = pending.entry(session.clone()).or_default();
+        let gone = Pending::Gone { incarnation, position };
+        rows::queue(queue, gone);
+    }
+
+    /// Queues that a life which was gone is back.
+    pub fn revive(&self, row: CatalogueRow) {
+        let mut pending = self.lock_pending();
+        let queue = pending.entry(row.listed.meta.session_id.clone()).or_default();
+        rows::queue(queue, Pending::Revived(Box::new(row)));
+    }
+
+    /// Writes what is queued, in one transaction; says how many changes there were. When it fails,
+    /// everything stays queued.
+    pub fn flush(&self) -> Result<usize, StoreError> {
+        let mut writer = self.lock_writer();
+        // Taken under the writer's lock, so that a second flush cannot overtake with newer rows.
+        let queued = std::mem::take(&mut *self.lock_pending());
+        if queued.is_empty() {
+            return Ok(0);
+        }
+        match rows::write(&mut writer, &queued) {
+            Ok(changes) => Ok(changes),
+            Err(error) => {
+                self.put_back(queued);
+                Err(sqlite_error(error))
+            }
+        }
+    }
+
+    /// Throws everything away and begins a new epoch with the given rows.
+    pub fn rebuild(
+        &self,
+        epoch: Incarnation,
+        rows: impl IntoIterator<Item = CatalogueRow>,
+    ) -> Result<(), StoreError> {
+        let mut writer = self.lock_writer();
+        self.lock_pending().clear();
+        rows::rebuild(&mut writer, epoch, rows).map_err(sqlite_error)?;
+        *self.epoch.lock().unwrap_or_else(PoisonError::into_inner) = epoch;
+        Ok(())
+    }
+
+    /// A page of a list, exact for what this process has put in.
+    pub fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        self.flush()?;
+        pages::list(&self.lock_reader(), query)
+    }
+
+    /// How many sessions a query matches.
+    pub fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
+        self.flush()?;
+        pages::count(&self.lock_reader(), query).map_err(sqlite_error)
+    }
+
+    /// Where the feed of all sessions is, counting the changes of all processes that have flushed.
+    pub fn newest(&self) -> Result<ChangeCursor, StoreError> {
+        feed::newest(&self.lock_reader()).map_err(sqlite_error)
+    }
+
+    /// The changes after a cursor, of all processes that have flushed.
+    pub fn changes_after(
+        &self,
+        cursor: &ChangeCursor,
+        limit: usize,
+    ) -> Result<ChangePage, StoreError> {
+        self.flush()?;
+        feed::changes_after(&self.lock_reader(), cursor, limit).map_err(sqlite_error)
+    }
+
+    /// What the catalogue knows of one session's container.
+    pub fn fingerprint(&self, session: &SessionId) -> Result<Option<Fingerprint>, StoreError> {
+        self.flush()?;
+        rows::fingerprint(&self.lock_reader(), session).map_err(sqlite_error)
+    }
+
+    /// What the catalogue knows of the containers, by session id, for comparing with what is on the
+    /// disk after an unclean end.
+    pub fn fingerprints(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<Fingerprint>, StoreError> {
+        self.flush()?;
+        rows::fingerprints(&self.lock_reader(), after, limit).map_err(sqlite_error)
+    }
+
+    /// The epoch that this catalogue was opened in, or rebuilt with.
+    #[must_use]
+    pub fn epoch(&self) -> Incarnation {
+        *self.epoch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_back(&self, queued: HashMap<SessionId, Vec<Pending>>) {
+        let mut pending = self.lock_pending();
+        for (session, older) in queued {
+            let newer = pending.remove(&session).unwrap_or_default();
+            let mut queue = older;
+            for change in newer {
+                rows::queue(&mut queue, change);
+            }
+            pending.insert(session, queue);
+        }
+    }
+
+    // A panic while one of these is held leaves SQLite's own transaction to roll back, and the queue
+    // whole; so a poisoned lock is as good as any.
+    fn lock_writer(&self) -> MutexGuard<'_, Connection> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_reader(&self) -> MutexGuard<'_, Connection> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_pending(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Pending>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let open = || -> rusqlite::Result<Connection> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // Enough for a derived file: a power cut may take the last rows, never the whole.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    };
+    open().map_err(sqlite_error)
+}
+
+fn remove_files(file: &CatalogueFile) -> Result<(), StoreError> {
+    for suffix in ["", "-wal", "-shm"] {
+        let name =
+            RelPath::parse(&format!("{}{suffix}", file.name)).map_err(std::io::Error::from)?;
+        match file.disk.remove_file(&name) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn sqlite_error(error: rusqlite::Error) -> StoreError {
+    use rusqlite::ErrorCode;
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StoreError::corrupt("the catalogue cannot be read", "catalogue")
+        }
+        Some(ErrorCode::DiskFull) => StoreError::Full,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Unavailable { reason: "the catalogue is busy".to_owned() }
+        }
+        _ => std::io::Error::other(error).into(),
+    }
+}

@@ -1,0 +1,325 @@
+use std::collections::HashMap;
+
+use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
+
+use super::{GONE_KEPT, facets, schema};
+use crate::listing::search_text;
+use crate::types::{Listed, Position};
+
+/// What the catalogue is told of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CatalogueRow {
+    /// The life of the session.
+    pub incarnation: Incarnation,
+    /// Where its feed ends.
+    pub position: Position,
+    /// What lists show.
+    pub listed: Listed,
+    /// Where its container is.
+    pub container: String,
+    /// How large its container is, for telling after an unclean end whether it has changed since.
+    pub size: u64,
+}
+
+/// What the catalogue knows of a session's container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// The session.
+    pub session_id: SessionId,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// Where its feed ended.
+    pub position: Position,
+    /// Where its container is.
+    pub container: String,
+    /// How large it was.
+    pub size: u64,
+}
+
+/// A change that waits to be written.
+#[derive(Clone, Debug)]
+pub(super) enum Pending {
+    Put(Box<CatalogueRow>),
+    Revived(Box<CatalogueRow>),
+    Gone { incarnation: Incarnation, position: Position },
+}
+
+impl Pending {
+    const fn incarnation(&self) -> Incarnation {
+        match self {
+            Self::Put(row) | Self::Revived(row) => row.incarnation,
+            Self::Gone { incarnation, .. } => *incarnation,
+        }
+    }
+}
+
+/// Adds a change to a session's queue; one that says more of the same life takes the place of the last.
+pub(super) fn queue(queue: &mut Vec<Pending>, mut change: Pending) {
+    if let Some(last) = queue.last()
+        && last.incarnation() == change.incarnation()
+    {
+        // A life that came back must not be refused as gone, whatever came after it.
+        match (last, change) {
+            (Pending::Revived(_), Pending::Put(row)) => change = Pending::Revived(row),
+            (_, same) => change = same,
+        }
+        queue.pop();
+    }
+    queue.push(change);
+}
+
+/// Writes queued changes in one transaction.
+pub(super) fn write(
+    connection: &mut Connection,
+    queued: &HashMap<SessionId, Vec<Pending>>,
+) -> rusqlite::Result<usize> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let before = schema::read_number(&transaction, "change")?;
+    let mut number = before;
+    for (session, changes) in queued {
+        for change in changes {
+            let written = match change {
+                Pending::Put(row) => put(&transaction, row, number + 1)?,
+                Pending::Revived(row) => {
+                    forget_gone(&transaction, session, row.incarnation)?;
+                    put(&transaction, row, number + 1)?
+                }
+                Pending::Gone { incarnation, position } => {
+                    gone(&transaction, session, *incarnation, *position, number + 1)?
+                }
+            };
+            number += u64::from(written);
+        }
+    }
+    set_number(&transaction, "change", number)?;
+    prune_gone(&transaction)?;
+    transaction.commit()?;
+    Ok(usize::try_from(number - before).unwrap_or(usize::MAX))
+}
+
+/// Throws everything away and writes the given rows in a new epoch.
+pub(super) fn rebuild(
+    connection: &mut Connection,
+    epoch: Incarnation,
+    rows: impl IntoIterator<Item = CatalogueRow>,
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch("DELETE FROM sessions; DELETE FROM facets; DELETE FROM gone;")?;
+    schema::begin_epoch(&transaction, epoch)?;
+    let mut number = 0;
+    for row in rows {
+        number += u64::from(put(&transaction, &row, number + 1)?);
+    }
+    set_number(&transaction, "change", number)?;
+    transaction.commit()
+}
+
+/// What is known of one session's container.
+pub(super) fn fingerprint(
+    connection: &Connection,
+    session: &SessionId,
+) -> rusqlite::Result<Option<Fingerprint>> {
+    connection
+        .prepare_cached(
+            "SELECT session_id, incarnation, seq, revision, container, size FROM sessions
+             WHERE session_id = ?",
+        )?
+        .query_row([session.as_str()], read_fingerprint)
+        .optional()
+}
+
+/// What is known of containers, by session id.
+pub(super) fn fingerprints(
+    connection: &Connection,
+    after: Option<&SessionId>,
+    limit: usize,
+) -> rusqlite::Result<Vec<Fingerprint>> {
+    let after = after.map(SessionId::as_str);
+    connection
+        .prepare_cached(
+            "SELECT session_id, incarnation, seq, revision, container, size FROM sessions
+             WHERE ?1 IS NULL OR session_id > ?1 ORDER BY session_id LIMIT ?2",
+        )?
+        .query_map(params![after, limit_of(limit)], read_fingerprint)?
+        .collect()
+}
+
+/// A limit as SQLite counts.
+pub(super) fn limit_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// What lists show, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Shown {
+    meta: SessionMeta,
+    details: SessionDetails,
+}
+
+/// What a list shows of the row whose `listed` column this is.
+pub(super) fn read_listed(text: &str) -> rusqlite::Result<Listed> {
+    let Shown { meta, details } = serde_json::from_str(text).map_err(|error| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(0, kind, Box::new(error))
+    })?;
+    Ok(Listed { meta, details })
+}
+
+/// A life in its own column.
+pub(super) fn read_incarnation(row: &Row<'_>, column: usize) -> rusqlite::Result<Incarnation> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error: bough_session::IncarnationError| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
+    })
+}
+
+fn read_fingerprint(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
+    Ok(Fingerprint {
+        session_id: SessionId::from_stored(row.get::<_, String>(0)?),
+        incarnation: read_incarnation(row, 1)?,
+        position: Position { seq: row.get(2)?, revision: row.get(3)? },
+        container: row.get(4)?,
+        size: row.get(5)?,
+    })
+}
+
+/// Writes a row, unless it says less than what is known, or speaks of a life that is gone.
+fn put(transaction: &Transaction<'_>, row: &CatalogueRow, number: u64) -> rusqlite::Result<bool> {
+    let session = &row.listed.meta.session_id;
+    if is_gone(transaction, session, row.incarnation)? || is_newer(transaction, row)? {
+        return Ok(false);
+    }
+    let Listed { meta, details } = &row.listed;
+    let shown = Shown { meta: meta.clone(), details: details.clone() };
+    // Numbers, texts and JSON always have a JSON form.
+    let listed = serde_json::to_string(&shown).unwrap_or_default();
+    let place: i64 = transaction
+        .prepare_cached(
+            "INSERT INTO sessions (session_id, incarnation, seq, revision, created_at, updated_at,
+                 archived, listed, search, container, size, change)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT (session_id) DO UPDATE SET incarnation = excluded.incarnation,
+                 seq = excluded.seq, revision = excluded.revision,
+                 created_at = excluded.created_at, updated_at = excluded.updated_at,
+                 archived = excluded.archived, listed = excluded.listed, search = excluded.search,
+                 container = excluded.container, size = excluded.size, change = excluded.change
+             RETURNING row",
+        )?
+        .query_row(
+            params![
+                session.as_str(),
+                row.incarnation.to_string(),
+                row.position.seq,
+                row.position.revision,
+                meta.created_at,
+                meta.updated_at,
+                details.archived,
+                listed,
+                search_text(&row.listed),
+                row.container,
+                row.size,
+                number,
+            ],
+            |found| found.get(0),
+        )?;
+    put_facets(transaction, place, &row.listed)?;
+    Ok(true)
+}
+
+fn put_facets(transaction: &Transaction<'_>, place: i64, listed: &Listed) -> rusqlite::Result<()> {
+    transaction.prepare_cached("DELETE FROM facets WHERE row = ?")?.execute([place])?;
+    let mut insert = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO facets (row, facet, archived, created_at, updated_at, session_id)
+         VALUES (?, ?, ?, ?, ?, ?)",
+    )?;
+    let meta = &listed.meta;
+    for facet in facets::of_session(listed) {
+        insert.execute(params![
+            place,
+            facet,
+            listed.details.archived,
+            meta.created_at,
+            meta.updated_at,
+            meta.session_id.as_str(),
+        ])?;
+    }
+    Ok(())
+}
+
+/// Whether the table knows more of the same life already.
+fn is_newer(transaction: &Transaction<'_>, row: &CatalogueRow) -> rusqlite::Result<bool> {
+    let known = fingerprint(transaction, &row.listed.meta.session_id)?;
+    Ok(known
+        .is_some_and(|known| known.incarnation == row.incarnation && known.position > row.position))
+}
+
+fn is_gone(
+    transaction: &Transaction<'_>,
+    session: &SessionId,
+    incarnation: Incarnation,
+) -> rusqlite::Result<bool> {
+    transaction
+        .prepare_cached("SELECT 1 FROM gone WHERE session_id = ? AND incarnation = ?")?
+        .exists(params![session.as_str(), incarnation.to_string()])
+}
+
+fn forget_gone(
+    transaction: &Transaction<'_>,
+    session: &SessionId,
+    incarnation: Incarnation,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("DELETE FROM gone WHERE session_id = ? AND incarnation = ?")?
+        .execute(params![session.as_str(), incarnation.to_string()])?;
+    Ok(())
+}
+
+fn gone(
+    transaction: &Transaction<'_>,
+    session: &SessionId,
+    incarnation: Incarnation,
+    position: Position,
+    number: u64,
+) -> rusqlite::Result<bool> {
+    if is_gone(transaction, session, incarnation)? {
+        return Ok(false);
+    }
+    let life = incarnation.to_string();
+    transaction
+        .prepare_cached(
+            "DELETE FROM facets WHERE row IN
+                 (SELECT row FROM sessions WHERE session_id = ? AND incarnation = ?)",
+        )?
+        .execute(params![session.as_str(), life])?;
+    transaction
+        .prepare_cached("DELETE FROM sessions WHERE session_id = ? AND incarnation = ?")?
+        .execute(params![session.as_str(), life])?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO gone (session_id, incarnation, seq, revision, change)
+             VALUES (?, ?, ?, ?, ?)",
+        )?
+        .execute(params![session.as_str(), life, position.seq, position.revision, number])?;
+    Ok(true)
+}
+
+/// Forgets the oldest deletions beyond those that are kept, and notes how far the feed has a gap.
+fn prune_gone(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let over: Option<u64> = transaction
+        .prepare_cached("SELECT change FROM gone ORDER BY change DESC LIMIT 1 OFFSET ?")?
+        .query_row([GONE_KEPT], |row| row.get(0))
+        .optional()?;
+    let Some(over) = over else { return Ok(()) };
+    transaction.prepare_cached("DELETE FROM gone WHERE change <= ?")?.execute([over])?;
+    set_number(transaction, "forgotten", over)
+}
+
+fn set_number(transaction: &Transaction<'_>, name: &str, number: u64) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("UPDATE facts SET value = ? WHERE name = ?")?
+        .execute(params![number, name])?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+use std::time::Duration;
+
+use bough_session::Incarnation;
+
+use super::Factory;
+use super::make::{create, done, id, push, says, step};
+use crate::ChangeCursor;
+
+/// Waits for a wake-up that must come; a case that would wait for ever fails instead.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), what).await.unwrap()
+}
+
+pub(super) async fn watches_wake_for_what_is_durable(factory: &dyn Factory) {
+    let store = factory.fresh().await;
+    let (session, other) = (id("s"), id("other"));
+    let mut everything = store.watch();
+    let mut mine = store.watch_session(&session);
+    create(store.as_ref(), &session, 1).await;
+    assert!(soon(everything.changed()).await);
+    soon(mine.changed()).await.unwrap();
+
+    push(store.as_ref(), &session, vec![says("a", None, "hi", 2)]).await;
+    done(store.append_delta(&session, step("a", 1, "!", 3)).await).await;
+    let mut woken = soon(mine.changed()).await.unwrap();
+    let end = store.state(&session).await.unwrap().unwrap().position;
+    while woken.position < end {
+        woken = soon(mine.changed()).await.unwrap();
+    }
+    assert_eq!(woken.position, end);
+
+    create(store.as_ref(), &other, 1).await;
+    assert!(soon(everything.changed()).await);
+    store.delete(&session, 9).await.unwrap().unwrap();
+    soon(mine.changed()).await.unwrap();
+}
+
+pub(super) async fn changes_are_read_from_a_cursor(factory: &dyn Factory) {
+    let store = factory.fresh().await;
+    let start = store.change_cursor().await.unwrap();
+    for name in ["a", "b", "c"] {
+        create(store.as_ref(), &id(name), 1).await;
+    }
+    push(store.as_ref(), &id("a"), vec![says("e", None, "hi", 2)]).await;
+    store.delete(&id("b"), 3).await.unwrap().unwrap();
+
+    let mut cursor = start;
+    let mut seen = Vec::new();
+    loop {
+        let page = store.changes_after(&cursor, 2).await.unwrap();
+        assert!(!page.gap);
+        if page.changes.is_empty() {
+            break;
+        }
+        let shown = page.changes.iter().map(|c| (c.session_id.to_string(), c.deleted));
+        seen.extend(shown);
+        cursor = page.next;
+    }
+    let expected = [("c", false), ("a", false), ("b", true)];
+    assert_eq!(seen, expected.map(|(name, deleted)| (name.to_owned(), deleted)));
+    assert_eq!(store.change_cursor().await.unwrap(), cursor);
+    let text = cursor.to_string();
+    assert_eq!(text.parse::<ChangeCursor>().unwrap(), cursor);
+}
+
+pub(super) async fn a_cursor_of_another_epoch_is_a_gap(factory: &dyn Factory) {
+    let store = factory.fresh().await;
+    create(store.as_ref(), &id("s"), 1).await;
+    let stranger = ChangeCursor { epoch: Incarnation::new([9; 16]), number: 1 };
+    let page = store.changes_after(&stranger, 9).await.unwrap();
+    assert!(page.gap);
+    let mine = store.change_cursor().await.unwrap();
+    assert_eq!(page.next.epoch, mine.epoch);
+    if store.capabilities().keeps_change_cursor {
+        let store = factory.reopen(store).await;
+        let page = store.changes_after(&mine, 9).await.unwrap();
+        assert!(!page.gap, "the cursor does not survive a restart");
+    }
+}

@@ -1,0 +1,99 @@
+use std::sync::Arc;
+
+use bough_session::Record;
+
+use super::Factory;
+use super::make::{create, done, entry_id, id, push, says, step, text_of};
+use crate::{Position, Store, StoreError};
+
+async fn streaming(factory: &dyn Factory) -> Arc<dyn Store> {
+    let store = factory.fresh().await;
+    create(store.as_ref(), &id("s"), 1).await;
+    push(store.as_ref(), &id("s"), vec![says("a", None, "", 2)]).await;
+    store
+}
+
+async fn now(store: &dyn Store, name: &str) -> (String, u64) {
+    let stored = store.entry(&id("s"), &entry_id(name)).await.unwrap().unwrap();
+    (text_of(&stored), stored.entry.revision)
+}
+
+pub(super) async fn steps_of_a_stream_are_shown_in_order(factory: &dyn Factory) {
+    let store = streaming(factory).await;
+    let start = store.state(&id("s")).await.unwrap().unwrap().position;
+    for (revision, word) in (1..).zip(["one ", "two ", "three"]) {
+        done(store.append_delta(&id("s"), step("a", revision, word, 10)).await).await;
+    }
+    assert_eq!(now(store.as_ref(), "a").await, ("one two three".to_owned(), 3));
+    assert_eq!(store.state(&id("s")).await.unwrap().unwrap().state.updated_at, 10);
+
+    // Whoever was at the start learns that the entry went from revision 0 to 3, without a gap.
+    let page = store.records(&id("s"), start, 99).await.unwrap();
+    let mut revision = 0;
+    for stored in &page.records {
+        match stored.record.known() {
+            Record::Revision(step) => {
+                assert_eq!(step.from, revision);
+                revision = step.to;
+                assert!(step.origin.is_some(), "{step:?}");
+            }
+            // A store may keep records of its own between those of the session.
+            Record::Unknown(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(revision, 3);
+    assert_eq!(page.records.last().unwrap().position, page.end);
+}
+
+pub(super) async fn a_step_from_another_revision_is_refused(factory: &dyn Factory) {
+    let store = streaming(factory).await;
+    done(store.append_delta(&id("s"), step("a", 1, "x", 3)).await).await;
+    for wrong in [1, 3] {
+        let error = store.append_delta(&id("s"), step("a", wrong, "y", 3)).await.unwrap_err();
+        match error {
+            StoreError::RevisionConflict { current, .. } => assert_eq!(current, 1),
+            other => panic!("{other}"),
+        }
+    }
+    let error = store.append_delta(&id("s"), step("b", 1, "y", 3)).await.unwrap_err();
+    assert!(matches!(error, StoreError::EntryNotFound { .. }), "{error}");
+    assert_eq!(now(store.as_ref(), "a").await, ("x".to_owned(), 1));
+}
+
+pub(super) async fn steps_and_records_live_side_by_side(factory: &dyn Factory) {
+    let store = streaming(factory).await;
+    done(store.append_delta(&id("s"), step("a", 1, "x", 3)).await).await;
+    push(store.as_ref(), &id("s"), vec![says("b", Some("a"), "", 4)]).await;
+    done(store.append_delta(&id("s"), step("b", 1, "y", 5)).await).await;
+    done(store.append_delta(&id("s"), step("a", 2, "z", 6)).await).await;
+    assert_eq!(now(store.as_ref(), "a").await, ("xz".to_owned(), 2));
+    assert_eq!(now(store.as_ref(), "b").await, ("y".to_owned(), 1));
+
+    // From any place on the way, the rest of the feed leads to the same end.
+    let whole = store.records(&id("s"), Position::default(), 99).await.unwrap();
+    for stored in &whole.records {
+        let rest = store.records(&id("s"), stored.position, 99).await.unwrap();
+        let expected: Vec<_> = whole
+            .records
+            .iter()
+            .filter(|other| other.position > stored.position)
+            .cloned()
+            .collect();
+        assert_eq!(rest.records, expected);
+    }
+}
+
+pub(super) async fn steps_are_there_after_a_restart(factory: &dyn Factory) {
+    let store = streaming(factory).await;
+    if !store.capabilities().survives_restart {
+        return;
+    }
+    for revision in 1..=50 {
+        done(store.append_delta(&id("s"), step("a", revision, "é", 10)).await).await;
+    }
+    let store = factory.reopen(store).await;
+    assert_eq!(now(store.as_ref(), "a").await, ("é".repeat(50), 50));
+    done(store.append_delta(&id("s"), step("a", 51, "!", 11)).await).await;
+    assert_eq!(now(store.as_ref(), "a").await, (format!("{}!", "é".repeat(50)), 51));
+}

@@ -1,0 +1,124 @@
+//! Why a store did not do something, by what the caller can do about it.
+
+use std::io;
+use std::sync::Arc;
+
+use bough_session::{EntryId, LimitError, SessionId};
+use thiserror::Error;
+
+use crate::Head;
+
+/// Why a store did not do something. It can be cloned, because callers that share one disk write share
+/// its failure.
+#[derive(Clone, Debug, Error)]
+pub enum StoreError {
+    /// There is no such session. Create it, or look elsewhere.
+    #[error("session {session} does not exist")]
+    NotFound {
+        /// The session that was asked for.
+        session: SessionId,
+    },
+    /// The session has no such entry.
+    #[error("entry {entry} does not exist")]
+    EntryNotFound {
+        /// The entry that was asked for.
+        entry: EntryId,
+    },
+    /// The entry exists and is not on the path that was asked for. Start the path anew.
+    #[error("entry {entry} is not on this path; start again from its beginning")]
+    NotOnPath {
+        /// The entry that was named.
+        entry: EntryId,
+    },
+    /// The session exists already. Use it, or choose another id.
+    #[error("session {session} exists already")]
+    Exists {
+        /// The session that was to be made.
+        session: SessionId,
+    },
+    /// Somebody appended since the caller looked. Look at `current`, decide again, try again.
+    #[error("the session has moved on to record {}; look again and retry", current.seq)]
+    Conflict {
+        /// Where the session is now.
+        current: Head,
+    },
+    /// Somebody changed the message since the caller looked.
+    #[error("entry {entry} is at revision {current}; look again and retry")]
+    RevisionConflict {
+        /// The message.
+        entry: EntryId,
+        /// Its present revision.
+        current: u64,
+    },
+    /// Another process writes here. Wait, or ask it.
+    #[error("another process is writing here ({holder}); wait for it, or use its server")]
+    Locked {
+        /// What the other process says of itself.
+        holder: String,
+    },
+    /// Too much at once. Send less.
+    #[error(transparent)]
+    TooLarge(#[from] LimitError),
+    /// The request makes no sense to a store. Mend the caller.
+    #[error("{what}")]
+    Invalid {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The cursor is not one of ours, or of another list.
+    #[error("the cursor is not valid here; start again without one")]
+    InvalidCursor,
+    /// What is stored is damaged. Verify, then salvage.
+    #[error("damaged: {what} ({place}); run verify, then salvage")]
+    Corrupt {
+        /// What is wrong.
+        what: String,
+        /// Where.
+        place: String,
+    },
+    /// The disk is full. Make room, then reopen.
+    #[error("the disk is full; make room, then reopen the session")]
+    Full,
+    /// A write failed earlier, and nothing more is taken until the session is reopened.
+    #[error("an earlier write failed ({reason}); reopen the session")]
+    Latched {
+        /// What failed.
+        reason: String,
+    },
+    /// This store cannot do that. See its capabilities.
+    #[error("this store does not support {capability}")]
+    Unsupported {
+        /// What was asked of it.
+        capability: &'static str,
+    },
+    /// The store behind this one does not answer. Try again later.
+    #[error("the store is not reachable ({reason}); try again later")]
+    Unavailable {
+        /// What happened.
+        reason: String,
+    },
+    /// The disk did not answer.
+    #[error("disk error: {0}")]
+    Io(Arc<io::Error>),
+}
+
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::StorageFull {
+            return Self::Full;
+        }
+        Self::Io(Arc::new(error))
+    }
+}
+
+impl StoreError {
+    /// A request that makes no sense.
+    pub fn invalid(what: impl Into<String>) -> Self {
+        Self::Invalid { what: what.into() }
+    }
+
+    /// Damage at a place.
+    pub fn corrupt(what: impl Into<String>, place: impl Into<String>) -> Self {
+        Self::Corrupt { what: what.into(), place: place.into() }
+    }
+}

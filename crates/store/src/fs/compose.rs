@@ -1,0 +1,138 @@
+//! From records to lines.
+
+use std::collections::HashMap;
+
+use bough_session::{Entry, EntryBody, EntryId, Incarnation, NewRecord, Record, SessionState};
+
+use super::line::{entry_line, is_reserved, leaf_line, life_line, meta_line, record_line};
+use crate::StoreError;
+use crate::image::Image;
+
+/// The bytes of one batch. Every line but the last begins with a space: to a reader of JSON nothing, to
+/// us the word that the batch goes on. So a batch that was cut off anywhere is known for one.
+pub(super) fn batch(lines: &[String]) -> Vec<u8> {
+    let last = lines.len().saturating_sub(1);
+    let mut bytes = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if at != last {
+            bytes.push(b' ');
+        }
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// Whether a line, or what there is of it, says that its batch goes on.
+pub(super) fn goes_on(line: &[u8]) -> bool {
+    line.first() == Some(&b' ')
+}
+
+/// The lines of a batch of records for a session that is there.
+pub(super) fn lines(image: &Image, records: &[NewRecord]) -> Result<Vec<String>, StoreError> {
+    let mut composer = Composer::new(image, image.state.clone());
+    composer.add_all(records)?;
+    Ok(composer.finish(false))
+}
+
+/// The lines of a new session.
+pub(super) fn first_lines(
+    image: &Image,
+    incarnation: Incarnation,
+    records: &[NewRecord],
+) -> Result<Vec<String>, StoreError> {
+    let at_ms = records.first().map_or(0, |new| new.at_ms);
+    let mut composer = Composer::new(image, image.state.clone());
+    composer.lines.push(life_line(incarnation, at_ms));
+    composer.add_all(records)?;
+    Ok(composer.finish(true))
+}
+
+struct Composer<'a> {
+    image: &'a Image,
+    /// The fold with the records so far.
+    state: SessionState,
+    /// Entries that these records add or change.
+    changed: HashMap<EntryId, Entry>,
+    lines: Vec<String>,
+}
+
+impl<'a> Composer<'a> {
+    fn new(image: &'a Image, state: SessionState) -> Self {
+        Self { image, state, changed: HashMap::new(), lines: Vec::new() }
+    }
+
+    fn add_all(&mut self, records: &[NewRecord]) -> Result<(), StoreError> {
+        for new in records {
+            self.add(new)?;
+            let seq = self.state.seq + 1;
+            self.state.apply(&new.record, seq, new.at_ms);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, new: &NewRecord) -> Result<(), StoreError> {
+        let plain = matches!(&new.record, Record::Entry(entry) if is_plain(entry, new.at_ms));
+        if !plain {
+            self.carry(new)?;
+        }
+        match new.record.known() {
+            Record::Entry(entry) => self.show(entry.clone()),
+            Record::Revision(revision) => {
+                let known = self.changed.remove(&revision.entry_id);
+                let known = known.or_else(|| self.image.entry_ref(&revision.entry_id).cloned());
+                // The caller has checked that the entry is there and the revision fits.
+                if let Some(mut entry) = known {
+                    let applied = revision.apply(&mut entry);
+                    applied.map_err(|error| StoreError::invalid(error.to_string()))?;
+                    self.show(entry);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The record itself, for us.
+    fn carry(&mut self, new: &NewRecord) -> Result<(), StoreError> {
+        let line = record_line(&new.record, new.at_ms, self.state.seq + 1);
+        let line = line.ok_or_else(|| StoreError::invalid("a record's payload must be JSON"))?;
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// The entry as it is now, for everybody.
+    fn show(&mut self, entry: Entry) {
+        if !has_reserved_type(&entry) {
+            self.lines.push(entry_line(&entry));
+        }
+        self.changed.insert(entry.id.clone(), entry);
+    }
+
+    /// Where the leaf is and what the session says of itself, for everybody.
+    fn finish(mut self, first: bool) -> Vec<String> {
+        let before = &self.image.state;
+        let has_entries = self.changed.keys().any(|id| self.image.entry_ref(id).is_none());
+        if has_entries || self.state.leaf != before.leaf {
+            self.lines.push(leaf_line(self.state.leaf.as_ref()));
+        }
+        if first || self.state.meta() != before.meta() {
+            self.lines.push(meta_line(&self.state.meta()));
+        }
+        self.lines
+    }
+}
+
+/// Whether an `entry` line alone says everything about an entry.
+fn is_plain(entry: &Entry, at_ms: i64) -> bool {
+    let plain_body = match &entry.body {
+        EntryBody::Message(_) => true,
+        EntryBody::Custom(custom) => !is_reserved(&custom.custom_type),
+        EntryBody::Foreign(_) => false,
+    };
+    plain_body && entry.timestamp == at_ms
+}
+
+fn has_reserved_type(entry: &Entry) -> bool {
+    matches!(&entry.body, EntryBody::Custom(custom) if is_reserved(&custom.custom_type))
+}

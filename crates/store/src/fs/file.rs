@@ -1,0 +1,247 @@
+//! One session file: reading on, appending, mending its end.
+
+use bough_platform::{Access, Disk, File, RelPath};
+use bough_session::SessionId;
+
+use super::compose::goes_on;
+use super::line::{self, Item};
+use super::replay::Replay;
+
+/// How much is read at a time.
+const CHUNK_BYTES: usize = 256 * 1024;
+/// Longest line that is looked at; a longer one is passed over.
+const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// How many bytes before the end are compared, to see whether a file is still the one that was read.
+const PROBE_BYTES: usize = 64;
+
+/// A session file, as far as it was read.
+#[derive(Debug)]
+pub(super) struct SessionFile {
+    pub(super) replay: Replay,
+    /// Where the last whole batch ends.
+    pub(super) end: u64,
+    /// What stands before that place.
+    probe: Vec<u8>,
+    tail: Tail,
+}
+
+/// What follows the last whole batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tail {
+    /// Nothing.
+    Clean,
+    /// A line that reads well and has no line break yet.
+    NoLineBreak,
+    /// The beginning of a line.
+    TornLine,
+    /// The beginning of a batch of ours: it was never acknowledged.
+    TornBatch,
+}
+
+impl Tail {
+    /// The tail when the file ends where the last whole batch ends.
+    const fn without_bytes(self) -> Self {
+        match self {
+            Self::NoLineBreak => Self::NoLineBreak,
+            _ => Self::Clean,
+        }
+    }
+}
+
+impl SessionFile {
+    /// A file of which nothing was read yet.
+    pub(super) fn new(session: SessionId) -> Self {
+        Self { replay: Replay::new(session), end: 0, probe: Vec::new(), tail: Tail::Clean }
+    }
+
+    /// Whether the file still begins with what was read of it.
+    pub(super) fn is_same(&self, file: &dyn File) -> std::io::Result<bool> {
+        if file.len()? < self.end {
+            return Ok(false);
+        }
+        let mut found = vec![0; self.probe.len()];
+        let start = self.end.saturating_sub(self.probe.len() as u64);
+        let read = file.read_at(start, &mut found)?;
+        found.truncate(read);
+        Ok(found == self.probe)
+    }
+
+    /// Reads what was appended since.
+    pub(super) fn read_on(&mut self, file: &dyn File) -> std::io::Result<()> {
+        let new = file.len()?.saturating_sub(self.end);
+        if new == 0 {
+            self.tail = self.tail.without_bytes();
+            return Ok(());
+        }
+        let mut reading = Reading::from(self.end);
+        let size = usize::try_from(new).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+        let mut chunk = vec![0; size];
+        loop {
+            let read = file.read_at(reading.offset, &mut chunk)?;
+            let bytes = chunk.get(..read).unwrap_or_default();
+            reading.take(bytes, &mut self.replay);
+            if read < size {
+                break;
+            }
+        }
+        self.tail = reading.finish(&mut self.replay);
+        if reading.end > self.end {
+            self.end = reading.end;
+            self.probe = probe_at(file, self.end)?;
+        }
+        Ok(())
+    }
+
+    /// Appends whole batches in one write, mending the end of the file first, and makes them durable.
+    /// What is cut off goes to `aside`, so that nothing is ever thrown away.
+    pub(super) fn append(
+        &mut self,
+        file: &dyn File,
+        bytes: &[u8],
+        aside: impl FnOnce(&[u8]) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        let mut place = file.len()?;
+        let mut batch = Vec::with_capacity(bytes.len() + 1);
+        match self.tail {
+            Tail::Clean => {}
+            Tail::NoLineBreak | Tail::TornLine => batch.push(b'\n'),
+            Tail::TornBatch => {
+                aside(&read_range(file, self.end, place)?)?;
+                file.set_len(self.end)?;
+                place = self.end;
+            }
+        }
+        batch.extend_from_slice(bytes);
+        file.write_at(place, &batch)?;
+        file.sync()?;
+        self.read_on(file)
+    }
+}
+
+/// Opens a session file for writing; `None` when there is none.
+pub(super) fn open(disk: &dyn Disk, path: &RelPath) -> std::io::Result<Option<Box<dyn File>>> {
+    open_as(disk, path, Access::ReadWrite)
+}
+
+/// Opens a session file for reading; `None` when there is none.
+pub(super) fn open_to_read(
+    disk: &dyn Disk,
+    path: &RelPath,
+) -> std::io::Result<Option<Box<dyn File>>> {
+    open_as(disk, path, Access::Read)
+}
+
+fn open_as(
+    disk: &dyn Disk,
+    path: &RelPath,
+    access: Access,
+) -> std::io::Result<Option<Box<dyn File>>> {
+    match disk.open(path, access) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn probe_at(file: &dyn File, end: u64) -> std::io::Result<Vec<u8>> {
+    let start = end.saturating_sub(PROBE_BYTES as u64);
+    read_range(file, start, end)
+}
+
+fn read_range(file: &dyn File, start: u64, end: u64) -> std::io::Result<Vec<u8>> {
+    let length = usize::try_from(end.saturating_sub(start)).map_err(std::io::Error::other)?;
+    let mut bytes = vec![0; length];
+    let read = file.read_at(start, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// Lines being put together from chunks, and batches from lines.
+struct Reading {
+    /// The next byte to read.
+    offset: u64,
+    /// The end of the last whole batch.
+    end: u64,
+    /// A line that has begun.
+    line: Vec<u8>,
+    /// How much of a line that is too long was passed over.
+    skipped: usize,
+    /// The lines of a batch that has begun.
+    items: Vec<Item>,
+    first_line: Vec<u8>,
+    in_batch: bool,
+}
+
+impl Reading {
+    const fn from(offset: u64) -> Self {
+        Self {
+            offset,
+            end: offset,
+            line: Vec::new(),
+            skipped: 0,
+            items: Vec::new(),
+            first_line: Vec::new(),
+            in_batch: false,
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], replay: &mut Replay) {
+        let mut rest = bytes;
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, after) = rest.split_at(at);
+            self.add(line);
+            self.offset += (at + 1) as u64;
+            rest = after.get(1..).unwrap_or_default();
+            self.end_line(replay);
+        }
+        self.add(rest);
+        self.offset += rest.len() as u64;
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        if self.line.len() + bytes.len() > LINE_BYTES_MAX {
+            self.skipped += self.line.len() + bytes.len();
+            self.line.clear();
+        } else if self.skipped == 0 {
+            self.line.extend_from_slice(bytes);
+        }
+    }
+
+    fn end_line(&mut self, replay: &mut Replay) {
+        let line = std::mem::take(&mut self.line);
+        self.skipped = 0;
+        self.add_line(&line);
+        self.in_batch = goes_on(&line);
+        if !self.in_batch {
+            self.end_batch(replay);
+        }
+    }
+
+    fn add_line(&mut self, line: &[u8]) {
+        let items = line::parse(line);
+        if self.items.is_empty() && !items.is_empty() {
+            self.first_line = line.trim_ascii().to_vec();
+        }
+        self.items.extend(items);
+    }
+
+    fn end_batch(&mut self, replay: &mut Replay) {
+        replay.apply(std::mem::take(&mut self.items), &self.first_line);
+        self.end = self.offset;
+    }
+
+    /// What the end of the file means.
+    fn finish(&mut self, replay: &mut Replay) -> Tail {
+        let line = std::mem::take(&mut self.line);
+        let whole = !goes_on(&line) && !line::parse(&line).is_empty();
+        if whole {
+            self.add_line(&line);
+            self.end_batch(replay);
+            return Tail::NoLineBreak;
+        }
+        if self.in_batch || goes_on(&line) {
+            return Tail::TornBatch;
+        }
+        if line.is_empty() && self.skipped == 0 { Tail::Clean } else { Tail::TornLine }
+    }
+}

@@ -1,0 +1,305 @@
+//! One session: its file, its stream, and what the two add up to.
+
+use bough_platform::{Disk, RelPath};
+use bough_session::{Delta, EntryId, Incarnation, NewRecord, SessionId};
+
+use super::file::{self, SessionFile};
+use super::stream::Stream;
+use super::{compose, names};
+use crate::StoreError;
+use crate::image::Image;
+use crate::types::{
+    Appended, Durable, Head, PathPage, PathQuery, Position, RecordPage, Snapshot, StoredEntry,
+};
+
+/// Where torn batches are put aside.
+const TORN_DIR: &str = "bough-torn";
+/// Where streams are.
+const STREAM_DIR: &str = "bough-stream";
+
+/// One session.
+#[derive(Debug)]
+pub(super) struct Slot {
+    session: SessionId,
+    pub(super) path: RelPath,
+    stream_path: RelPath,
+    file: SessionFile,
+    stream: Stream,
+    /// Why nothing more is written until the session is reopened.
+    latched: Option<String>,
+}
+
+impl Slot {
+    /// The session in the file of its name.
+    pub(super) fn new(session: &SessionId) -> Result<Self, StoreError> {
+        let name = format!("{}{}", names::stem_of(session), names::SUFFIX);
+        let root = RelPath::root();
+        let path = root.join(&name).map_err(std::io::Error::from)?;
+        Self::at(session, path)
+    }
+
+    /// The session in a file of another name.
+    pub(super) fn at(session: &SessionId, path: RelPath) -> Result<Self, StoreError> {
+        let streams = RelPath::root().join(STREAM_DIR).map_err(std::io::Error::from)?;
+        let stream_path = streams.join(path.file_name()).map_err(std::io::Error::from)?;
+        Ok(Self {
+            session: session.clone(),
+            path,
+            stream_path,
+            file: SessionFile::new(session.clone()),
+            stream: Stream::default(),
+            latched: None,
+        })
+    }
+
+    /// The session, if the file holds one that was not deleted.
+    pub(super) fn image(&self) -> Option<&Image> {
+        self.any_image().filter(|image| !image.state.deleted)
+    }
+
+    /// The session, deleted or not.
+    pub(super) fn any_image(&self) -> Option<&Image> {
+        self.file.replay.image()
+    }
+
+    /// The id that the file gives itself.
+    pub(super) fn own_id(&self) -> Option<&SessionId> {
+        self.file.replay.own_id.as_ref()
+    }
+
+    pub(super) const fn is_latched(&self) -> bool {
+        self.latched.is_some()
+    }
+
+    /// How long the stream's file is now.
+    pub(super) fn stream_len(&self, disk: &dyn Disk) -> std::io::Result<u64> {
+        Ok(disk.stat(&self.stream_path)?.map_or(0, |stat| stat.len))
+    }
+
+    /// Forgets what was read, so that it is read again.
+    pub(super) fn forget(&mut self) {
+        self.file = SessionFile::new(self.session.clone());
+        self.stream = Stream::default();
+        self.latched = None;
+    }
+
+    /// Brings the session up to what is on the disk. After a failed write nothing is believed any more
+    /// until the session is reopened: what was durable before stays readable.
+    pub(super) fn refresh(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
+        if self.is_latched() {
+            return Ok(());
+        }
+        let Some(found) = file::open_to_read(disk, &self.path)? else {
+            self.forget();
+            return Ok(());
+        };
+        if !self.file.is_same(found.as_ref())? {
+            self.forget();
+        }
+        if self.file.end == 0 {
+            self.sync_before_believing(disk)?;
+        }
+        let before = self.file.end;
+        self.file.read_on(found.as_ref())?;
+        let moved = self.file.end != before;
+        if let Some(image) = self.file.replay.image()
+            && (moved || self.stream.is_stale(disk, &self.stream_path)?)
+        {
+            self.stream = Stream::load(disk, &self.stream_path, image)?;
+        }
+        Ok(())
+    }
+
+    /// A process that ended may have left bytes that only the page cache knows. They are made durable
+    /// before anyone is shown them; where the file may not be written, nobody of ours has.
+    fn sync_before_believing(&self, disk: &dyn Disk) -> Result<(), StoreError> {
+        match file::open(disk, &self.path) {
+            Ok(Some(file)) => Ok(file.sync()?),
+            Ok(None) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes the first batch of a session; the caller has made sure that there is none.
+    pub(super) fn create(
+        &mut self,
+        disk: &dyn Disk,
+        incarnation: Incarnation,
+        records: &[NewRecord],
+    ) -> Result<Appended, StoreError> {
+        let image = Image::new(&self.session, incarnation);
+        image.check(records)?;
+        let lines = compose::first_lines(&image, incarnation, records)?;
+        if file::open_to_read(disk, &self.path)?.is_none() {
+            drop(disk.create(&self.path)?);
+            disk.sync_dir(&RelPath::root())?;
+        }
+        self.write(disk, &lines, records.len() as u64)
+    }
+
+    /// Appends a batch at a head, with what the streams add up to before it.
+    pub(super) fn append(
+        &mut self,
+        disk: &dyn Disk,
+        expected: Option<&Head>,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        self.check_latch()?;
+        let image = self.any_image().ok_or_else(|| self.not_found())?;
+        if expected.is_some_and(|expected| *expected != image.head()) {
+            let current = image.head();
+            return Err(StoreError::Conflict { current });
+        }
+        let mut all = self.stream.settled(image);
+        all.extend(records);
+        image.check(&all)?;
+        let lines = compose::lines(image, &all)?;
+        let appended = self.write(disk, &lines, all.len() as u64)?;
+        if !self.stream.is_empty() {
+            self.stream.clear(disk, &self.stream_path);
+        }
+        Ok(appended)
+    }
+
+    /// Appends one step of a stream.
+    pub(super) fn append_delta(
+        &mut self,
+        disk: &dyn Disk,
+        delta: Delta,
+    ) -> Result<Appended, StoreError> {
+        self.check_latch()?;
+        let image = self.file.replay.image();
+        let image = image.ok_or_else(|| StoreError::NotFound { session: self.session.clone() })?;
+        self.stream.check(&delta, image)?;
+        let written = self.stream.append(disk, &self.stream_path, delta, image);
+        if let Err(error) = written {
+            self.latched = Some(error.to_string());
+            return Err(error.into());
+        }
+        if self.stream.is_large() {
+            self.settle(disk)?;
+        }
+        self.accepted()
+    }
+
+    /// Puts the steps of the streams into the session file.
+    pub(super) fn settle(&mut self, disk: &dyn Disk) -> Result<bool, StoreError> {
+        if self.stream.is_empty() {
+            return Ok(false);
+        }
+        self.append(disk, None, Vec::new())?;
+        Ok(true)
+    }
+
+    /// Removes the stream of a session that is going away.
+    pub(super) fn remove_stream(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
+        self.stream = Stream::default();
+        match disk.remove_file(&self.stream_path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> Option<Snapshot> {
+        let image = self.image()?;
+        let mut snapshot = image.snapshot();
+        snapshot.position = self.stream.position(image.seq());
+        if let Some(at_ms) = self.stream.last_at() {
+            snapshot.state.touch(at_ms);
+        }
+        Some(snapshot)
+    }
+
+    pub(super) fn entry(&self, id: &EntryId) -> Option<StoredEntry> {
+        self.image()?.entry(id).map(|stored| self.streamed(stored))
+    }
+
+    pub(super) fn path(&self, query: &PathQuery) -> Result<PathPage, StoreError> {
+        let image = self.image().ok_or_else(|| self.not_found())?;
+        let mut page = image.path(query)?;
+        page.entries = page.entries.into_iter().map(|stored| self.streamed(stored)).collect();
+        Ok(page)
+    }
+
+    pub(super) fn records(&self, after: Position, limit: usize) -> Result<RecordPage, StoreError> {
+        let image = self.image().ok_or_else(|| self.not_found())?;
+        let limit = limit.max(1);
+        let mut page = image.records_after(after, limit);
+        page.end = self.stream.position(image.seq());
+        let seen = if after.seq == image.seq() { after.revision } else { 0 };
+        if after.seq <= image.seq() {
+            let room = limit - page.records.len();
+            let steps = self.stream.records_after(image.seq(), seen);
+            page.records.extend(steps.take(room));
+        }
+        Ok(page)
+    }
+
+    pub(super) fn not_found(&self) -> StoreError {
+        StoreError::NotFound { session: self.session.clone() }
+    }
+
+    fn streamed(&self, stored: StoredEntry) -> StoredEntry {
+        let now = self.stream.entries.get(&stored.entry.id);
+        StoredEntry { entry: now.cloned().unwrap_or(stored.entry), ..stored }
+    }
+
+    fn write(
+        &mut self,
+        disk: &dyn Disk,
+        lines: &[String],
+        count: u64,
+    ) -> Result<Appended, StoreError> {
+        self.check_latch()?;
+        let before = self.any_image().map_or(0, Image::seq);
+        let written = self.try_write(disk, lines);
+        if let Err(error) = written {
+            // What is on the disk is in doubt from here on.
+            self.latched = Some(error.to_string());
+            return Err(error.into());
+        }
+        let after = self.any_image().map_or(0, Image::seq);
+        if after != before + count {
+            self.latched = Some("the batch does not read as it was written".to_owned());
+            let what = format!("a batch of {count} records reads as {}", after - before);
+            return Err(StoreError::corrupt(what, self.path.to_string()));
+        }
+        self.accepted()
+    }
+
+    fn try_write(&mut self, disk: &dyn Disk, lines: &[String]) -> std::io::Result<()> {
+        let file = file::open(disk, &self.path)?;
+        let file = file.ok_or(std::io::ErrorKind::NotFound)?;
+        let name = format!("{}.{}", self.path.file_name(), self.file.end);
+        self.file.append(file.as_ref(), &compose::batch(lines), |torn| put_aside(disk, &name, torn))
+    }
+
+    fn accepted(&self) -> Result<Appended, StoreError> {
+        let image = self.any_image().ok_or_else(|| self.not_found())?;
+        Ok(Appended {
+            head: image.head(),
+            position: self.stream.position(image.seq()),
+            durable: Durable::ready(),
+        })
+    }
+
+    fn check_latch(&self) -> Result<(), StoreError> {
+        match &self.latched {
+            None => Ok(()),
+            Some(reason) => Err(StoreError::Latched { reason: reason.clone() }),
+        }
+    }
+}
+
+fn put_aside(disk: &dyn Disk, name: &str, torn: &[u8]) -> std::io::Result<()> {
+    let folder = RelPath::root().join(TORN_DIR)?;
+    if disk.ensure_dir(&folder)? {
+        disk.sync_dir(&RelPath::root())?;
+    }
+    // A long id has a long name; the end of it tells the place, and is kept.
+    let start = name.len().saturating_sub(200);
+    let path = folder.join(name.get(start..).unwrap_or(name))?;
+    let temp = folder.join("put-aside.tmp")?;
+    disk.replace(&path, &temp, torn)
+}

@@ -1,0 +1,211 @@
+//! Steps of streams, beside the session file until they become one entry line.
+//!
+//! The original writes a streamed message anew for every step. Here a step is one short line in a file of
+//! its own; the next batch of the session begins with one revision for each streamed message, and the
+//! steps are dropped. A step that the session file already knows is passed over, so that a crash between
+//! the two does no harm.
+
+use std::collections::HashMap;
+
+use bough_platform::{Disk, File, RelPath};
+use bough_session::codec::{decode_delta, encode_delta};
+use bough_session::{Delta, Entry, EntryId, Incarnation, NewRecord, Record, settle};
+use serde::{Deserialize, Serialize};
+
+use super::file::open;
+use crate::StoreError;
+use crate::image::Image;
+use crate::types::{Position, StoredRecord};
+
+/// Steps are put together when they take more than this.
+const STREAM_BYTES_SETTLE: u64 = 1024 * 1024;
+/// A stream file larger than this is not ours.
+const STREAM_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The steps that are not yet in the session file.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    deltas: Vec<Delta>,
+    /// The streamed messages as they are now.
+    pub(super) entries: HashMap<EntryId, Entry>,
+    /// Where the last whole line ends.
+    end: u64,
+    /// How long the file was when it was read.
+    read: u64,
+}
+
+/// The first line: whose steps they are.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    life: Incarnation,
+}
+
+impl Stream {
+    /// Reads the steps of a session, as far as they follow on what its file says.
+    pub(super) fn load(disk: &dyn Disk, path: &RelPath, image: &Image) -> std::io::Result<Self> {
+        let bytes = match disk.read_all(path, STREAM_BYTES_MAX) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(error),
+        };
+        let mut stream = Self { read: bytes.len() as u64, ..Self::default() };
+        stream.read_lines(&bytes, image);
+        Ok(stream)
+    }
+
+    fn read_lines(&mut self, bytes: &[u8], image: &Image) {
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let header = lines.next().filter(|line| line.ends_with(b"\n"));
+        let header: Option<Header> = header.and_then(|line| serde_json::from_slice(line).ok());
+        // Steps of another life are nobody's; the next step begins the file anew.
+        if header.is_none_or(|header| header.life != image.incarnation) {
+            return;
+        }
+        self.end = bytes.iter().position(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
+        for line in lines.filter(|line| line.ends_with(b"\n")) {
+            let text = std::str::from_utf8(line).unwrap_or_default();
+            let Some(delta) = decode_delta(text) else {
+                return;
+            };
+            self.end += line.len() as u64;
+            self.take(delta, image);
+        }
+    }
+
+    /// Takes a step into account; one that does not follow is passed over.
+    fn take(&mut self, delta: Delta, image: &Image) {
+        let known = self.entries.get(&delta.entry_id).or_else(|| image.entry_ref(&delta.entry_id));
+        let Some(mut entry) = known.cloned() else { return };
+        if delta.apply(&mut entry).is_ok() {
+            self.entries.insert(delta.entry_id.clone(), entry);
+            self.deltas.push(delta);
+        }
+    }
+
+    /// Whether the file has changed since it was read.
+    pub(super) fn is_stale(&self, disk: &dyn Disk, path: &RelPath) -> std::io::Result<bool> {
+        let len = disk.stat(path)?.map_or(0, |stat| stat.len);
+        Ok(len != self.read)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.deltas.is_empty()
+    }
+
+    pub(super) fn is_large(&self) -> bool {
+        self.end > STREAM_BYTES_SETTLE
+    }
+
+    /// When the last step was made.
+    pub(super) fn last_at(&self) -> Option<i64> {
+        self.deltas.iter().map(|delta| delta.at_ms).max()
+    }
+
+    /// The end of the feed, given where the session file ends.
+    pub(super) fn position(&self, seq: u64) -> Position {
+        Position { seq, revision: self.deltas.len() as u64 }
+    }
+
+    /// The steps after a position that is at the end of the session file.
+    pub(super) fn records_after(&self, seq: u64, after: u64) -> impl Iterator<Item = StoredRecord> {
+        let skip = usize::try_from(after).unwrap_or(usize::MAX);
+        let numbered = (1..).zip(&self.deltas).skip(skip);
+        numbered.map(move |(revision, delta)| StoredRecord {
+            position: Position { seq, revision },
+            at_ms: delta.at_ms,
+            record: Record::Revision(delta.clone().into_revision()),
+            settles: None,
+        })
+    }
+
+    /// Checks a step against the message as it is now.
+    pub(super) fn check(&self, delta: &Delta, image: &Image) -> Result<(), StoreError> {
+        let known = self.entries.get(&delta.entry_id).or_else(|| image.entry_ref(&delta.entry_id));
+        let entry =
+            known.ok_or_else(|| StoreError::EntryNotFound { entry: delta.entry_id.clone() })?;
+        if delta.revision != entry.revision + 1 {
+            return Err(StoreError::RevisionConflict {
+                entry: delta.entry_id.clone(),
+                current: entry.revision,
+            });
+        }
+        let applied = delta.apply(&mut entry.clone());
+        applied.map_err(|error| StoreError::invalid(error.to_string()))
+    }
+
+    /// Writes a checked step and makes it durable.
+    pub(super) fn append(
+        &mut self,
+        disk: &dyn Disk,
+        path: &RelPath,
+        delta: Delta,
+        image: &Image,
+    ) -> std::io::Result<()> {
+        let file = open_or_create(disk, path)?;
+        let mut bytes = Vec::new();
+        if self.end == 0 {
+            let life = image.incarnation;
+            bytes.extend(serde_json::to_vec(&Header { life })?);
+            bytes.push(b'\n');
+        }
+        bytes.extend(encode_delta(&delta).into_bytes());
+        bytes.push(b'\n');
+        let end = self.end + bytes.len() as u64;
+        file.write_at(self.end, &bytes)?;
+        // What is left of a torn line, or of another life, must not follow.
+        if file.len()? > end {
+            file.set_len(end)?;
+        }
+        file.sync()?;
+        (self.end, self.read) = (end, end);
+        self.take(delta, image);
+        Ok(())
+    }
+
+    /// One revision for each streamed message, in the order in which the streams began.
+    pub(super) fn settled(&self, image: &Image) -> Vec<NewRecord> {
+        let mut records: Vec<NewRecord> = Vec::new();
+        let mut done: Vec<&EntryId> = Vec::new();
+        for delta in &self.deltas {
+            if done.contains(&&delta.entry_id) {
+                continue;
+            }
+            done.push(&delta.entry_id);
+            let last = self.deltas.iter().rev().find(|last| last.entry_id == delta.entry_id);
+            let (at_ms, origin) = last.map_or((0, None), |last| (last.at_ms, last.origin.clone()));
+            let base = image.entry_ref(&delta.entry_id);
+            let settled = self.entries.get(&delta.entry_id);
+            if let (Some(base), Some(now)) = (base, settled)
+                && let Some(revision) = settle(base, now, origin)
+            {
+                records.push(Record::Revision(revision).at(at_ms));
+            }
+        }
+        records
+    }
+
+    /// Drops the steps: the session file has them now. Nothing is lost if this fails, so it only tries.
+    pub(super) fn clear(&mut self, disk: &dyn Disk, path: &RelPath) {
+        let emptied = open(disk, path).and_then(|file| match file {
+            Some(file) => file.set_len(0),
+            None => Ok(()),
+        });
+        let left = if emptied.is_ok() { 0 } else { self.read };
+        *self = Self { read: left, ..Self::default() };
+    }
+}
+
+fn open_or_create(disk: &dyn Disk, path: &RelPath) -> std::io::Result<Box<dyn File>> {
+    if let Some(file) = open(disk, path)? {
+        return Ok(file);
+    }
+    let folder = path.parent();
+    if disk.ensure_dir(&folder)? {
+        disk.sync_dir(&folder.parent())?;
+    }
+    let file = disk.create(path)?;
+    disk.sync_dir(&folder)?;
+    Ok(file)
+}

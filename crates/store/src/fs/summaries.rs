@@ -1,0 +1,173 @@
+//! What lists are read from: one short summary a file, kept while the file stays the same.
+
+use std::collections::{HashMap, HashSet};
+
+use bough_platform::{Listed as Name, RelPath};
+use bough_session::{Incarnation, SessionId};
+
+use super::names::{Named, named};
+use super::slot::Slot;
+use super::{Shared, guard};
+use crate::StoreError;
+use crate::listing::ListItem;
+use crate::types::{Listed, Position};
+
+/// Summaries by file name.
+#[derive(Debug, Default)]
+pub(super) struct Summaries {
+    by_name: HashMap<String, Summary>,
+    /// Whether the whole directory was looked at once; what appears later is a change.
+    scanned: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Summary {
+    mark: Mark,
+    /// `None` when the file holds no session, or a deleted one.
+    shown: Option<Shown>,
+    change: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Shown {
+    listed: Listed,
+    incarnation: Incarnation,
+    position: Position,
+}
+
+/// By what a changed file is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    bytes: u64,
+    stream_bytes: u64,
+    modified_ms: i64,
+}
+
+impl Summaries {
+    /// Files that hold no session that lists show.
+    pub(super) fn hidden(&self) -> Vec<String> {
+        let hidden = self.by_name.iter().filter(|(_, summary)| summary.shown.is_none());
+        hidden.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+impl Shared {
+    /// Every session, from the files that changed since the last time and the summaries of the others.
+    pub(super) fn items(&self) -> Result<Vec<ListItem>, StoreError> {
+        let names = self.platform.disk.list(&RelPath::root())?;
+        let mut summaries = guard(&self.summaries);
+        let mut seen = HashSet::new();
+        for name in names.iter().filter(|name| !name.is_dir) {
+            // A file that cannot be read hides no other.
+            if self.look_at(&mut summaries, name).is_ok() {
+                seen.insert(name.name.as_str());
+            }
+        }
+        summaries.scanned = true;
+        self.drop_missing(&mut summaries, &seen);
+        let items = summaries.by_name.values().filter_map(|summary| {
+            let shown = summary.shown.as_ref()?;
+            Some(ListItem { listed: shown.listed.clone(), change: summary.change })
+        });
+        Ok(items.collect())
+    }
+
+    /// Tells everybody what became of a session, and keeps its summary.
+    pub(super) fn announce(&self, slot: &Slot) {
+        let Some(summary) = self.summary_of(slot) else { return };
+        let mut summaries = guard(&self.summaries);
+        self.put(&mut summaries, slot.path.file_name(), summary, true);
+    }
+
+    /// Tells everybody that a session is gone.
+    pub(super) fn announce_gone(
+        &self,
+        session: &SessionId,
+        life: Incarnation,
+        end: Position,
+        name: &str,
+    ) {
+        guard(&self.summaries).by_name.remove(name);
+        self.hub.publish(session, life, end, true);
+    }
+
+    fn look_at(&self, summaries: &mut Summaries, name: &Name) -> Result<(), StoreError> {
+        let session = match named(&name.name) {
+            Named::Session(session) => session,
+            Named::Long => SessionId::from_stored(""),
+            Named::Nobody => return Ok(()),
+        };
+        let path = RelPath::root().join(&name.name).map_err(std::io::Error::from)?;
+        let slot = Slot::at(&session, path)?;
+        let mark = self.mark_of(&slot)?;
+        if summaries.by_name.get(&name.name).is_some_and(|known| known.mark == mark) {
+            return Ok(());
+        }
+        let slot = self.read(slot, named(&name.name) == Named::Long)?;
+        let summary = Summary { mark, shown: shown_of(&slot), change: 0 };
+        let announce = summaries.scanned;
+        self.put(summaries, &name.name, summary, announce);
+        Ok(())
+    }
+
+    /// Reads a file; one with a long id twice, the first time to learn the id.
+    fn read(&self, mut slot: Slot, long: bool) -> Result<Slot, StoreError> {
+        slot.refresh(self.platform.disk.as_ref())?;
+        if !long {
+            return Ok(slot);
+        }
+        let Some(session) = slot.own_id().cloned() else {
+            return Ok(slot);
+        };
+        let mut slot = Slot::at(&session, slot.path)?;
+        slot.refresh(self.platform.disk.as_ref())?;
+        Ok(slot)
+    }
+
+    fn summary_of(&self, slot: &Slot) -> Option<Summary> {
+        Some(Summary { mark: self.mark_of(slot).ok()?, shown: Some(shown_of(slot)?), change: 0 })
+    }
+
+    fn put(&self, summaries: &mut Summaries, name: &str, mut summary: Summary, announce: bool) {
+        if let Some(shown) = summary.shown.as_ref().filter(|_| announce) {
+            let session = &shown.listed.meta.session_id;
+            summary.change = self.hub.publish(session, shown.incarnation, shown.position, false);
+        }
+        summaries.by_name.insert(name.to_owned(), summary);
+    }
+
+    fn drop_missing(&self, summaries: &mut Summaries, seen: &HashSet<&str>) {
+        let gone: Vec<String> = summaries
+            .by_name
+            .keys()
+            .filter(|name| !seen.contains(name.as_str()))
+            .cloned()
+            .collect();
+        for name in gone {
+            let summary = summaries.by_name.remove(&name);
+            if let Some(shown) = summary.and_then(|summary| summary.shown) {
+                let session = &shown.listed.meta.session_id;
+                self.hub.publish(session, shown.incarnation, shown.position, true);
+            }
+        }
+    }
+
+    fn mark_of(&self, slot: &Slot) -> Result<Mark, StoreError> {
+        let disk = self.platform.disk.as_ref();
+        let stat = disk.stat(&slot.path)?;
+        Ok(Mark {
+            bytes: stat.map_or(0, |stat| stat.len),
+            stream_bytes: slot.stream_len(disk)?,
+            modified_ms: stat.map_or(0, |stat| stat.modified_ms),
+        })
+    }
+}
+
+fn shown_of(slot: &Slot) -> Option<Shown> {
+    let snapshot = slot.snapshot()?;
+    Some(Shown {
+        incarnation: snapshot.head.incarnation,
+        position: snapshot.position,
+        listed: Listed { meta: snapshot.state.meta(), details: snapshot.state.details() },
+    })
+}

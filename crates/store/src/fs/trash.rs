@@ -1,0 +1,191 @@
+//! Deleting, and taking it back.
+
+use bough_platform::RelPath;
+use bough_session::{Incarnation, Record, SessionId};
+
+use super::names::SUFFIX;
+use super::slot::Slot;
+use super::{Shared, guard};
+use crate::StoreError;
+use crate::types::{Position, Snapshot, Trashed};
+
+/// Where deleted sessions are.
+const TRASH_DIR: &str = "bough-trash";
+
+impl Shared {
+    pub(super) fn delete(
+        &self,
+        session: &SessionId,
+        at_ms: i64,
+    ) -> Result<Option<Trashed>, StoreError> {
+        // Looked at first, so that a process that only reads is not told of a lock in vain.
+        if self.with(session, |slot| Ok(slot.image().is_none()))? {
+            return Ok(None);
+        }
+        self.take_lock()?;
+        self.with(session, |slot| {
+            if slot.image().is_none() {
+                return Ok(None);
+            }
+            // The tombstone is durable before the file moves; a crash in between leaves a deleted
+            // session in its old place, which is read as deleted.
+            slot.append(self.platform.disk.as_ref(), None, vec![Record::Tombstone.at(at_ms)])?;
+            let trashed = trashed_of(slot);
+            self.move_to_trash(slot)?;
+            Ok(trashed)
+        })
+    }
+
+    pub(super) fn undelete(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        at_ms: i64,
+    ) -> Result<Snapshot, StoreError> {
+        self.take_lock()?;
+        self.with(session, |slot| {
+            let disk = self.platform.disk.as_ref();
+            if slot.image().is_some() {
+                let session = session.clone();
+                return Err(StoreError::Exists { session });
+            }
+            let here = slot.any_image().is_some_and(|image| image.incarnation == incarnation);
+            if !here {
+                self.take_from_trash(slot, session, incarnation)?;
+            }
+            slot.append(disk, None, vec![Record::Restored.at(at_ms)])?;
+            self.announce(slot);
+            slot.snapshot().ok_or_else(|| slot.not_found())
+        })
+    }
+
+    pub(super) fn purge(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<bool, StoreError> {
+        self.take_lock()?;
+        let disk = self.platform.disk.as_ref();
+        self.with(session, |slot| {
+            let deleted = slot.image().is_none();
+            let here = slot.any_image().is_some_and(|image| image.incarnation == incarnation);
+            if deleted && here {
+                self.move_to_trash(slot)?;
+            }
+            Ok(())
+        })?;
+        let path = trash_path(incarnation)?;
+        let trashed = self.read_trash(&path)?;
+        if trashed.is_none_or(|trashed| trashed.session_id != *session) {
+            return Ok(false);
+        }
+        disk.remove_file(&path)?;
+        disk.sync_dir(&path.parent())?;
+        Ok(true)
+    }
+
+    pub(super) fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
+        let mut found = self.unmoved()?;
+        let folder = trash_dir()?;
+        if self.platform.disk.stat(&folder)?.is_some() {
+            for name in self.platform.disk.list(&folder)? {
+                let path = folder.join(&name.name).map_err(std::io::Error::from)?;
+                // A file that cannot be read hides no other.
+                found.extend(self.read_trash(&path).ok().flatten());
+            }
+        }
+        found.retain(|trashed| session.is_none_or(|session| trashed.session_id == *session));
+        found.sort_by_key(|trashed| (trashed.deleted_at, trashed.incarnation));
+        Ok(found)
+    }
+
+    /// Moves a deleted session out of the way; the slot is empty afterwards.
+    pub(super) fn move_to_trash(&self, slot: &mut Slot) -> Result<(), StoreError> {
+        let disk = self.platform.disk.as_ref();
+        let Some(image) = slot.any_image() else { return Ok(()) };
+        let (session, life) = (image.state.session_id.clone(), image.incarnation);
+        let end = Position::at(image.seq());
+        let folder = trash_dir()?;
+        if disk.ensure_dir(&folder)? {
+            disk.sync_dir(&RelPath::root())?;
+        }
+        disk.rename(&slot.path, &trash_path(life)?)?;
+        // The new name first: a crash may then show the file in both places or in the new one.
+        disk.sync_dir(&folder)?;
+        disk.sync_dir(&RelPath::root())?;
+        slot.remove_stream(disk)?;
+        slot.forget();
+        self.announce_gone(&session, life, end, slot.path.file_name());
+        Ok(())
+    }
+
+    fn take_from_trash(
+        &self,
+        slot: &mut Slot,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<(), StoreError> {
+        let path = trash_path(incarnation)?;
+        let trashed = self.read_trash(&path)?;
+        if trashed.is_none_or(|trashed| trashed.session_id != *session) {
+            return Err(slot.not_found());
+        }
+        // Another life may lie in the place, deleted and not yet moved.
+        self.move_to_trash(slot)?;
+        let disk = self.platform.disk.as_ref();
+        disk.rename(&path, &slot.path)?;
+        disk.sync_dir(&RelPath::root())?;
+        disk.sync_dir(&path.parent())?;
+        slot.refresh(disk)
+    }
+
+    /// A deleted session in the trash; `None` when there is none in that file.
+    fn read_trash(&self, path: &RelPath) -> Result<Option<Trashed>, StoreError> {
+        let disk = self.platform.disk.as_ref();
+        let mut slot = Slot::at(&SessionId::from_stored(""), path.clone())?;
+        slot.refresh(disk)?;
+        let Some(session) = slot.own_id().cloned() else {
+            return Ok(None);
+        };
+        let mut slot = Slot::at(&session, path.clone())?;
+        slot.refresh(disk)?;
+        Ok(trashed_of(&slot))
+    }
+
+    /// Deleted sessions that a crash has left in their old place.
+    fn unmoved(&self) -> Result<Vec<Trashed>, StoreError> {
+        self.items()?;
+        let hidden = guard(&self.summaries).hidden();
+        let mut found = Vec::new();
+        for name in hidden {
+            let path = RelPath::root().join(&name).map_err(std::io::Error::from)?;
+            found.extend(self.read_trash(&path).ok().flatten());
+        }
+        Ok(found)
+    }
+}
+
+fn trash_dir() -> Result<RelPath, StoreError> {
+    Ok(RelPath::root().join(TRASH_DIR).map_err(std::io::Error::from)?)
+}
+
+/// A life names its file in the trash: the same id may be deleted many times.
+fn trash_path(incarnation: Incarnation) -> Result<RelPath, StoreError> {
+    let name = format!("{incarnation}{SUFFIX}");
+    Ok(trash_dir()?.join(&name).map_err(std::io::Error::from)?)
+}
+
+fn trashed_of(slot: &Slot) -> Option<Trashed> {
+    let image = slot.any_image().filter(|image| image.state.deleted)?;
+    let tombstone = image
+        .records
+        .iter()
+        .rev()
+        .find(|stored| matches!(stored.record.known(), Record::Tombstone));
+    Some(Trashed {
+        session_id: image.state.session_id.clone(),
+        incarnation: image.incarnation,
+        deleted_at: tombstone.map_or(0, |stored| stored.at_ms),
+        state: image.state.clone(),
+    })
+}

@@ -1,0 +1,255 @@
+//! A whole session in memory: what the adapters without an index of their own read from.
+
+use std::collections::{HashMap, HashSet};
+
+use bough_session::codec::LogRecord;
+use bough_session::tree::{Node, branch_heads};
+use bough_session::{
+    BranchHead, Entry, EntryId, Incarnation, NewRecord, Record, Revision, SessionId, SessionState,
+    codec,
+};
+use sha2::{Digest, Sha256};
+
+use crate::StoreError;
+use crate::types::{
+    ChainHash, Head, PathPage, PathQuery, PathStart, Position, RecordPage, Snapshot, StoredEntry,
+    StoredRecord,
+};
+
+/// A whole session in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    pub(crate) incarnation: Incarnation,
+    pub(crate) chain: ChainHash,
+    pub(crate) state: SessionState,
+    pub(crate) records: Vec<StoredRecord>,
+    nodes: Vec<EntryId>,
+    entries: HashMap<EntryId, Slot>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    seq: u64,
+    last_at: i64,
+    entry: Entry,
+}
+
+impl Image {
+    pub(crate) fn new(session: &SessionId, incarnation: Incarnation) -> Self {
+        Self {
+            incarnation,
+            chain: genesis(session, incarnation),
+            state: SessionState::new(session.clone()),
+            records: Vec::new(),
+            nodes: Vec::new(),
+            entries: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.state.seq
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        Head { incarnation: self.incarnation, seq: self.seq(), chain: self.chain }
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            head: self.head(),
+            position: Position::at(self.seq()),
+            state: self.state.clone(),
+        }
+    }
+
+    /// Refuses a batch with a record that does not fit what is there: an entry that exists, or a
+    /// revision whose base is another. Nothing is changed.
+    pub(crate) fn check(&self, records: &[NewRecord]) -> Result<(), StoreError> {
+        let mut changed: HashMap<&EntryId, Entry> = HashMap::new();
+        for new in records {
+            match new.record.known() {
+                Record::Entry(entry) => {
+                    if self.entries.contains_key(&entry.id) || changed.contains_key(&entry.id) {
+                        let what = format!("entry {} exists already", entry.id);
+                        return Err(StoreError::invalid(what));
+                    }
+                    changed.insert(&entry.id, entry.clone());
+                }
+                Record::Revision(revision) => self.check_revision(revision, &mut changed)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_revision<'a>(
+        &self,
+        revision: &'a Revision,
+        changed: &mut HashMap<&'a EntryId, Entry>,
+    ) -> Result<(), StoreError> {
+        let missing = || StoreError::EntryNotFound { entry: revision.entry_id.clone() };
+        let known = changed.remove(&revision.entry_id);
+        let mut entry = known
+            .or_else(|| self.entry(&revision.entry_id).map(|stored| stored.entry))
+            .ok_or_else(missing)?;
+        revision.apply(&mut entry).map_err(|error| StoreError::invalid(error.to_string()))?;
+        changed.insert(&revision.entry_id, entry);
+        Ok(())
+    }
+
+    /// Takes one more record; the caller has checked it.
+    pub(crate) fn push(&mut self, new: NewRecord) {
+        let stored = codec::encode(&new.record, new.at_ms);
+        let chain = next_chain(self.chain, &stored);
+        self.push_chained(new, chain);
+    }
+
+    /// Takes one more record, with the hash that the caller has made.
+    pub(crate) fn push_chained(&mut self, new: NewRecord, chain: ChainHash) {
+        let seq = self.seq() + 1;
+        self.chain = chain;
+        self.state.apply(&new.record, seq, new.at_ms);
+        match new.record.known() {
+            Record::Entry(entry) => self.insert(entry, seq, new.at_ms),
+            Record::Revision(revision) => {
+                if let Some(slot) = self.entries.get_mut(&revision.entry_id) {
+                    // Checked before it was accepted; a record that does not fit changes nothing.
+                    if revision.apply(&mut slot.entry).is_ok() {
+                        slot.last_at = new.at_ms;
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.records.push(StoredRecord {
+            position: Position::at(seq),
+            at_ms: new.at_ms,
+            record: new.record,
+            settles: None,
+        });
+    }
+
+    fn insert(&mut self, entry: &Entry, seq: u64, last_at: i64) {
+        let slot = Slot { seq, last_at, entry: entry.clone() };
+        if self.entries.insert(entry.id.clone(), slot).is_none() {
+            self.nodes.push(entry.id.clone());
+        }
+    }
+
+    pub(crate) fn entry(&self, id: &EntryId) -> Option<StoredEntry> {
+        self.entries.get(id).map(|slot| StoredEntry { seq: slot.seq, entry: slot.entry.clone() })
+    }
+
+    pub(crate) fn entry_ref(&self, id: &EntryId) -> Option<&Entry> {
+        self.entries.get(id).map(|slot| &slot.entry)
+    }
+
+    pub(crate) fn records_after(&self, after: Position, limit: usize) -> RecordPage {
+        let skip = usize::try_from(after.seq).unwrap_or(usize::MAX);
+        let records = self.records.iter().skip(skip).take(limit.max(1));
+        RecordPage {
+            incarnation: self.incarnation,
+            records: records.cloned().collect(),
+            end: Position::at(self.seq()),
+        }
+    }
+
+    pub(crate) fn branch_heads(&self, limit: usize) -> Vec<BranchHead> {
+        let slots = self.nodes.iter().filter_map(|id| self.entries.get(id));
+        let nodes: Vec<Node<'_>> = slots
+            .map(|slot| Node {
+                id: &slot.entry.id,
+                parent: slot.entry.parent_id.as_ref(),
+                at_ms: slot.last_at,
+            })
+            .collect();
+        let mut heads = branch_heads(&nodes);
+        heads.reverse();
+        heads.truncate(limit);
+        heads
+    }
+
+    pub(crate) fn path(&self, query: &PathQuery) -> Result<PathPage, StoreError> {
+        let leaf = query.leaf.as_ref().or(self.state.leaf.as_ref());
+        let Some(leaf) = leaf else {
+            return Ok(PathPage { entries: Vec::new(), more: false, leaf: None });
+        };
+        if !self.entries.contains_key(leaf) {
+            let entry = leaf.clone();
+            return Err(StoreError::EntryNotFound { entry });
+        }
+        let mut path = self.walk(leaf)?;
+        match &query.start {
+            PathStart::Root => path.reverse(),
+            PathStart::After(entry) => {
+                path.truncate(place_of(&path, entry)?);
+                path.reverse();
+            }
+            PathStart::Leaf => {}
+            PathStart::Before(entry) => {
+                path.drain(..=place_of(&path, entry)?);
+            }
+        }
+        Ok(PathPage {
+            more: path.len() > query.limit,
+            entries: path.into_iter().take(query.limit).filter_map(|id| self.entry(id)).collect(),
+            leaf: Some(leaf.clone()),
+        })
+    }
+
+    /// The ids from a leaf to its root.
+    fn walk<'a>(&'a self, leaf: &'a EntryId) -> Result<Vec<&'a EntryId>, StoreError> {
+        let place = || format!("session {}", self.state.session_id);
+        let mut seen = HashSet::new();
+        let mut path = Vec::new();
+        let mut next = Some(leaf);
+        while let Some(id) = next {
+            let slot = self.entries.get(id).ok_or_else(|| {
+                StoreError::corrupt(format!("path references missing entry {id}"), place())
+            })?;
+            if !seen.insert(id) {
+                let what = format!("the parents of entry {id} run in a circle");
+                return Err(StoreError::corrupt(what, place()));
+            }
+            path.push(id);
+            next = slot.entry.parent_id.as_ref();
+        }
+        Ok(path)
+    }
+}
+
+fn place_of(path: &[&EntryId], entry: &EntryId) -> Result<usize, StoreError> {
+    let found = path.iter().position(|id| *id == entry);
+    found.ok_or_else(|| StoreError::NotOnPath { entry: entry.clone() })
+}
+
+/// The hash of a log without records.
+pub(crate) fn genesis(session: &SessionId, incarnation: Incarnation) -> ChainHash {
+    let mut hash = Sha256::new();
+    hash.update(b"bough genesis\n");
+    hash.update(incarnation.bytes());
+    hash.update(session.as_str().as_bytes());
+    ChainHash(hash.finalize().into())
+}
+
+/// The hash of a log with one more record.
+fn next_chain(before: ChainHash, record: &LogRecord) -> ChainHash {
+    let mut hash = Sha256::new();
+    hash.update(before.0);
+    let parts = [
+        Some(record.kind.as_ref()),
+        record.id.as_deref(),
+        record.parent.as_deref(),
+        record.target.as_deref(),
+        Some(record.payload.as_str()),
+    ];
+    for part in parts {
+        // Lengths keep the parts apart, so that no two records share one stream of bytes.
+        let length = part.map_or(u64::MAX, |text| text.len() as u64);
+        hash.update(length.to_le_bytes());
+        hash.update(part.unwrap_or_default());
+    }
+    hash.update(record.revision.unwrap_or(u64::MAX).to_le_bytes());
+    hash.update(record.at_ms.to_le_bytes());
+    ChainHash(hash.finalize().into())
+}

@@ -1,0 +1,7 @@
+//! Lists: what a query matches, in which order, and where a page ends.
+
+mod cursor;
+mod page;
+
+pub(crate) use cursor::{ListCursor, Phase};
+pub(crate) use page::{ListItem, compose, count, key_of, list, search_text};

@@ -1,0 +1,434 @@
+//! The adapter that keeps everything in memory: for tests, and for sessions that need not last.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bough_platform::Entropy;
+use bough_session::limits::{check_batch_bytes, check_batch_records};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId, codec};
+use tokio::sync::watch;
+
+use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
+use crate::image::Image;
+use crate::listing::{self, ListItem};
+use crate::types::{
+    Appended, Capabilities, ChangeCursor, ChangePage, Durable, Head, ListPage, ListQuery, Listed,
+    PathPage, PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+};
+use crate::{Store, StoreError};
+
+/// Sessions in memory. Cheap to clone; clones share the sessions.
+#[derive(Clone, Debug)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    entropy: Arc<dyn Entropy>,
+    hub: ChangeHub,
+    rooms: Mutex<Rooms>,
+    /// Whether batches wait for [`MemoryStore::release`] before they are durable.
+    held: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Rooms {
+    live: HashMap<SessionId, Room>,
+    trash: Vec<Trash>,
+}
+
+#[derive(Debug)]
+struct Room {
+    /// What readers see.
+    durable: Option<Image>,
+    /// What the next append builds on, where it is ahead of that.
+    accepted: Option<Image>,
+    change: u64,
+}
+
+#[derive(Debug)]
+struct Trash {
+    image: Image,
+    deleted_at: i64,
+}
+
+impl MemoryStore {
+    /// An empty store that draws its incarnations from `entropy`.
+    pub fn new(entropy: Arc<dyn Entropy>) -> Result<Self, StoreError> {
+        let epoch = draw(entropy.as_ref())?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                entropy,
+                hub: ChangeHub::new(epoch),
+                rooms: Mutex::default(),
+                held: watch::Sender::new(false),
+            }),
+        })
+    }
+
+    /// From now on batches are accepted and not durable, as on a disk that is slow. For tests of what
+    /// must not happen before the acknowledgement.
+    pub fn hold(&self) {
+        self.shared.held.send_replace(true);
+    }
+
+    /// Makes everything durable that was held, and no longer holds.
+    pub fn release(&self) {
+        let mut rooms = self.lock();
+        for (session, room) in &mut rooms.live {
+            if let Some(image) = room.accepted.take() {
+                room.change = self.announce(session, &image, false);
+                room.durable = Some(image);
+            }
+        }
+        // Still under the lock: no batch may be accepted as held once nobody will release it.
+        self.shared.held.send_replace(false);
+    }
+
+    fn is_held(&self) -> bool {
+        *self.shared.held.borrow()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rooms> {
+        // Nothing that can panic runs between the steps of a change.
+        self.shared.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self, session: &SessionId, image: &Image, deleted: bool) -> u64 {
+        let position = Position::at(image.seq());
+        self.shared.hub.publish(session, image.incarnation, position, deleted)
+    }
+
+    /// Puts a changed image in its room: durable at once, or when it is released.
+    fn settle(&self, session: &SessionId, room: &mut Room, image: Image) -> Appended {
+        let (head, position) = (image.head(), Position::at(image.seq()));
+        if self.is_held() {
+            room.accepted = Some(image);
+            let mut held = self.shared.held.subscribe();
+            let durable = Durable::new(async move {
+                // The store is gone when this fails, and with it what was held.
+                let released = held.wait_for(|held| !held).await;
+                released.map(|_| ()).map_err(|_| StoreError::Unavailable {
+                    reason: "the store was dropped before the batch was durable".to_owned(),
+                })
+            });
+            return Appended { head, position, durable };
+        }
+        room.change = self.announce(session, &image, false);
+        room.durable = Some(image);
+        Appended { head, position, durable: Durable::ready() }
+    }
+
+    fn read<T>(&self, session: &SessionId, read: impl FnOnce(&Image) -> T) -> Option<T> {
+        let rooms = self.lock();
+        let image = rooms.live.get(session)?.durable.as_ref()?;
+        Some(read(image))
+    }
+
+    fn items(&self) -> Vec<ListItem> {
+        let rooms = self.lock();
+        let shown = rooms.live.values().filter_map(|room| {
+            let state = &room.durable.as_ref()?.state;
+            Some(ListItem {
+                listed: Listed { meta: state.meta(), details: state.details() },
+                change: room.change,
+            })
+        });
+        shown.collect()
+    }
+}
+
+/// A fresh incarnation.
+pub(crate) fn draw(entropy: &dyn Entropy) -> Result<Incarnation, StoreError> {
+    let mut random = [0; 16];
+    entropy.fill(&mut random)?;
+    Ok(Incarnation::new(random))
+}
+
+/// Refuses a batch that is empty or too large.
+pub(crate) fn check_batch(records: &[NewRecord]) -> Result<(), StoreError> {
+    if records.is_empty() {
+        return Err(StoreError::invalid("a batch must have at least one record"));
+    }
+    check_batch_records(records.len())?;
+    let sizes = records.iter().map(|new| {
+        let stored = codec::encode(&new.record, new.at_ms);
+        stored.payload.len()
+    });
+    Ok(check_batch_bytes(sizes.sum())?)
+}
+
+/// Refuses the first records of a session that do not begin with its own.
+pub(crate) fn check_first(records: &[NewRecord]) -> Result<(), StoreError> {
+    let first = records.first().map(|new| new.record.known());
+    if matches!(first, Some(Record::Meta(_))) {
+        return Ok(());
+    }
+    Err(StoreError::invalid("the first record of a session must be a meta record"))
+}
+
+pub(crate) fn not_found(session: &SessionId) -> StoreError {
+    StoreError::NotFound { session: session.clone() }
+}
+
+impl Room {
+    fn newest(&self) -> Option<&Image> {
+        self.accepted.as_ref().or(self.durable.as_ref())
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "memory",
+            survives_restart: false,
+            other_processes: false,
+            keeps_change_cursor: false,
+            keeps_unknown_records: true,
+        }
+    }
+
+    async fn create(
+        &self,
+        session: &SessionId,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        check_first(&records)?;
+        let incarnation = draw(self.shared.entropy.as_ref())?;
+        let mut rooms = self.lock();
+        if rooms.live.contains_key(session) {
+            let session = session.clone();
+            return Err(StoreError::Exists { session });
+        }
+        let mut image = Image::new(session, incarnation);
+        image.check(&records)?;
+        for new in records {
+            image.push(new);
+        }
+        let mut room = Room { durable: None, accepted: None, change: 0 };
+        let appended = self.settle(session, &mut room, image);
+        rooms.live.insert(session.clone(), room);
+        Ok(appended)
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        check_batch(&records)?;
+        let mut rooms = self.lock();
+        let room = rooms.live.get_mut(session);
+        let room = room.ok_or_else(|| not_found(session))?;
+        let newest = room.newest().ok_or_else(|| not_found(session))?;
+        if newest.head() != *expected {
+            let current = newest.head();
+            return Err(StoreError::Conflict { current });
+        }
+        newest.check(&records)?;
+        let mut image = room.take_newest(self.is_held()).ok_or_else(|| not_found(session))?;
+        for new in records {
+            image.push(new);
+        }
+        Ok(self.settle(session, room, image))
+    }
+
+    async fn append_delta(
+        &self,
+        session: &SessionId,
+        delta: Delta,
+    ) -> Result<Appended, StoreError> {
+        let mut rooms = self.lock();
+        let room = rooms.live.get_mut(session);
+        let room = room.ok_or_else(|| not_found(session))?;
+        let newest = room.newest().ok_or_else(|| not_found(session))?;
+        let record = delta_record(newest, delta)?;
+        newest.check(std::slice::from_ref(&record))?;
+        let mut image = room.take_newest(self.is_held()).ok_or_else(|| not_found(session))?;
+        image.push(record);
+        Ok(self.settle(session, room, image))
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+        Ok(self.read(session, Image::snapshot))
+    }
+
+    async fn entry(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        Ok(self.read(session, |image| image.entry(entry)).flatten())
+    }
+
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
+        let page = self.read(session, |image| image.path(query));
+        page.ok_or_else(|| not_found(session))?
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let page = self.read(session, |image| image.records_after(after, limit));
+        page.ok_or_else(|| not_found(session))
+    }
+
+    async fn branch_heads(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
+        let heads = self.read(session, |image| image.branch_heads(limit));
+        heads.ok_or_else(|| not_found(session))
+    }
+
+    async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
+        let mut rooms = self.lock();
+        let Some(mut image) = rooms.live.remove(session).and_then(Room::into_newest) else {
+            return Ok(None);
+        };
+        image.push(Record::Tombstone.at(at_ms));
+        self.announce(session, &image, true);
+        let trash = Trash { image, deleted_at: at_ms };
+        let trashed = trash.shown();
+        rooms.trash.push(trash);
+        Ok(Some(trashed))
+    }
+
+    async fn undelete(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        at_ms: i64,
+    ) -> Result<Snapshot, StoreError> {
+        let mut rooms = self.lock();
+        if rooms.live.contains_key(session) {
+            let session = session.clone();
+            return Err(StoreError::Exists { session });
+        }
+        let at = rooms.place_in_trash(session, incarnation);
+        let at = at.ok_or_else(|| not_found(session))?;
+        let mut image = rooms.trash.remove(at).image;
+        image.push(Record::Restored.at(at_ms));
+        let snapshot = image.snapshot();
+        let room = Room {
+            change: self.announce(session, &image, false),
+            durable: Some(image),
+            accepted: None,
+        };
+        rooms.live.insert(session.clone(), room);
+        Ok(snapshot)
+    }
+
+    async fn purge(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<bool, StoreError> {
+        let mut rooms = self.lock();
+        let found = rooms.place_in_trash(session, incarnation);
+        if let Some(at) = found {
+            rooms.trash.remove(at);
+        }
+        Ok(found.is_some())
+    }
+
+    async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
+        let rooms = self.lock();
+        let shown = rooms.trash.iter().map(Trash::shown);
+        let asked = |trashed: &Trashed| session.is_none_or(|id| *id == trashed.session_id);
+        Ok(shown.filter(asked).collect())
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        // The cursor is read first: what changes after it counts as changed since.
+        let now = self.shared.hub.cursor();
+        listing::list(&self.items(), query, now)
+    }
+
+    async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
+        Ok(listing::count(&self.items(), query))
+    }
+
+    fn watch(&self) -> ChangeWatch {
+        self.shared.hub.watch()
+    }
+
+    fn watch_session(&self, session: &SessionId) -> SessionWatch {
+        self.shared.hub.watch_session(session)
+    }
+
+    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
+        Ok(self.shared.hub.cursor())
+    }
+
+    async fn changes_after(
+        &self,
+        cursor: &ChangeCursor,
+        limit: usize,
+    ) -> Result<ChangePage, StoreError> {
+        Ok(self.shared.hub.changes_after(cursor, limit))
+    }
+
+    async fn reopen(&self, _session: &SessionId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// A step of a stream as a record, if the message is where the step starts from.
+pub(crate) fn delta_record(image: &Image, delta: Delta) -> Result<NewRecord, StoreError> {
+    let entry = image.entry_ref(&delta.entry_id);
+    let current = entry.map(|entry| entry.revision);
+    let current =
+        current.ok_or_else(|| StoreError::EntryNotFound { entry: delta.entry_id.clone() })?;
+    if delta.revision != current + 1 {
+        let entry = delta.entry_id;
+        return Err(StoreError::RevisionConflict { entry, current });
+    }
+    let at_ms = delta.at_ms;
+    Ok(Record::Revision(delta.into_revision()).at(at_ms))
+}
+
+impl Room {
+    fn into_newest(self) -> Option<Image> {
+        self.accepted.or(self.durable)
+    }
+
+    /// The image to build on: its own where nothing is held, a copy where readers must go on seeing
+    /// what is durable. [`MemoryStore::settle`] puts it back.
+    fn take_newest(&mut self, held: bool) -> Option<Image> {
+        let durable = &mut self.durable;
+        let accepted = self.accepted.take();
+        accepted.or_else(|| if held { durable.clone() } else { durable.take() })
+    }
+}
+
+impl Rooms {
+    fn place_in_trash(&self, session: &SessionId, incarnation: Incarnation) -> Option<usize> {
+        self.trash.iter().position(|trash| {
+            trash.image.incarnation == incarnation && trash.image.state.session_id == *session
+        })
+    }
+}
+
+impl Trash {
+    fn shown(&self) -> Trashed {
+        Trashed {
+            session_id: self.image.state.session_id.clone(),
+            incarnation: self.image.incarnation,
+            deleted_at: self.deleted_at,
+            state: self.image.state.clone(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Between the log's words and the store's.
+
+use bough_log as log;
+use bough_session::codec::LogRecord;
+use bough_session::{Entry, EntryId, Incarnation, NewRecord, Record, SessionId, codec};
+
+use crate::StoreError;
+use crate::types::{ChainHash, Head, Position, StoredEntry, StoredRecord};
+
+pub(super) fn head(head: log::Head) -> Head {
+    Head {
+        incarnation: incarnation(head.incarnation),
+        seq: head.seq,
+        chain: ChainHash(head.chain.bytes()),
+    }
+}
+
+pub(super) fn incarnation(incarnation: log::Incarnation) -> Incarnation {
+    Incarnation::new(incarnation.0)
+}
+
+pub(super) fn log_incarnation(incarnation: Incarnation) -> log::Incarnation {
+    log::Incarnation(incarnation.bytes())
+}
+
+/// A record as the log takes it.
+pub(super) fn to_log(new: &NewRecord) -> log::NewRecord {
+    let stored = codec::encode(&new.record, new.at_ms);
+    log::NewRecord {
+        kind: stored.kind.into_owned(),
+        id: stored.id,
+        parent: stored.parent,
+        target: stored.target,
+        revision: stored.revision,
+        at_ms: stored.at_ms,
+        payload: stored.payload,
+    }
+}
+
+/// A record of the log as the session room reads it.
+pub(super) fn record(view: &log::RecordView<'_>) -> Record {
+    codec::decode(LogRecord {
+        kind: view.kind.to_owned().into(),
+        id: view.id.map(ToOwned::to_owned),
+        parent: view.parent.map(ToOwned::to_owned),
+        target: view.target.map(ToOwned::to_owned),
+        revision: view.revision,
+        at_ms: view.at_ms,
+        payload: view.payload.to_owned(),
+    })
+}
+
+pub(super) fn stored_record(stored: &log::StoredRecord) -> StoredRecord {
+    StoredRecord {
+        position: Position::at(stored.seq),
+        at_ms: stored.record.at_ms,
+        record: record(&stored.view()),
+        settles: stored.settles,
+    }
+}
+
+/// A step of a stream, at its place in the feed.
+pub(super) fn stored_delta(line: &log::format::StreamLine) -> Option<StoredRecord> {
+    let delta = codec::decode_delta(line.payload.get())?;
+    Some(StoredRecord {
+        position: Position { seq: line.after, revision: line.number },
+        at_ms: line.at_ms,
+        record: Record::Revision(delta.into_revision()),
+        settles: None,
+    })
+}
+
+/// An entry at its newest revision, and when it last changed.
+pub(super) fn entry(found: &log::EntryRecord) -> Result<(StoredEntry, i64), StoreError> {
+    let seq = found.added.seq;
+    let damaged = |what: String| StoreError::corrupt(what, format!("record {seq}"));
+    let Record::Entry(mut entry) = record(&found.added.view()).known().clone() else {
+        return Err(damaged("the record does not hold an entry".to_owned()));
+    };
+    let mut last_at = found.added.record.at_ms;
+    for revision in &found.revisions {
+        last_at = revision.record.at_ms;
+        apply(&record(&revision.view()), &mut entry).map_err(damaged)?;
+    }
+    for line in &found.deltas {
+        last_at = line.at_ms;
+        let delta = codec::decode_delta(line.payload.get())
+            .ok_or_else(|| damaged("a step of its stream cannot be read".to_owned()))?;
+        delta.apply(&mut entry).map_err(|error| damaged(error.to_string()))?;
+    }
+    Ok((StoredEntry { seq, entry }, last_at))
+}
+
+fn apply(record: &Record, entry: &mut Entry) -> Result<(), String> {
+    match record.known() {
+        Record::Revision(revision) => revision.apply(entry).map_err(|error| error.to_string()),
+        _ => Err("a revision of it cannot be read".to_owned()),
+    }
+}
+
+/// The log's refusals in the store's words.
+pub(super) fn error(error: log::LogError, session: &SessionId) -> StoreError {
+    use log::LogError as E;
+    match error {
+        E::NotFound { .. } => StoreError::NotFound { session: session.clone() },
+        E::Exists { .. } => StoreError::Exists { session: session.clone() },
+        E::Conflict { current } => StoreError::Conflict { current: head(current) },
+        E::Duplicate { entry, .. } => StoreError::invalid(format!("entry {entry} exists already")),
+        E::UnknownEntry { entry } => {
+            StoreError::EntryNotFound { entry: EntryId::from_stored(entry) }
+        }
+        E::Locked { holder } => StoreError::Locked { holder },
+        E::TooLarge { .. } | E::Invalid { .. } | E::NewerFormat { .. } | E::Transition { .. } => {
+            StoreError::invalid(error.to_string())
+        }
+        E::Corrupt(damage) => StoreError::corrupt(
+            damage.detail.clone(),
+            format!("{} at byte {}", damage.file, damage.at),
+        ),
+        E::Latched { cause } => StoreError::Latched { reason: cause },
+        E::Full(_) => StoreError::Full,
+        E::Io(error) => StoreError::from(error),
+    }
+}

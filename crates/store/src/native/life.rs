@@ -1,0 +1,122 @@
+//! Deleting, bringing back, closing.
+
+use std::sync::{Arc, PoisonError};
+
+use bough_session::{Incarnation, SessionId, SessionState};
+
+use super::{Shared, convert, fold};
+use crate::StoreError;
+use crate::types::{Position, Snapshot, Trashed};
+
+/// What the records of a deletion and of its undoing hold beside their time.
+const NOTHING_MORE: &str = "{}";
+
+impl Shared {
+    pub(super) fn delete(
+        self: &Arc<Self>,
+        session: &SessionId,
+        at_ms: i64,
+    ) -> Result<Option<Trashed>, StoreError> {
+        let Some(before) = self.state(session)? else { return Ok(None) };
+        self.settle_now(session)?;
+        let failed = |error| convert::error(error, session);
+        match self.log.delete(session.as_str(), at_ms, NOTHING_MORE).map_err(failed) {
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            other => other?,
+        }
+        self.forget(session);
+        let incarnation = before.head.incarnation;
+        let state = self.trashed_state(session, incarnation)?;
+        let position = Position::at(state.seq);
+        self.catalogue.remove(session, incarnation, position);
+        self.hub.publish(session, incarnation, position, true);
+        Ok(Some(Trashed { session_id: session.clone(), incarnation, deleted_at: at_ms, state }))
+    }
+
+    pub(super) fn undelete(
+        self: &Arc<Self>,
+        session: &SessionId,
+        incarnation: Incarnation,
+        at_ms: i64,
+    ) -> Result<Snapshot, StoreError> {
+        let life = convert::log_incarnation(incarnation);
+        self.log
+            .undelete(session.as_str(), Some(life), at_ms, NOTHING_MORE)
+            .map_err(|error| convert::error(error, session))?;
+        self.forget(session);
+        let missing = || StoreError::NotFound { session: session.clone() };
+        let snapshot = self.state(session)?.ok_or_else(missing)?;
+        self.catalogue.revive(self.row(session, &snapshot));
+        self.hub.publish(session, incarnation, snapshot.position, false);
+        Ok(snapshot)
+    }
+
+    pub(super) fn purge(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<bool, StoreError> {
+        let life = convert::log_incarnation(incarnation);
+        let purged = self.log.purge_one(session.as_str(), life);
+        purged.map_err(|error| convert::error(error, session))
+    }
+
+    /// Deleted sessions, the first deleted first. One that cannot be read is still named.
+    pub(super) fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
+        let whole = SessionId::from_stored("(trash)");
+        let listed = self.log.trash().map_err(|error| convert::error(error, &whole))?;
+        let mut found = Vec::new();
+        for log in listed {
+            let session_id = SessionId::from_stored(log.id);
+            if session.is_some_and(|asked| *asked != session_id) {
+                continue;
+            }
+            let incarnation = convert::incarnation(log.incarnation);
+            let state = self
+                .trashed_state(&session_id, incarnation)
+                .unwrap_or_else(|_| SessionState::new(session_id.clone()));
+            let deleted_at = log.deleted_at_ms.unwrap_or(0);
+            found.push(Trashed { session_id, incarnation, deleted_at, state });
+        }
+        found.sort_by_key(|trashed| trashed.deleted_at);
+        Ok(found)
+    }
+
+    pub(super) fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {
+        self.forget(session);
+        self.log.reopen(session.as_str()).map_err(|error| convert::error(error, session))
+    }
+
+    /// Forgets what this process knows of a session beyond its log.
+    fn forget(&self, session: &SessionId) {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+
+    /// Closes sessions that rested, except those with an open loop: its agent is still at work.
+    pub(super) fn release_idle(&self) {
+        let busy = |fold: &dyn bough_log::Fold| {
+            fold::state_of(fold).is_some_and(|state| state.loops.any_open())
+        };
+        // One that fails to close keeps its lock and is tried again later.
+        drop(self.log.release_idle(self.options.idle, &busy));
+        self.forget_closed();
+    }
+
+    pub(super) fn close(self: &Arc<Self>) -> Result<(), StoreError> {
+        let sessions: Vec<SessionId> = {
+            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            live.keys().cloned().collect()
+        };
+        for session in sessions {
+            match self.settle_now(&session) {
+                // Gone, or in doubt: nothing of it can be finished here.
+                Ok(()) | Err(StoreError::NotFound { .. } | StoreError::Latched { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let whole = SessionId::from_stored("(all)");
+        self.log.close_all().map_err(|error| convert::error(error, &whole))?;
+        self.forget_closed();
+        self.catalogue.flush().map(drop)
+    }
+}

@@ -1,0 +1,142 @@
+//! Keeping the catalogue in step with the logs, and noticing what other processes write.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bough_session::{Incarnation, SessionId};
+
+use super::{Shared, convert};
+use crate::StoreError;
+use crate::catalogue::{CatalogueRow, Found};
+use crate::types::{ChangeCursor, Listed, Position, SessionChange, Snapshot};
+
+/// How often the catalogue is written and looked at; other processes are at most this far behind.
+const BEAT: Duration = Duration::from_millis(100);
+/// How many beats lie between looks for sessions that rest.
+const BEATS_BETWEEN_RESTS: u32 = 20;
+/// How many changes of other processes are read at a time.
+const CHANGES_AT_A_TIME: usize = 1_000;
+
+/// Starts the work that nobody waits for. It ends when the store is dropped.
+pub(super) fn start(shared: &Arc<Shared>, found: Found) {
+    let weak = Arc::downgrade(shared);
+    let refill = Weak::clone(&weak);
+    shared.runtime.spawn_blocking(move || {
+        if let Some(shared) = refill.upgrade() {
+            // What fails here is tried again at the next start; lists lack the session until then.
+            drop(shared.compare_with_logs(found));
+        }
+    });
+    shared.runtime.spawn(beat(weak));
+}
+
+async fn beat(shared: Weak<Shared>) {
+    let mut seen: Option<ChangeCursor> = None;
+    for count in 1_u32.. {
+        tokio::time::sleep(BEAT).await;
+        let Some(shared) = shared.upgrade() else { return };
+        let before = seen.take();
+        let worked = tokio::task::spawn_blocking(move || {
+            shared.settle_rested();
+            if count % BEATS_BETWEEN_RESTS == 0 {
+                shared.release_idle();
+            }
+            shared.notice_others(before)
+        });
+        seen = worked.await.ok().flatten();
+    }
+}
+
+impl Shared {
+    /// Wakes who waits and queues the session's row; called when something became durable.
+    pub(super) fn announce(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        position: Position,
+        deleted: bool,
+    ) {
+        if let Ok(Some(snapshot)) = self.state(session) {
+            self.catalogue.put(self.row(session, &snapshot));
+        }
+        self.hub.publish(session, incarnation, position, deleted);
+    }
+
+    pub(super) fn row(&self, session: &SessionId, snapshot: &Snapshot) -> CatalogueRow {
+        CatalogueRow {
+            incarnation: snapshot.head.incarnation,
+            position: snapshot.position,
+            listed: Listed { meta: snapshot.state.meta(), details: snapshot.state.details() },
+            container: session.to_string(),
+            size: self.log.extent(session.as_str()).unwrap_or(0),
+        }
+    }
+
+    /// Writes what is queued, and wakes who waits for sessions that another process changed.
+    fn notice_others(&self, seen: Option<ChangeCursor>) -> Option<ChangeCursor> {
+        drop(self.catalogue.flush());
+        let newest = self.catalogue.newest().ok()?;
+        let Some(mut seen) = seen else { return Some(newest) };
+        while seen != newest {
+            let page = self.catalogue.changes_after(&seen, CHANGES_AT_A_TIME).ok()?;
+            for change in &page.changes {
+                let SessionChange { session_id, incarnation, position, deleted, .. } = change;
+                self.hub.publish(session_id, *incarnation, *position, *deleted);
+            }
+            if page.changes.is_empty() {
+                return Some(page.next);
+            }
+            seen = page.next;
+        }
+        Some(seen)
+    }
+
+    /// After an unclean end, or with an empty catalogue: every log whose size is not what the catalogue
+    /// knows is folded again, and what has no log any more is taken out.
+    fn compare_with_logs(&self, found: Found) -> Result<(), StoreError> {
+        let whole = SessionId::from_stored("(all)");
+        let mut ids = Vec::new();
+        self.log
+            .visit(&mut |log| ids.extend(log.ok().map(|log| SessionId::from_stored(log.id))))
+            .map_err(|error| convert::error(error, &whole))?;
+        for session in &ids {
+            self.compare_one(session, found)?;
+        }
+        if found == Found::Known {
+            self.drop_rows_without_logs()?;
+        }
+        self.catalogue.flush().map(drop)
+    }
+
+    fn compare_one(&self, session: &SessionId, found: Found) -> Result<(), StoreError> {
+        let known = match found {
+            Found::Known => self.catalogue.fingerprint(session)?,
+            Found::Empty => None,
+        };
+        let size = self.log.extent(session.as_str()).unwrap_or(0);
+        if known.is_some_and(|known| known.size == size) {
+            return Ok(());
+        }
+        // One damaged log must not keep the others out of the catalogue.
+        if let Ok(Some(snapshot)) = self.state(session) {
+            self.catalogue.put(self.row(session, &snapshot));
+        }
+        Ok(())
+    }
+
+    fn drop_rows_without_logs(&self) -> Result<(), StoreError> {
+        let mut after: Option<SessionId> = None;
+        loop {
+            let rows = self.catalogue.fingerprints(after.as_ref(), CHANGES_AT_A_TIME)?;
+            for row in &rows {
+                if let Ok(false) = self.log.contains(row.session_id.as_str()) {
+                    self.catalogue.remove(&row.session_id, row.incarnation, row.position);
+                }
+            }
+            match rows.last() {
+                Some(last) => after = Some(last.session_id.clone()),
+                None => return Ok(()),
+            }
+        }
+    }
+}

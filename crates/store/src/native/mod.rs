@@ -1,0 +1,302 @@
+//! The adapter on Bough's own log: the default.
+//!
+//! Appends and reads go to the log; lists and the feed of all sessions are read from the catalogue, which
+//! is written behind and made again from the logs when it is missing. Several processes may use one data
+//! directory at once.
+
+mod convert;
+mod fold;
+mod life;
+mod listing;
+mod reads;
+mod streams;
+mod writes;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bough_log as log;
+use bough_platform::{Platform, RelPath};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use tokio::runtime::Handle;
+
+use crate::catalogue::{Catalogue, CatalogueFile};
+use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
+use crate::memory::{check_batch, check_first, draw};
+use crate::types::{
+    Appended, Capabilities, ChangeCursor, ChangePage, Head, ListPage, ListQuery, PathPage,
+    PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+};
+use crate::{Store, StoreError};
+use writes::LiveSlot;
+
+/// How a native store behaves.
+#[derive(Clone, Debug)]
+pub struct NativeOptions {
+    /// When an append is acknowledged.
+    pub durability: log::Durability,
+    /// Where this process can be reached; others see it when they meet its locks.
+    pub address: String,
+    /// A session that nobody writes to for this long is closed, so that other processes may write it.
+    pub idle: Duration,
+}
+
+impl Default for NativeOptions {
+    fn default() -> Self {
+        Self {
+            durability: log::Durability::Synced,
+            address: String::new(),
+            idle: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Sessions on Bough's log. Cheap to clone; clones share everything.
+#[derive(Clone, Debug)]
+pub struct NativeStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    platform: Platform,
+    log: log::LogStore,
+    catalogue: Catalogue,
+    hub: ChangeHub,
+    live: Mutex<HashMap<SessionId, LiveSlot>>,
+    runtime: Handle,
+    options: NativeOptions,
+}
+
+impl NativeStore {
+    /// Opens a data directory, which `platform.disk` is rooted at and `root` names in the operating
+    /// system's words. Must be called on a tokio runtime, which then does the work that nobody waits for.
+    pub async fn open(
+        platform: Platform,
+        root: PathBuf,
+        options: NativeOptions,
+    ) -> Result<Self, StoreError> {
+        let runtime = Handle::current();
+        let opened =
+            tokio::task::spawn_blocking(move || Shared::open(platform, &root, options, runtime));
+        let (shared, found) = opened.await.map_err(task_failed)??;
+        let store = Self { shared: Arc::new(shared) };
+        listing::start(&store.shared, found);
+        Ok(store)
+    }
+
+    /// Runs something that reads the disk where blocking is allowed.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Shared>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let shared = Arc::clone(&self.shared);
+        tokio::task::spawn_blocking(move || work(&shared)).await.map_err(task_failed)?
+    }
+
+    /// Accepting something for a session that is open touches the disk only to look an entry up, which the
+    /// system has in memory; opening one is work for another thread.
+    async fn accepting<T: Send + 'static>(
+        &self,
+        session: &SessionId,
+        work: impl FnOnce(&Arc<Shared>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        if self.shared.log.is_open(session.as_str()) {
+            return work(&self.shared);
+        }
+        self.blocking(work).await
+    }
+}
+
+impl Shared {
+    fn open(
+        platform: Platform,
+        root: &std::path::Path,
+        options: NativeOptions,
+        runtime: Handle,
+    ) -> Result<(Self, crate::catalogue::Found), StoreError> {
+        let log_options = log::Options {
+            durability: options.durability,
+            address: options.address.clone(),
+            fold: Arc::new(fold::SessionFoldMaker),
+            ..log::Options::default()
+        };
+        let whole = SessionId::from_stored("(all)");
+        let log = log::LogStore::open(platform.clone(), log_options)
+            .map_err(|error| convert::error(error, &whole))?;
+        let name = "catalogue.sqlite";
+        let file = CatalogueFile {
+            disk: Arc::clone(&platform.disk),
+            name: RelPath::parse(name).map_err(std::io::Error::from)?,
+            path: root.join(name),
+        };
+        let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;
+        let hub = ChangeHub::new(catalogue.epoch());
+        let live = Mutex::default();
+        Ok((Self { platform, log, catalogue, hub, live, runtime, options }, found))
+    }
+}
+
+fn task_failed(error: tokio::task::JoinError) -> StoreError {
+    StoreError::Unavailable { reason: error.to_string() }
+}
+
+#[async_trait]
+impl Store for NativeStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "native",
+            survives_restart: true,
+            other_processes: true,
+            keeps_change_cursor: true,
+            keeps_unknown_records: true,
+        }
+    }
+
+    async fn create(
+        &self,
+        session: &SessionId,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        check_first(&records)?;
+        let session = session.clone();
+        self.blocking(move |shared| shared.create(&session, &records)).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        check_batch(&records)?;
+        let (id, expected) = (session.clone(), expected.clone());
+        self.accepting(session, move |shared| shared.append(&id, &expected, &records)).await
+    }
+
+    async fn append_delta(
+        &self,
+        session: &SessionId,
+        delta: Delta,
+    ) -> Result<Appended, StoreError> {
+        let id = session.clone();
+        self.accepting(session, move |shared| shared.append_delta(&id, &delta)).await
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+        let id = session.clone();
+        self.accepting(session, move |shared| shared.state(&id)).await
+    }
+
+    async fn entry(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let (session, entry) = (session.clone(), entry.clone());
+        self.blocking(move |shared| shared.entry(&session, &entry)).await
+    }
+
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
+        let (session, query) = (session.clone(), query.clone());
+        self.blocking(move |shared| shared.path(&session, &query)).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.records(&session, after, limit)).await
+    }
+
+    async fn branch_heads(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.branch_heads(&session, limit)).await
+    }
+
+    async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.delete(&session, at_ms)).await
+    }
+
+    async fn undelete(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        at_ms: i64,
+    ) -> Result<Snapshot, StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.undelete(&session, incarnation, at_ms)).await
+    }
+
+    async fn purge(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<bool, StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.purge(&session, incarnation)).await
+    }
+
+    async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
+        let session = session.cloned();
+        self.blocking(move |shared| shared.trash(session.as_ref())).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        let query = query.clone();
+        self.blocking(move |shared| shared.catalogue.list(&query)).await
+    }
+
+    async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
+        let query = query.clone();
+        self.blocking(move |shared| shared.catalogue.count(&query)).await
+    }
+
+    fn watch(&self) -> ChangeWatch {
+        self.shared.hub.watch()
+    }
+
+    fn watch_session(&self, session: &SessionId) -> SessionWatch {
+        self.shared.hub.watch_session(session)
+    }
+
+    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
+        self.blocking(|shared| {
+            shared.catalogue.flush()?;
+            shared.catalogue.newest()
+        })
+        .await
+    }
+
+    async fn changes_after(
+        &self,
+        cursor: &ChangeCursor,
+        limit: usize,
+    ) -> Result<ChangePage, StoreError> {
+        let cursor = cursor.clone();
+        self.blocking(move |shared| shared.catalogue.changes_after(&cursor, limit)).await
+    }
+
+    async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.reopen(&session)).await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.blocking(|shared| shared.close()).await
+    }
+}

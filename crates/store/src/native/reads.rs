@@ -1,0 +1,156 @@
+//! Reading: what is durable, from the log.
+
+use bough_log as log;
+use bough_session::{BranchHead, EntryId, Incarnation, SessionId, SessionState};
+
+use super::{Shared, convert, fold};
+use crate::StoreError;
+use crate::types::{
+    PathPage, PathQuery, PathStart, Position, RecordPage, Snapshot, StoredEntry, StoredRecord,
+};
+
+impl Shared {
+    /// A reader; derived files that turn out to be damaged are made again on the way.
+    pub(super) fn reader(&self, session: &SessionId) -> Result<log::Reader, StoreError> {
+        self.log.read(session.as_str()).map_err(|error| convert::error(error, session))
+    }
+
+    /// A reader, or `None` when there is no such session.
+    fn reader_if_there(&self, session: &SessionId) -> Result<Option<log::Reader>, StoreError> {
+        match self.reader(session) {
+            Ok(reader) => Ok(Some(reader)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+        let reader = self.reader_if_there(session)?;
+        reader.map(|reader| snapshot(&reader, session)).transpose()
+    }
+
+    pub(super) fn entry(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
+        let found = reader.entry(entry.as_str()).map_err(|error| convert::error(error, session))?;
+        found.map(|found| Ok(convert::entry(&found)?.0)).transpose()
+    }
+
+    pub(super) fn path(
+        &self,
+        session: &SessionId,
+        query: &PathQuery,
+    ) -> Result<PathPage, StoreError> {
+        let reader = self.reader(session)?;
+        let failed = |error| convert::error(error, session);
+        let leaf = query.leaf.clone().or_else(|| reader.active_leaf().map(EntryId::from_stored));
+        let Some(leaf) = leaf else {
+            return Ok(PathPage { entries: Vec::new(), more: false, leaf: None });
+        };
+        if reader.find(leaf.as_str()).map_err(failed)?.is_none() {
+            return Err(StoreError::EntryNotFound { entry: leaf });
+        }
+        let (start, named) = match &query.start {
+            PathStart::Root => (log::PathStart::Root, None),
+            PathStart::After(entry) => (log::PathStart::After(entry.as_str()), Some(entry)),
+            PathStart::Leaf => (log::PathStart::Leaf, None),
+            PathStart::Before(entry) => (log::PathStart::Before(entry.as_str()), Some(entry)),
+        };
+        let page = reader.path(leaf.as_str(), start, query.limit).map_err(failed)?;
+        let Some(page) = page else {
+            let entry = named.cloned().unwrap_or(leaf);
+            return Err(StoreError::NotOnPath { entry });
+        };
+        let entries = page.entries.iter().map(|found| Ok(convert::entry(found)?.0));
+        let entries = entries.collect::<Result<_, StoreError>>()?;
+        Ok(PathPage { entries, more: page.more, leaf: Some(leaf) })
+    }
+
+    pub(super) fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let reader = self.reader(session)?;
+        let limit = limit.max(1);
+        let steps: Vec<StoredRecord> = reader
+            .deltas_after(after.seq, after.revision)
+            .iter()
+            .filter_map(convert::stored_delta)
+            .collect();
+        let head = reader.head();
+        let last_step = reader.last_delta().as_ref().and_then(convert::stored_delta);
+        let end = end_position(head.seq, last_step.as_ref());
+        let found = reader
+            .records(after.seq, limit as u64)
+            .map_err(|error| convert::error(error, session))?;
+        let last_read = found.last().map_or(head.seq, |record| record.seq);
+        let mut records: Vec<StoredRecord> = found.iter().map(convert::stored_record).collect();
+        // A step belongs between the record that it follows and the next; those after the last record of
+        // this page come with the next one.
+        let whole = last_read == head.seq;
+        records.extend(steps.into_iter().filter(|step| step.position.seq < last_read || whole));
+        records.sort_by_key(|record| record.position);
+        records.truncate(limit);
+        Ok(RecordPage { incarnation: convert::incarnation(head.incarnation), records, end })
+    }
+
+    pub(super) fn branch_heads(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
+        let reader = self.reader(session)?;
+        let failed = |error| convert::error(error, session);
+        let mut heads = reader.branch_heads().map_err(failed)?;
+        heads.reverse();
+        heads.truncate(limit);
+        let mut found = Vec::with_capacity(heads.len());
+        for head in heads {
+            if let Some(entry) = reader.entry(&head.entry_id).map_err(failed)? {
+                let depth = entry.depth;
+                let (stored, last_at) = convert::entry(&entry)?;
+                found.push(BranchHead { entry_id: stored.entry.id, depth, last_at });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The state of a life that is in the trash.
+    pub(super) fn trashed_state(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<SessionState, StoreError> {
+        let life = convert::log_incarnation(incarnation);
+        let reader = self.log.read_trash(session.as_str(), life);
+        let reader = reader.map_err(|error| convert::error(error, session))?;
+        Ok(snapshot(&reader, session)?.state)
+    }
+}
+
+/// What is durable, with the steps of streams: they are news of the session too.
+pub(super) fn snapshot(reader: &log::Reader, session: &SessionId) -> Result<Snapshot, StoreError> {
+    let fold = reader.fold();
+    let state = fold::state_of(&*fold).cloned();
+    let mut state = state.ok_or_else(|| {
+        StoreError::corrupt("the state cannot be read", format!("session {session}"))
+    })?;
+    let head = reader.head();
+    let last_step = reader.last_delta().as_ref().and_then(convert::stored_delta);
+    if let Some(step) = &last_step {
+        state.updated_at = state.updated_at.max(step.at_ms);
+    }
+    let position = end_position(head.seq, last_step.as_ref());
+    Ok(Snapshot { head: convert::head(head), position, state })
+}
+
+/// Where the feed ends: at the last record, or at the last step after it.
+fn end_position(seq: u64, last_step: Option<&StoredRecord>) -> Position {
+    let at = Position::at(seq);
+    last_step.map_or(at, |step| step.position.max(at))
+}

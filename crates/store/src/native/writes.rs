@@ -1,0 +1,278 @@
+//! Appending: the batch, the steps of streams, and telling who waits.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bough_log as log;
+use bough_session::{Delta, EntryId, NewRecord, Record, SessionId, codec};
+use tokio::sync::oneshot;
+
+use super::streams::Streams;
+use super::{Shared, convert};
+use crate::StoreError;
+use crate::types::{Appended, Durable, Head, Position};
+
+/// A stream that rested this long becomes a record.
+const STREAM_REST: Duration = Duration::from_secs(2);
+
+/// What this process knows of a session beyond its log; held while something is accepted.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    streams: Streams,
+    /// Where the feed was after what was accepted last; `None` until it was looked up.
+    position: Option<Position>,
+}
+
+/// A session's place in the table.
+pub(super) type LiveSlot = Arc<Mutex<Live>>;
+
+impl Shared {
+    pub(super) fn slot(&self, session: &SessionId) -> LiveSlot {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(live.entry(session.clone()).or_default())
+    }
+
+    /// Appends a batch; streams that the batch overtakes become records in front of it.
+    pub(super) fn append(
+        self: &Arc<Self>,
+        session: &SessionId,
+        expected: &Head,
+        records: &[NewRecord],
+    ) -> Result<Appended, StoreError> {
+        let slot = self.slot(session);
+        let mut live = hold(&slot);
+        self.compare(session, expected)?;
+        self.look_up(session, &mut live)?;
+        let overtakes =
+            |new: &NewRecord| matches!(new.record.known(), Record::Entry(_) | Record::Revision(_));
+        let mut batch = Vec::new();
+        if records.iter().any(overtakes) {
+            self.follow_streams(session, &mut live)?;
+            batch = live.streams.settle_all();
+        }
+        self.check_revisions(session, &batch, records)?;
+        batch.extend_from_slice(records);
+        self.accept(session, &mut live, &batch)
+    }
+
+    /// Finds out where the feed of a session is that this process has not written to yet.
+    fn look_up(&self, session: &SessionId, live: &mut Live) -> Result<(), StoreError> {
+        if live.position.is_none() {
+            live.position = self.state(session)?.map(|snapshot| snapshot.position);
+        }
+        Ok(())
+    }
+
+    /// Forgets sessions that this process does not write any more.
+    pub(super) fn forget_closed(&self) {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.retain(|session, slot| {
+            let used = Arc::strong_count(slot) > 1 || self.log.is_open(session.as_str());
+            used || slot.try_lock().map_or(true, |live| !live.streams.is_empty())
+        });
+    }
+
+    /// The log compares too; here it is done before anything of the session's own is changed.
+    fn compare(&self, session: &SessionId, expected: &Head) -> Result<(), StoreError> {
+        let current = self.accepted(session)?;
+        if current == *expected { Ok(()) } else { Err(StoreError::Conflict { current }) }
+    }
+
+    pub(super) fn accepted(&self, session: &SessionId) -> Result<Head, StoreError> {
+        let head = self.log.accepted_head(session.as_str());
+        head.map(convert::head).map_err(|error| convert::error(error, session))
+    }
+
+    /// Refuses a revision that does not start where its entry is. Rare enough to wait for what is on its
+    /// way, so that reading shows all of it.
+    fn check_revisions(
+        &self,
+        session: &SessionId,
+        settled: &[NewRecord],
+        records: &[NewRecord],
+    ) -> Result<(), StoreError> {
+        let revises = |new: &NewRecord| matches!(new.record.known(), Record::Revision(_));
+        if !records.iter().any(revises) {
+            return Ok(());
+        }
+        self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))?;
+        let mut entries = std::collections::HashMap::new();
+        for new in settled.iter().chain(records) {
+            match new.record.known() {
+                Record::Entry(entry) => drop(entries.insert(entry.id.clone(), entry.clone())),
+                Record::Revision(revision) => {
+                    let id = &revision.entry_id;
+                    let mut entry = match entries.remove(id) {
+                        Some(entry) => entry,
+                        None => self.settled_entry(session, id)?.0,
+                    };
+                    let applied = revision.apply(&mut entry);
+                    applied.map_err(|error| StoreError::invalid(error.to_string()))?;
+                    entries.insert(id.clone(), entry);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry as the records say, and the steps after it.
+    fn settled_entry(
+        &self,
+        session: &SessionId,
+        id: &EntryId,
+    ) -> Result<(bough_session::Entry, Vec<Delta>), StoreError> {
+        let missing = || StoreError::EntryNotFound { entry: id.clone() };
+        let reader = self.reader(session)?;
+        let found = reader.entry(id.as_str()).map_err(|error| convert::error(error, session))?;
+        let mut found = found.ok_or_else(missing)?;
+        let steps = std::mem::take(&mut found.deltas);
+        let steps = steps.iter().filter_map(|line| codec::decode_delta(line.payload.get()));
+        let (stored, _) = convert::entry(&found)?;
+        Ok((stored.entry, steps.collect()))
+    }
+
+    /// Follows every message that streams in the log and is not followed yet: another life of this
+    /// process began them.
+    fn follow_streams(&self, session: &SessionId, live: &mut Live) -> Result<(), StoreError> {
+        for target in self.reader(session)?.streaming() {
+            let entry = EntryId::from_stored(target);
+            if !live.streams.contains(&entry) {
+                let (base, steps) = self.settled_entry(session, &entry)?;
+                live.streams.begin(base, &steps)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one step of a stream.
+    pub(super) fn append_delta(
+        self: &Arc<Self>,
+        session: &SessionId,
+        delta: &Delta,
+    ) -> Result<Appended, StoreError> {
+        let slot = self.slot(session);
+        let mut live = hold(&slot);
+        self.look_up(session, &mut live)?;
+        if !live.streams.contains(&delta.entry_id) {
+            let (base, steps) = self.settled_entry(session, &delta.entry_id)?;
+            live.streams.begin(base, &steps)?;
+        }
+        let current = live.streams.revision(&delta.entry_id).unwrap_or(0);
+        if delta.revision != current + 1 {
+            let entry = delta.entry_id.clone();
+            return Err(StoreError::RevisionConflict { entry, current });
+        }
+        let now = self.platform.clock.monotonic();
+        live.streams.take(delta, now)?;
+        let payload = codec::encode_delta(delta);
+        let size = payload.len();
+        let new = log::NewDelta {
+            target: delta.entry_id.to_string(),
+            revision: delta.revision,
+            at_ms: delta.at_ms,
+            payload,
+        };
+        let pending = self.log.enqueue_delta(session.as_str(), &new).map_err(|error| {
+            live.streams.forget(&delta.entry_id);
+            convert::error(error, session)
+        })?;
+        let appended = self.announce_when_durable(session, &mut live, &pending);
+        if live.streams.grew(&delta.entry_id, size) {
+            let settled = live.streams.settle_due(None);
+            self.accept(session, &mut live, &settled)?;
+        }
+        Ok(appended)
+    }
+
+    /// Puts together the streams that rested; called now and then.
+    pub(super) fn settle_rested(self: &Arc<Self>) {
+        let now = self.platform.clock.monotonic();
+        let Some(before) = now.checked_sub(STREAM_REST) else { return };
+        let slots: Vec<(SessionId, LiveSlot)> = {
+            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            live.iter().map(|(id, slot)| (id.clone(), Arc::clone(slot))).collect()
+        };
+        for (session, slot) in slots {
+            let mut live = hold(&slot);
+            let settled = live.streams.settle_due(Some(before));
+            if !settled.is_empty() {
+                // What fails here is not lost: the steps are durable, and the next append finds them.
+                drop(self.accept(&session, &mut live, &settled));
+            }
+        }
+    }
+
+    /// Puts together every stream of a session and waits until that is durable.
+    pub(super) fn settle_now(self: &Arc<Self>, session: &SessionId) -> Result<(), StoreError> {
+        let slot = self.slot(session);
+        let mut live = hold(&slot);
+        self.follow_streams(session, &mut live)?;
+        let settled = live.streams.settle_all();
+        if !settled.is_empty() {
+            drop(self.accept(session, &mut live, &settled)?);
+        }
+        self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))
+    }
+
+    fn accept(
+        self: &Arc<Self>,
+        session: &SessionId,
+        live: &mut Live,
+        batch: &[NewRecord],
+    ) -> Result<Appended, StoreError> {
+        let records = batch.iter().map(convert::to_log).collect();
+        let pending = self
+            .log
+            .enqueue(session.as_str(), log::Expected::Any, records)
+            .map_err(|error| convert::error(error, session))?;
+        Ok(self.announce_when_durable(session, live, &pending))
+    }
+
+    /// Everybody is told after it is durable, in order.
+    fn announce_when_durable(
+        self: &Arc<Self>,
+        session: &SessionId,
+        live: &mut Live,
+        pending: &log::Pending,
+    ) -> Appended {
+        let head = convert::head(pending.head());
+        let position = Position { seq: head.seq, revision: pending.delta() };
+        let _after = live.position.replace(position).unwrap_or_default();
+        let (tell, told) = oneshot::channel();
+        let (shared, id, incarnation) = (Arc::downgrade(self), session.clone(), head.incarnation);
+        pending.on_durable(move |result| {
+            let result = result.map(drop).map_err(|error| convert::error(error, &id));
+            if let (Ok(()), Some(shared)) = (&result, shared.upgrade()) {
+                shared.announce(&id, incarnation, position, false);
+            }
+            drop(tell.send(result));
+        });
+        if let Some(driver) = pending.claim() {
+            self.runtime.spawn_blocking(move || driver.run());
+        }
+        let gone = || StoreError::Unavailable { reason: "the store was closed".to_owned() };
+        let durable = Durable::new(async move { told.await.unwrap_or_else(|_| Err(gone())) });
+        Appended { head, position, durable }
+    }
+
+    /// Begins a session.
+    pub(super) fn create(
+        self: &Arc<Self>,
+        session: &SessionId,
+        records: &[NewRecord],
+    ) -> Result<Appended, StoreError> {
+        let records = records.iter().map(convert::to_log).collect();
+        let created = self.log.create(session.as_str(), records);
+        let head = convert::head(created.map_err(|error| convert::error(error, session))?);
+        let position = Position::at(head.seq);
+        let slot = self.slot(session);
+        *hold(&slot) = Live { position: Some(position), ..Live::default() };
+        self.announce(session, head.incarnation, position, false);
+        Ok(Appended { head, position, durable: Durable::ready() })
+    }
+}
+
+fn hold(slot: &LiveSlot) -> MutexGuard<'_, Live> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
