@@ -205,8 +205,9 @@ fn base_state(
     maker: &dyn FoldMaker,
 ) -> Result<LogState> {
     let restored = base.and_then(|checkpoint| {
-        let snapshot = checkpoint.fold.as_ref()?;
-        Some((checkpoint, maker.restore(snapshot.get())?))
+        // A snapshot that is `null` reads as none.
+        let snapshot = checkpoint.fold.as_ref().map_or("null", |fold| fold.get());
+        Some((checkpoint, maker.restore(snapshot)?))
     });
     let Some((checkpoint, fold)) = restored else {
         let head = crate::Head::genesis(&manifest.session_id, manifest.incarnation);

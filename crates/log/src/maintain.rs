@@ -154,9 +154,8 @@ impl Writer {
 
     fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<()> {
         let disk = &self.files.disk;
-        if disk.ensure_dir(&self.files.container.checkpoints()?)? {
-            disk.sync_dir(&self.files.container.dir)?;
-        }
+        disk.ensure_dir(&self.files.container.checkpoints()?)?;
+        disk.sync_dir(&self.files.container.dir)?;
         let path = self.files.container.checkpoint(checkpoint.checkpoint_seq)?;
         let bytes = checkpoint.encode()?;
         if canary::on(canary::CHECKPOINT_UNSYNCED) {

@@ -18,8 +18,8 @@ use bough_platform::{Access, Disk, File, Listed, Lock, LockError, Platform, RelP
 
 use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
-use crate::format::{ActiveStore, LedgerEvent, Manifest, Pointer, StoreState};
 use crate::fold::NoFold;
+use crate::format::{ActiveStore, LedgerEvent, Manifest, Pointer, StoreState};
 use crate::head::{Head, Incarnation};
 use crate::limits;
 use crate::load::{Horizon, Trust, load, read_manifest};
@@ -114,6 +114,14 @@ impl LogStore {
 
     fn switch_locked(&self, container: &Container, switch: &Switch<'_>) -> Result<Manifest> {
         let manifest = read_manifest(&self.files(container.clone()))?;
+        if let Some(expected) = switch.head {
+            let files = self.files(container.clone());
+            let (trust, horizon) = (Trust::Checkpoint, Horizon::WholeTail);
+            let current = load(files, manifest.clone(), &NoFold, trust, horizon)?.state.head;
+            if current != expected {
+                return Err(LogError::Conflict { current });
+            }
+        }
         let state =
             switch.through.iter().try_fold(manifest.state, |state, next| state.go(*next))?;
         let switched = Manifest {
@@ -226,7 +234,8 @@ impl Staging {
         }
         self.inner.close(id)?;
         let through = &[StoreState::MigrationStaging];
-        self.inner.switch(id, &Switch { through, pointer: source.clone(), previous: None, head: None })
+        self.inner
+            .switch(id, &Switch { through, pointer: source.clone(), previous: None, head: None })
     }
 
     /// Moves the container among the live ones. A life of the same id that a V1 file answers for makes

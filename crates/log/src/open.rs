@@ -78,6 +78,7 @@ pub(crate) fn open_writer(
         take_lock(platform, options, &container.lock()?, LOCK_TRIES)?
     };
     let Some(lock) = lock else { return Ok(None) };
+    sync_names(&*platform.disk, &container)?;
     let files = Files::new(platform.disk.clone(), container);
     match open_locked(platform, options, files, trust) {
         Ok((loaded, repair)) => {
@@ -94,6 +95,18 @@ pub(crate) fn open_writer(
             Err(error)
         }
     }
+}
+
+/// A life syncs every name that it relies on before it acknowledges anything: what an earlier one made may
+/// never have been made durable.
+fn sync_names(disk: &dyn bough_platform::Disk, container: &Container) -> Result<()> {
+    disk.sync_dir(&container.dir.parent())?;
+    for dir in [container.dir.clone(), container.segments()?, container.index()?] {
+        if disk.stat(&dir)?.is_some() {
+            disk.sync_dir(&dir)?;
+        }
+    }
+    Ok(())
 }
 
 fn open_locked(
@@ -205,29 +218,22 @@ fn record_repair(platform: &Platform, loaded: &Loaded) -> Result<()> {
     append_ledger(&**disk, &files.container, &line)
 }
 
-/// Appends one line to the ledger, durably. A torn line left by a crash is closed first.
+/// Appends one line to the ledger. The file is small and is put in place as a whole, so that a crash
+/// leaves no half of a line in it.
 pub(crate) fn append_ledger(
     disk: &dyn bough_platform::Disk,
     container: &Container,
     line: &[u8],
 ) -> Result<()> {
     let path = container.ledger()?;
-    if disk.ensure_dir(&container.migrations()?)? {
-        disk.sync_dir(&container.dir)?;
-    }
-    if disk.stat(&path)?.is_none() {
-        let file = disk.create(&path)?;
-        file.write_at(0, line)?;
-        file.sync()?;
-        return Ok(disk.sync_dir(&container.migrations()?)?);
-    }
-    let bytes = disk.read_all(&path, limits::LEDGER_BYTES_MAX)?;
-    let file = disk.open(&path, Access::ReadWrite)?;
-    let mut text = Vec::with_capacity(line.len() + 1);
-    if !bytes.is_empty() && !bytes.ends_with(b"\n") {
-        text.push(b'\n');
-    }
-    text.extend_from_slice(line);
-    file.write_at(bytes.len() as u64, &text)?;
-    Ok(file.sync()?)
+    disk.ensure_dir(&container.migrations()?)?;
+    disk.sync_dir(&container.dir)?;
+    let mut bytes = match disk.read_all(&path, limits::LEDGER_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    bytes.extend_from_slice(line);
+    let temp = container.migrations()?.join("ledger.jsonl.tmp")?;
+    Ok(disk.replace(&path, &temp, &bytes)?)
 }

@@ -5,7 +5,7 @@ use bough_platform::File;
 
 use crate::error::Result;
 use crate::files::row_damage;
-use crate::format::{OffsetRow, REVISION_FIELD_AT, ROW_BYTES, revision_field};
+use crate::format::{OffsetRow, ROW_BYTES};
 
 /// The offset rows of a log: those in the file, then those that are only in memory.
 #[derive(Debug, Default)]
@@ -61,9 +61,10 @@ impl Rows {
         bytes.truncate(read);
         for (index, chunk) in bytes.chunks(ROW_BYTES).enumerate() {
             let seq = from + index as u64;
-            let mut row = OffsetRow::decode(chunk)
-                .filter(|row| row.seq == seq)
-                .ok_or_else(|| row_damage(seq, "the row is unreadable"))?;
+            let mut row = match OffsetRow::decode(chunk).filter(|row| row.seq == seq) {
+                Some(row) => row,
+                None => reread(&**file, seq)?,
+            };
             if let Some(revised) = self.revised.get(&seq) {
                 row.revised = *revised;
             }
@@ -106,8 +107,9 @@ impl Rows {
             self.memory.clear();
         }
         for (seq, by) in std::mem::take(&mut self.revised) {
-            let at = (seq - 1) * ROW_BYTES as u64 + REVISION_FIELD_AT;
-            file.write_at(at, revision_field(by).as_bytes())?;
+            let row = OffsetRow { revised: by, ..reread(&**file, seq)? };
+            let (column, part) = row.revision_part();
+            file.write_at((seq - 1) * ROW_BYTES as u64 + column, &part)?;
         }
         Ok(())
     }
@@ -120,4 +122,18 @@ impl Rows {
     pub(crate) fn file(&self) -> Option<&Arc<dyn File>> {
         self.file.as_ref()
     }
+}
+
+/// Reads one row again: a writer of another process may have been noting a revision in it.
+fn reread(file: &dyn File, seq: u64) -> Result<OffsetRow> {
+    const TRIES: u32 = 3;
+    let mut bytes = [0; ROW_BYTES];
+    for _ in 0..TRIES {
+        let read = file.read_at((seq - 1) * ROW_BYTES as u64, &mut bytes)?;
+        let row = (read == ROW_BYTES).then(|| OffsetRow::decode(&bytes)).flatten();
+        if let Some(row) = row.filter(|row| row.seq == seq) {
+            return Ok(row);
+        }
+    }
+    Err(row_damage(seq, "the row is unreadable").into())
 }

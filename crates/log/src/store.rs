@@ -122,13 +122,12 @@ impl LogStore {
     /// Opens a directory of logs, making the folders that are missing.
     pub fn open(platform: Platform, options: Options) -> Result<Self> {
         let disk = &platform.disk;
-        let mut made = false;
         for folder in [SESSIONS, TRASH, STAGING] {
-            made |= disk.ensure_dir(&RelPath::parse(folder)?)?;
+            disk.ensure_dir(&RelPath::parse(folder)?)?;
         }
-        if made {
-            disk.sync_dir(&RelPath::root())?;
-        }
+        // Also when nothing was made: an earlier life may have ended before it synced what it made.
+        disk.sync_dir(&RelPath::root())?;
+        disk.sync_dir(&RelPath::parse(SESSIONS)?)?;
         create::sweep_staging(&platform, &options)?;
         let due = match options.maintenance {
             Maintenance::Background => Some(start_maintenance()),
@@ -245,7 +244,8 @@ impl LogStore {
 
     /// Makes a checkpoint of a log that this process writes.
     pub fn checkpoint(&self, id: &str) -> Result<()> {
-        self.writer(id)?.checkpoint()
+        let writer = self.writer(id)?;
+        writer.checkpoint().inspect_err(|error| writer.latch(error))
     }
 
     /// Closes a log that this process writes: checkpoint, lock given up. Others may write it then.
@@ -260,7 +260,7 @@ impl LogStore {
         while !writer.shut() {
             writer.drive();
         }
-        let closed = writer.close();
+        let closed = writer.close().inspect_err(|error| writer.latch(error));
         drop(place);
         self.drop_empty_slot(id, &slot);
         closed
@@ -503,9 +503,8 @@ impl LogStore {
         const TRIES: u32 = 2_500;
         let Inner { platform, options, .. } = &*self.inner;
         let dir = shard_dir(id)?;
-        if platform.disk.ensure_dir(&dir)? {
-            platform.disk.sync_dir(&dir.parent())?;
-        }
+        platform.disk.ensure_dir(&dir)?;
+        platform.disk.sync_dir(&dir.parent())?;
         take_lock(platform, options, &dir.join("lock")?, TRIES)?.ok_or_else(|| not_found(id))
     }
 }

@@ -142,8 +142,10 @@ pub(crate) fn load(
     }
     let bytes = files.disk.read_all(&path, 4 * limits::STREAM_BYTES_MAX)?;
     let header = StreamHeader::decode(&bytes).filter(|header| header.incarnation == incarnation);
-    if header.is_none() && bytes.len() < STREAM_HEADER_BYTES && !streams.is_empty() {
-        report.damage = Some(lost(0, "a message was streaming and the file is cut short"));
+    if header.is_none() && !streams.is_empty() {
+        // Its header was durable before the record that opened the stream, and fits one sector.
+        report.damage =
+            Some(lost(0, "a message was streaming and the file's header is unreadable"));
         return Ok(report);
     }
     let end = read_lines(&bytes, streams);
@@ -152,9 +154,8 @@ pub(crate) fn load(
         let text = format!("deltas up to byte {known} were acknowledged and cannot all be read");
         report.damage = Some(lost(end, &text));
     }
-    // Without a header and without a line there is nothing to go on from: the file is made again.
-    let usable = header.is_some() || end > STREAM_HEADER_BYTES as u64;
-    streams.end = if usable { end } else { 0 };
+    // Without a header there is nothing to go on from: the file is made again.
+    streams.end = if header.is_some() { end } else { 0 };
     streams.number = streams.number.max(header.map_or(0, |header| header.acked));
     report.torn_bytes = (bytes.len() as u64).saturating_sub(end);
     Ok(report)
@@ -193,19 +194,24 @@ pub(crate) struct StreamFile {
 }
 
 impl StreamFile {
-    /// Opens the file, or makes it durable with an empty header, so that a stream that the log knows of
-    /// always has its file.
+    /// Makes the file ready in this life, durably, so that a stream that the log knows of always has its
+    /// file. One that an earlier life left is gone on with only while something in it is not settled; its
+    /// name was synced when the log was opened.
     pub(crate) fn ready(
         files: &Files,
         incarnation: Incarnation,
         streams: &mut Streams,
     ) -> Result<Self> {
         let path = files.container.stream()?;
-        if files.disk.stat(&path)?.is_some() && streams.end >= STREAM_HEADER_BYTES as u64 {
-            let file = files.disk.open(&path, Access::ReadWrite)?.into();
-            return Ok(Self { file, incarnation });
+        let there = files.disk.stat(&path)?.is_some();
+        if there && !streams.is_empty() && streams.end >= STREAM_HEADER_BYTES as u64 {
+            let opened =
+                Self { file: files.disk.open(&path, Access::ReadWrite)?.into(), incarnation };
+            opened.write_header(streams)?;
+            opened.file.sync()?;
+            return Ok(opened);
         }
-        if files.disk.stat(&path)?.is_some() {
+        if there {
             files.disk.remove_file(&path)?;
         }
         let file: Arc<dyn File> = files.disk.create(&path)?.into();

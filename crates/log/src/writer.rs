@@ -247,7 +247,7 @@ impl Writer {
         let mut files = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.touch();
         if let Some(chunk) = chunk {
-            self.commit_frames(&mut files, chunk, deltas.is_some())?;
+            self.commit_frames(&mut files, chunk)?;
         }
         if let Some(deltas) = deltas {
             self.commit_deltas(&mut files, deltas)?;
@@ -255,9 +255,9 @@ impl Writer {
         Ok(())
     }
 
-    fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk, streams: bool) -> Result<()> {
+    fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
         // A stream's file must be durable before the record that says there is one.
-        if streams {
+        if chunk.records.iter().any(|queued| queued.view().kind == kind::STREAM) {
             self.ready_stream(files)?;
         }
         let segment = self.segment_for(files, chunk)?;
@@ -286,9 +286,8 @@ impl Writer {
         let disk = &self.files.disk;
         let file: Arc<dyn File> = if chunk.offset == 0 {
             let dir = self.files.container.segments()?;
-            if disk.ensure_dir(&dir)? {
-                disk.sync_dir(&self.files.container.dir)?;
-            }
+            disk.ensure_dir(&dir)?;
+            disk.sync_dir(&self.files.container.dir)?;
             let file = disk.create(&path)?;
             disk.sync_dir(&dir)?;
             file.into()

@@ -16,7 +16,7 @@ pub(crate) use id_table::decode_page;
 pub use id_table::{IdTable, PAGE_BYTES, build_table, hash_id, search_page};
 pub use ledger::{LedgerEvent, Outcome, Phase, Verification};
 pub use manifest::{ActiveStore, FORMAT_VERSION, Manifest, Pointer};
-pub use offset_row::{OffsetRow, REVISION_FIELD_AT, ROW_BYTES, revision_field};
+pub use offset_row::{OffsetRow, ROW_BYTES};
 pub use sealed::{SealError, seal, unseal};
 pub use state::StoreState;
 pub use stream::{STREAM_HEADER_BYTES, StreamHeader, StreamLine};

@@ -6,8 +6,10 @@
 //!
 //! ```text
 //! {"q":12       ,"g":1    ,"f":12     ,"o":5120      ,"l":431     ,"c":"1a2b3c4d","p":11       ,
-//!  "r":1        ,"d":12       ,"v":0        ,"i":"e_0123456789abcdef0123456789abcdef"}
+//!  "r":1        ,"d":12       ,"v":0        ,"s":"5e6f7a8b","i":"e_0123456789abcdef0123456789abcdef"}
 //! ```
+//!
+//! `s` is the CRC-32C of the row itself, with `s` as zeros.
 //!
 //! A row is written only after its frame is on the disk: it is the witness that the frame was durable.
 
@@ -16,9 +18,13 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
 /// Bytes of a row, with its line break.
-pub const ROW_BYTES: usize = 178;
-/// The column where the newest revision stands.
-pub const REVISION_FIELD_AT: u64 = 126;
+pub const ROW_BYTES: usize = 193;
+/// The column where the newest revision stands, and after it the row's checksum.
+const REVISION_FIELD_AT: usize = 126;
+/// Bytes of both.
+const REVISION_FIELD_BYTES: usize = 24;
+/// The column where the digits of the row's checksum stand.
+const CHECKSUM_AT: usize = 141;
 const ID_FIELD_CHARS: usize = 36;
 
 /// Where one frame is, and its place in the tree.
@@ -73,7 +79,7 @@ impl OffsetRow {
         let id = format!("\"{}\"", self.id);
         let line = format!(
             "{{\"q\":{:<9},\"g\":{:<5},\"f\":{:<7},\"o\":{:<10},\"l\":{:<8},\"c\":\"{:08x}\",\
-             \"p\":{:<9},\"r\":{:<9},\"d\":{:<9},\"v\":{:<9},\"i\":{:<36}}}\n",
+             \"p\":{:<9},\"r\":{:<9},\"d\":{:<9},\"v\":{:<9},\"s\":\"00000000\",\"i\":{:<36}}}\n",
             self.seq,
             self.segment,
             self.frame,
@@ -87,7 +93,21 @@ impl OffsetRow {
             id,
         );
         debug_assert_eq!(line.len(), ROW_BYTES);
+        let checksum = format!("{:08x}", crc32c::crc32c(line.as_bytes()));
+        let start = out.len() + CHECKSUM_AT;
         out.extend_from_slice(line.as_bytes());
+        if let Some(place) = out.get_mut(start..start + checksum.len()) {
+            place.copy_from_slice(checksum.as_bytes());
+        }
+    }
+
+    /// The part of the row that changes when an entry is revised, and the column where it stands.
+    #[must_use]
+    pub fn revision_part(&self) -> (u64, Vec<u8>) {
+        let mut row = Vec::with_capacity(ROW_BYTES);
+        self.encode(&mut row);
+        let part = row.get(REVISION_FIELD_AT..REVISION_FIELD_AT + REVISION_FIELD_BYTES);
+        (REVISION_FIELD_AT as u64, part.unwrap_or_default().to_vec())
     }
 
     /// Reads a row; `None` when it is not one, whatever the reason. Only what [`OffsetRow::encode`] would
@@ -114,12 +134,6 @@ impl OffsetRow {
     }
 }
 
-/// The nine characters that stand at [`REVISION_FIELD_AT`].
-#[must_use]
-pub fn revision_field(seq: u64) -> String {
-    format!("{seq:<9}")
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Members<'a> {
@@ -133,6 +147,8 @@ struct Members<'a> {
     r: u64,
     d: u64,
     v: u64,
+    #[serde(rename = "s")]
+    _checksum: &'a str,
     i: &'a str,
 }
 
@@ -181,12 +197,25 @@ mod tests {
     }
 
     #[test]
-    fn the_revision_field_is_where_it_is_said_to_be() {
+    fn a_revision_is_noted_in_place() {
         let mut bytes = Vec::new();
         row().encode(&mut bytes);
-        let at = usize::try_from(REVISION_FIELD_AT).unwrap();
-        bytes[at..at + 9].copy_from_slice(revision_field(42).as_bytes());
-        assert_eq!(OffsetRow::decode(&bytes).unwrap().revised, 42);
+        let revised = OffsetRow { revised: 42, ..row() };
+        let (at, part) = revised.revision_part();
+        let at = usize::try_from(at).unwrap();
+        bytes[at..at + part.len()].copy_from_slice(&part);
+        assert_eq!(OffsetRow::decode(&bytes), Some(revised));
+    }
+
+    #[test]
+    fn every_changed_bit_is_seen() {
+        let mut bytes = Vec::new();
+        row().encode(&mut bytes);
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(OffsetRow::decode(&changed), None, "bit {bit}");
+        }
     }
 
     #[test]
