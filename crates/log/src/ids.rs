@@ -64,7 +64,7 @@ impl Ids {
         }
         let hash = hash_id(&row_id);
         for table in &self.tables {
-            let found = search_page(hash, table.entry.pages, |page| table.page(page))
+            let found = search_page(hash, table.entry.pages, |page, out| table.read(page, out))
                 .ok_or_else(|| table_damage(table.entry.number, "a page is unreadable"))?;
             for seq in found {
                 if rows.get(seq)?.id == row_id {
@@ -84,10 +84,8 @@ impl Ids {
 }
 
 impl OpenTable {
-    fn page(&self, page: u64) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; PAGE_BYTES];
-        let read = self.file.read_at(page * PAGE_BYTES as u64, &mut bytes).ok()?;
-        (read == PAGE_BYTES).then_some(bytes)
+    fn read(&self, page: u64, out: &mut [u8; PAGE_BYTES]) -> bool {
+        self.file.read_at(page * PAGE_BYTES as u64, out).is_ok_and(|read| read == PAGE_BYTES)
     }
 }
 

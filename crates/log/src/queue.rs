@@ -85,6 +85,8 @@ pub(crate) struct Queue {
     segment_bytes: u64,
     group_bytes_max: usize,
     pub(crate) leading: bool,
+    /// Threads that wait for whoever leads.
+    pub(crate) followers: usize,
     pub(crate) latched: Option<String>,
     /// The log was closed; whoever still has this writer asks the store for another.
     pub(crate) closed: bool,
@@ -138,6 +140,7 @@ impl Queue {
             segment_bytes: options.segment_bytes,
             group_bytes_max: options.group_bytes_max,
             leading: false,
+            followers: 0,
             latched: None,
             closed: false,
             durable: state.head,
@@ -179,6 +182,9 @@ impl Queue {
 
     /// Parents and targets must be in the log or earlier in this batch; new ids must not be.
     fn check_links(&self, records: &[NewRecord], state: &LogState) -> Result<()> {
+        if let [record] = records {
+            return self.check_one(record, state);
+        }
         let mut fresh = std::collections::HashSet::new();
         for record in records {
             for linked in record.links() {
@@ -196,6 +202,21 @@ impl Queue {
             }
         }
         Ok(())
+    }
+
+    fn check_one(&self, record: &NewRecord, state: &LogState) -> Result<()> {
+        for linked in record.links() {
+            if self.locate(linked, state)?.is_none() {
+                return Err(LogError::UnknownEntry { entry: linked.clone() });
+            }
+        }
+        match &record.id {
+            Some(id) => match self.locate(id, state)? {
+                Some(seq) => Err(LogError::Duplicate { entry: id.clone(), seq }),
+                None => Ok(()),
+            },
+            None => Ok(()),
+        }
     }
 
     fn locate(&self, id: &str, state: &LogState) -> Result<Option<u64>> {

@@ -208,7 +208,10 @@ impl Writer {
     /// Commits one group, or waits for whoever does.
     fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
         if queue.leading {
-            return self.progress.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.followers += 1;
+            queue = self.progress.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.followers -= 1;
+            return queue;
         }
         let chunk = queue.next_chunk();
         let deltas = queue.next_deltas();
@@ -230,7 +233,9 @@ impl Writer {
                 (queue.latch(&cause), Err(cause))
             }
         };
-        self.progress.notify_all();
+        if queue.followers > 0 {
+            self.progress.notify_all();
+        }
         if !ready.is_empty() {
             drop(queue);
             for notify in ready {

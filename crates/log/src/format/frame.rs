@@ -168,8 +168,11 @@ fn header_text(header: &FrameHeader<'_>) -> String {
 }
 
 /// The JSON text of a string. Ids are nearly always plain, so the common case is a copy.
-fn json_string(value: &str) -> Cow<'_, str> {
-    Cow::Owned(serde_json::Value::from(value).to_string())
+fn json_string(value: &str) -> String {
+    if value.bytes().all(|b| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\') {
+        return format!("\"{value}\"");
+    }
+    serde_json::Value::from(value).to_string()
 }
 
 /// The members of a frame line, for serde.

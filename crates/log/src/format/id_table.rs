@@ -80,20 +80,25 @@ fn encode_page(rows: &[(u64, u64)], out: &mut Vec<u8>) {
     out.extend_from_slice(&body);
 }
 
-/// Looks a hash up. `read_page` gives a page's bytes; `None` from it, or a page whose checksum does not
-/// fit, ends the search with `None`: the table cannot be believed. Otherwise the records filed under that
-/// hash, newest first.
+/// Looks a hash up. `read_page` fills a page's bytes and says whether it could; a page that it cannot read, or
+/// whose checksum does not fit, ends the search with `None`: the table cannot be believed. Otherwise the records
+/// filed under that hash, newest first.
 pub fn search_page(
     hash: u64,
     pages: u64,
-    mut read_page: impl FnMut(u64) -> Option<Vec<u8>>,
+    mut read_page: impl FnMut(u64, &mut [u8; PAGE_BYTES]) -> bool,
 ) -> Option<Vec<u64>> {
     let home = home_page(hash, pages);
+    let mut page = [0; PAGE_BYTES];
     let mut found = Vec::new();
     for step in 0..pages {
-        let rows = decode_page(&read_page((home + step) % pages)?)?;
-        let first = rows.partition_point(|(row_hash, _)| *row_hash < hash);
-        found.extend(rows.iter().skip(first).take_while(|(h, _)| *h == hash).map(|(_, seq)| *seq));
+        if !read_page((home + step) % pages, &mut page) {
+            return None;
+        }
+        let rows = page_rows(&page)?;
+        let first = rows.partition_point(|row| decode_row(row).0 < hash);
+        let filed = rows.iter().skip(first).map(decode_row).take_while(|(h, _)| *h == hash);
+        found.extend(filed.map(|(_, seq)| seq));
         if rows.len() < PAGE_ROWS {
             break;
         }
@@ -102,35 +107,41 @@ pub fn search_page(
     Some(found)
 }
 
-/// The rows of a page; `None` when the page cannot be believed.
-pub(crate) fn decode_page(page: &[u8]) -> Option<Vec<(u64, u64)>> {
+/// The rows of a page as bytes; `None` when the page cannot be believed.
+fn page_rows(page: &[u8]) -> Option<&[[u8; ROW_BYTES]]> {
     let (crc, body) = page.split_first_chunk::<4>()?;
     if page.len() != PAGE_BYTES || crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
         return None;
     }
     let (count, rows) = body.split_first_chunk::<4>()?;
     let count = usize::try_from(u32::from_le_bytes(*count)).ok()?;
-    if count > PAGE_ROWS {
-        return None;
-    }
-    let (rows, _) = rows.as_chunks::<ROW_BYTES>();
-    rows.iter().take(count).map(decode_row).collect()
+    rows.as_chunks::<ROW_BYTES>().0.get(..count)
 }
 
-fn decode_row(row: &[u8; ROW_BYTES]) -> Option<(u64, u64)> {
-    let (hash, seq) = row.split_first_chunk::<8>()?;
-    Some((u64::from_le_bytes(*hash), u64::from_le_bytes(*seq.first_chunk::<8>()?)))
+/// The rows of a page; `None` when the page cannot be believed.
+pub(crate) fn decode_page(page: &[u8]) -> Option<Vec<(u64, u64)>> {
+    Some(page_rows(page)?.iter().map(decode_row).collect())
+}
+
+fn decode_row(row: &[u8; ROW_BYTES]) -> (u64, u64) {
+    let (hash, seq) = row.split_at(8);
+    let number =
+        |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte));
+    (number(hash), number(seq))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn copy(table: &IdTable, page: u64, out: &mut [u8; PAGE_BYTES]) -> bool {
+        let at = usize::try_from(page).unwrap() * PAGE_BYTES;
+        out.copy_from_slice(&table.bytes[at..at + PAGE_BYTES]);
+        true
+    }
+
     fn look_up(table: &IdTable, id: &str) -> Option<Vec<u64>> {
-        search_page(hash_id(id), table.pages, |page| {
-            let at = usize::try_from(page).unwrap() * PAGE_BYTES;
-            table.bytes.get(at..at + PAGE_BYTES).map(<[u8]>::to_vec)
-        })
+        search_page(hash_id(id), table.pages, |page, out| copy(table, page, out))
     }
 
     #[test]
@@ -150,10 +161,7 @@ mod tests {
         let rows: Vec<_> = (0..600).map(|n| (u64::MAX - n, n + 1)).collect();
         let table = build_table(rows);
         for n in 0..600 {
-            let found = search_page(u64::MAX - n, table.pages, |page| {
-                let at = usize::try_from(page).unwrap() * PAGE_BYTES;
-                table.bytes.get(at..at + PAGE_BYTES).map(<[u8]>::to_vec)
-            });
+            let found = search_page(u64::MAX - n, table.pages, |page, out| copy(&table, page, out));
             assert_eq!(found, Some(vec![n + 1]));
         }
     }
