@@ -20,7 +20,7 @@ pub const APPEND_TO_OLD_SEGMENT: &str = "append-to-old-segment";
 pub const NO_LOCK: &str = "no-lock";
 /// Let a container of another life answer.
 pub const INCARNATION_IGNORED: &str = "incarnation-ignored";
-/// Go on after a failed sync.
+/// Try a failed sync again and believe the second answer.
 pub const NO_LATCH: &str = "no-latch";
 /// Show batches that are not whole.
 pub const PARTIAL_BATCHES: &str = "partial-batches";

@@ -95,6 +95,19 @@ impl LogStore {
         Ledger::read(&*self.inner.platform.disk, &container)?.append(event)
     }
 
+    /// Bytes of a torn tail of the ledger that a crash left.
+    pub fn torn_ledger_bytes(&self, id: &str) -> Result<u64> {
+        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        Ok(Ledger::read(&*self.inner.platform.disk, &container)?.tail())
+    }
+
+    /// Cuts off a torn tail of the ledger that a crash left; says how many bytes that were. For whoever knows
+    /// that nobody is adding to it.
+    pub fn mend_ledger(&self, id: &str) -> Result<u64> {
+        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        Ledger::read(&*self.inner.platform.disk, &container)?.cut_tail()
+    }
+
     /// Moves the pointer: one rename of the manifest, under the writer's lock. Refused while anybody
     /// writes the log, and when the states are not ones that the contract allows.
     pub fn switch(&self, id: &str, switch: &Switch<'_>) -> Result<Manifest> {
@@ -302,6 +315,20 @@ impl<'a> Ledger<'a> {
         Ok(ledger)
     }
 
+    /// Bytes after the last line that can be believed.
+    fn tail(&self) -> u64 {
+        self.len.saturating_sub(self.good)
+    }
+
+    fn cut_tail(&self) -> Result<u64> {
+        if self.tail() > 0 {
+            let file = self.disk.open(&self.container.ledger()?, Access::ReadWrite)?;
+            file.set_len(self.good)?;
+            file.sync()?;
+        }
+        Ok(self.tail())
+    }
+
     fn append(&self, event: &LedgerEvent) -> Result<u64> {
         let line = event.encode()?;
         let path = self.container.ledger()?;
@@ -312,7 +339,7 @@ impl<'a> Ledger<'a> {
             Some(_) => self.disk.open(&path, Access::ReadWrite)?,
             None => self.disk.create(&path)?,
         };
-        let cut = self.len.saturating_sub(self.good);
+        let cut = self.tail();
         if cut > 0 {
             file.set_len(self.good)?;
         }

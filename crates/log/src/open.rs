@@ -124,9 +124,10 @@ fn open_locked(
     let tiny = loaded.manifest.checkpoint_seq == 0;
     let rebuilt = loaded.report.rows_rebuilt > 0 && !tiny;
     let repair = !loaded.report.clean || rebuilt || trust == Trust::Segments;
+    // Deltas do not move the head, so a clean head says nothing about them.
+    repair_stream(&loaded)?;
     if repair {
         repair_segments(&loaded)?;
-        repair_stream(&loaded)?;
         repair_rows(&mut loaded)?;
         if rebuilt {
             record_repair(platform, &loaded)?;

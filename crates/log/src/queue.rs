@@ -390,9 +390,7 @@ impl Queue {
 
     /// Everything that waits, when nothing more will become durable.
     pub(crate) fn latch(&mut self, cause: &str) -> Vec<Notify> {
-        if !canary::on(canary::NO_LATCH) {
-            self.latched.get_or_insert_with(|| cause.to_owned());
-        }
+        self.latched.get_or_insert_with(|| cause.to_owned());
         self.chunks.clear();
         self.deltas = DeltaChunk::default();
         self.waiters.drain(..).map(|waiter| waiter.notify).collect()

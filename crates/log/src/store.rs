@@ -164,7 +164,7 @@ impl LogStore {
         mut records: Vec<NewRecord>,
     ) -> Result<Pending> {
         loop {
-            let writer = self.writer(id)?;
+            let writer = self.living(id)?;
             if let Some(ticket) = writer.accept(expected, &mut records)? {
                 return Ok(Pending { writer, ticket, store: self.clone() });
             }
@@ -174,7 +174,7 @@ impl LogStore {
     /// Adds a delta to a message that streams; durable when the answer says so.
     pub fn enqueue_delta(&self, id: &str, delta: &NewDelta) -> Result<Pending> {
         loop {
-            let writer = self.writer(id)?;
+            let writer = self.living(id)?;
             if let Some(ticket) = writer.accept_delta(delta)? {
                 return Ok(Pending { writer, ticket, store: self.clone() });
             }
@@ -185,7 +185,8 @@ impl LogStore {
     pub fn read(&self, id: &str) -> Result<Reader> {
         check_id(id)?;
         if let Some(writer) = self.opened(id).filter(|writer| !writer.is_latched()) {
-            return Ok(Reader::live(writer));
+            let deleted = writer.read_state().deleted_at_ms.is_some();
+            return if deleted { Err(not_found(id)) } else { Ok(Reader::live(writer)) };
         }
         let loaded = self.load_cold(id)?;
         if loaded.state.deleted_at_ms.is_some() {
@@ -238,8 +239,7 @@ impl LogStore {
     pub fn flush(&self, id: &str) -> Result<()> {
         let Some(writer) = self.opened(id) else { return Ok(()) };
         writer.drive();
-        let result = writer.queue().check_latch();
-        result
+        writer.check_latch()
     }
 
     /// Makes a checkpoint of a log that this process writes.
@@ -418,6 +418,19 @@ impl LogStore {
                 Err(error)
             }
         }
+    }
+
+    /// The writer of a log that is not deleted. A deletion that failed after its record is finished here.
+    fn living(&self, id: &str) -> Result<Arc<Writer>> {
+        let writer = self.writer(id)?;
+        if writer.read_state().deleted_at_ms.is_none() {
+            return Ok(writer);
+        }
+        if let Some(container) = self.locate(id)? {
+            self.close(id)?;
+            self.move_to_trash(&container)?;
+        }
+        Err(not_found(id))
     }
 
     fn open_one(&self, id: &str) -> Result<Writer> {
