@@ -1,0 +1,136 @@
+//! Safety steps removed on purpose, one at a time: the harness must notice every one. A harness that
+//! misses one would miss the mistake, too.
+
+use bough_log::canary;
+
+use super::cuts::{Depth, Judged, cut_everywhere};
+use super::driver::Door;
+use super::faults::fail_every_call;
+use super::in_parallel;
+use super::plan::CrashOptions;
+use super::report::Report;
+use super::rot::{self, Finished};
+use super::workload::{self, Workload};
+use crate::{ImageRules, Lie};
+
+/// One removed step: in the engine, or at the disk's door, where a lie has the same effect.
+#[derive(Clone, Copy, Debug)]
+struct Canary {
+    name: &'static str,
+    step: Option<&'static str>,
+    door: Door,
+}
+
+/// Lies at the door, with the step that each one takes away.
+const LIES: [(&str, Lie, &str); 9] = [
+    ("segments are not synced", Lie::SyncIsSkipped, ".seg"),
+    ("segments are synced after the offset row", Lie::SyncIsLate, ".seg"),
+    ("a failed sync is taken for a good one", Lie::SyncErrorIsHidden, ""),
+    ("a failed write is taken for a good one", Lie::WriteErrorIsHidden, ".seg"),
+    ("folders are not synced", Lie::DirSyncIsSkipped, ""),
+    ("the manifest is moved before it is synced", Lie::SyncIsSkipped, "manifest"),
+    ("the manifest is overwritten in place", Lie::RenameOverwrites, "manifest"),
+    ("deltas are not synced", Lie::SyncIsSkipped, "stream.log"),
+    ("a lock that is held is given away", Lie::LockIsNeverRefused, ""),
+];
+
+/// Histories that between them need every step. Short ones: a canary is shown them until it is noticed.
+const HISTORIES: [&str; 9] = [
+    "appends",
+    "batches",
+    "second-writer",
+    "old-life",
+    "kill",
+    "checkpoint",
+    "deltas-kill",
+    "rounds",
+    "restart",
+];
+
+/// Histories whose calls fail.
+const FAILING: [&str; 3] = ["appends", "kill", "deltas"];
+/// One call in so many fails.
+const CALLS_STEP: u64 = 3;
+
+/// Finished stores that are damaged, and where.
+const FINISHED: [(&str, &str); 3] =
+    [("tiny-closed", ""), ("left-open", ""), ("checkpointed", ".seg")];
+/// One bit in so many is flipped.
+const BITS_STEP: usize = 29;
+
+/// Removes every step in turn. Nothing else of the process may use the engine meanwhile.
+pub(crate) fn remove_each(options: &CrashOptions) -> Report {
+    let mut report = Report::default();
+    let undisturbed = battery(options, None);
+    for failure in &undisturbed.failures {
+        let words = format!("none, and the harness complains all the same: {failure}");
+        report.canaries_missed.push(words);
+    }
+    for one in all() {
+        canary::remove(one.step);
+        let found = battery(options, one.door);
+        canary::remove(None);
+        report.canaries += 1;
+        if found.failed() > 0 && undisturbed.failed() == 0 {
+            report.canaries_caught += 1;
+            let first = found.failures.first().map_or("", String::as_str);
+            (options.progress)(&format!("  {}: {first}", one.name));
+        } else {
+            report.canaries_missed.push(one.name.to_owned());
+        }
+    }
+    report
+}
+
+fn all() -> Vec<Canary> {
+    let steps = canary::ALL.into_iter();
+    let steps = steps.map(|step| Canary { name: step, step: Some(step), door: None });
+    let lies = LIES.into_iter();
+    let lies = lies.map(|(name, lie, about)| Canary { name, step: None, door: Some((lie, about)) });
+    steps.chain(lies).collect()
+}
+
+/// Everything that a canary is shown to, until something notices it.
+fn battery(options: &CrashOptions, door: Door) -> Report {
+    let depth = Depth {
+        rules: ImageRules::seeded(options.seed).combinations_max(64),
+        recovery_every: 0,
+        stop_early: true,
+    };
+    let judged = Judged::default();
+    let mut report = in_parallel(options.threads, &histories(&HISTORIES), |workload| {
+        cut_everywhere(workload, door, &depth, &judged)
+    });
+    if report.failed() == 0 {
+        report.add(in_parallel(options.threads, &histories(&FAILING), |workload| {
+            fail_every_call(workload, door, CALLS_STEP)
+        }));
+    }
+    for workload in workload::finished() {
+        let damaged = FINISHED.iter().find(|(name, _)| *name == workload.name);
+        if let Some((_, about)) = damaged.filter(|_| report.failed() == 0) {
+            report.add(damage_some(&workload, about, options.threads));
+        }
+    }
+    report
+}
+
+fn histories(names: &[&str]) -> Vec<Workload> {
+    let named = workload::named().into_iter();
+    named.filter(|workload| names.contains(&workload.name.as_str())).collect()
+}
+
+fn damage_some(workload: &Workload, about: &str, threads: usize) -> Report {
+    let mut report = Report::default();
+    match Finished::of(workload) {
+        Ok(finished) => {
+            let bits: Vec<_> = finished.bits(about).into_iter().step_by(BITS_STEP).collect();
+            report.add(rot::do_all(&finished, &bits, threads));
+            if report.failed() == 0 {
+                report.add(rot::do_all(&finished, &finished.whole_files(), threads));
+            }
+        }
+        Err(verdict) => report.fail(&verdict, &workload.name),
+    }
+    report
+}

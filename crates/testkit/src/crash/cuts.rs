@@ -1,0 +1,205 @@
+//! The power is cut after every operation of a history, in every way; and again during the recovery.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+use super::driver::{Door, Driver};
+use super::history::{Cursor, Expectation};
+use super::judge::{Ending, judge, recover};
+use super::report::Report;
+use super::workload::{Scale, Workload};
+use crate::{Image, ImageRules, Point, SimDisk};
+
+/// How much is looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Depth {
+    pub(crate) rules: ImageRules,
+    /// One image in so many is recovered with a cut after every operation of its recovery; 0 for none.
+    pub(crate) recovery_every: usize,
+    /// Ends at the first broken promise.
+    pub(crate) stop_early: bool,
+}
+
+/// Pairs of image and oracle state that were judged already, by anybody.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    seen: Mutex<HashSet<u64>>,
+}
+
+impl Judged {
+    /// Whether this pair is new. The oracle's state is part of it: the same bytes are right before an
+    /// acknowledgement and wrong after.
+    fn is_new(&self, digest: u64, oracle: u64, kind: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        (digest, oracle, kind).hash(&mut hasher);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(hasher.finish())
+    }
+}
+
+/// Runs a history and judges what every cut leaves.
+pub(crate) fn cut_everywhere(
+    workload: &Workload,
+    door: Door,
+    depth: &Depth,
+    judged: &Judged,
+) -> Report {
+    let driver = Driver::run(workload, door);
+    let mut run = Run {
+        name: &workload.name,
+        scale: workload.scale,
+        depth,
+        judged,
+        report: Report::default(),
+    };
+    for verdict in &driver.verdicts {
+        run.report.fail(verdict, &format!("{} (running it)", workload.name));
+    }
+    let mut cursor = Cursor::default();
+    driver.disk.recording().walk(|point| {
+        driver.history.advance(&mut cursor, point.number());
+        run.at(point, &cursor.expectation);
+    });
+    run.report
+}
+
+struct Run<'a> {
+    name: &'a str,
+    scale: Scale,
+    depth: &'a Depth,
+    judged: &'a Judged,
+    report: Report,
+}
+
+impl Run<'_> {
+    fn is_over(&self) -> bool {
+        self.depth.stop_early && self.report.failed() > 0
+    }
+
+    fn at(&mut self, point: &Point<'_>, expectation: &Expectation) {
+        if self.is_over() {
+            return;
+        }
+        let oracle = expectation.key();
+        self.process_ends(point, expectation, oracle);
+        let number = point.number();
+        let rules = self.depth.rules.clone();
+        let enumerated = point.images(&rules, |image| self.cut(number, image, expectation, oracle));
+        self.report.moments += 1;
+        self.report.sampled_moments += u64::from(enumerated.sampled);
+    }
+
+    /// Only the process ends: what it wrote and did not sync is still in the cache, and is not durable.
+    fn process_ends(&mut self, point: &Point<'_>, expectation: &Expectation, oracle: u64) {
+        let disk = point.disk();
+        if self.judged.is_new(disk.digest(), oracle, "process") {
+            self.report.images += 1;
+            let result = judge(&disk, expectation, self.scale, Ending::Close);
+            let place = || format!("{}:{}:process", self.name, point.number());
+            if let Err(verdict) = result {
+                let place = place();
+                self.report.fail(&verdict, &place);
+            }
+        }
+    }
+
+    fn cut(&mut self, number: usize, image: &Image<'_>, expectation: &Expectation, oracle: u64) {
+        if self.is_over() || !self.judged.is_new(image.digest(), oracle, "cut") {
+            return;
+        }
+        self.report.images += 1;
+        let ending = if image.ordinal() % 2 == 0 { Ending::Close } else { Ending::Kill };
+        if let Err(verdict) = judge(&image.disk(), expectation, self.scale, ending) {
+            let place = format!("{}:{number}:{}", self.name, image.ordinal());
+            self.report.fail(&verdict, &place);
+            return;
+        }
+        let every = self.depth.recovery_every;
+        if every > 0 && image.digest().is_multiple_of(every as u64) {
+            self.cut_recovery(number, image, expectation);
+        }
+    }
+
+    /// Cuts the power again after every operation of the recovery of an image.
+    fn cut_recovery(&mut self, number: usize, image: &Image<'_>, expectation: &Expectation) {
+        let disk: SimDisk = image.disk();
+        disk.record();
+        let Ok(recovered) = recover(&disk, expectation, self.scale) else {
+            return;
+        };
+        let recording = disk.recording();
+        let last = recording.len();
+        let rules = self.depth.rules.clone().combinations_max(64);
+        recording.walk(|point| {
+            // What an opening showed is a promise from then on.
+            let expected = if point.number() == last { &recovered } else { expectation };
+            let oracle = expected.key();
+            point.images(&rules, |second| {
+                if self.is_over() || !self.judged.is_new(second.digest(), oracle, "cut") {
+                    return;
+                }
+                self.report.images += 1;
+                self.report.depth_two += 1;
+                if let Err(verdict) = judge(&second.disk(), expected, self.scale, Ending::Close) {
+                    let (first, then) = (image.ordinal(), point.number());
+                    let name = self.name;
+                    let place = format!("{name}:{number}:{first}:{then}:{}", second.ordinal());
+                    self.report.fail(&verdict, &place);
+                }
+            });
+        });
+    }
+}
+
+/// Repeats one failure in words: the operations, what the image holds, and the verdict.
+pub(crate) fn replay(workload: &Workload, place: &[usize], rules: &ImageRules) -> String {
+    use std::fmt::Write as _;
+    let driver = Driver::run(workload, None);
+    let mut words = String::new();
+    let recording = driver.disk.recording();
+    let until = place.first().copied().unwrap_or(recording.len());
+    for (step, number) in recording.steps().iter().zip(1..=until) {
+        let _ = writeln!(words, "{number:>5} {step}");
+    }
+    let mut cursor = Cursor::default();
+    recording.walk(|point| {
+        driver.history.advance(&mut cursor, point.number());
+        if point.number() != until {
+            return;
+        }
+        point.images(rules, |image| {
+            if place.get(1) == Some(&image.ordinal()) {
+                let _ = describe(&mut words, &image.disk(), &cursor.expectation, workload.scale);
+            }
+        });
+        if place.len() < 2 {
+            let _ = describe(&mut words, &point.disk(), &cursor.expectation, workload.scale);
+        }
+    });
+    words
+}
+
+fn describe(
+    words: &mut String,
+    disk: &SimDisk,
+    expectation: &Expectation,
+    scale: Scale,
+) -> std::fmt::Result {
+    use std::fmt::Write as _;
+    for (path, bytes) in disk.files() {
+        writeln!(words, "--- {path} ({} bytes)", bytes.len())?;
+        writeln!(words, "{}", String::from_utf8_lossy(&bytes))?;
+    }
+    for life in &expectation.lives {
+        let (acked, pending) = (life.must().count(), life.pending.len());
+        let place = (life.place, life.moving);
+        writeln!(words, "oracle: {} {place:?} acked {acked} pending {pending}", life.id)?;
+    }
+    disk.record();
+    let verdict = judge(disk, expectation, scale, Ending::Kill);
+    for step in disk.recording().steps() {
+        writeln!(words, "judge: {step}")?;
+    }
+    writeln!(words, "verdict, killed: {verdict:?}")
+}

@@ -1,0 +1,346 @@
+//! The oracle: what was asked, what was answered, and therefore what a store may and must hold.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use bough_log::{Incarnation, NewDelta, NewRecord};
+
+use super::judge::Kept;
+
+/// Records that were appended together.
+pub(crate) type Batch = Arc<[NewRecord]>;
+
+/// One life of one session, by the order of creation.
+pub(crate) type LifeId = usize;
+
+/// Where a session can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    Nowhere,
+    Live,
+    Trash,
+}
+
+/// Something that was asked or answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    CreateBegun {
+        id: String,
+    },
+    CreateDone {
+        life: LifeId,
+        incarnation: Incarnation,
+    },
+    /// An id that is taken: nothing was made.
+    CreateRefused {
+        life: LifeId,
+    },
+    AppendBegun {
+        life: LifeId,
+        batch: Batch,
+    },
+    /// The oldest unanswered batch is durable.
+    AppendDone {
+        life: LifeId,
+    },
+    /// The newest unanswered batch was refused before anything was written.
+    AppendRefused {
+        life: LifeId,
+    },
+    DeltaBegun {
+        life: LifeId,
+        delta: NewDelta,
+    },
+    DeltaDone {
+        life: LifeId,
+    },
+    DeltaRefused {
+        life: LifeId,
+    },
+    /// A reopened store showed so many of the unanswered batches and deltas; the rest never come.
+    Reopened {
+        life: LifeId,
+        batches: usize,
+        deltas: usize,
+    },
+    /// Of the unanswered batches exactly these, by their place, turned out to be there.
+    Kept {
+        life: LifeId,
+        which: Vec<usize>,
+    },
+    MoveBegun {
+        life: LifeId,
+        to: Place,
+    },
+    /// The move that was begun is durable.
+    MoveDone {
+        life: LifeId,
+    },
+    /// A reopened store showed where the session is.
+    Found {
+        life: LifeId,
+        at: Place,
+    },
+}
+
+/// What was asked and answered, each with the number of disk operations done by then.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    /// What was expected before the first event.
+    start: Expectation,
+    events: Vec<(usize, Event)>,
+    now: Expectation,
+}
+
+impl History {
+    pub(crate) fn push(&mut self, operations: usize, event: Event) {
+        self.now.apply(&event);
+        self.events.push((operations, event));
+    }
+
+    /// Goes back to the time of an operation and takes that for the start of a new count.
+    pub(crate) fn cut_at(&mut self, operations: usize) {
+        let mut cursor = Cursor { next: 0, expectation: self.start.clone() };
+        self.advance(&mut cursor, operations);
+        self.start = cursor.expectation.clone();
+        self.now = cursor.expectation;
+        self.events.clear();
+    }
+
+    /// After everything.
+    pub(crate) const fn now(&self) -> &Expectation {
+        &self.now
+    }
+
+    /// Moves an expectation on to what was asked and answered by the time of an operation.
+    pub(crate) fn advance(&self, cursor: &mut Cursor, operations: usize) {
+        while let Some((at, event)) = self.events.get(cursor.next) {
+            if *at > operations {
+                break;
+            }
+            cursor.expectation.apply(event);
+            cursor.next += 1;
+        }
+    }
+}
+
+/// An expectation that walks through a history.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cursor {
+    next: usize,
+    pub(crate) expectation: Expectation,
+}
+
+/// What a store may and must hold at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expectation {
+    pub(crate) lives: Vec<Life>,
+}
+
+/// What one life of one session may and must hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Life {
+    pub(crate) id: String,
+    pub(crate) incarnation: Option<Incarnation>,
+    /// Must be there.
+    pub(crate) acked: Vec<Batch>,
+    /// May be there, in this order.
+    pub(crate) pending: Vec<Batch>,
+    pub(crate) acked_deltas: Vec<NewDelta>,
+    pub(crate) pending_deltas: Vec<NewDelta>,
+    pub(crate) place: Place,
+    /// Where it may be instead.
+    pub(crate) moving: Option<Place>,
+}
+
+impl Expectation {
+    fn apply(&mut self, event: &Event) {
+        if let Event::CreateBegun { id } = event {
+            self.lives.push(Life::begun(id));
+            return;
+        }
+        if let Some(life) = event.life().and_then(|life| self.lives.get_mut(life)) {
+            life.apply(event);
+        }
+    }
+
+    /// A process that recovers showed this life, with so much of what was unanswered.
+    pub(crate) fn shown(&mut self, life: LifeId, incarnation: Incarnation, kept: Kept) {
+        let Kept { batches, deltas } = kept;
+        self.apply(&Event::CreateDone { life, incarnation });
+        self.apply(&Event::Reopened { life, batches, deltas });
+    }
+
+    /// Tells this state of the oracle from others.
+    pub(crate) fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for life in &self.lives {
+            life.hash_into(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+impl Event {
+    const fn life(&self) -> Option<LifeId> {
+        match self {
+            Self::CreateBegun { .. } => None,
+            Self::CreateDone { life, .. }
+            | Self::CreateRefused { life }
+            | Self::AppendBegun { life, .. }
+            | Self::AppendDone { life }
+            | Self::AppendRefused { life }
+            | Self::DeltaBegun { life, .. }
+            | Self::DeltaDone { life }
+            | Self::DeltaRefused { life }
+            | Self::Reopened { life, .. }
+            | Self::Kept { life, .. }
+            | Self::MoveBegun { life, .. }
+            | Self::MoveDone { life }
+            | Self::Found { life, .. } => Some(*life),
+        }
+    }
+}
+
+impl Life {
+    fn begun(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            incarnation: None,
+            acked: Vec::new(),
+            pending: Vec::new(),
+            acked_deltas: Vec::new(),
+            pending_deltas: Vec::new(),
+            place: Place::Nowhere,
+            moving: Some(Place::Live),
+        }
+    }
+
+    fn apply(&mut self, event: &Event) {
+        match event {
+            Event::CreateBegun { .. } => {}
+            Event::CreateDone { incarnation, .. } => {
+                self.incarnation = Some(*incarnation);
+                self.settle_at(Place::Live);
+            }
+            Event::CreateRefused { .. } => {
+                self.pending.clear();
+                self.settle_at(Place::Nowhere);
+            }
+            Event::AppendBegun { batch, .. } => self.pending.push(Arc::clone(batch)),
+            Event::AppendDone { .. } => keep_first(&mut self.pending, &mut self.acked, 1, false),
+            Event::AppendRefused { .. } => drop(self.pending.pop()),
+            Event::DeltaBegun { delta, .. } => self.pending_deltas.push(delta.clone()),
+            Event::DeltaDone { .. } => {
+                keep_first(&mut self.pending_deltas, &mut self.acked_deltas, 1, false);
+            }
+            Event::DeltaRefused { .. } => drop(self.pending_deltas.pop()),
+            Event::Reopened { batches, deltas, .. } => {
+                keep_first(&mut self.pending, &mut self.acked, *batches, true);
+                keep_first(&mut self.pending_deltas, &mut self.acked_deltas, *deltas, true);
+            }
+            Event::Kept { which, .. } => {
+                let pending = std::mem::take(&mut self.pending).into_iter().enumerate();
+                let kept = pending.filter(|(place, _)| which.contains(place));
+                self.acked.extend(kept.map(|(_, batch)| batch));
+            }
+            Event::MoveBegun { to, .. } => self.moving = Some(*to),
+            Event::MoveDone { .. } => {
+                let to = self.moving.unwrap_or(self.place);
+                self.settle_at(to);
+            }
+            Event::Found { at, .. } => self.settle_at(*at),
+        }
+    }
+
+    const fn settle_at(&mut self, place: Place) {
+        self.place = place;
+        self.moving = None;
+    }
+
+    pub(crate) fn may_be(&self, place: Place) -> bool {
+        self.place == place || self.moving == Some(place)
+    }
+
+    /// The records that must be there, in order.
+    pub(crate) fn must(&self) -> impl Iterator<Item = &NewRecord> {
+        self.acked.iter().flat_map(|batch| batch.iter())
+    }
+
+    fn hash_into(&self, hasher: &mut DefaultHasher) {
+        self.id.hash(hasher);
+        self.incarnation.hash(hasher);
+        (self.place, self.moving).hash(hasher);
+        (self.acked.len(), self.acked_deltas.len()).hash(hasher);
+        for batch in self.acked.iter().chain(&self.pending) {
+            for record in batch.iter() {
+                record.payload.hash(hasher);
+            }
+        }
+        for delta in self.acked_deltas.iter().chain(&self.pending_deltas) {
+            (&delta.target, delta.revision, &delta.payload).hash(hasher);
+        }
+    }
+}
+
+fn keep_first<T>(pending: &mut Vec<T>, acked: &mut Vec<T>, count: usize, drop_rest: bool) {
+    let count = count.min(pending.len());
+    acked.extend(pending.drain(..count));
+    if drop_rest {
+        pending.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(text: &str) -> Batch {
+        [NewRecord::plain("note", 0, format!("{text:?}"))].into()
+    }
+
+    fn payloads(life: &Life) -> Vec<&str> {
+        life.must().map(|record| record.payload.as_str()).collect()
+    }
+
+    #[test]
+    fn a_batch_may_be_there_when_asked_and_must_when_answered() {
+        let mut history = History::default();
+        history.push(0, Event::CreateBegun { id: "s".into() });
+        let incarnation = Incarnation([1; 8]);
+        history.push(3, Event::CreateDone { life: 0, incarnation });
+        history.push(3, Event::AppendBegun { life: 0, batch: batch("a") });
+        history.push(6, Event::AppendDone { life: 0 });
+        let mut cursor = Cursor::default();
+        let mut seen = Vec::new();
+        for operations in 0..=6 {
+            history.advance(&mut cursor, operations);
+            let life = &cursor.expectation.lives[0];
+            seen.push((life.place, life.pending.len(), payloads(life).len()));
+        }
+        let (nowhere, live) = ((Place::Nowhere, 0, 0), (Place::Live, 1, 0));
+        assert_eq!(seen, [nowhere, nowhere, nowhere, live, live, live, (Place::Live, 0, 1)]);
+    }
+
+    #[test]
+    fn the_state_before_an_answer_is_not_the_state_after_it() {
+        let mut history = History::default();
+        history.push(0, Event::CreateBegun { id: "s".into() });
+        history.push(0, Event::AppendBegun { life: 0, batch: batch("a") });
+        let before = history.now().key();
+        history.push(0, Event::AppendDone { life: 0 });
+        assert_ne!(before, history.now().key());
+    }
+
+    #[test]
+    fn reopening_settles_what_was_unanswered() {
+        let mut history = History::default();
+        history.push(0, Event::CreateBegun { id: "s".into() });
+        for text in ["a", "b", "c"] {
+            history.push(0, Event::AppendBegun { life: 0, batch: batch(text) });
+        }
+        history.push(1, Event::Reopened { life: 0, batches: 1, deltas: 0 });
+        let life = &history.now().lives[0];
+        assert_eq!((payloads(life), life.pending.len()), (vec!["\"a\""], 0));
+    }
+}

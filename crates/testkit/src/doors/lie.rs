@@ -1,0 +1,291 @@
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bough_platform::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat};
+
+/// One promise of a disk that is quietly broken. An engine above behaves as if it had left that safety
+/// step out, which is what a canary needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// `File::sync` does nothing.
+    SyncIsSkipped,
+    /// `File::sync` happens only after the next change of anything.
+    SyncIsLate,
+    /// A `File::sync` that failed says that it did not.
+    SyncErrorIsHidden,
+    /// A write that failed says that it did not.
+    WriteErrorIsHidden,
+    /// `Disk::sync_dir` does nothing.
+    DirSyncIsSkipped,
+    /// A lock that somebody holds is given to others too.
+    LockIsNeverRefused,
+    /// A file is replaced by overwriting it, not by one move.
+    RenameOverwrites,
+}
+
+/// A disk that tells one lie, about paths that contain a given text.
+#[derive(Clone, Debug)]
+pub struct LieDisk {
+    inner: Arc<dyn Disk>,
+    told: Told,
+}
+
+#[derive(Clone, Debug)]
+struct Told {
+    lie: Lie,
+    about: String,
+    late: Arc<Mutex<Vec<Arc<dyn File>>>>,
+}
+
+impl LieDisk {
+    /// Lies about all paths.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Disk>, lie: Lie) -> Self {
+        Self::about(inner, lie, "")
+    }
+
+    /// Lies about paths that contain `text`.
+    #[must_use]
+    pub fn about(inner: Arc<dyn Disk>, lie: Lie, text: &str) -> Self {
+        let told = Told { lie, about: text.to_owned(), late: Arc::default() };
+        Self { inner, told }
+    }
+
+    fn file(&self, path: &RelPath, inner: Box<dyn File>) -> Box<dyn File> {
+        Box::new(LieFile {
+            inner: inner.into(),
+            told: self.told.clone(),
+            is_told: self.told.lie_about(path),
+        })
+    }
+
+    fn overwrite(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
+        let source = self.inner.open(from, Access::Read)?;
+        let mut bytes = vec![0; usize::try_from(source.len()?).map_err(io::Error::other)?];
+        source.read_at(0, &mut bytes)?;
+        let target = self.inner.open(to, Access::ReadWrite)?;
+        target.set_len(0)?;
+        target.write_at(0, &bytes)?;
+        target.sync()?;
+        self.inner.remove_file(from)
+    }
+}
+
+impl Told {
+    fn lie_about(&self, path: &RelPath) -> bool {
+        path.as_str().contains(&self.about)
+    }
+
+    fn is(&self, lie: Lie, path: &RelPath) -> bool {
+        self.lie == lie && self.lie_about(path)
+    }
+
+    /// Runs a change, then the syncs that were put off until the next one.
+    fn then_late<T>(&self, change: impl FnOnce() -> T) -> T {
+        let changed = change();
+        let late = std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner));
+        for file in late {
+            // Whoever asked for this sync was told long ago that it had worked.
+            drop(file.sync());
+        }
+        changed
+    }
+}
+
+impl Disk for LieDisk {
+    fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
+        let inner = self.told.then_late(|| self.inner.create(path))?;
+        Ok(self.file(path, inner))
+    }
+
+    fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
+        Ok(self.file(path, self.inner.open(path, access)?))
+    }
+
+    fn create_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.told.then_late(|| self.inner.create_dir(path))
+    }
+
+    fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
+        let overwrites = self.told.is(Lie::RenameOverwrites, to)
+            && self.inner.stat(to)?.is_some_and(|stat| !stat.is_dir);
+        if overwrites {
+            return self.overwrite(from, to);
+        }
+        self.told.then_late(|| self.inner.rename(from, to))
+    }
+
+    fn remove_file(&self, path: &RelPath) -> io::Result<()> {
+        self.told.then_late(|| self.inner.remove_file(path))
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.told.then_late(|| self.inner.remove_dir(path))
+    }
+
+    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
+        self.inner.list(path)
+    }
+
+    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
+        self.inner.stat(path)
+    }
+
+    fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
+        if self.told.is(Lie::DirSyncIsSkipped, path) {
+            return Ok(());
+        }
+        self.told.then_late(|| self.inner.sync_dir(path))
+    }
+
+    fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
+        match self.inner.lock(path, holder) {
+            Err(LockError::Held { .. }) if self.told.is(Lie::LockIsNeverRefused, path) => {
+                Ok(Box::new(NoLock))
+            }
+            answer => answer,
+        }
+    }
+
+    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
+        self.inner.lock_holder(path)
+    }
+}
+
+/// What a second holder is given.
+#[derive(Debug)]
+struct NoLock;
+
+impl Lock for NoLock {
+    fn remove(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct LieFile {
+    inner: Arc<dyn File>,
+    told: Told,
+    is_told: bool,
+}
+
+impl File for LieFile {
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.inner.read_at(at, out)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let written = self.told.then_late(|| self.inner.write_at(at, bytes));
+        match self.told.lie {
+            Lie::WriteErrorIsHidden if self.is_told => Ok(()),
+            _ => written,
+        }
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.told.then_late(|| self.inner.set_len(len))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self.told.lie {
+            Lie::SyncIsSkipped if self.is_told => Ok(()),
+            Lie::SyncIsLate if self.is_told => {
+                let mut late = self.told.late.lock().unwrap_or_else(PoisonError::into_inner);
+                late.push(Arc::clone(&self.inner));
+                Ok(())
+            }
+            Lie::SyncErrorIsHidden if self.is_told => {
+                drop(self.inner.sync());
+                Ok(())
+            }
+            _ => self.inner.sync(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fault, FaultPlan, SimDisk};
+
+    fn path(text: &str) -> RelPath {
+        RelPath::parse(text).unwrap()
+    }
+
+    fn liar(lie: Lie, about: &str) -> (SimDisk, LieDisk) {
+        let sim = SimDisk::new();
+        (sim.clone(), LieDisk::about(Arc::new(sim), lie, about))
+    }
+
+    fn durable(sim: &SimDisk) -> Vec<(String, Vec<u8>)> {
+        let files = sim.platter().files();
+        files.into_iter().map(|(path, bytes)| (path.to_string(), bytes)).collect()
+    }
+
+    fn write_and_sync(disk: &LieDisk, name: &str) -> io::Result<Box<dyn File>> {
+        let file = disk.create(&path(name))?;
+        disk.sync_dir(&RelPath::root())?;
+        file.write_at(0, b"x")?;
+        file.sync()?;
+        Ok(file)
+    }
+
+    #[test]
+    fn a_skipped_sync_makes_nothing_durable_but_only_where_the_lie_is() {
+        let (sim, disk) = liar(Lie::SyncIsSkipped, "seg");
+        write_and_sync(&disk, "a.seg").unwrap();
+        write_and_sync(&disk, "b.idx").unwrap();
+        let expected = [("a.seg".to_owned(), vec![]), ("b.idx".to_owned(), b"x".to_vec())];
+        assert_eq!(durable(&sim), expected);
+    }
+
+    #[test]
+    fn a_late_sync_comes_with_the_next_change() {
+        let (sim, disk) = liar(Lie::SyncIsLate, "");
+        let file = write_and_sync(&disk, "a").unwrap();
+        assert_eq!(durable(&sim), [("a".to_owned(), vec![])]);
+        file.set_len(1).unwrap();
+        assert_eq!(durable(&sim), [("a".to_owned(), b"x".to_vec())]);
+    }
+
+    #[test]
+    fn hidden_errors_look_like_success() {
+        let (sim, disk) = liar(Lie::SyncErrorIsHidden, "");
+        sim.inject(FaultPlan::once(Fault::LostPages, 1));
+        write_and_sync(&disk, "a").unwrap();
+        assert_eq!(durable(&sim), [("a".to_owned(), vec![])]);
+        let (sim, disk) = liar(Lie::WriteErrorIsHidden, "");
+        sim.inject(FaultPlan::once(Fault::ShortWrite, 1));
+        write_and_sync(&disk, "a").unwrap();
+        assert_eq!(durable(&sim), [("a".to_owned(), vec![])]);
+    }
+
+    #[test]
+    fn a_skipped_folder_sync_leaves_no_name() {
+        let (sim, disk) = liar(Lie::DirSyncIsSkipped, "");
+        write_and_sync(&disk, "a").unwrap();
+        assert_eq!(durable(&sim), []);
+    }
+
+    #[test]
+    fn two_hold_the_lock() {
+        let (_, disk) = liar(Lie::LockIsNeverRefused, "");
+        let _first = disk.lock(&path("lock"), "first").unwrap();
+        assert!(disk.lock(&path("lock"), "second").is_ok());
+    }
+
+    #[test]
+    fn an_overwriting_rename_passes_through_an_empty_file() {
+        let (sim, disk) = liar(Lie::RenameOverwrites, "m");
+        write_and_sync(&disk, "m").unwrap();
+        write_and_sync(&disk, "t").unwrap();
+        sim.record();
+        disk.rename(&path("t"), &path("m")).unwrap();
+        let steps: Vec<String> = sim.recording().steps().iter().map(ToString::to_string).collect();
+        assert_eq!(steps, ["set length m 0", "write m 1 at 0", "sync m", "remove t"]);
+    }
+}

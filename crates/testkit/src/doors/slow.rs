@@ -1,0 +1,153 @@
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bough_platform::{Access, Clock, Disk, File, Listed, Lock, LockError, RelPath, Stat};
+
+/// Whether the wait comes with the real sync or in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncDelay {
+    /// The real sync, then the wait.
+    After(Duration),
+    /// Only the wait: takes the noise of the machine's disk out of a measurement.
+    Instead(Duration),
+}
+
+/// Makes every sync, of files and of folders, wait.
+#[derive(Clone, Debug)]
+pub struct SlowSync {
+    inner: Arc<dyn Disk>,
+    wait: Wait,
+}
+
+#[derive(Clone, Debug)]
+struct Wait {
+    delay: SyncDelay,
+    clock: Arc<dyn Clock>,
+}
+
+impl SlowSync {
+    /// Waits by `clock`.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Disk>, delay: SyncDelay, clock: Arc<dyn Clock>) -> Self {
+        let wait = Wait { delay, clock };
+        Self { inner, wait }
+    }
+
+    fn file(&self, inner: Box<dyn File>) -> Box<dyn File> {
+        let wait = self.wait.clone();
+        Box::new(SlowFile { inner, wait })
+    }
+}
+
+impl Wait {
+    fn around(&self, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let duration = match self.delay {
+            SyncDelay::After(duration) => {
+                sync()?;
+                duration
+            }
+            SyncDelay::Instead(duration) => duration,
+        };
+        self.clock.sleep(duration);
+        Ok(())
+    }
+}
+
+impl Disk for SlowSync {
+    fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
+        Ok(self.file(self.inner.create(path)?))
+    }
+
+    fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
+        Ok(self.file(self.inner.open(path, access)?))
+    }
+
+    fn create_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.inner.create_dir(path)
+    }
+
+    fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &RelPath) -> io::Result<()> {
+        self.inner.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.inner.remove_dir(path)
+    }
+
+    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
+        self.inner.list(path)
+    }
+
+    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
+        self.inner.stat(path)
+    }
+
+    fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.wait.around(|| self.inner.sync_dir(path))
+    }
+
+    fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
+        self.inner.lock(path, holder)
+    }
+
+    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
+        self.inner.lock_holder(path)
+    }
+}
+
+#[derive(Debug)]
+struct SlowFile {
+    inner: Box<dyn File>,
+    wait: Wait,
+}
+
+impl File for SlowFile {
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.inner.read_at(at, out)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.inner.write_at(at, bytes)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.wait.around(|| self.inner.sync())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Call, SimClock, SimDisk};
+
+    fn check(delay: SyncDelay, real_syncs: u64) {
+        let (sim, clock) = (SimDisk::new(), Arc::new(SimClock::at(0)));
+        let disk = SlowSync::new(Arc::new(sim.clone()), delay, clock.clone());
+        let file = disk.create(&RelPath::parse("f").unwrap()).unwrap();
+        file.write_at(0, b"x").unwrap();
+        file.sync().unwrap();
+        disk.sync_dir(&RelPath::root()).unwrap();
+        assert_eq!(clock.now_ms(), 4);
+        assert_eq!(sim.calls().of(Call::Sync), real_syncs);
+        assert_eq!(sim.calls().of(Call::SyncDir), real_syncs);
+    }
+
+    #[test]
+    fn waits_after_the_sync_or_instead_of_it() {
+        check(SyncDelay::After(Duration::from_millis(2)), 1);
+        check(SyncDelay::Instead(Duration::from_millis(2)), 0);
+    }
+}
