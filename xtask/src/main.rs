@@ -1,2 +1,97 @@
-//! The project's own tasks.
-fn main() {}
+//! The project's own tasks: `cargo xtask test`, `tidy`, `crash` and `bench`.
+//!
+//! Invariants:
+//! - Everything a check needs is installed by the check itself; nothing is expected of the machine but
+//!   Rust, Python, Node and the package manager.
+//! - It knows the workspace only from outside: `cargo metadata`, source text and the exit status of
+//!   programs. It links no crate of the product, so that it builds in seconds and runs when they do not.
+//! - What it prints on standard output is its answer; progress goes to standard error.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a task runner is no part of the product: it reads the tree and talks to the terminal"
+)]
+
+mod args;
+mod counts;
+mod external;
+mod shell;
+mod stages;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use args::Task;
+
+const HELP: &str = "\
+The project's own tasks.
+
+  cargo xtask test [--stage NAME]... [--list] [--json]
+      Everything: format, tidy, lints, tests, documentation, a short crash run.
+      The last line is 'N passed, N failed'.
+  cargo xtask tidy [--json]
+      The rules that the compiler does not know, and a report of sizes.
+  cargo xtask crash [--short] [--json]
+      Crashes, faults, rot and kills against the log. Without --short: the full run.
+  cargo xtask bench NAME [--json] [--part PART] [--dir FOLDER]
+      Measures beside its peers. 'cargo xtask bench list' names the benches.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match args::parse(&arguments) {
+        Ok(task) => run(task),
+        Err(problem) => {
+            eprintln!("xtask: {problem}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(task: Task) -> ExitCode {
+    let root = workspace_root();
+    match task {
+        Task::Help => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        Task::Test(options) => stages::run(&root, &options),
+        Task::Tidy { json } => tidy::run(&root, json),
+        Task::Crash { rest } => forward(crash_command(&root).arg("--").args(rest)),
+        Task::Bench { rest } => forward(bench_command(&root).arg("--").args(rest)),
+    }
+}
+
+/// The folder of the workspace: the parent of this package, wherever the command was typed.
+fn workspace_root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_owned()
+}
+
+/// The harness is a program of its own, built with optimisation and only when it is asked for.
+fn crash_command(root: &Path) -> Command {
+    let mut command = shell::cargo(root);
+    command.args(["run", "--quiet", "--release", "--package", "bough-testkit"]);
+    command.args(["--features", "crash", "--bin", "crash"]);
+    command
+}
+
+/// The benches link other databases, which nobody should have to build for ordinary work.
+fn bench_command(root: &Path) -> Command {
+    let mut command = shell::cargo(root);
+    command.args(["run", "--quiet", "--release", "--package", "bough-bench"]);
+    command
+}
+
+fn forward(command: &mut Command) -> ExitCode {
+    match command.status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {} did not start: {error}", shell::describe(command));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What was typed, turned once into what was meant.
+
+/// One task with its options.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Help,
+    Test(TestOptions),
+    Tidy {
+        json: bool,
+    },
+    /// Arguments for the crash harness, passed on as they are.
+    Crash {
+        rest: Vec<String>,
+    },
+    /// Arguments for the bench program, passed on as they are.
+    Bench {
+        rest: Vec<String>,
+    },
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TestOptions {
+    /// Run only these stages; all of them when empty.
+    pub(crate) only: Vec<String>,
+    /// Name the stages and run none.
+    pub(crate) list: bool,
+    pub(crate) json: bool,
+}
+
+pub(crate) fn parse(arguments: &[String]) -> Result<Task, String> {
+    let Some((name, rest)) = arguments.split_first() else {
+        return Ok(Task::Help);
+    };
+    match name.as_str() {
+        "help" | "--help" | "-h" => Ok(Task::Help),
+        "test" => test_options(rest).map(Task::Test),
+        "tidy" => Ok(Task::Tidy { json: only_json(rest)? }),
+        "crash" => Ok(Task::Crash { rest: rest.to_vec() }),
+        "bench" if rest.is_empty() => Err("bench needs a name, or 'list'".to_owned()),
+        "bench" => Ok(Task::Bench { rest: rest.to_vec() }),
+        other => Err(format!("there is no task {other:?}")),
+    }
+}
+
+fn test_options(arguments: &[String]) -> Result<TestOptions, String> {
+    let mut options = TestOptions::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--json" => options.json = true,
+            "--list" => options.list = true,
+            "--stage" => {
+                let name = rest.next().ok_or("--stage needs the name of a stage")?;
+                options.only.push(name.clone());
+            }
+            other => return Err(format!("test does not know {other:?}")),
+        }
+    }
+    Ok(options)
+}
+
+fn only_json(arguments: &[String]) -> Result<bool, String> {
+    match arguments {
+        [] => Ok(false),
+        [one] if one == "--json" => Ok(true),
+        other => Err(format!("only --json is known here, not {other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Task, String> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&words)
+    }
+
+    #[test]
+    fn stages_can_be_chosen() {
+        let expected = TestOptions {
+            only: vec!["fmt".to_owned(), "tidy".to_owned()],
+            list: false,
+            json: true,
+        };
+        assert_eq!(parsed("test --stage fmt --json --stage tidy"), Ok(Task::Test(expected)));
+    }
+
+    #[test]
+    fn crash_and_bench_pass_their_arguments_on() {
+        let rest = vec!["log".to_owned(), "--json".to_owned()];
+        assert_eq!(parsed("bench log --json"), Ok(Task::Bench { rest }));
+        let rest = vec!["--short".to_owned()];
+        assert_eq!(parsed("crash --short"), Ok(Task::Crash { rest }));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for line in ["tets", "test --stage", "test --quick", "tidy now", "bench"] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+        assert_eq!(parsed(""), Ok(Task::Help));
+    }
+}

@@ -1,0 +1,119 @@
+//! How many tests passed, read from what a test runner printed.
+
+/// Tests that passed and tests that did not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+impl Counts {
+    pub(crate) const ONE_PASSED: Self = Self { passed: 1, failed: 0 };
+    pub(crate) const ONE_FAILED: Self = Self { passed: 0, failed: 1 };
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { passed: self.passed + other.passed, failed: self.failed + other.failed }
+    }
+}
+
+/// What a runner that ended with `success` counts for. A failed runner counts at least one failure, even
+/// when it died before it could print a summary; a successful one without tests counts as one check.
+pub(crate) fn of_run(success: bool, output: &str) -> Counts {
+    let counted = of_output(output);
+    if !success && counted.failed == 0 {
+        return counted.plus(Counts::ONE_FAILED);
+    }
+    if counted == Counts::default() {
+        return Counts::ONE_PASSED;
+    }
+    counted
+}
+
+fn of_output(output: &str) -> Counts {
+    output.lines().filter_map(summary).fold(Counts::default(), Counts::plus)
+}
+
+/// The counts of one line, if it is a summary of cargo test, nextest, pytest or node's runner.
+fn summary(line: &str) -> Option<Counts> {
+    let line = line.trim();
+    if let Some(count) = node_count(line) {
+        return Some(count);
+    }
+    let is_pytest =
+        line.contains(" in ") && line.trim_matches(['=', ' ']).starts_with(char::is_numeric);
+    let is_summary =
+        line.starts_with("test result: ") || line.starts_with("Summary [") || is_pytest;
+    is_summary.then(|| Counts {
+        passed: number_before(line, "passed"),
+        failed: number_before(line, "failed")
+            + number_before(line, "error")
+            + number_before(line, "errors")
+            + number_before(line, "timed"),
+    })
+}
+
+/// Node prints one line a number: `# pass 3`, `# fail 0`.
+fn node_count(line: &str) -> Option<Counts> {
+    let mut words = line.split_whitespace().skip(1);
+    let (kind, number) = (words.next()?, words.next()?.parse().ok()?);
+    let starts = line.starts_with('#') || line.starts_with('\u{2139}');
+    match kind {
+        "pass" if starts => Some(Counts { passed: number, failed: 0 }),
+        "fail" | "cancelled" if starts => Some(Counts { passed: 0, failed: number }),
+        _ => None,
+    }
+}
+
+/// The number in front of a word, as in `12 passed`; 0 when the word is not there.
+fn number_before(line: &str, word: &str) -> u64 {
+    let words: Vec<&str> = line.split([' ', ',', ';', '=']).collect();
+    let pairs = words.iter().zip(words.iter().skip(1));
+    pairs
+        .filter(|(_, second)| **second == word)
+        .find_map(|(first, _)| first.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(output: &str, passed: u64, failed: u64) {
+        assert_eq!(of_output(output), Counts { passed, failed }, "{output}");
+    }
+
+    #[test]
+    fn cargo_test_is_summed_over_its_programs() {
+        check(
+            "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; finished in 0.1s\n\
+             test result: FAILED. 1 passed; 3 failed; 0 ignored; finished in 0.1s\n",
+            3,
+            3,
+        );
+    }
+
+    #[test]
+    fn the_other_runners_are_understood() {
+        check(
+            "     Summary [   0.1s] 12 tests run: 10 passed, 1 failed, 1 timed out, 0 skipped",
+            10,
+            2,
+        );
+        check("==== 1 failed, 3 passed, 2 errors in 0.12s ====", 3, 3);
+        check("5 passed in 0.01s", 5, 0);
+        check("# tests 3\n# pass 2\n# fail 1\n# cancelled 0", 2, 1);
+    }
+
+    #[test]
+    fn ordinary_lines_count_for_nothing() {
+        check("all 7 passed the gate\nfailed to be 3 passed\n# note 3", 0, 0);
+    }
+
+    #[test]
+    fn a_runner_that_dies_is_a_failure_and_a_check_without_tests_is_one() {
+        assert_eq!(of_run(false, "error: could not compile"), Counts::ONE_FAILED);
+        assert_eq!(of_run(true, "Finished"), Counts::ONE_PASSED);
+        let failed = of_run(false, "test result: FAILED. 1 passed; 2 failed; 0 ignored");
+        assert_eq!((failed.passed, failed.failed), (1, 2));
+    }
+}

@@ -1,0 +1,266 @@
+//! `cargo xtask test`: a list of named stages, run in order, each counted.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::args::TestOptions;
+use crate::counts::{self, Counts};
+use crate::external::{self, External};
+use crate::{crash_command, shell, tidy};
+
+/// Peers of the benches are heavy to build and prove nothing about us.
+const WITHOUT_BENCH: [&str; 3] = ["--workspace", "--exclude", "bough-bench"];
+
+/// The targets that the product is meant for; those that the toolchain has are checked.
+const TARGETS: [&str; 9] = [
+    "x86_64-apple-darwin",
+    "aarch64-apple-darwin",
+    "i686-pc-windows-msvc",
+    "x86_64-pc-windows-msvc",
+    "aarch64-pc-windows-msvc",
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-unknown-linux-musl",
+    "armv7-unknown-linux-gnueabihf",
+];
+
+/// The rooms that must compile everywhere.
+const PORTABLE: [&str; 3] = ["bough-platform", "bough-log", "bough-session"];
+
+enum Work {
+    Ours(fn(&Path) -> Result<Counts, String>),
+    External(External),
+}
+
+struct Stage {
+    name: String,
+    about: String,
+    work: Work,
+}
+
+#[derive(Serialize)]
+struct Done {
+    name: String,
+    passed: u64,
+    failed: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Report {
+    stages: Vec<Done>,
+    passed: u64,
+    failed: u64,
+    seconds: f64,
+}
+
+/// Runs the chosen stages. A stage that fails does not stop the others: one run tells all.
+pub(crate) fn run(root: &Path, options: &TestOptions) -> ExitCode {
+    let all = list(root);
+    if options.list {
+        for stage in &all {
+            println!("{:<12} {}", stage.name, stage.about);
+        }
+        return ExitCode::SUCCESS;
+    }
+    let unknown = options.only.iter().find(|name| all.iter().all(|stage| stage.name != **name));
+    if let Some(name) = unknown {
+        eprintln!("xtask: there is no stage {name:?}; 'cargo xtask test --list' names them");
+        return ExitCode::from(2);
+    }
+    let chosen: Vec<&Stage> = all
+        .iter()
+        .filter(|stage| options.only.is_empty() || options.only.contains(&stage.name))
+        .collect();
+    let report = run_stages(root, &chosen);
+    print_report(&report, options.json);
+    if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn list(root: &Path) -> Vec<Stage> {
+    let ours = |name: &str, about: &str, work| Stage {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        work: Work::Ours(work),
+    };
+    let mut stages = vec![
+        ours("setup", "install what the other stages need", setup),
+        ours("fmt", "the sources are formatted", format),
+        ours("tidy", "the rules of the house", tidy::stage),
+        ours("clippy", "no lint fires, in any target", clippy),
+        ours("test", "unit and integration tests", unit_tests),
+        ours("doctest", "the examples in the documentation run", doctests),
+        ours("examples", "the example programs build", examples),
+        ours("doc", "the documentation builds and its links hold", documentation),
+        ours("targets", "the portable rooms compile for other systems", targets),
+        ours("crash", "a short run of the crash harness", crash),
+    ];
+    stages.extend(external::find(root).into_iter().map(|found| Stage {
+        name: found.name.clone(),
+        about: found.about().to_owned(),
+        work: Work::External(found),
+    }));
+    stages
+}
+
+fn run_stages(root: &Path, chosen: &[&Stage]) -> Report {
+    let started = Instant::now();
+    let mut stages = Vec::new();
+    for (number, stage) in (1..).zip(chosen) {
+        eprintln!("[{number}/{}] {}: {}", chosen.len(), stage.name, stage.about);
+        let began = Instant::now();
+        let outcome = match &stage.work {
+            Work::Ours(work) => work(root),
+            Work::External(found) => found.run(root),
+        };
+        let counts = outcome.unwrap_or_else(|problem| {
+            eprintln!("      {problem}");
+            Counts::ONE_FAILED
+        });
+        let seconds = began.elapsed().as_secs_f64();
+        let word = if counts.failed == 0 { "ok" } else { "FAILED" };
+        eprintln!("[{number}/{}] {}: {word}, {seconds:.1} s", chosen.len(), stage.name);
+        stages.push(Done {
+            name: stage.name.clone(),
+            passed: counts.passed,
+            failed: counts.failed,
+            seconds,
+        });
+    }
+    Report {
+        passed: stages.iter().map(|done| done.passed).sum(),
+        failed: stages.iter().map(|done| done.failed).sum(),
+        seconds: started.elapsed().as_secs_f64(),
+        stages,
+    }
+}
+
+fn print_report(report: &Report, json: bool) {
+    if json {
+        println!("{}", serde_json::json!(report));
+        return;
+    }
+    println!("{:<14} {:>7} {:>7} {:>9}", "stage", "passed", "failed", "seconds");
+    for done in &report.stages {
+        println!("{:<14} {:>7} {:>7} {:>9.1}", done.name, done.passed, done.failed, done.seconds);
+    }
+    println!("all stages took {:.0} s", report.seconds);
+    println!("{} passed, {} failed", report.passed, report.failed);
+}
+
+fn checked(command: &mut Command) -> Result<Counts, String> {
+    let ran = shell::run(command)?;
+    Ok(counts::of_run(ran.success, &ran.output))
+}
+
+/// A check that is one thing, whatever its output looks like.
+fn checked_as_one(command: &mut Command) -> Result<Counts, String> {
+    Ok(if shell::run(command)?.success { Counts::ONE_PASSED } else { Counts::ONE_FAILED })
+}
+
+fn setup(root: &Path) -> Result<Counts, String> {
+    for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        if shell::answer(shell::cargo(root).args([subcommand, "--version"])).is_none() {
+            let mut add = Command::new("rustup");
+            checked_as_one(add.args(["component", "add", component]))?;
+        }
+    }
+    // SQLite is compiled from its C source.
+    if shell::answer(Command::new("cc").arg("--version")).is_none() {
+        external::install_packages(&["build-essential"])?;
+    }
+    Ok(Counts::ONE_PASSED)
+}
+
+fn format(root: &Path) -> Result<Counts, String> {
+    checked_as_one(shell::cargo(root).args(["fmt", "--all", "--check"]))
+}
+
+fn clippy(root: &Path) -> Result<Counts, String> {
+    let mut command = shell::cargo(root);
+    command.args(["clippy", "--quiet", "--workspace", "--all-targets"]);
+    checked_as_one(command.args(["--", "-D", "warnings"]))
+}
+
+/// nextest is quicker and stops a test that hangs, but takes minutes to build: used where it is found.
+fn unit_tests(root: &Path) -> Result<Counts, String> {
+    let mut command = shell::cargo(root);
+    if shell::answer(shell::cargo(root).args(["nextest", "--version"])).is_some() {
+        command.args(["nextest", "run", "--no-fail-fast", "--status-level", "slow"]);
+        return checked(command.args(WITHOUT_BENCH));
+    }
+    command.args(["test", "--quiet", "--no-fail-fast"]);
+    checked(command.args(["--lib", "--bins", "--tests"]).args(WITHOUT_BENCH))
+}
+
+fn doctests(root: &Path) -> Result<Counts, String> {
+    checked(shell::cargo(root).args(["test", "--quiet", "--doc"]).args(WITHOUT_BENCH))
+}
+
+fn examples(root: &Path) -> Result<Counts, String> {
+    checked_as_one(shell::cargo(root).args(["build", "--quiet", "--examples"]).args(WITHOUT_BENCH))
+}
+
+fn documentation(root: &Path) -> Result<Counts, String> {
+    let mut command = shell::cargo(root);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    checked_as_one(command.args(["doc", "--quiet", "--no-deps"]).args(WITHOUT_BENCH))
+}
+
+fn targets(root: &Path) -> Result<Counts, String> {
+    let installed = shell::answer(Command::new("rustup").args(["target", "list", "--installed"]));
+    let installed = installed.unwrap_or_default();
+    let about_rustc = shell::answer(Command::new("rustc").arg("-vV")).unwrap_or_default();
+    let host = about_rustc.lines().find_map(|line| line.strip_prefix("host: "));
+    let mut counts = Counts::default();
+    // This machine's own target is what every other stage compiles.
+    for target in TARGETS.into_iter().filter(|target| Some(*target) != host) {
+        if !installed.lines().any(|line| line == target) {
+            eprintln!("      {target}: not in this toolchain");
+            continue;
+        }
+        let mut command = shell::cargo(root);
+        command.args(["check", "--quiet", "--target", target]);
+        for package in PORTABLE {
+            command.args(["--package", package]);
+        }
+        counts = counts.plus(checked_as_one(&mut command)?);
+    }
+    Ok(counts)
+}
+
+fn crash(root: &Path) -> Result<Counts, String> {
+    checked_as_one(crash_command(root).args(["--", "--short"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_stage_does_not_stop_the_next_and_is_counted() {
+        let stage = |name: &str, work| Stage {
+            name: name.to_owned(),
+            about: String::new(),
+            work: Work::Ours(work),
+        };
+        let bad = stage("bad", |_| Err("no".to_owned()));
+        let good = stage("good", |_| Ok(Counts { passed: 3, failed: 0 }));
+        let report = run_stages(Path::new("."), &[&bad, &good]);
+        assert_eq!((report.passed, report.failed), (3, 1));
+        assert_eq!(report.stages.len(), 2);
+    }
+
+    #[test]
+    fn stage_names_are_unique() {
+        let mut names: Vec<String> =
+            list(&crate::workspace_root()).into_iter().map(|stage| stage.name).collect();
+        names.sort();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}
