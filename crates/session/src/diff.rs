@@ -296,7 +296,7 @@ mod tests {
     fn any_block() -> impl Strategy<Value = ContentBlock> {
         let words = "[aé世]{0,6}";
         prop_oneof![
-            words.prop_map(|text| ContentBlock::text(text)),
+            words.prop_map(ContentBlock::text),
             (words, proptest::option::of("[s]{0,2}")).prop_map(|(text, signature)| {
                 ContentBlock::Thinking(ThinkingBlock { text, signature })
             }),

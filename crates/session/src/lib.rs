@@ -32,7 +32,7 @@ mod usage;
 
 pub use bookkeeping::{
     Bookkeeping, BranchSummary, Compaction, Label, ModelChange, RESERVED_PREFIX, SessionInfo,
-    ThinkingLevelChange,
+    ThinkingLevelChange, labels_of_path,
 };
 pub use codec::{LogRecord, LogView};
 pub use context::{

@@ -38,7 +38,8 @@ pub const CONTENT_BLOCKS_MAX: usize = 10_000;
 pub const CUSTOM_TYPE_BYTES_MAX: usize = 256;
 /// Longest label, in bytes.
 pub const LABEL_BYTES_MAX: usize = 512;
-/// Deepest nesting of JSON that comes from outside; well under what any JSON reader accepts.
+/// Deepest nesting of JSON that comes from outside; with what we put around it, still well under the 128
+/// levels that common readers accept.
 pub const JSON_DEPTH_MAX: usize = 64;
 /// Most records of one batch.
 pub const BATCH_RECORDS_MAX: usize = 10_000;
@@ -204,9 +205,10 @@ fn check_size<T: Serialize>(what: &'static str, value: &T, limit: usize) -> Resu
     check_at_most(what, "bytes", json_bytes(value), limit)
 }
 
-/// Counts blocks and levels without recursion, so that a hostile message cannot use up the stack.
+/// Counts blocks and levels without recursion, so that a hostile message cannot use up the stack. A block
+/// is two levels of JSON below the one that it is in: the list and the object.
 fn check_blocks(content: &[ContentBlock]) -> Result<(), LimitError> {
-    let mut left: Vec<(usize, &ContentBlock)> = content.iter().map(|block| (1, block)).collect();
+    let mut left: Vec<(usize, &ContentBlock)> = content.iter().map(|block| (2, block)).collect();
     let mut count = 0;
     while let Some((level, block)) = left.pop() {
         count += 1;
@@ -214,9 +216,11 @@ fn check_blocks(content: &[ContentBlock]) -> Result<(), LimitError> {
         check_levels("content", level)?;
         match block {
             ContentBlock::FunctionResult(result) => {
-                left.extend(result.content.iter().map(|inner| (level + 1, inner)));
+                left.extend(result.content.iter().map(|inner| (level + 2, inner)));
             }
-            ContentBlock::FunctionCall(call) => check_depth("arguments", &call.arguments)?,
+            ContentBlock::FunctionCall(call) => {
+                check_levels("arguments", level + json_depth(&call.arguments))?;
+            }
             ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Thinking(_) => {}
         }
     }

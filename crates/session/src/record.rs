@@ -29,7 +29,7 @@ pub enum Record {
     /// written back as it came.
     Newer {
         /// What this version understands of it.
-        known: Box<Record>,
+        known: Box<Self>,
         /// The record as it came.
         verbatim: LogRecord,
     },

@@ -1,5 +1,5 @@
 //! Every record survives its form in the log, and what is not understood is kept as it came.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
 

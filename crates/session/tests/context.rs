@@ -1,11 +1,12 @@
 //! What a model would be sent.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
 
 use bough_session::{
     Bookkeeping, BranchSummary, Compaction, ContextKind, Entry, EntryId, FORMAT_PI, ForeignBody,
-    ModelChange, RawJson, ThinkingLevelChange, context_view, estimate_text_tokens, usage_of_path,
+    Label, ModelChange, RawJson, ThinkingLevelChange, context_view, estimate_text_tokens,
+    labels_of_path, usage_of_path,
 };
 use bough_session::{EntryBody, Usage};
 use common::{assistant, entry, kept, result, user};
@@ -148,4 +149,25 @@ fn the_usage_of_a_branch_is_the_sum_over_its_path() {
     ];
     let sum = usage_of_path(&path);
     assert_eq!((sum.total.output, sum.models["m"].output), (5, 2));
+}
+
+#[test]
+fn the_labels_of_a_branch_are_the_newest_on_its_path() {
+    let label = |id: &str, target: &str, label: Option<&str>| {
+        let label =
+            Label { target_id: EntryId::from_stored(target), label: label.map(str::to_owned) };
+        kept(id, None, &Bookkeeping::Label(label))
+    };
+    let path = [
+        said("a"),
+        label("1", "a", Some("one")),
+        label("2", "b", Some("gone")),
+        label("3", "a", Some("two")),
+        label("4", "b", None),
+    ];
+    let labels = labels_of_path(&path);
+    assert_eq!(
+        labels.into_iter().collect::<Vec<_>>(),
+        [(EntryId::from_stored("a"), "two".to_owned())]
+    );
 }

@@ -1,5 +1,5 @@
 //! Entries of other systems, read as canonical ones.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
 

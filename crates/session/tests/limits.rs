@@ -1,14 +1,14 @@
 //! Every bound holds at one below, at, and one above.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
 
 use bough_session::limits::*;
 use bough_session::{
     AgentMessage, ContentBlock, CustomPayload, EntryId, FunctionResultBlock, JsonMap, LoopId,
-    SessionId, json_bytes,
+    Record, SessionId, codec, json_bytes,
 };
-use common::user;
+use common::{entry, user};
 use serde_json::{Value, json};
 
 /// `measure(n)` is within the bound for `limit - 1` and `limit`, and over it for `limit + 1`.
@@ -72,17 +72,33 @@ fn messages() {
     check(MESSAGE_BYTES_MAX, |n| check_message(&user(&text(n - frame), 1)));
     let blocks = |n| vec![ContentBlock::text(""); n];
     check(CONTENT_BLOCKS_MAX, |n| check_content(&blocks(n), None));
-    check(JSON_DEPTH_MAX, |n| check_content(&[nested_block(n - 1)], None));
+    // A block is two levels, so the bound falls between two numbers of blocks.
+    check_content(&[nested_block(JSON_DEPTH_MAX / 2 - 1)], None).unwrap();
+    check_content(&[nested_block(JSON_DEPTH_MAX / 2)], None).unwrap_err();
     check(JSON_DEPTH_MAX, |n| check_content(&[], Some(&nested(n))));
     check(JSON_DEPTH_MAX, |n| {
         let message = json!({"role": "custom", "custom_type": "x", "content": [], "details": nested(n), "timestamp": 1});
         check_message(&serde_json::from_value::<AgentMessage>(message).unwrap())
     });
     check(JSON_DEPTH_MAX, |n| {
-        let call =
-            json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n)});
+        let call = json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n - 2)});
         check_content(&[serde_json::from_value(call).unwrap()], None)
     });
+}
+
+/// What the bounds let in can be read again, with everything that is put around it.
+#[test]
+fn the_deepest_message_survives_the_log_and_a_wrapped_answer() {
+    let deep = json!({"role": "custom", "custom_type": "x", "content": [], "details": nested(JSON_DEPTH_MAX), "timestamp": 1});
+    let mut nest = user("", 1);
+    *nest.content_mut() = vec![nested_block(JSON_DEPTH_MAX / 2 - 1)];
+    for message in [serde_json::from_value::<AgentMessage>(deep).unwrap(), nest] {
+        check_message(&message).unwrap();
+        let record = Record::Entry(entry("e", None, message.clone()));
+        assert_eq!(codec::decode(codec::encode(&record, 1)), record);
+        let wrapped = json!({"result": {"events": [{"payload": {"entry": {"message": message}}}]}});
+        serde_json::from_str::<Value>(&wrapped.to_string()).unwrap();
+    }
 }
 
 /// A result inside a result, `levels` times around a text.

@@ -1,5 +1,5 @@
 //! Revisions, steps of a stream, and putting steps together.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Heads, depths and paths of trees, whole and damaged.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use bough_session::EntryId;
 use bough_session::tree::{Node, branch_heads, common_ancestor, path_to};
@@ -23,7 +23,7 @@ fn with_nodes<T>(text: &str, run: impl FnOnce(&[Node<'_>]) -> T) -> T {
 
 #[track_caller]
 fn check(nodes: &str, expected: &[(&str, u64, i64)]) {
-    let heads = with_nodes(nodes, |nodes| branch_heads(nodes));
+    let heads = with_nodes(nodes, branch_heads);
     let heads: Vec<_> = heads.iter().map(|h| (h.entry_id.as_str(), h.depth, h.last_at)).collect();
     assert_eq!(heads, expected, "{nodes}");
 }

@@ -9,6 +9,8 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 
+pub mod bridge;
+
 mod catalogue;
 mod changes;
 mod error;
@@ -20,12 +22,13 @@ mod native;
 mod store;
 mod types;
 
+pub use bough_log::{Damage, DamageKind, Durability, SalvageReport, VerifyReport};
 pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
 pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch, Wake};
 pub use error::StoreError;
 pub use fs::FsStore;
 pub use memory::MemoryStore;
-pub use native::{NativeOptions, NativeStore};
+pub use native::{NativeOptions, NativeStore, salvage, verify};
 pub use store::Store;
 pub use types::{
     Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, Durable, Head, ListOrder,

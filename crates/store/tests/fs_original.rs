@@ -1,6 +1,7 @@
 //! Files of the original: opened, carried on, and readable by it afterwards.
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "a test fails by panicking, and looks at the files itself"
 )]
@@ -153,48 +154,6 @@ async fn a_record_that_was_glued_to_a_torn_line_is_found_again() {
     assert_eq!(text_of(&store, &id("s_1"), "e_4").await.as_deref(), Some("lost"));
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
     assert_eq!((state.leaf, state.message_count), (Some(entry_id("e_4")), 3));
-}
-
-/// A file cut off anywhere holds whole batches, and goes on.
-#[tokio::test]
-async fn a_file_cut_anywhere_is_a_prefix_in_whole_batches() {
-    let dir = Dir::new();
-    let store = dir.open();
-    create(&store, &id("s")).await;
-    let mut heads = vec![None, Some(store.state(&id("s")).await.unwrap().unwrap().head)];
-    for n in 0..3 {
-        let (one, two) = (format!("a{n}"), format!("b{n}"));
-        let batch =
-            vec![says(&one, None, "é\nx", n), titled("u", n), says(&two, Some(&one), "y", n)];
-        heads.push(Some(push(&store, &id("s"), batch).await));
-    }
-    drop(store);
-    let whole = std::fs::read(dir.path("s.jsonl")).unwrap();
-    let mut seen = vec![None];
-    for cut in 0..=whole.len() {
-        let dir = Dir::with("s.jsonl", &whole[..cut]);
-        let store = dir.open();
-        let head = store.state(&id("s")).await.unwrap().map(|snapshot| snapshot.head);
-        assert!(heads.contains(&head), "cut at {cut}");
-        if head != *seen.last().unwrap() {
-            seen.push(head.clone());
-        }
-        if cut % 31 != 0 {
-            continue;
-        }
-        let appended = match &head {
-            Some(head) => store.append(&id("s"), head, vec![says("z", None, "z", 9)]).await,
-            None => store.create(&id("s"), vec![titled("t", 1), says("z", None, "z", 9)]).await,
-        };
-        appended.unwrap();
-        drop(store);
-        let store = dir.open();
-        assert_eq!(text_of(&store, &id("s"), "z").await.as_deref(), Some("z"), "cut at {cut}");
-        let seen = AsOriginal::read(&dir.path("s.jsonl"));
-        assert!(seen.unreadable <= 1);
-        assert_eq!(seen.leaf.as_deref(), Some("z"));
-    }
-    assert_eq!(seen, heads, "every batch was seen, one after the other");
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ use crate::revision::Revision;
 use crate::text::{cut_bytes, preview};
 use crate::usage::UsageByModel;
 use crate::{
-    AgentMessage, Bookkeeping, Canonical, Entry, EntryId, JsonMap, LoopPhase, ModelName,
-    SessionDetails, SessionId, SessionMeta, SessionStatus, TaskStatus,
+    AgentMessage, Bookkeeping, Canonical, CustomPayload, Entry, EntryBody, EntryId, JsonMap,
+    LoopPhase, ModelName, SessionDetails, SessionId, SessionMeta, SessionStatus, TaskStatus,
 };
 
 /// What is known of a session after its first `seq` records.
@@ -270,13 +270,19 @@ impl SessionState {
         self.entry_count += 1;
         self.leaf = Some(entry.id.clone());
         self.touch(at_ms);
-        match entry.canonical() {
-            Canonical::Message(message) => self.apply_message(&message),
-            Canonical::Custom(custom) => {
-                if let Some(kind) = Bookkeeping::from_payload(&custom) {
-                    self.apply_bookkeeping(&kind);
-                }
-            }
+        match &entry.body {
+            EntryBody::Message(message) => self.apply_message(message),
+            EntryBody::Custom(custom) => self.apply_custom(custom),
+            EntryBody::Foreign(_) => match entry.canonical() {
+                Canonical::Message(message) => self.apply_message(&message),
+                Canonical::Custom(custom) => self.apply_custom(&custom),
+            },
+        }
+    }
+
+    fn apply_custom(&mut self, custom: &CustomPayload) {
+        if let Some(kind) = Bookkeeping::from_payload(custom) {
+            self.apply_bookkeeping(&kind);
         }
     }
 

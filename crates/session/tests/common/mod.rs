@@ -2,6 +2,7 @@
 #![allow(
     dead_code,
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     unreachable_pub,
     reason = "shared by tests that use different parts"
 )]

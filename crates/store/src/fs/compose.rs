@@ -8,26 +8,6 @@ use super::line::{entry_line, is_reserved, leaf_line, life_line, meta_line, reco
 use crate::StoreError;
 use crate::image::Image;
 
-/// The bytes of one batch. Every line but the last begins with a space: to a reader of JSON nothing, to
-/// us the word that the batch goes on. So a batch that was cut off anywhere is known for one.
-pub(super) fn batch(lines: &[String]) -> Vec<u8> {
-    let last = lines.len().saturating_sub(1);
-    let mut bytes = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        if at != last {
-            bytes.push(b' ');
-        }
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.push(b'\n');
-    }
-    bytes
-}
-
-/// Whether a line, or what there is of it, says that its batch goes on.
-pub(super) fn goes_on(line: &[u8]) -> bool {
-    line.first() == Some(&b' ')
-}
-
 /// The lines of a batch of records for a session that is there.
 pub(super) fn lines(image: &Image, records: &[NewRecord]) -> Result<Vec<String>, StoreError> {
     let mut composer = Composer::new(image, image.state.clone());

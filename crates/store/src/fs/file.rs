@@ -3,8 +3,8 @@
 use bough_platform::{Access, Disk, File, RelPath};
 use bough_session::SessionId;
 
-use super::compose::goes_on;
-use super::line::{self, Item};
+use super::batch::{Gathered, Gathering, Mark, split};
+use super::line;
 use super::replay::Replay;
 
 /// How much is read at a time.
@@ -166,22 +166,20 @@ struct Reading {
     line: Vec<u8>,
     /// How much of a line that is too long was passed over.
     skipped: usize,
-    /// The lines of a batch that has begun.
-    items: Vec<Item>,
-    first_line: Vec<u8>,
-    in_batch: bool,
+    gathering: Gathering,
+    /// Whether a batch of ours since the last whole one is not what was written.
+    torn: bool,
 }
 
 impl Reading {
-    const fn from(offset: u64) -> Self {
+    fn from(offset: u64) -> Self {
         Self {
             offset,
             end: offset,
             line: Vec::new(),
             skipped: 0,
-            items: Vec::new(),
-            first_line: Vec::new(),
-            in_batch: false,
+            gathering: Gathering::default(),
+            torn: false,
         }
     }
 
@@ -192,7 +190,9 @@ impl Reading {
             self.add(line);
             self.offset += (at + 1) as u64;
             rest = after.get(1..).unwrap_or_default();
-            self.end_line(replay);
+            let line = std::mem::take(&mut self.line);
+            self.skipped = 0;
+            self.end_line(&line, replay);
         }
         self.add(rest);
         self.offset += rest.len() as u64;
@@ -207,39 +207,28 @@ impl Reading {
         }
     }
 
-    fn end_line(&mut self, replay: &mut Replay) {
-        let line = std::mem::take(&mut self.line);
-        self.skipped = 0;
-        self.add_line(&line);
-        self.in_batch = goes_on(&line);
-        if !self.in_batch {
-            self.end_batch(replay);
+    fn end_line(&mut self, line: &[u8], replay: &mut Replay) {
+        match self.gathering.add(line) {
+            Gathered::Open => {}
+            Gathered::Torn => self.torn = true,
+            Gathered::Whole(batch) => {
+                replay.apply(batch.items, &batch.first_line);
+                self.torn = false;
+                self.end = self.offset;
+            }
         }
-    }
-
-    fn add_line(&mut self, line: &[u8]) {
-        let items = line::parse(line);
-        if self.items.is_empty() && !items.is_empty() {
-            self.first_line = line.trim_ascii().to_vec();
-        }
-        self.items.extend(items);
-    }
-
-    fn end_batch(&mut self, replay: &mut Replay) {
-        replay.apply(std::mem::take(&mut self.items), &self.first_line);
-        self.end = self.offset;
     }
 
     /// What the end of the file means.
     fn finish(&mut self, replay: &mut Replay) -> Tail {
         let line = std::mem::take(&mut self.line);
-        let whole = !goes_on(&line) && !line::parse(&line).is_empty();
-        if whole {
-            self.add_line(&line);
-            self.end_batch(replay);
-            return Tail::NoLineBreak;
+        let (mark, json) = split(&line);
+        let readable = !line::parse(json).is_empty();
+        if readable && mark != Mark::GoesOn {
+            self.end_line(&line, replay);
+            return if self.torn { Tail::TornBatch } else { Tail::NoLineBreak };
         }
-        if self.in_batch || goes_on(&line) {
+        if self.torn || self.gathering.is_open() || mark != Mark::Alone {
             return Tail::TornBatch;
         }
         if line.is_empty() && self.skipped == 0 { Tail::Clean } else { Tail::TornLine }

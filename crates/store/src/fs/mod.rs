@@ -11,6 +11,7 @@
 //! - a file that cannot be read hides no other;
 //! - one process writes; another is told who does, and can read.
 
+mod batch;
 mod compose;
 mod file;
 mod line;

@@ -5,7 +5,7 @@ use bough_session::{Delta, EntryId, Incarnation, NewRecord, SessionId};
 
 use super::file::{self, SessionFile};
 use super::stream::Stream;
-use super::{compose, names};
+use super::{batch, compose, names};
 use crate::StoreError;
 use crate::image::Image;
 use crate::types::{
@@ -89,14 +89,20 @@ impl Slot {
         if self.is_latched() {
             return Ok(());
         }
+        if self.file.end == 0 {
+            self.sync_before_believing(disk)?;
+        }
+        self.glance(disk)
+    }
+
+    /// Reads what is on the disk, durable or not: for lists, which promise less.
+    pub(super) fn glance(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
         let Some(found) = file::open_to_read(disk, &self.path)? else {
             self.forget();
             return Ok(());
         };
         if !self.file.is_same(found.as_ref())? {
             self.forget();
-        }
-        if self.file.end == 0 {
             self.sync_before_believing(disk)?;
         }
         let before = self.file.end;
@@ -131,11 +137,25 @@ impl Slot {
         let image = Image::new(&self.session, incarnation);
         image.check(records)?;
         let lines = compose::first_lines(&image, incarnation, records)?;
-        if file::open_to_read(disk, &self.path)?.is_none() {
-            drop(disk.create(&self.path)?);
-            disk.sync_dir(&RelPath::root())?;
-        }
+        self.clear_place(disk, incarnation)?;
         self.write(disk, &lines, records.len() as u64)
+    }
+
+    /// Makes an empty file in the session's place. A file that holds no session (what a crash of the
+    /// original, or one of ours, has left) is put aside whole.
+    fn clear_place(&mut self, disk: &dyn Disk, incarnation: Incarnation) -> Result<(), StoreError> {
+        match file::open_to_read(disk, &self.path)? {
+            Some(found) if found.is_empty()? => return Ok(()),
+            Some(_) => {
+                let name = format!("{}.{incarnation}", self.path.file_name());
+                disk.rename(&self.path, &torn_path(disk, &name)?)?;
+                self.forget();
+            }
+            None => {}
+        }
+        drop(disk.create(&self.path)?);
+        disk.sync_dir(&RelPath::root())?;
+        Ok(())
     }
 
     /// Appends a batch at a head, with what the streams add up to before it.
@@ -272,7 +292,7 @@ impl Slot {
         let file = file::open(disk, &self.path)?;
         let file = file.ok_or(std::io::ErrorKind::NotFound)?;
         let name = format!("{}.{}", self.path.file_name(), self.file.end);
-        self.file.append(file.as_ref(), &compose::batch(lines), |torn| put_aside(disk, &name, torn))
+        self.file.append(file.as_ref(), &batch::write(lines), |torn| put_aside(disk, &name, torn))
     }
 
     fn accepted(&self) -> Result<Appended, StoreError> {
@@ -293,13 +313,18 @@ impl Slot {
 }
 
 fn put_aside(disk: &dyn Disk, name: &str, torn: &[u8]) -> std::io::Result<()> {
+    let path = torn_path(disk, name)?;
+    let temp = path.parent().join("put-aside.tmp")?;
+    disk.replace(&path, &temp, torn)
+}
+
+/// Where something of that name is put aside.
+fn torn_path(disk: &dyn Disk, name: &str) -> std::io::Result<RelPath> {
     let folder = RelPath::root().join(TORN_DIR)?;
     if disk.ensure_dir(&folder)? {
         disk.sync_dir(&RelPath::root())?;
     }
-    // A long id has a long name; the end of it tells the place, and is kept.
+    // A long id has a long name; the end of it tells the place or the life, and is kept.
     let start = name.len().saturating_sub(200);
-    let path = folder.join(name.get(start..).unwrap_or(name))?;
-    let temp = folder.join("put-aside.tmp")?;
-    disk.replace(&path, &temp, torn)
+    Ok(folder.join(name.get(start..).unwrap_or(name))?)
 }

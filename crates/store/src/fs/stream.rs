@@ -4,13 +4,17 @@
 //! its own; the next batch of the session begins with one revision for each streamed message, and the
 //! steps are dropped. A step that the session file already knows is passed over, so that a crash between
 //! the two does no harm.
+//!
+//! A line is a checksum of eight hex digits, a space, and the step. The checksum is over the life of the
+//! session, the place in the file and the step, so that neither a torn line nor what stood in the file
+//! before is taken for a step.
 
 use std::collections::HashMap;
 
 use bough_platform::{Disk, File, RelPath};
 use bough_session::codec::{decode_delta, encode_delta};
-use bough_session::{Delta, Entry, EntryId, Incarnation, NewRecord, Record, settle};
-use serde::{Deserialize, Serialize};
+use bough_session::{Delta, Entry, EntryId, Incarnation, NewRecord, Record, hex, settle};
+use sha2::{Digest, Sha256};
 
 use super::file::open;
 use crate::StoreError;
@@ -34,12 +38,6 @@ pub(super) struct Stream {
     read: u64,
 }
 
-/// The first line: whose steps they are.
-#[derive(Serialize, Deserialize)]
-struct Header {
-    life: Incarnation,
-}
-
 impl Stream {
     /// Reads the steps of a session, as far as they follow on what its file says.
     pub(super) fn load(disk: &dyn Disk, path: &RelPath, image: &Image) -> std::io::Result<Self> {
@@ -56,17 +54,8 @@ impl Stream {
     }
 
     fn read_lines(&mut self, bytes: &[u8], image: &Image) {
-        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let header = lines.next().filter(|line| line.ends_with(b"\n"));
-        let header: Option<Header> = header.and_then(|line| serde_json::from_slice(line).ok());
-        // Steps of another life are nobody's; the next step begins the file anew.
-        if header.is_none_or(|header| header.life != image.incarnation) {
-            return;
-        }
-        self.end = bytes.iter().position(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
-        for line in lines.filter(|line| line.ends_with(b"\n")) {
-            let text = std::str::from_utf8(line).unwrap_or_default();
-            let Some(delta) = decode_delta(text) else {
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let Some(delta) = read_line(image.incarnation, self.end, line) else {
                 return;
             };
             self.end += line.len() as u64;
@@ -144,16 +133,9 @@ impl Stream {
         image: &Image,
     ) -> std::io::Result<()> {
         let file = open_or_create(disk, path)?;
-        let mut bytes = Vec::new();
-        if self.end == 0 {
-            let life = image.incarnation;
-            bytes.extend(serde_json::to_vec(&Header { life })?);
-            bytes.push(b'\n');
-        }
-        bytes.extend(encode_delta(&delta).into_bytes());
-        bytes.push(b'\n');
+        let bytes = write_line(image.incarnation, self.end, &delta);
         let end = self.end + bytes.len() as u64;
-        file.write_at(self.end, &bytes)?;
+        file.write_at(self.end, bytes.as_bytes())?;
         // What is left of a torn line, or of another life, must not follow.
         if file.len()? > end {
             file.set_len(end)?;
@@ -195,6 +177,29 @@ impl Stream {
         let left = if emptied.is_ok() { 0 } else { self.read };
         *self = Self { read: left, ..Self::default() };
     }
+}
+
+fn write_line(life: Incarnation, place: u64, delta: &Delta) -> String {
+    let json = encode_delta(delta);
+    format!("{} {json}\n", checksum(life, place, &json))
+}
+
+fn read_line(life: Incarnation, place: u64, line: &[u8]) -> Option<Delta> {
+    let text = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
+    let (sum, json) = text.split_once(' ')?;
+    if sum != checksum(life, place, json) {
+        return None;
+    }
+    decode_delta(json)
+}
+
+fn checksum(life: Incarnation, place: u64, json: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(life.bytes());
+    hash.update(place.to_le_bytes());
+    hash.update(json);
+    let digest: [u8; 32] = hash.finalize().into();
+    hex(digest.split_at(4).0)
 }
 
 fn open_or_create(disk: &dyn Disk, path: &RelPath) -> std::io::Result<Box<dyn File>> {

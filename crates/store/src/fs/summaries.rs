@@ -112,7 +112,7 @@ impl Shared {
 
     /// Reads a file; one with a long id twice, the first time to learn the id.
     fn read(&self, mut slot: Slot, long: bool) -> Result<Slot, StoreError> {
-        slot.refresh(self.platform.disk.as_ref())?;
+        slot.glance(self.platform.disk.as_ref())?;
         if !long {
             return Ok(slot);
         }
@@ -120,7 +120,7 @@ impl Shared {
             return Ok(slot);
         };
         let mut slot = Slot::at(&session, slot.path)?;
-        slot.refresh(self.platform.disk.as_ref())?;
+        slot.glance(self.platform.disk.as_ref())?;
         Ok(slot)
     }
 

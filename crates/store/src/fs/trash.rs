@@ -143,12 +143,12 @@ impl Shared {
     fn read_trash(&self, path: &RelPath) -> Result<Option<Trashed>, StoreError> {
         let disk = self.platform.disk.as_ref();
         let mut slot = Slot::at(&SessionId::from_stored(""), path.clone())?;
-        slot.refresh(disk)?;
+        slot.glance(disk)?;
         let Some(session) = slot.own_id().cloned() else {
             return Ok(None);
         };
         let mut slot = Slot::at(&session, path.clone())?;
-        slot.refresh(disk)?;
+        slot.glance(disk)?;
         Ok(trashed_of(&slot))
     }
 

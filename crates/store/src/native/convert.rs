@@ -86,6 +86,10 @@ pub(super) fn entry(found: &log::EntryRecord) -> Result<(StoredEntry, i64), Stor
         last_at = line.at_ms;
         let delta = codec::decode_delta(line.payload.get())
             .ok_or_else(|| damaged("a step of its stream cannot be read".to_owned()))?;
+        // A revision may already contain a step that its file still has.
+        if delta.revision <= entry.revision {
+            continue;
+        }
         delta.apply(&mut entry).map_err(|error| damaged(error.to_string()))?;
     }
     Ok((StoredEntry { seq, entry }, last_at))

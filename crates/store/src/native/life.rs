@@ -117,6 +117,11 @@ impl Shared {
         let whole = SessionId::from_stored("(all)");
         self.log.close_all().map_err(|error| convert::error(error, &whole))?;
         self.forget_closed();
-        self.catalogue.flush().map(drop)
+        self.catalogue.flush()?;
+        let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match mark {
+            Some(mark) => Ok(mark.remove()?),
+            None => Ok(()),
+        }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bough_session::{Incarnation, SessionId};
+use bough_platform::{Lock, LockError, Platform, RelPath};
+use bough_session::{Incarnation, SessionId, hex};
 
 use super::{Shared, convert};
 use crate::StoreError;
@@ -17,14 +18,34 @@ const BEATS_BETWEEN_RESTS: u32 = 20;
 /// How many changes of other processes are read at a time.
 const CHANGES_AT_A_TIME: usize = 1_000;
 
+/// The folder of marks, one for each process that uses the directory.
+const PROCESSES: &str = "processes";
+
+/// Leaves a mark that this process uses the directory. It is held as long as the process lives, however it
+/// ends, and removed when the store is closed.
+pub(super) fn leave_mark(platform: &Platform, address: &str) -> Result<Box<dyn Lock>, StoreError> {
+    let dir = RelPath::parse(PROCESSES).map_err(std::io::Error::from)?;
+    platform.disk.ensure_dir(&dir)?;
+    let mut random = [0; 8];
+    platform.entropy.fill(&mut random)?;
+    let path = dir.join(&hex(&random)).map_err(std::io::Error::from)?;
+    platform.disk.lock(&path, address).map_err(|error| match error {
+        LockError::Held { holder } => StoreError::Locked { holder },
+        LockError::Io(error) => error.into(),
+    })
+}
+
 /// Starts the work that nobody waits for. It ends when the store is dropped.
 pub(super) fn start(shared: &Arc<Shared>, found: Found) {
     let weak = Arc::downgrade(shared);
-    let refill = Weak::clone(&weak);
+    let compare = Weak::clone(&weak);
     shared.runtime.spawn_blocking(move || {
-        if let Some(shared) = refill.upgrade() {
+        if let Some(shared) = compare.upgrade() {
             // What fails here is tried again at the next start; lists lack the session until then.
-            drop(shared.compare_with_logs(found));
+            if found == Found::Empty || shared.others_ended_uncleanly() {
+                drop(shared.compare_with_logs(found));
+            }
+            shared.filled.send_replace(true);
         }
     });
     shared.runtime.spawn(beat(weak));
@@ -91,8 +112,33 @@ impl Shared {
         Some(seen)
     }
 
-    /// After an unclean end, or with an empty catalogue: every log whose size is not what the catalogue
-    /// knows is folded again, and what has no log any more is taken out.
+    /// Whether a process that used this directory ended without closing it: its mark is there and nobody
+    /// holds it. Marks of the dead are removed.
+    fn others_ended_uncleanly(&self) -> bool {
+        let Ok(dir) = RelPath::parse(PROCESSES) else { return false };
+        let mut unclean = false;
+        for mark in self.platform.disk.list(&dir).unwrap_or_default() {
+            let Ok(path) = dir.join(&mark.name) else { continue };
+            if let Ok(None) = self.platform.disk.lock_holder(&path) {
+                unclean = true;
+                drop(self.platform.disk.remove_file(&path));
+            }
+        }
+        unclean
+    }
+
+    /// Puts sessions into the catalogue that were written beside it, and waits until they are listed.
+    pub(super) fn refresh(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        for session in sessions {
+            if let Some(snapshot) = self.state(session)? {
+                self.catalogue.put(self.row(session, &snapshot));
+            }
+        }
+        self.catalogue.flush().map(drop)
+    }
+
+    /// Every log whose extent is not what the catalogue knows is folded again, and what has no log any
+    /// more is taken out.
     fn compare_with_logs(&self, found: Found) -> Result<(), StoreError> {
         let whole = SessionId::from_stored("(all)");
         let mut ids = Vec::new();

@@ -4,6 +4,7 @@
 //! is written behind and made again from the logs when it is missing. Several processes may use one data
 //! directory at once.
 
+mod care;
 mod convert;
 mod fold;
 mod life;
@@ -22,9 +23,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bough_log as log;
-use bough_platform::{Platform, RelPath};
+use bough_platform::{Lock, Platform, RelPath};
 use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use crate::catalogue::{Catalogue, CatalogueFile};
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
@@ -35,6 +37,8 @@ use crate::types::{
 };
 use crate::{Store, StoreError};
 use writes::LiveSlot;
+
+pub use care::{salvage, verify};
 
 /// How a native store behaves.
 #[derive(Clone, Debug)]
@@ -72,6 +76,10 @@ struct Shared {
     live: Mutex<HashMap<SessionId, LiveSlot>>,
     runtime: Handle,
     options: NativeOptions,
+    /// Whether the catalogue holds what the logs hold; lists wait for it.
+    filled: watch::Sender<bool>,
+    /// Tells other processes that this one is alive.
+    mark: Mutex<Option<Box<dyn Lock>>>,
 }
 
 impl NativeStore {
@@ -89,6 +97,18 @@ impl NativeStore {
         let store = Self { shared: Arc::new(shared) };
         listing::start(&store.shared, found);
         Ok(store)
+    }
+
+    /// Lists sessions from now on that were written into the directory beside this store: by a migration, or
+    /// by a salvage.
+    pub async fn refresh(&self, sessions: Vec<SessionId>) -> Result<(), StoreError> {
+        self.blocking(move |shared| shared.refresh(&sessions)).await
+    }
+
+    /// Waits until the catalogue holds what the logs hold.
+    async fn filled(&self) {
+        // The sender is part of the store, so it is there.
+        drop(self.shared.filled.subscribe().wait_for(|filled| *filled).await);
     }
 
     /// Runs something that reads the disk where blocking is allowed.
@@ -138,8 +158,10 @@ impl Shared {
         };
         let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;
         let hub = ChangeHub::new(catalogue.epoch());
-        let live = Mutex::default();
-        Ok((Self { platform, log, catalogue, hub, live, runtime, options }, found))
+        let mark = Mutex::new(Some(listing::leave_mark(&platform, &options.address)?));
+        let (live, filled) = (Mutex::default(), watch::Sender::new(false));
+        let shared = Self { platform, log, catalogue, hub, live, runtime, options, filled, mark };
+        Ok((shared, found))
     }
 }
 
@@ -257,11 +279,13 @@ impl Store for NativeStore {
     }
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        self.filled().await;
         let query = query.clone();
         self.blocking(move |shared| shared.catalogue.list(&query)).await
     }
 
     async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
+        self.filled().await;
         let query = query.clone();
         self.blocking(move |shared| shared.catalogue.count(&query)).await
     }

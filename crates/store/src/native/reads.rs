@@ -12,7 +12,13 @@ use crate::types::{
 impl Shared {
     /// A reader; derived files that turn out to be damaged are made again on the way.
     pub(super) fn reader(&self, session: &SessionId) -> Result<log::Reader, StoreError> {
-        self.log.read(session.as_str()).map_err(|error| convert::error(error, session))
+        self.log.read(session.as_str()).map_err(|error| match error {
+            // An id that no log can have has no log.
+            log::LogError::Invalid { .. } | log::LogError::TooLarge { .. } => {
+                StoreError::NotFound { session: session.clone() }
+            }
+            other => convert::error(other, session),
+        })
     }
 
     /// A reader, or `None` when there is no such session.

@@ -129,7 +129,8 @@ impl Shared {
         let steps = std::mem::take(&mut found.deltas);
         let steps = steps.iter().filter_map(|line| codec::decode_delta(line.payload.get()));
         let (stored, _) = convert::entry(&found)?;
-        Ok((stored.entry, steps.collect()))
+        let steps = steps.filter(|step| step.revision > stored.entry.revision).collect();
+        Ok((stored.entry, steps))
     }
 
     /// Follows every message that streams in the log and is not followed yet: another life of this

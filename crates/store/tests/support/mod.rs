@@ -3,6 +3,7 @@
     dead_code,
     unreachable_pub,
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "shared by tests, which look at the files themselves"
 )]

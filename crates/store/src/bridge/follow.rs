@@ -1,0 +1,78 @@
+//! Follows the main's changes, and wakes who waits for them here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::client::Client;
+use super::protocol::ReadRequest;
+use super::store::{READ, answer_of, answers_to};
+use super::wire::WireChanges;
+use crate::StoreError;
+use crate::changes::ChangeHub;
+use crate::types::{ChangeCursor, ChangePage};
+
+/// How long one question for changes waits.
+const WAIT: Duration = Duration::from_secs(20);
+/// Changes of one answer.
+const LIMIT: usize = 1000;
+/// How long to wait after a failure.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Follows until the task is ended. After each failure the main is asked anew whether it is this process.
+pub(super) async fn follow(
+    client: Client,
+    hub: ChangeHub,
+    own_name: String,
+    is_self: Arc<AtomicBool>,
+) {
+    let mut place: Option<ChangeCursor> = None;
+    let mut is_checked = false;
+    loop {
+        if !is_checked && answers_to(&client, &own_name).await {
+            is_self.store(true, Ordering::Relaxed);
+            return;
+        }
+        is_checked = true;
+        let next = match &place {
+            None => newest(&client).await,
+            Some(after) => changes(&client, after).await.map(|page| {
+                for change in &page.changes {
+                    hub.publish(
+                        &change.session_id,
+                        change.incarnation,
+                        change.position,
+                        change.deleted,
+                    );
+                }
+                page.next
+            }),
+        };
+        match next {
+            Ok(next) => place = Some(next),
+            Err(_) => {
+                is_checked = false;
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn newest(client: &Client) -> Result<ChangeCursor, StoreError> {
+    let answer = client.call(READ, question(&ReadRequest::ChangeCursor)?).await;
+    answer_of(answer)
+}
+
+async fn changes(client: &Client, after: &ChangeCursor) -> Result<ChangePage, StoreError> {
+    let wait_ms = u64::try_from(WAIT.as_millis()).ok();
+    let request = ReadRequest::Changes { after: after.clone(), limit: LIMIT, wait_ms };
+    let answer = client.call_within(READ, question(&request)?, WAIT * 2).await;
+    let page: WireChanges = answer_of(answer)?;
+    Ok(page.into())
+}
+
+fn question(request: &ReadRequest) -> Result<Value, StoreError> {
+    serde_json::to_value(request).map_err(|error| StoreError::invalid(error.to_string()))
+}

@@ -1,0 +1,125 @@
+//! The main's side: answers the operations of instances that store through it.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::protocol::{CommitRequest, ReadRequest, StoreAnswer};
+use super::wire::{
+    WireAppended, WireChanges, WireEntry, WireHead, WirePage, WirePath, WireRecords, WireSnapshot,
+    WireTrashed, records_in,
+};
+use crate::types::{Appended, ChangeCursor, ChangePage, PathQuery};
+use crate::{Store, StoreError};
+use bough_session::codec;
+
+/// Longest wait for a change.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// Most records, entries or changes of one answer.
+const PAGE_MAX: usize = 10_000;
+
+/// Does one atomic write, and waits until it is durable.
+pub async fn commit(store: &dyn Store, request: CommitRequest) -> StoreAnswer {
+    answer(try_commit(store, request).await)
+}
+
+/// Does one read.
+pub async fn read(store: &dyn Store, request: ReadRequest) -> StoreAnswer {
+    answer(try_read(store, request).await)
+}
+
+fn answer(done: Result<Value, StoreError>) -> StoreAnswer {
+    match done {
+        Ok(value) => StoreAnswer { ok: Some(value), error: None },
+        Err(error) => StoreAnswer { ok: None, error: Some(error.into()) },
+    }
+}
+
+fn say<T: Serialize>(value: &T) -> Result<Value, StoreError> {
+    serde_json::to_value(value).map_err(|error| StoreError::invalid(error.to_string()))
+}
+
+async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, StoreError> {
+    match request {
+        CommitRequest::Create { session_id, records } => {
+            durable(store.create(&session_id, records_in(records)).await?).await
+        }
+        CommitRequest::Append { session_id, expected, records } => {
+            durable(store.append(&session_id, &expected, records_in(records)).await?).await
+        }
+        CommitRequest::Delta { session_id, delta } => {
+            let step = codec::decode_delta(&delta);
+            let step = step.ok_or_else(|| StoreError::invalid("this is no step of a stream"))?;
+            durable(store.append_delta(&session_id, step).await?).await
+        }
+        CommitRequest::Delete { session_id, at_ms } => {
+            say(&store.delete(&session_id, at_ms).await?.map(WireTrashed::from))
+        }
+        CommitRequest::Undelete { session_id, incarnation, at_ms } => {
+            say(&WireSnapshot::from(store.undelete(&session_id, incarnation, at_ms).await?))
+        }
+        CommitRequest::Purge { session_id, incarnation } => {
+            say(&store.purge(&session_id, incarnation).await?)
+        }
+    }
+}
+
+async fn durable(appended: Appended) -> Result<Value, StoreError> {
+    let Appended { head, position, durable } = appended;
+    durable.await?;
+    say(&WireAppended { head, position })
+}
+
+async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, StoreError> {
+    match request {
+        ReadRequest::State { session_id } => {
+            say(&store.state(&session_id).await?.map(WireSnapshot::from))
+        }
+        ReadRequest::Entry { session_id, entry_id } => {
+            say(&store.entry(&session_id, &entry_id).await?.map(WireEntry::from))
+        }
+        ReadRequest::Path { session_id, leaf, start, limit } => {
+            let query = PathQuery { leaf, start: start.into(), limit: limit.min(PAGE_MAX) };
+            say(&WirePath::from(store.path(&session_id, &query).await?))
+        }
+        ReadRequest::Records { session_id, after, limit } => {
+            say(&WireRecords::from(store.records(&session_id, after, limit.min(PAGE_MAX)).await?))
+        }
+        ReadRequest::BranchHeads { session_id, limit } => {
+            let heads = store.branch_heads(&session_id, limit.min(PAGE_MAX)).await?;
+            say(&heads.into_iter().map(WireHead::from).collect::<Vec<_>>())
+        }
+        ReadRequest::Trash { session_id } => {
+            let trash = store.trash(session_id.as_ref()).await?;
+            say(&trash.into_iter().map(WireTrashed::from).collect::<Vec<_>>())
+        }
+        ReadRequest::List { query } => say(&WirePage::from(store.list(&query.into()).await?)),
+        ReadRequest::Count { query } => say(&store.count(&query.into()).await?),
+        ReadRequest::ChangeCursor => say(&store.change_cursor().await?),
+        ReadRequest::Changes { after, limit, wait_ms } => {
+            let wait = Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX);
+            say(&WireChanges::from(changes(store, &after, limit.min(PAGE_MAX), wait).await?))
+        }
+        ReadRequest::Reopen { session_id } => say(&store.reopen(&session_id).await?),
+    }
+}
+
+/// Changes after a place; waits for one when there is none.
+async fn changes(
+    store: &dyn Store,
+    after: &ChangeCursor,
+    limit: usize,
+    wait: Duration,
+) -> Result<ChangePage, StoreError> {
+    // The watch is there before the first look, so that nothing slips in between.
+    let mut watch = store.watch();
+    let page = store.changes_after(after, limit).await?;
+    if page.gap || !page.changes.is_empty() || wait.is_zero() {
+        return Ok(page);
+    }
+    if tokio::time::timeout(wait, watch.changed()).await.is_err() {
+        return Ok(page);
+    }
+    store.changes_after(after, limit).await
+}

@@ -1,0 +1,43 @@
+//! The adapter that stores through another instance: the rules stay here, the records go there.
+//!
+//! The main is the one place where records are ordered, made durable and told of; every write is one atomic call, and an
+//! instance hears of what others wrote by following the main's changes. So two instances that append to one session get a
+//! conflict and look again, and each event reaches each instance's subscribers once.
+
+pub mod host;
+pub mod protocol;
+
+mod client;
+mod follow;
+mod store;
+mod wire;
+
+use std::time::Duration;
+
+pub use store::BridgeStore;
+
+/// Where the main is, and how to speak to it.
+#[derive(Clone)]
+pub struct BridgeOptions {
+    /// The main's bus, or the engine that it is attached to: a name or an IP address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The same as the configuration spells it, for messages.
+    pub url: String,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// A bearer token, when the main asks for one.
+    pub token: Option<String>,
+    /// Names this process: a main that answers to this name is this process itself.
+    pub instance: String,
+}
+
+impl std::fmt::Debug for BridgeOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BridgeOptions")
+            .field("url", &self.url)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}

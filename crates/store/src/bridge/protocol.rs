@@ -1,0 +1,320 @@
+//! What travels between an instance that stores through another and that other: the operations of a store, as JSON.
+//!
+//! `session::store::commit` carries the writes, each of them atomic; `session::store::read` the reads. An answer is `ok` with the
+//! result, or `error`. Records travel as the log keeps them, so that what one side does not know survives.
+
+use bough_session::{EntryId, Incarnation, JsonMap, SessionId, SessionStatus, TaskStatus};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::StoreError;
+use crate::types::{ChangeCursor, Head, ListOrder, Position};
+
+/// Input of `session::store::commit`: one atomic write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum CommitRequest {
+    /// Begin a session with these records.
+    Create {
+        /// The session.
+        session_id: SessionId,
+        /// Its first records.
+        records: Vec<WireRecord>,
+    },
+    /// Append these records, if the log ends at `expected`.
+    Append {
+        /// The session.
+        session_id: SessionId,
+        /// Where its log must end.
+        #[schemars(with = "Value")]
+        expected: Head,
+        /// The records.
+        records: Vec<WireRecord>,
+    },
+    /// Add one step of a stream.
+    Delta {
+        /// The session.
+        session_id: SessionId,
+        /// The step, as the log keeps it.
+        delta: String,
+    },
+    /// Delete a session.
+    Delete {
+        /// The session.
+        session_id: SessionId,
+        /// When, milliseconds since epoch.
+        at_ms: i64,
+    },
+    /// Bring a deleted session back.
+    Undelete {
+        /// The session.
+        session_id: SessionId,
+        /// Which of its lives.
+        #[schemars(with = "String")]
+        incarnation: Incarnation,
+        /// When, milliseconds since epoch.
+        at_ms: i64,
+    },
+    /// Remove a deleted session for good.
+    Purge {
+        /// The session.
+        session_id: SessionId,
+        /// Which of its lives.
+        #[schemars(with = "String")]
+        incarnation: Incarnation,
+    },
+}
+
+/// Input of `session::store::read`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum ReadRequest {
+    /// What is known of a session.
+    State {
+        /// The session.
+        session_id: SessionId,
+    },
+    /// One entry.
+    Entry {
+        /// The session.
+        session_id: SessionId,
+        /// The entry.
+        entry_id: EntryId,
+    },
+    /// A part of a path.
+    Path {
+        /// The session.
+        session_id: SessionId,
+        /// The end of the path; the active leaf when omitted.
+        leaf: Option<EntryId>,
+        /// Where to start.
+        start: WireStart,
+        /// How many entries at most.
+        limit: usize,
+    },
+    /// Records after a position.
+    Records {
+        /// The session.
+        session_id: SessionId,
+        /// The position.
+        #[schemars(with = "Value")]
+        after: Position,
+        /// How many at most.
+        limit: usize,
+    },
+    /// The ends of the branches.
+    BranchHeads {
+        /// The session.
+        session_id: SessionId,
+        /// How many at most.
+        limit: usize,
+    },
+    /// Deleted sessions.
+    Trash {
+        /// Only lives of this session.
+        session_id: Option<SessionId>,
+    },
+    /// A page of sessions.
+    List {
+        /// Which.
+        query: WireList,
+    },
+    /// How many sessions a query matches.
+    Count {
+        /// Which.
+        query: WireList,
+    },
+    /// Where the feed of all sessions is.
+    ChangeCursor,
+    /// The sessions that changed since a place.
+    Changes {
+        /// The place.
+        #[schemars(with = "Value")]
+        after: ChangeCursor,
+        /// How many at most.
+        limit: usize,
+        /// Wait this long for one when there is none, milliseconds.
+        wait_ms: Option<u64>,
+    },
+    /// Clear the latch of a session whose write failed.
+    Reopen {
+        /// The session.
+        session_id: SessionId,
+    },
+}
+
+/// Output of `session::store::commit` and `session::store::read`: one of the two.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StoreAnswer {
+    /// What came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok: Option<Value>,
+    /// Why nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<WireError>,
+}
+
+/// Why a store did not do something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum WireError {
+    /// There is no such session.
+    NotFound {
+        /// The session.
+        session: SessionId,
+    },
+    /// There is no such entry.
+    EntryNotFound {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// The entry is not on the path.
+    NotOnPath {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// The session exists already.
+    Exists {
+        /// The session.
+        session: SessionId,
+    },
+    /// Somebody appended meanwhile.
+    Conflict {
+        /// Where the log ends now.
+        #[schemars(with = "Value")]
+        current: Head,
+    },
+    /// Somebody changed the message meanwhile.
+    RevisionConflict {
+        /// The message.
+        entry: EntryId,
+        /// Its revision.
+        current: u64,
+    },
+    /// Another process writes here.
+    Locked {
+        /// What it says of itself.
+        holder: String,
+    },
+    /// The request makes no sense, or is too large.
+    Invalid {
+        /// What is wrong.
+        what: String,
+    },
+    /// The cursor is not one of ours.
+    InvalidCursor,
+    /// An earlier write failed.
+    Latched {
+        /// What happened.
+        reason: String,
+    },
+    /// The disk is full.
+    Full,
+    /// The store failed.
+    Failed {
+        /// What happened, without places on the disk.
+        reason: String,
+    },
+}
+
+/// A record as the log keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WireRecord {
+    /// What kind of record.
+    pub kind: String,
+    /// The entry that it adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The parent of that entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The entry that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The revision that the target has with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// When, milliseconds since epoch.
+    pub at_ms: i64,
+    /// The rest, as JSON text.
+    pub payload: String,
+}
+
+/// Where on a path to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WireStart {
+    /// At the root, oldest first.
+    Root,
+    /// After an entry, oldest first.
+    After(EntryId),
+    /// At the leaf, newest first.
+    Leaf,
+    /// Before an entry, newest first.
+    Before(EntryId),
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WireList {
+    pub(super) order: ListOrder,
+    pub(super) status: Option<SessionStatus>,
+    pub(super) task_status: Option<TaskStatus>,
+    pub(super) archived: Option<bool>,
+    pub(super) metadata: JsonMap,
+    pub(super) scope: JsonMap,
+    pub(super) text: Option<String>,
+    pub(super) limit: usize,
+    pub(super) cursor: Option<String>,
+}
+
+impl From<StoreError> for WireError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound { session } => Self::NotFound { session },
+            StoreError::EntryNotFound { entry } => Self::EntryNotFound { entry },
+            StoreError::NotOnPath { entry } => Self::NotOnPath { entry },
+            StoreError::Exists { session } => Self::Exists { session },
+            StoreError::Conflict { current } => Self::Conflict { current },
+            StoreError::RevisionConflict { entry, current } => {
+                Self::RevisionConflict { entry, current }
+            }
+            StoreError::Locked { holder } => Self::Locked { holder },
+            StoreError::TooLarge(limit) => Self::Invalid { what: limit.to_string() },
+            StoreError::Invalid { what } => Self::Invalid { what },
+            StoreError::InvalidCursor => Self::InvalidCursor,
+            StoreError::Latched { .. } => {
+                Self::Latched { reason: "an earlier write of this session failed".to_owned() }
+            }
+            StoreError::Full => Self::Full,
+            StoreError::Corrupt { what, .. } => Self::Failed { reason: what },
+            StoreError::Io(error) => {
+                Self::Failed { reason: format!("disk error: {}", error.kind()) }
+            }
+            other => Self::Failed { reason: other.to_string() },
+        }
+    }
+}
+
+impl From<WireError> for StoreError {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::NotFound { session } => Self::NotFound { session },
+            WireError::EntryNotFound { entry } => Self::EntryNotFound { entry },
+            WireError::NotOnPath { entry } => Self::NotOnPath { entry },
+            WireError::Exists { session } => Self::Exists { session },
+            WireError::Conflict { current } => Self::Conflict { current },
+            WireError::RevisionConflict { entry, current } => {
+                Self::RevisionConflict { entry, current }
+            }
+            WireError::Locked { holder } => Self::Locked { holder },
+            WireError::Invalid { what } => Self::Invalid { what },
+            WireError::InvalidCursor => Self::InvalidCursor,
+            WireError::Latched { reason } => Self::Latched { reason },
+            WireError::Full => Self::Full,
+            WireError::Failed { reason } => Self::Unavailable { reason },
+        }
+    }
+}

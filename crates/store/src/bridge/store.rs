@@ -1,0 +1,290 @@
+//! The operations of a store, each one call of the main.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use bough_platform::Entropy;
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId, codec};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::BridgeOptions;
+use super::client::{CallError, Client, Link};
+use super::follow::follow;
+use super::protocol::{CommitRequest, ReadRequest, StoreAnswer, WireList};
+use super::wire::{
+    WireAppended, WireChanges, WireEntry, WireHead, WirePage, WirePath, WireRecords, WireSnapshot,
+    WireTrashed, records_out,
+};
+use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
+use crate::memory::{check_batch, check_first, draw};
+use crate::types::{
+    Appended, Capabilities, ChangeCursor, ChangePage, Durable, Head, ListPage, ListQuery, PathPage,
+    PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+};
+use crate::{Store, StoreError};
+
+pub(super) const COMMIT: &str = "session::store::commit";
+pub(super) const READ: &str = "session::store::read";
+
+/// Sessions of a main instance elsewhere. Cheap to clone; clones share the connection.
+#[derive(Clone, Debug)]
+pub struct BridgeStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    client: Client,
+    hub: ChangeHub,
+    following: tokio::task::JoinHandle<()>,
+    /// Set once the main turns out to be this very process.
+    is_self: Arc<AtomicBool>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.following.abort();
+    }
+}
+
+impl BridgeStore {
+    /// Begins to connect to the main. A main that does not answer yet is no error: calls fail until it does.
+    pub async fn open(
+        options: BridgeOptions,
+        entropy: Arc<dyn Entropy>,
+    ) -> Result<Self, StoreError> {
+        let hub = ChangeHub::new(draw(entropy.as_ref())?);
+        let own_name = format!("session::instance::{}", options.instance);
+        let client = Client::start(options, entropy.as_ref())?;
+        let is_self = Arc::new(AtomicBool::new(answers_to(&client, &own_name).await));
+        let following = follow(client.clone(), hub.clone(), own_name, is_self.clone());
+        let following = tokio::spawn(following);
+        Ok(Self { shared: Arc::new(Shared { client, hub, following, is_self }) })
+    }
+
+    /// Whether the main is this very process.
+    #[must_use]
+    pub fn is_self(&self) -> bool {
+        self.shared.is_self.load(Ordering::Relaxed)
+    }
+
+    fn refuse_self(&self) -> Result<(), StoreError> {
+        if !self.is_self() {
+            return Ok(());
+        }
+        let reason = "the bridge's url leads back to this instance; name the main instance";
+        Err(StoreError::Unavailable { reason: reason.to_owned() })
+    }
+
+    /// Whether the main answers.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        *self.shared.client.link().borrow() == Link::Up
+    }
+
+    async fn commit<T: DeserializeOwned>(&self, request: &CommitRequest) -> Result<T, StoreError> {
+        self.refuse_self()?;
+        let data = say(request)?;
+        answer_of(self.shared.client.call(COMMIT, data).await)
+    }
+
+    async fn read<T: DeserializeOwned>(&self, request: &ReadRequest) -> Result<T, StoreError> {
+        self.refuse_self()?;
+        let data = say(request)?;
+        answer_of(self.shared.client.call(READ, data).await)
+    }
+
+    async fn appended(&self, request: &CommitRequest) -> Result<Appended, StoreError> {
+        let WireAppended { head, position } = self.commit(request).await?;
+        // The main has answered, so it is durable there.
+        Ok(Appended { head, position, durable: Durable::ready() })
+    }
+}
+
+/// Whoever answers to our own name is ourselves, however the address is spelt.
+pub(super) async fn answers_to(client: &Client, own_name: &str) -> bool {
+    client.call(own_name, json!({})).await.is_ok()
+}
+
+fn say<T: serde::Serialize>(request: &T) -> Result<Value, StoreError> {
+    serde_json::to_value(request).map_err(|error| StoreError::invalid(error.to_string()))
+}
+
+/// What the main said, as the type that was asked for.
+pub(super) fn answer_of<T: DeserializeOwned>(
+    answer: Result<Value, CallError>,
+) -> Result<T, StoreError> {
+    let misread = |error: serde_json::Error| StoreError::Unavailable {
+        reason: format!("the main's answer cannot be read: {error}"),
+    };
+    let answer: StoreAnswer = serde_json::from_value(answer?).map_err(misread)?;
+    match answer.error {
+        Some(error) => Err(error.into()),
+        None => serde_json::from_value(answer.ok.unwrap_or_default()).map_err(misread),
+    }
+}
+
+#[async_trait]
+impl Store for BridgeStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "bridge",
+            survives_restart: true,
+            other_processes: true,
+            keeps_change_cursor: true,
+            keeps_unknown_records: true,
+        }
+    }
+
+    async fn create(
+        &self,
+        session: &SessionId,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        check_first(&records)?;
+        let (session_id, records) = (session.clone(), records_out(&records));
+        self.appended(&CommitRequest::Create { session_id, records }).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        check_batch(&records)?;
+        let (session_id, expected) = (session.clone(), expected.clone());
+        let records = records_out(&records);
+        self.appended(&CommitRequest::Append { session_id, expected, records }).await
+    }
+
+    async fn append_delta(
+        &self,
+        session: &SessionId,
+        delta: Delta,
+    ) -> Result<Appended, StoreError> {
+        let (session_id, delta) = (session.clone(), codec::encode_delta(&delta));
+        self.appended(&CommitRequest::Delta { session_id, delta }).await
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+        let request = ReadRequest::State { session_id: session.clone() };
+        let found: Option<WireSnapshot> = self.read(&request).await?;
+        Ok(found.map(Snapshot::from))
+    }
+
+    async fn entry(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let (session_id, entry_id) = (session.clone(), entry.clone());
+        let found: Option<WireEntry> =
+            self.read(&ReadRequest::Entry { session_id, entry_id }).await?;
+        found.map(WireEntry::into_stored).transpose()
+    }
+
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
+        let page: WirePath = self.read(&ReadRequest::path(session.clone(), query)).await?;
+        page.into_page()
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let session_id = session.clone();
+        let page: WireRecords =
+            self.read(&ReadRequest::Records { session_id, after, limit }).await?;
+        Ok(page.into())
+    }
+
+    async fn branch_heads(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
+        let session_id = session.clone();
+        let heads: Vec<WireHead> =
+            self.read(&ReadRequest::BranchHeads { session_id, limit }).await?;
+        Ok(heads.into_iter().map(BranchHead::from).collect())
+    }
+
+    async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
+        let session_id = session.clone();
+        let gone: Option<WireTrashed> =
+            self.commit(&CommitRequest::Delete { session_id, at_ms }).await?;
+        Ok(gone.map(Trashed::from))
+    }
+
+    async fn undelete(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        at_ms: i64,
+    ) -> Result<Snapshot, StoreError> {
+        let session_id = session.clone();
+        let request = CommitRequest::Undelete { session_id, incarnation, at_ms };
+        let back: WireSnapshot = self.commit(&request).await?;
+        Ok(back.into())
+    }
+
+    async fn purge(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<bool, StoreError> {
+        let session_id = session.clone();
+        self.commit(&CommitRequest::Purge { session_id, incarnation }).await
+    }
+
+    async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
+        let session_id = session.cloned();
+        let trash: Vec<WireTrashed> = self.read(&ReadRequest::Trash { session_id }).await?;
+        Ok(trash.into_iter().map(Trashed::from).collect())
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        let query = WireList::from(query);
+        let page: WirePage = self.read(&ReadRequest::List { query }).await?;
+        Ok(page.into())
+    }
+
+    async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
+        self.read(&ReadRequest::Count { query: WireList::from(query) }).await
+    }
+
+    fn watch(&self) -> ChangeWatch {
+        self.shared.hub.watch()
+    }
+
+    fn watch_session(&self, session: &SessionId) -> SessionWatch {
+        self.shared.hub.watch_session(session)
+    }
+
+    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
+        self.read(&ReadRequest::ChangeCursor).await
+    }
+
+    async fn changes_after(
+        &self,
+        cursor: &ChangeCursor,
+        limit: usize,
+    ) -> Result<ChangePage, StoreError> {
+        let request = ReadRequest::Changes { after: cursor.clone(), limit, wait_ms: None };
+        let page: WireChanges = self.read(&request).await?;
+        Ok(page.into())
+    }
+
+    async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {
+        self.read(&ReadRequest::Reopen { session_id: session.clone() }).await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}

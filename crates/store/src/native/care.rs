@@ -1,0 +1,57 @@
+//! Checking a data directory and saving what is whole of a damaged one.
+
+use std::sync::Arc;
+
+use bough_log as log;
+use bough_platform::Platform;
+use bough_session::SessionId;
+
+use super::{convert, fold};
+use crate::StoreError;
+
+/// Checks every byte of one session, or of all of them, live and in the trash; `visit` is called with each
+/// report. Reads only, also while other processes write.
+pub fn verify(
+    platform: Platform,
+    session: Option<&SessionId>,
+    visit: &mut dyn FnMut(log::VerifyReport),
+) -> Result<(), StoreError> {
+    let store = log::LogStore::open_to_look(platform, options());
+    let result = match session {
+        Some(session) => store.verify(session.as_str()).map(visit),
+        None => store.verify_all(visit),
+    };
+    result.map_err(|error| convert::error(error, &named(session)))
+}
+
+/// Copies what is whole of one session, or of all of them, into another data directory; `visit` is called
+/// with each report. The damaged directory is only read.
+pub fn salvage(
+    from: Platform,
+    to: Platform,
+    session: Option<&SessionId>,
+    visit: &mut dyn FnMut(log::SalvageReport),
+) -> Result<(), StoreError> {
+    let damaged = log::LogStore::open_to_look(from, options());
+    let fail = |error| convert::error(error, &named(session));
+    let target = log::LogStore::open(to, options()).map_err(fail)?;
+    let mut ids = Vec::new();
+    match session {
+        Some(session) => ids.push(session.to_string()),
+        None => {
+            damaged.visit(&mut |log| ids.extend(log.ok().map(|log| log.id))).map_err(fail)?;
+        }
+    }
+    for id in ids {
+        visit(damaged.salvage(&id, &target).map_err(fail)?);
+    }
+    target.close_all().map_err(fail)
+}
+
+fn options() -> log::Options {
+    log::Options { fold: Arc::new(fold::SessionFoldMaker), ..log::Options::default() }
+}
+
+fn named(session: Option<&SessionId>) -> SessionId {
+    session.cloned().unwrap_or_else(|| SessionId::from_stored("(all)"))
+}

@@ -1,0 +1,64 @@
+//! Wake-ups run together, cost nothing while nobody comes for them, and never lose the newest.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use bough_session::Incarnation;
+use bough_store::{CHANGES_KEPT, ChangeHub, Position};
+use support::id;
+
+const LIFE: Incarnation = Incarnation::new([1; 16]);
+
+fn hub() -> ChangeHub {
+    ChangeHub::new(Incarnation::new([9; 16]))
+}
+
+#[tokio::test]
+async fn a_slow_watcher_finds_the_newest() {
+    let hub = hub();
+    let mut watch = hub.watch_session(&id("s"));
+    let mut all = hub.watch();
+    for seq in 1..=1000 {
+        hub.publish(&id("s"), LIFE, Position::at(seq), false);
+    }
+    assert_eq!(watch.changed().await.unwrap().position, Position::at(1000));
+    assert!(all.changed().await);
+    let page = hub.changes_after(&bough_store::ChangeCursor { number: 0, ..hub.cursor() }, 9);
+    assert_eq!(page.changes.len(), 1, "one session appears once, however often it changed");
+    assert_eq!((page.changes[0].number, page.gap), (1000, false));
+}
+
+#[tokio::test]
+async fn a_watcher_of_one_session_sleeps_through_the_others() {
+    let hub = hub();
+    let mut watch = hub.watch_session(&id("s"));
+    hub.publish(&id("t"), LIFE, Position::at(1), false);
+    hub.publish(&id("s"), LIFE, Position::at(7), false);
+    assert_eq!(watch.changed().await.unwrap().count, 1);
+}
+
+#[tokio::test]
+async fn the_same_position_in_another_life_wakes_too() {
+    let hub = hub();
+    let mut watch = hub.watch_session(&id("s"));
+    for deleted in [false, true, false] {
+        hub.publish(&id("s"), LIFE, Position::at(1), deleted);
+        watch.changed().await.unwrap();
+    }
+}
+
+#[test]
+fn what_was_forgotten_is_a_gap() {
+    let hub = hub();
+    let start = hub.cursor();
+    for n in 0..=CHANGES_KEPT {
+        hub.publish(&id(&n.to_string()), LIFE, Position::at(1), false);
+    }
+    assert!(hub.changes_after(&start, 1).gap);
+    let kept = bough_store::ChangeCursor { number: 1, ..start };
+    let page = hub.changes_after(&kept, 10);
+    assert!(!page.gap);
+    assert_eq!((page.changes.len(), page.next.number), (10, 11));
+    let future = bough_store::ChangeCursor { number: u64::MAX, ..kept };
+    assert!(hub.changes_after(&future, 10).gap);
+}
