@@ -1,1 +1,43 @@
 //! Every session rule in one place, on any store, with a live feed.
+//!
+//! A [`Service`] stands over a [`Store`](bough_store::Store). Each function is declared once, in the function table
+//! ([`functions`]): from its row come the typed method, the dispatch by name, the JSON Schemas and the HTTP route. Writes of one
+//! session are decided one after the other and wait for the disk together; the feed tells of them once they are
+//! durable, from any place on.
+//!
+//! Invariants:
+//! - It knows no HTTP and no bus: routes and event names are data here, for others to serve.
+//! - It opens no file and reads no clock but the one that it is given.
+//! - Nobody is answered, and nothing is told, before it is durable.
+//! - Every call carries a [`Scope`]; what a scope does not see is, for its caller, not there.
+//! - Nothing is queued per subscriber, and every collection has a bound in [`limits`].
+
+pub mod api;
+pub mod limits;
+
+mod cursor;
+mod error;
+mod feed;
+mod reload;
+mod rules;
+mod runtime;
+mod scope;
+mod service;
+mod settings;
+mod table;
+mod writing;
+
+pub use bough_store::{ListOrder, Position};
+pub use error::ServiceError;
+pub use feed::{
+    AllCursor, ArchivedEvent, CreatedEvent, DeletedEvent, Delivery, EventFacts, EventFilter,
+    EventKind, EventPayload, FeedCursor, FeedEvent, FeedItem, FilterError, GapReason,
+    LabelChangedEvent, LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageUpdatedEvent,
+    MetaUpdatedEvent, SessionCursor, SessionSnapshot, StartAt, StatusChangedEvent, Subscription,
+    TaskChangedEvent, UnknownEventKind,
+};
+pub use reload::{Reload, ReloadError};
+pub use scope::{Right, Scope};
+pub use service::Service;
+pub use settings::Settings;
+pub use table::{Function, Method, Route, function, functions};

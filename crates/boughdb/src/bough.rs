@@ -1,0 +1,141 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use bough_platform::{Clock, Entropy, OsEntropy, Platform, SystemClock};
+use bough_service::api::{CreateRequest, EnsureRequest, GetRequest, ListRequest};
+use bough_service::{EventFilter, Scope, Service, StartAt};
+use bough_session::{SessionId, SessionMeta};
+use bough_store::{MemoryStore, NativeOptions, NativeStore, Store};
+
+use crate::{Error, Live, Session};
+
+/// A store of sessions. Cheap to clone; all clones are the same store.
+///
+/// It must be used inside a tokio runtime.
+#[derive(Clone, Debug)]
+pub struct Bough {
+    service: Service,
+    scope: Scope,
+}
+
+impl Bough {
+    /// Opens the store in a folder, which is made if it is missing. Several processes may open one folder.
+    pub async fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_with(folder, NativeOptions::default()).await
+    }
+
+    /// The same, with options.
+    pub async fn open_with(
+        folder: impl AsRef<Path>,
+        options: NativeOptions,
+    ) -> Result<Self, Error> {
+        let platform = Platform::system(&folder)?;
+        let root = folder.as_ref().to_owned();
+        let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
+        let store = NativeStore::open(platform, root, options).await?;
+        Ok(Self::with_doors(Arc::new(store), clock, entropy))
+    }
+
+    /// A store that lasts as long as the program.
+    pub fn in_memory() -> Result<Self, Error> {
+        let store = MemoryStore::new(Arc::new(OsEntropy))?;
+        Ok(Self::on(Arc::new(store)))
+    }
+
+    /// Any other store, such as the files of another program or one of your own.
+    #[must_use]
+    pub fn on(store: Arc<dyn Store>) -> Self {
+        Self::with_doors(store, Arc::new(SystemClock::new()), Arc::new(OsEntropy))
+    }
+
+    fn with_doors(store: Arc<dyn Store>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
+        Self { service: Service::new(store, clock, entropy), scope: Scope::owner() }
+    }
+
+    /// The same store as another caller sees it: only the sessions, rights and functions of the scope.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), boughdb::Error> {
+    /// use boughdb::{Bough, Right, Scope};
+    ///
+    /// let bough = Bough::in_memory()?;
+    /// let owner = serde_json::json!({ "owner": "u_1" });
+    /// let scope = Scope::new("u_1", [Right::Read, Right::Write])
+    ///     .only_sessions_with(owner.as_object().cloned().unwrap_or_default());
+    /// let theirs = bough.scoped(scope);
+    /// bough.create("not theirs").await?;
+    /// theirs.create("theirs").await?;
+    /// assert_eq!(theirs.list().await?.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn scoped(&self, scope: Scope) -> Self {
+        Self { service: self.service.clone(), scope }
+    }
+
+    /// Makes a session.
+    pub async fn create(&self, title: &str) -> Result<Session, Error> {
+        let request = CreateRequest { title: Some(title.to_owned()), ..CreateRequest::default() };
+        let created = self.service.create(&self.scope, request).await?;
+        Ok(self.at(created.session_id))
+    }
+
+    /// The session with an id of your own; made if it is missing.
+    pub async fn ensure(&self, id: &str) -> Result<Session, Error> {
+        let request = EnsureRequest {
+            session_id: SessionId::from_stored(id),
+            title: None,
+            description: None,
+            metadata: None,
+        };
+        let ensured = self.service.ensure(&self.scope, request).await?;
+        Ok(self.at(ensured.session_id))
+    }
+
+    /// The session with an id, if there is one.
+    pub async fn session(&self, id: &str) -> Result<Option<Session>, Error> {
+        let request = GetRequest { session_id: SessionId::from_stored(id) };
+        let found = self.service.get(&self.scope, request).await?;
+        Ok(found.map(|found| self.at(found.meta.session_id)))
+    }
+
+    /// The sessions that changed last, the first page of them. [`Service::list`] has filters, orders and further pages.
+    pub async fn list(&self) -> Result<Vec<SessionMeta>, Error> {
+        let page = self.service.list(&self.scope, ListRequest::default()).await?;
+        Ok(page.sessions)
+    }
+
+    /// Watches all sessions from now on.
+    pub async fn watch(&self) -> Result<Live, Error> {
+        self.watch_from(EventFilter::everything(), StartAt::Now).await
+    }
+
+    /// Watches what a filter wants, from a place on.
+    pub async fn watch_from(&self, filter: EventFilter, start: StartAt) -> Result<Live, Error> {
+        let subscription = self.service.subscribe(&self.scope, filter, start).await?;
+        Ok(Live::new(subscription))
+    }
+
+    /// Finishes what can be finished and lets go of the folder.
+    pub async fn close(&self) -> Result<(), Error> {
+        Ok(self.service.store().close().await?)
+    }
+
+    /// Everything else: every function of the API, typed and by name.
+    #[must_use]
+    pub const fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// Who calls.
+    #[must_use]
+    pub const fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn at(&self, id: SessionId) -> Session {
+        Session::new(self.clone(), id)
+    }
+}

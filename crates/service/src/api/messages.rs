@@ -1,0 +1,189 @@
+use bough_session::{
+    AgentMessage, ContentBlock, CustomPayload, EntryId, JsonMap, Role, SessionEntry, SessionId,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Input of `session::append`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AppendRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// The message to append. Exactly one of `message` and `custom` must be given.
+    pub message: Option<AgentMessage>,
+    /// A bookkeeping entry to append instead of a message. It is not counted in `message_count` and is shown by
+    /// `session::messages` only when `include_custom` is set.
+    pub custom: Option<CustomPayload>,
+    /// The parent, when it is not the active leaf. Appending always moves the leaf to the new entry.
+    pub parent_id: Option<EntryId>,
+    /// Id chosen by the caller: appending an id that exists already changes nothing and answers with the
+    /// entry that is there.
+    pub entry_id: Option<EntryId>,
+    /// Opaque correlation (for example `{ "turn_id": ... }`), kept with the entry and shown on its events.
+    pub origin: Option<JsonMap>,
+    /// Append only if the active leaf still is this entry (`""` for a session without entries); otherwise
+    /// `session/leaf_conflict`. Changes of status, metadata or a streaming message do not count.
+    pub expected_leaf: Option<String>,
+}
+
+/// Output of `session::append`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AppendResponse {
+    /// The entry's id.
+    pub entry_id: EntryId,
+    /// Its parent; `null` at the root.
+    pub parent_id: Option<EntryId>,
+    /// When it was appended, milliseconds since epoch.
+    pub timestamp: i64,
+}
+
+/// Input of `session::append-many`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AppendManyRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// Appended in order, each chained to the one before. All of them or none. Not idempotent: where a call may be
+    /// repeated, use `session::append` with `entry_id`.
+    pub messages: Vec<AgentMessage>,
+    /// Parent of the first one, when it is not the active leaf.
+    pub parent_id: Option<EntryId>,
+    /// Opaque correlation, kept with every entry and shown on its events.
+    pub origin: Option<JsonMap>,
+    /// Append only if the active leaf still is this entry (`""` for a session without entries); otherwise
+    /// `session/leaf_conflict`.
+    pub expected_leaf: Option<String>,
+}
+
+/// Output of `session::append-many`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AppendManyResponse {
+    /// The new entries' ids, in order.
+    pub entry_ids: Vec<EntryId>,
+    /// The last of them: the active leaf now.
+    pub last_entry_id: EntryId,
+}
+
+/// Input of `session::update-message`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UpdateMessageRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// The message's entry.
+    pub entry_id: EntryId,
+    /// The whole new content. Only what differs from the old is written.
+    pub content: Vec<ContentBlock>,
+    /// New `details`, for `function_result` and `custom` messages only.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "non_null")]
+    #[schemars(schema_with = "anything")]
+    pub details: Option<Value>,
+    /// When given and not the entry's current revision, nothing is written and `{ updated: false }` answers with
+    /// the current one.
+    pub expected_revision: Option<u64>,
+    /// Opaque correlation, shown on the event.
+    pub origin: Option<JsonMap>,
+}
+
+/// Output of `session::update-message`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UpdateMessageResponse {
+    /// False when `expected_revision` did not match.
+    pub updated: bool,
+    /// The entry's revision after this call.
+    pub revision: u64,
+}
+
+/// What kind of block a delta begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeltaBlock {
+    /// What the model says.
+    #[default]
+    Text,
+    /// What the model thinks.
+    Thinking,
+}
+
+/// Input of `session::append-delta`: add text to a message that is still being written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AppendDeltaRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// The message's entry.
+    pub entry_id: EntryId,
+    /// Which `text` or `thinking` block, counted from 0. The number of blocks that there are begins a new one.
+    pub block: u32,
+    /// What to add at the block's end.
+    pub text: String,
+    /// The kind of the block, when this begins it. Default `text`.
+    pub block_type: Option<DeltaBlock>,
+    /// When given and not the entry's current revision, nothing is written and `{ updated: false }` answers with
+    /// the current one.
+    pub expected_revision: Option<u64>,
+    /// Opaque correlation, shown on the event.
+    pub origin: Option<JsonMap>,
+}
+
+/// Input of `session::messages`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessagesRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// Page size. Default 50, clamped to the configured maximum.
+    pub limit: Option<usize>,
+    /// Where the previous page ended: its `next_cursor`.
+    pub cursor: Option<String>,
+    /// Only messages with these roles; leaves out custom entries too.
+    pub roles: Option<Vec<Role>>,
+    /// Show the path that ends at this entry instead of the active leaf.
+    pub from_entry_id: Option<EntryId>,
+    /// Show custom entries at their place on the path. Default false.
+    pub include_custom: Option<bool>,
+}
+
+/// One item of a path: exactly one of `message` and `custom`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageItem {
+    /// The entry.
+    pub entry_id: EntryId,
+    /// What it says, when it is a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<AgentMessage>,
+    /// What it keeps, when it is a custom entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomPayload>,
+}
+
+/// Output of `session::messages` (oldest first) and `session::messages-tail` (newest first).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessagesResponse {
+    /// One page.
+    pub messages: Vec<MessageItem>,
+    /// Present when more pages remain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// Input of `session::get-message`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetMessageRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// The entry.
+    pub entry_id: EntryId,
+}
+
+/// Output of `session::get-message`; `null` when the session or entry is unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetMessageResponse {
+    /// The entry with its place in the tree and its revision.
+    pub entry: SessionEntry,
+}
+
+fn non_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Ok(Some(Value::deserialize(from)?).filter(|value| !value.is_null()))
+}
+
+fn anything(_: &mut schemars::r#gen::SchemaGenerator) -> schemars::schema::Schema {
+    schemars::schema::Schema::Object(schemars::schema::SchemaObject::default())
+}

@@ -1,0 +1,24 @@
+//! What goes in and what comes out of each function: plain data, one file a subject.
+//!
+//! These types are the wire format. Their JSON Schemas are generated from them, and a test compares
+//! those with the published API of session-manager 1.0.0.
+
+mod branching;
+mod config;
+mod feed;
+mod lifecycle;
+mod messages;
+mod store_protocol;
+mod trash;
+mod views;
+
+pub use bough_session::JsonMap;
+
+pub use branching::*;
+pub use config::*;
+pub use feed::*;
+pub use lifecycle::*;
+pub use messages::*;
+pub use store_protocol::*;
+pub use trash::*;
+pub use views::*;

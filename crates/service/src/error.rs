@@ -1,0 +1,312 @@
+use bough_session::{EntryId, LimitError, Role, SessionId};
+use bough_store::StoreError;
+use serde_json::{Value, json};
+
+/// Why a call failed, by what the caller can do about it.
+///
+/// [`ServiceError::code`] is stable and meant for programs; [`ServiceError::hint`] says the next step to a
+/// person. Texts never contain paths, other callers' data or stack traces.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// No such session, or not the caller's.
+    #[error("session {session} does not exist")]
+    NotFound {
+        /// The session that was asked for.
+        session: String,
+    },
+    /// The session has no such entry.
+    #[error("entry {entry} does not exist in session {session}")]
+    EntryNotFound {
+        /// The session.
+        session: String,
+        /// The entry that was asked for.
+        entry: String,
+    },
+    /// The parent that an entry should get is not in the session.
+    #[error("parent entry {parent} does not exist in session {session}")]
+    ParentNotFound {
+        /// The session.
+        session: String,
+        /// The parent that was asked for.
+        parent: String,
+    },
+    /// A message was expected and the entry is a custom one.
+    #[error("entry {entry} is a custom entry; session::update-message only applies to messages")]
+    InvalidEntryKind {
+        /// The entry.
+        entry: String,
+    },
+    /// `details` were given for a message that has none.
+    #[error(
+        "entry {entry} has role {role:?}; `details` applies to function_result and custom messages"
+    )]
+    DetailsNotSupported {
+        /// The entry.
+        entry: String,
+        /// What it is.
+        role: Role,
+    },
+    /// A batch without messages.
+    #[error("messages must contain at least one message")]
+    EmptyBatch,
+    /// A cursor that was not made here, or for another question.
+    #[error("{reason}")]
+    InvalidCursor {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The request is well-formed JSON and still makes no sense.
+    #[error("{reason}")]
+    InvalidRequest {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The request does not have the shape that the function's schema describes.
+    #[error("{detail}")]
+    Malformed {
+        /// The decoder's words.
+        detail: String,
+    },
+    /// Something is larger than its bound, or empty.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The active leaf is not the one that the caller expected.
+    #[error(
+        "the active leaf of session {session} is {}, not {}",
+        name_leaf(actual),
+        name_leaf(expected)
+    )]
+    LeafConflict {
+        /// The session.
+        session: String,
+        /// What the caller expected; empty for a session without entries.
+        expected: String,
+        /// What it is; empty for a session without entries.
+        actual: String,
+    },
+    /// The caller's scope does not allow this.
+    #[error("{reason}")]
+    Forbidden {
+        /// What is not allowed.
+        reason: String,
+    },
+    /// The function table has no such function.
+    #[error("Function {function} not found")]
+    UnknownFunction {
+        /// What was asked for.
+        function: String,
+    },
+    /// No such session in the trash.
+    #[error("session {session} is not in the trash")]
+    NotInTrash {
+        /// The session that was asked for.
+        session: String,
+    },
+    /// A session with this id exists, so a deleted one cannot come back under it.
+    #[error("session {session} exists again; delete or rename it first")]
+    AlreadyExists {
+        /// The session.
+        session: String,
+    },
+    /// Another process writes this session.
+    #[error("another process is writing this session ({holder})")]
+    Locked {
+        /// What the other process says of itself.
+        holder: String,
+    },
+    /// Other writers kept changing the session while this call tried to.
+    #[error("session {session} changed under this call {attempts} times in a row")]
+    Busy {
+        /// The session.
+        session: String,
+        /// How often the call tried.
+        attempts: u32,
+    },
+    /// The active storage adapter cannot do this.
+    #[error("{what} is not supported by the active storage adapter")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// The active adapter stores elsewhere and may not answer for that store.
+    #[error(
+        "session::store::* is served only by an authoritative (fs-mode) instance; this instance is \
+         currently in bridge mode"
+    )]
+    NotAuthoritative,
+    /// The store failed.
+    #[error("{reason}")]
+    Storage {
+        /// What happened, without places on the disk.
+        reason: String,
+        /// All of it, for the log of the one who runs the service.
+        #[source]
+        source: Option<Box<StoreError>>,
+    },
+}
+
+fn name_leaf(entry: &str) -> &str {
+    if entry.is_empty() { "empty" } else { entry }
+}
+
+impl ServiceError {
+    pub(crate) fn not_found(session: &SessionId) -> Self {
+        Self::NotFound { session: session.to_string() }
+    }
+
+    pub(crate) fn entry_not_found(session: &SessionId, entry: &EntryId) -> Self {
+        Self::EntryNotFound { session: session.to_string(), entry: entry.to_string() }
+    }
+
+    pub(crate) fn invalid(reason: impl Into<String>) -> Self {
+        Self::InvalidRequest { reason: reason.into() }
+    }
+
+    pub(crate) fn storage(reason: impl Into<String>) -> Self {
+        Self::Storage { reason: reason.into(), source: None }
+    }
+
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "session/not_found",
+            Self::EntryNotFound { .. } => "session/entry_not_found",
+            Self::ParentNotFound { .. } => "session/parent_not_found",
+            Self::InvalidEntryKind { .. } => "session/invalid_entry_kind",
+            Self::DetailsNotSupported { .. } => "session/details_not_supported",
+            Self::EmptyBatch => "session/empty_batch",
+            Self::InvalidCursor { .. } => "session/invalid_cursor",
+            Self::InvalidRequest { .. } => "session/invalid_request",
+            Self::Malformed { .. } => "session/malformed_request",
+            Self::Limit(LimitError::TooLarge { .. }) => "session/too_large",
+            Self::Limit(_) => "session/invalid_request",
+            Self::LeafConflict { .. } => "session/leaf_conflict",
+            Self::Forbidden { .. } => "session/forbidden",
+            Self::UnknownFunction { .. } => "session/function_not_found",
+            Self::NotInTrash { .. } => "session/not_in_trash",
+            Self::AlreadyExists { .. } => "session/already_exists",
+            Self::Locked { .. } => "session/locked",
+            Self::Busy { .. } => "session/busy",
+            Self::Unsupported { .. } => "session/unsupported",
+            Self::NotAuthoritative => "session/not_authoritative",
+            Self::Storage { .. } => "session/storage",
+        }
+    }
+
+    /// The HTTP status that says the same.
+    #[must_use]
+    pub fn http_status(&self) -> u16 {
+        match self {
+            Self::InvalidCursor { .. }
+            | Self::InvalidRequest { .. }
+            | Self::Malformed { .. }
+            | Self::Limit(LimitError::Empty { .. } | LimitError::ControlCharacter { .. }) => 400,
+            Self::Forbidden { .. } => 403,
+            Self::NotFound { .. }
+            | Self::EntryNotFound { .. }
+            | Self::NotInTrash { .. }
+            | Self::UnknownFunction { .. } => 404,
+            Self::LeafConflict { .. } | Self::AlreadyExists { .. } => 409,
+            Self::Limit(LimitError::TooLarge { .. }) => 413,
+            Self::ParentNotFound { .. }
+            | Self::InvalidEntryKind { .. }
+            | Self::DetailsNotSupported { .. }
+            | Self::EmptyBatch => 422,
+            Self::Locked { .. } => 423,
+            Self::Storage { .. } => 500,
+            Self::Unsupported { .. } => 501,
+            Self::Busy { .. } | Self::NotAuthoritative => 503,
+        }
+    }
+
+    /// The next step, for a person.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => {
+                "Create it with session::create or session::ensure, or look in session::list-trash."
+            }
+            Self::EntryNotFound { .. } => "List the entries of the path with session::messages.",
+            Self::ParentNotFound { .. } => "Leave parent_id out to append at the active leaf.",
+            Self::InvalidEntryKind { .. } => "Append a new custom entry instead.",
+            Self::DetailsNotSupported { .. } => {
+                "Leave details out for user and assistant messages."
+            }
+            Self::EmptyBatch => "Send one message or more.",
+            Self::InvalidCursor { .. } => {
+                "Start again without a cursor, with the same filters on every page."
+            }
+            Self::InvalidRequest { .. } | Self::Malformed { .. } => {
+                "Compare the request with the function's schema."
+            }
+            Self::Limit(_) => "Send less at once, or keep large content elsewhere and refer to it.",
+            Self::LeafConflict { .. } => {
+                "Read what was appended meanwhile, then append with the new leaf."
+            }
+            Self::Forbidden { .. } => "Use a token whose scope and rights allow this.",
+            Self::UnknownFunction { .. } => "See the list of functions for the exact spelling.",
+            Self::NotInTrash { .. } => "It was never deleted, or its retention has ended.",
+            Self::AlreadyExists { .. } => {
+                "Delete the session that has the id now, or keep both by forking it."
+            }
+            Self::Locked { .. } => {
+                "Send the call to the process that holds the session, or close it there."
+            }
+            Self::Busy { .. } => "Try again.",
+            Self::Unsupported { .. } => "Use the native storage adapter for this.",
+            Self::NotAuthoritative => "Send it to the main instance.",
+            Self::Storage { .. } => {
+                "See the log and the health page; the call may be repeated with the same entry_id."
+            }
+        }
+    }
+
+    /// Whether the same call may succeed when it is repeated without change.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Locked { .. } | Self::Busy { .. } | Self::Storage { .. })
+    }
+
+    /// What programs may want beside the text: the leaf that is there, the bound that was passed.
+    #[must_use]
+    pub fn data(&self) -> Option<Value> {
+        match self {
+            Self::LeafConflict { expected, actual, .. } => {
+                Some(json!({ "expected_leaf": expected, "active_leaf": actual }))
+            }
+            Self::Limit(LimitError::TooLarge { what, limit, actual, .. }) => {
+                Some(json!({ "what": what, "limit": limit, "actual": actual }))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound { session } => Self::not_found(&session),
+            StoreError::Exists { session } => Self::AlreadyExists { session: session.to_string() },
+            StoreError::NotOnPath { .. } | StoreError::InvalidCursor => {
+                Self::InvalidCursor { reason: error.to_string() }
+            }
+            StoreError::Locked { holder } => Self::Locked { holder },
+            StoreError::TooLarge(limit) => Self::Limit(limit),
+            StoreError::Unsupported { capability } => Self::Unsupported { what: capability },
+            other => {
+                Self::Storage { reason: without_places(&other), source: Some(Box::new(other)) }
+            }
+        }
+    }
+}
+
+/// What a caller may know of a failure of the store: what it means, not where on the disk it happened.
+fn without_places(error: &StoreError) -> String {
+    match error {
+        StoreError::Io(error) => format!("disk error: {}", error.kind()),
+        StoreError::Corrupt { what, .. } => what.clone(),
+        StoreError::Latched { .. } => "an earlier write of this session failed".to_owned(),
+        other => other.to_string(),
+    }
+}

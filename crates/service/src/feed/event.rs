@@ -1,0 +1,189 @@
+use std::sync::{Arc, OnceLock};
+
+use bough_session::{ContentBlock, Incarnation, JsonMap, Role, SessionId};
+use bough_store::Position;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::events::{
+    ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
+    MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
+};
+use super::filter::{EventFacts, EventKind};
+use crate::api::EventEnvelope;
+
+/// One event, shared by all who get it.
+#[derive(Debug)]
+pub struct FeedEvent {
+    /// The session that it is about.
+    pub session_id: SessionId,
+    /// The life of that session.
+    pub incarnation: Incarnation,
+    /// Its place in that session.
+    pub position: Position,
+    /// What it says.
+    pub payload: EventPayload,
+    /// Who speaks, when it is about a message.
+    pub role: Option<Role>,
+    /// The session's metadata, for filters.
+    pub metadata: Option<Arc<JsonMap>>,
+    /// Which of the events of one record this is, counted from 0.
+    pub(super) part: u32,
+    /// Whether it is the last of them.
+    pub(super) is_last_part: bool,
+    json: OnceLock<String>,
+}
+
+/// What an event says; as JSON, the payload of its type.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum EventPayload {
+    /// `session::created`.
+    Created(CreatedEvent),
+    /// `session::message-added`.
+    MessageAdded(Box<MessageAddedEvent>),
+    /// `session::message-updated`.
+    MessageUpdated(Box<MessageUpdatedEvent>),
+    /// `session::status-changed`.
+    StatusChanged(StatusChangedEvent),
+    /// `session::meta-updated`.
+    MetaUpdated(MetaUpdatedEvent),
+    /// `session::deleted`.
+    Deleted(DeletedEvent),
+    /// `session::leaf-moved`.
+    LeafMoved(LeafMovedEvent),
+    /// `session::archived`.
+    Archived(ArchivedEvent),
+    /// `session::task-changed`.
+    TaskChanged(TaskChangedEvent),
+    /// `session::label-changed`.
+    LabelChanged(LabelChangedEvent),
+    /// `session::loop-changed`.
+    LoopChanged(LoopChangedEvent),
+}
+
+impl EventPayload {
+    /// The type of the event.
+    #[must_use]
+    pub const fn kind(&self) -> EventKind {
+        match self {
+            Self::Created(_) => EventKind::Created,
+            Self::MessageAdded(_) => EventKind::MessageAdded,
+            Self::MessageUpdated(_) => EventKind::MessageUpdated,
+            Self::StatusChanged(_) => EventKind::StatusChanged,
+            Self::MetaUpdated(_) => EventKind::MetaUpdated,
+            Self::Deleted(_) => EventKind::Deleted,
+            Self::LeafMoved(_) => EventKind::LeafMoved,
+            Self::Archived(_) => EventKind::Archived,
+            Self::TaskChanged(_) => EventKind::TaskChanged,
+            Self::LabelChanged(_) => EventKind::LabelChanged,
+            Self::LoopChanged(_) => EventKind::LoopChanged,
+        }
+    }
+
+    fn role(&self) -> Option<Role> {
+        match self {
+            Self::MessageAdded(event) => event.message.as_ref().map(|message| message.role()),
+            Self::MessageUpdated(event) => Some(event.message.role()),
+            _ => None,
+        }
+    }
+
+    /// Roughly how many bytes it takes; for bounding what is kept.
+    fn weight(&self) -> usize {
+        /// What an event takes beside its content.
+        const BASE: usize = 512;
+        let content = match self {
+            Self::MessageAdded(event) => event.message.as_ref().map(|message| message.content()),
+            Self::MessageUpdated(event) => Some(event.message.content()),
+            _ => None,
+        };
+        BASE + content.unwrap_or_default().iter().map(block_weight).sum::<usize>()
+    }
+}
+
+fn block_weight(block: &ContentBlock) -> usize {
+    match block {
+        ContentBlock::Text(block) => block.text.len(),
+        ContentBlock::Thinking(block) => block.text.len(),
+        ContentBlock::Image(block) => block.data.len(),
+        ContentBlock::FunctionCall(_) | ContentBlock::FunctionResult(_) => {
+            bough_session::json_bytes(block)
+        }
+    }
+}
+
+impl FeedEvent {
+    pub(super) fn new(
+        (session_id, incarnation): (SessionId, Incarnation),
+        position: Position,
+        metadata: Option<Arc<JsonMap>>,
+        payload: EventPayload,
+    ) -> Self {
+        Self {
+            session_id,
+            incarnation,
+            position,
+            role: payload.role(),
+            metadata,
+            payload,
+            part: 0,
+            is_last_part: true,
+            json: OnceLock::new(),
+        }
+    }
+
+    /// The type of the event.
+    #[must_use]
+    pub fn kind(&self) -> EventKind {
+        self.payload.kind()
+    }
+
+    /// The payload as JSON text; made once, however many subscribers send it.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        // These types have nothing that JSON cannot say.
+        self.json.get_or_init(|| serde_json::to_string(&self.payload).unwrap_or_default())
+    }
+
+    /// The payload as a JSON value.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        serde_json::to_value(&self.payload).unwrap_or_default()
+    }
+
+    /// The event as it travels to another instance.
+    #[must_use]
+    pub fn envelope(&self) -> EventEnvelope {
+        EventEnvelope {
+            trigger_type: self.kind().name().to_owned(),
+            payload: self.value(),
+            session_metadata: self.metadata.as_deref().cloned(),
+        }
+    }
+
+    /// What filters look at.
+    #[must_use]
+    pub fn facts(&self) -> EventFacts<'_> {
+        EventFacts {
+            kind: self.kind(),
+            session_id: &self.session_id,
+            role: self.role,
+            metadata: self.metadata.as_deref(),
+        }
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        // The text, once made, is as long again.
+        2 * self.payload.weight()
+    }
+}
+
+/// Numbers the events of one record.
+pub(super) fn number_parts(events: &mut [FeedEvent]) {
+    let count = events.len();
+    for (index, event) in events.iter_mut().enumerate() {
+        event.part = u32::try_from(index).unwrap_or(u32::MAX);
+        event.is_last_part = index + 1 == count;
+    }
+}

@@ -1,0 +1,394 @@
+//! From records to events.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bough_session::{
+    Bookkeeping, Canonical, Entry, EntryId, Incarnation, JsonMap, LoopEvent, MetaChange, Record,
+    Revision, SessionId, SessionState, SessionStatus,
+};
+use bough_store::{Position, Store, StoreError, StoredRecord};
+
+use super::event::{EventPayload, FeedEvent, number_parts};
+use super::events::{
+    ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
+    MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
+};
+use super::hub::Deletion;
+use crate::limits::LENS_STREAMS_MAX;
+
+/// Reads the records of one life of a session, in order, and tells the events that they are.
+///
+/// It knows the session's state as of the records that it has seen, or a later one when it began in the middle: what an
+/// old record leaves out is then filled in from the present.
+pub(super) struct Lens {
+    session: SessionId,
+    life: Incarnation,
+    state: SessionState,
+    metadata: Option<Arc<JsonMap>>,
+    /// Messages as of the revision that was last told, so that each step can be shown whole.
+    streams: VecDeque<Entry>,
+    /// Whether the record that says what the session is has been read. In files of the original it may come after the
+    /// entries of a fork.
+    has_begun: bool,
+    /// The session was forked, and these are the copies: only the session itself is told of, at their end.
+    copying: Option<CreatedEvent>,
+}
+
+/// A record without what it says.
+#[derive(Clone, Copy)]
+struct Place {
+    position: Position,
+    at_ms: i64,
+}
+
+impl Lens {
+    /// At the beginning of a session's life.
+    pub(super) fn at_start(session: SessionId, life: Incarnation) -> Self {
+        Self {
+            state: SessionState::new(session.clone()),
+            session,
+            life,
+            metadata: None,
+            streams: VecDeque::new(),
+            has_begun: false,
+            copying: None,
+        }
+    }
+
+    /// Somewhere in a session's life, with what is known of it: as of there, or now.
+    pub(super) fn with(life: Incarnation, state: SessionState) -> Self {
+        Self {
+            session: state.session_id.clone(),
+            life,
+            metadata: state.metadata.clone().map(Arc::new),
+            state,
+            streams: VecDeque::new(),
+            has_begun: true,
+            copying: None,
+        }
+    }
+
+    pub(super) const fn life(&self) -> Incarnation {
+        self.life
+    }
+
+    /// Whether the records that come next are the copies of a fork.
+    pub(super) const fn is_copying(&self) -> bool {
+        self.copying.is_some()
+    }
+
+    /// What would be told of a deletion that nobody remembers more of.
+    pub(super) fn last_known(&self) -> Deletion {
+        Deletion { deleted_at: self.state.updated_at, seq: None, metadata: self.metadata.clone() }
+    }
+
+    /// The events of one record.
+    pub(super) async fn look(
+        &mut self,
+        store: &dyn Store,
+        stored: StoredRecord,
+    ) -> Result<Vec<FeedEvent>, StoreError> {
+        let place = Place { position: stored.position, at_ms: stored.at_ms };
+        let previous_status = self.state.status;
+        self.fold(&stored);
+        let mut payloads = self.end_of_copies(&stored.record);
+        match stored.record.known() {
+            Record::Meta(change) => payloads.extend(self.meta(place, change, previous_status)),
+            Record::Entry(entry) if self.has_begun && self.copying.is_none() => {
+                payloads.extend(self.entry(place, entry));
+            }
+            Record::Leaf(leaf) if self.has_begun && payloads.is_empty() => {
+                payloads.push(self.leaf(place, leaf));
+            }
+            Record::Revision(change) => {
+                payloads.extend(self.revision(store, place, change).await?);
+            }
+            Record::Loop(event) => payloads.push(self.loop_event(place, event)),
+            Record::Tombstone => payloads.push(self.deleted(place.at_ms)),
+            Record::Restored => payloads.push(self.created()),
+            Record::Entry(_) | Record::Leaf(_) | Record::Unknown(_) | Record::Newer { .. } => {}
+        }
+        Ok(self.dress(place, payloads))
+    }
+
+    /// What is left to tell when the feed ends: a fork whose copies were not closed by a record.
+    pub(super) fn at_end(&mut self, position: Position) -> Vec<FeedEvent> {
+        let payloads: Vec<_> = self.copying.take().map(EventPayload::Created).into_iter().collect();
+        let place = Place { position, at_ms: 0 };
+        self.dress(place, payloads)
+    }
+
+    fn dress(&self, place: Place, payloads: Vec<EventPayload>) -> Vec<FeedEvent> {
+        let mut events: Vec<FeedEvent> = payloads
+            .into_iter()
+            .map(|payload| {
+                let metadata = match &payload {
+                    EventPayload::MetaUpdated(event) => event.metadata.clone().map(Arc::new),
+                    _ => self.metadata.clone(),
+                };
+                let whose = (self.session.clone(), self.life);
+                FeedEvent::new(whose, place.position, metadata, payload)
+            })
+            .collect();
+        number_parts(&mut events);
+        events
+    }
+
+    fn fold(&mut self, stored: &StoredRecord) {
+        if stored.position.revision > 0 {
+            return;
+        }
+        let (record, seq) = (&stored.record, stored.position.seq);
+        let may_change_metadata = matches!(record.known(), Record::Meta(_)) && seq > self.state.seq;
+        self.state.apply(record, seq, stored.at_ms);
+        if may_change_metadata {
+            self.metadata = self.state.metadata.clone().map(Arc::new);
+        }
+    }
+
+    /// The fork itself, when the record that closes its copies, or follows them, comes.
+    fn end_of_copies(&mut self, record: &Record) -> Vec<EventPayload> {
+        if matches!(record.known(), Record::Entry(_)) {
+            return Vec::new();
+        }
+        let created = self.copying.take();
+        created.map(EventPayload::Created).into_iter().collect()
+    }
+
+    fn meta(
+        &mut self,
+        place: Place,
+        change: &MetaChange,
+        previous_status: SessionStatus,
+    ) -> Vec<EventPayload> {
+        if place.position.seq == 1 || !self.has_begun {
+            return self.first(place, change);
+        }
+        let (session_id, timestamp) = (self.session.clone(), place.at_ms);
+        let mut payloads = Vec::new();
+        if change.title.is_some() || change.description.is_some() || change.metadata.is_some() {
+            payloads.push(EventPayload::MetaUpdated(self.meta_updated(place, change)));
+        }
+        if let Some(status) = &change.status {
+            let keeps_reason = status.status == SessionStatus::Error;
+            payloads.push(EventPayload::StatusChanged(StatusChangedEvent {
+                session_id: session_id.clone(),
+                status: status.status,
+                previous_status,
+                status_reason: status.reason.clone().filter(|_| keeps_reason),
+                timestamp,
+            }));
+        }
+        if let Some(archived) = change.archived {
+            payloads.push(EventPayload::Archived(ArchivedEvent {
+                session_id: session_id.clone(),
+                archived,
+                timestamp,
+            }));
+        }
+        if let Some(task) = &change.task_name {
+            payloads.push(EventPayload::TaskChanged(TaskChangedEvent {
+                session_id,
+                task: Some(task.clone()).filter(|task| !task.is_empty()),
+                timestamp,
+            }));
+        }
+        payloads
+    }
+
+    fn meta_updated(&self, place: Place, change: &MetaChange) -> MetaUpdatedEvent {
+        let or_now =
+            |said: &Option<String>, now: &String| said.clone().unwrap_or_else(|| now.clone());
+        MetaUpdatedEvent {
+            session_id: self.session.clone(),
+            title: or_now(&change.title, &self.state.title),
+            description: or_now(&change.description, &self.state.description),
+            metadata: change.metadata.clone().or_else(|| self.state.metadata.clone()),
+            timestamp: place.at_ms,
+        }
+    }
+
+    /// The first record that says what the session is: it exists.
+    fn first(&mut self, place: Place, change: &MetaChange) -> Vec<EventPayload> {
+        let created = CreatedEvent {
+            session_id: self.session.clone(),
+            title: change.title.clone().unwrap_or_default(),
+            description: change.description.clone().unwrap_or_default(),
+            status: change.status.as_ref().map(|change| change.status).unwrap_or_default(),
+            forked_from: change.forked_from.clone(),
+            created_at: change.created_at.unwrap_or(place.at_ms),
+        };
+        self.has_begun = true;
+        if created.forked_from.is_some() && place.position.seq == 1 {
+            self.copying = Some(created);
+            return Vec::new();
+        }
+        vec![EventPayload::Created(created)]
+    }
+
+    fn entry(&mut self, place: Place, entry: &Entry) -> Vec<EventPayload> {
+        let (message, custom) = match entry.canonical() {
+            Canonical::Message(message) => (Some(message), None),
+            Canonical::Custom(custom) => (None, Some(custom)),
+        };
+        let label = match custom.as_ref().and_then(Bookkeeping::from_payload) {
+            Some(Bookkeeping::Label(label)) => {
+                Some(EventPayload::LabelChanged(LabelChangedEvent {
+                    session_id: self.session.clone(),
+                    entry_id: label.target_id,
+                    label: label.label,
+                    timestamp: place.at_ms,
+                }))
+            }
+            _ => None,
+        };
+        if message.is_some() {
+            self.remember(entry.clone());
+        }
+        let added = EventPayload::MessageAdded(Box::new(MessageAddedEvent {
+            session_id: self.session.clone(),
+            entry_id: entry.id.clone(),
+            parent_id: entry.parent_id.clone(),
+            message,
+            custom,
+            origin: entry.origin.clone(),
+            timestamp: place.at_ms,
+        }));
+        std::iter::once(added).chain(label).collect()
+    }
+
+    /// One step of a message that is at hand; otherwise the message as it is now, and the steps up to
+    /// there are told.
+    async fn revision(
+        &mut self,
+        store: &dyn Store,
+        place: Place,
+        change: &Revision,
+    ) -> Result<Option<EventPayload>, StoreError> {
+        let mut at_hand = self.take_stream(&change.entry_id);
+        if let Some(entry) = at_hand.take_if(|entry| change.to <= entry.revision) {
+            self.remember(entry);
+            return Ok(None);
+        }
+        let stepped = at_hand.take_if(|entry| change.apply(entry).is_ok());
+        let entry = match stepped {
+            Some(entry) => entry,
+            None => match store.entry(&self.session, &change.entry_id).await? {
+                Some(stored) => stored.entry,
+                None => return Ok(None),
+            },
+        };
+        let Some(message) = entry.message() else {
+            return Ok(None);
+        };
+        let payload = EventPayload::MessageUpdated(Box::new(MessageUpdatedEvent {
+            session_id: self.session.clone(),
+            entry_id: entry.id.clone(),
+            message,
+            revision: entry.revision,
+            origin: change.origin.clone(),
+            timestamp: place.at_ms,
+        }));
+        self.remember(entry);
+        Ok(Some(payload))
+    }
+
+    fn leaf(&self, place: Place, leaf: &Option<EntryId>) -> EventPayload {
+        EventPayload::LeafMoved(LeafMovedEvent {
+            session_id: self.session.clone(),
+            entry_id: leaf.clone(),
+            timestamp: place.at_ms,
+        })
+    }
+
+    fn loop_event(&self, place: Place, event: &LoopEvent) -> EventPayload {
+        EventPayload::LoopChanged(LoopChangedEvent {
+            session_id: self.session.clone(),
+            loop_id: event.loop_id.to_string(),
+            entry_id: event.entry_id.clone(),
+            event: event.event.value(),
+            timestamp: place.at_ms,
+        })
+    }
+
+    fn created(&self) -> EventPayload {
+        EventPayload::Created(CreatedEvent::from(&self.state.meta()))
+    }
+
+    fn deleted(&self, timestamp: i64) -> EventPayload {
+        EventPayload::Deleted(DeletedEvent { session_id: self.session.clone(), timestamp })
+    }
+
+    fn take_stream(&mut self, id: &EntryId) -> Option<Entry> {
+        let at = self.streams.iter().position(|entry| entry.id == *id)?;
+        self.streams.remove(at)
+    }
+
+    fn remember(&mut self, entry: Entry) {
+        self.streams.push_back(entry);
+        if self.streams.len() > LENS_STREAMS_MAX {
+            self.streams.pop_front();
+        }
+    }
+}
+
+/// Which steps of a stream a reader has been told of, one by one, so that the record which later stands for them is not
+/// told again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// The last step that was told; 0 when the last thing told was a record.
+    step: u64,
+}
+
+impl Told {
+    /// A reader that stopped at a position.
+    pub(super) const fn up_to(position: Position) -> Self {
+        Self { step: position.revision }
+    }
+
+    /// Notes that a record comes next; says whether the reader knows all of it already.
+    pub(super) fn knows(&mut self, stored: &StoredRecord) -> bool {
+        match stored.settles {
+            Some(last_step) => last_step <= self.step,
+            None => {
+                self.step = stored.position.revision;
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bough_session::Record;
+
+    fn stored(seq: u64, revision: u64, settles: Option<u64>) -> StoredRecord {
+        StoredRecord {
+            position: Position { seq, revision },
+            at_ms: 0,
+            record: Record::Leaf(None),
+            settles,
+        }
+    }
+
+    #[test]
+    fn settled_steps_are_told_to_those_who_have_not_heard_them_all() {
+        let check = |stopped_at: u64, records: &[StoredRecord], known: &[bool]| {
+            let mut told = Told::up_to(Position { seq: 5, revision: stopped_at });
+            let found: Vec<bool> = records.iter().map(|stored| told.knows(stored)).collect();
+            assert_eq!(found, known, "stopped at {stopped_at}");
+        };
+        let settled = [stored(6, 0, Some(3)), stored(7, 0, Some(4)), stored(8, 0, None)];
+        check(0, &settled, &[false, false, false]);
+        check(2, &settled, &[false, false, false]);
+        check(3, &settled, &[true, false, false]);
+        check(4, &settled, &[true, true, false]);
+        // A later run counts anew: what was told of the first says nothing about the second.
+        let later = [stored(6, 0, None), stored(7, 0, Some(2))];
+        check(4, &later, &[false, false]);
+        let live = [stored(5, 3, None), stored(5, 4, None), stored(6, 0, Some(4))];
+        check(2, &live, &[false, false, true]);
+    }
+}

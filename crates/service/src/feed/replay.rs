@@ -1,0 +1,225 @@
+//! What subscribers are told when another store takes the place of the old one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bough_session::{Canonical, Entry, Incarnation, JsonMap, SessionId, SessionState};
+use bough_store::{ListOrder, ListQuery, Position, Store, StoreError, StoredRecord};
+
+use super::event::{EventPayload, FeedEvent};
+use super::events::{CreatedEvent, DeletedEvent, MessageAddedEvent, MessageUpdatedEvent};
+use crate::limits::FEED_RECORDS_PER_READ;
+use crate::runtime::Runtime;
+
+/// Tells the difference between two stores, a little at a time: the sessions that are gone, then each session that is there
+/// with its entries as they are now.
+pub(super) struct Replay {
+    old: Arc<Runtime>,
+    new: Arc<Runtime>,
+    /// Only this session.
+    only: Option<SessionId>,
+    now_ms: i64,
+    stage: Stage,
+}
+
+#[derive(Clone)]
+enum Stage {
+    /// Looking through the old store, from this page on.
+    Gone(Option<String>),
+    /// Looking through the new store: these sessions, then the pages after.
+    There(Left),
+    /// Telling the entries of a session; then the rest.
+    Entries(Telling, Left),
+    Done,
+}
+
+/// Sessions that are yet to be told.
+#[derive(Clone)]
+struct Left {
+    sessions: VecDeque<SessionId>,
+    next_page: Option<String>,
+}
+
+#[derive(Clone)]
+struct Telling {
+    session: SessionId,
+    life: Incarnation,
+    metadata: Option<Arc<JsonMap>>,
+    position: Position,
+}
+
+type Step = (Vec<FeedEvent>, Stage);
+
+/// How many sessions a page of a list has.
+const SESSIONS_PER_READ: usize = 100;
+
+impl Replay {
+    pub(super) const fn new(
+        old: Arc<Runtime>,
+        new: Arc<Runtime>,
+        only: Option<SessionId>,
+        now_ms: i64,
+    ) -> Self {
+        Self { old, new, only, now_ms, stage: Stage::Gone(None) }
+    }
+
+    /// The next events; `None` at the end. Asked again after an error, or when it was not waited for, it tells the
+    /// same.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<FeedEvent>>, StoreError> {
+        let (events, next) = match self.stage.clone() {
+            Stage::Gone(page) => self.tell_gone(page).await?,
+            Stage::There(left) => self.tell_there(left).await?,
+            Stage::Entries(telling, left) => self.tell_entries(telling, left).await?,
+            Stage::Done => return Ok(None),
+        };
+        self.stage = next;
+        Ok(Some(events))
+    }
+
+    async fn tell_gone(&self, page: Option<String>) -> Result<Step, StoreError> {
+        let (sessions, next) = list(&*self.old.store, self.only.as_ref(), page).await?;
+        let mut events = Vec::new();
+        for session in sessions {
+            if self.new.store.state(&session).await?.is_some() {
+                continue;
+            }
+            if let Some(old) = self.old.store.state(&session).await? {
+                let life = old.head.incarnation;
+                events.push(deleted(&old.state, life, old.position, self.now_ms));
+            }
+        }
+        if next.is_some() {
+            return Ok((events, Stage::Gone(next)));
+        }
+        let (sessions, next_page) = list(&*self.new.store, self.only.as_ref(), None).await?;
+        let left = Left { sessions: sessions.into(), next_page };
+        Ok((events, Stage::There(left)))
+    }
+
+    async fn tell_there(&self, mut left: Left) -> Result<Step, StoreError> {
+        let Some(session) = left.sessions.pop_front() else {
+            return self.next_page(left).await;
+        };
+        let Some(now) = self.new.store.state(&session).await? else {
+            return Ok((Vec::new(), Stage::There(left)));
+        };
+        let created = EventPayload::Created(CreatedEvent::from(&now.state.meta()));
+        let metadata = now.state.metadata.map(Arc::new);
+        let whose = (session.clone(), now.head.incarnation);
+        let event = FeedEvent::new(whose, Position::at(1), metadata.clone(), created);
+        let telling = Telling {
+            session,
+            life: now.head.incarnation,
+            metadata,
+            position: Position::default(),
+        };
+        Ok((vec![event], Stage::Entries(telling, left)))
+    }
+
+    async fn next_page(&self, left: Left) -> Result<Step, StoreError> {
+        let Some(page) = left.next_page else {
+            return Ok((Vec::new(), Stage::Done));
+        };
+        let (sessions, next_page) = list(&*self.new.store, self.only.as_ref(), Some(page)).await?;
+        let left = Left { sessions: sessions.into(), next_page };
+        Ok((Vec::new(), Stage::There(left)))
+    }
+
+    async fn tell_entries(&self, mut telling: Telling, left: Left) -> Result<Step, StoreError> {
+        let read =
+            self.new.store.records(&telling.session, telling.position, FEED_RECORDS_PER_READ).await;
+        let records = match read {
+            Ok(read) if read.incarnation == telling.life => read.records,
+            Ok(_) | Err(StoreError::NotFound { .. }) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let Some(last) = records.last().map(|stored| stored.position) else {
+            return Ok((Vec::new(), Stage::There(left)));
+        };
+        let mut events = Vec::new();
+        for stored in &records {
+            events.extend(self.tell_entry(&telling, stored).await?);
+        }
+        telling.position = last;
+        Ok((events, Stage::Entries(telling, left)))
+    }
+
+    /// An entry as it is now: added, or, when it has changed since, updated.
+    async fn tell_entry(
+        &self,
+        telling: &Telling,
+        stored: &StoredRecord,
+    ) -> Result<Option<FeedEvent>, StoreError> {
+        let Some(entry) = stored.record.as_entry() else {
+            return Ok(None);
+        };
+        let newest = self.new.store.entry(&telling.session, &entry.id).await?;
+        let entry = newest.map_or_else(|| entry.clone(), |newest| newest.entry);
+        let payload = as_now(&telling.session, entry);
+        let whose = (telling.session.clone(), telling.life);
+        let metadata = telling.metadata.clone();
+        Ok(Some(FeedEvent::new(whose, stored.position, metadata, payload)))
+    }
+}
+
+fn as_now(session: &SessionId, entry: Entry) -> EventPayload {
+    let (session_id, timestamp) = (session.clone(), entry.timestamp);
+    match entry.canonical() {
+        Canonical::Message(message) if entry.revision > 0 => {
+            EventPayload::MessageUpdated(Box::new(MessageUpdatedEvent {
+                session_id,
+                entry_id: entry.id,
+                message,
+                revision: entry.revision,
+                origin: entry.origin,
+                timestamp,
+            }))
+        }
+        said => {
+            let (message, custom) = match said {
+                Canonical::Message(message) => (Some(message), None),
+                Canonical::Custom(custom) => (None, Some(custom)),
+            };
+            EventPayload::MessageAdded(Box::new(MessageAddedEvent {
+                session_id,
+                entry_id: entry.id,
+                parent_id: entry.parent_id,
+                message,
+                custom,
+                origin: entry.origin,
+                timestamp,
+            }))
+        }
+    }
+}
+
+fn deleted(
+    state: &SessionState,
+    life: Incarnation,
+    position: Position,
+    timestamp: i64,
+) -> FeedEvent {
+    let session_id = state.session_id.clone();
+    let metadata = state.metadata.clone().map(Arc::new);
+    let payload = EventPayload::Deleted(DeletedEvent { session_id: session_id.clone(), timestamp });
+    FeedEvent::new((session_id, life), position, metadata, payload)
+}
+
+async fn list(
+    store: &dyn Store,
+    only: Option<&SessionId>,
+    page: Option<String>,
+) -> Result<(Vec<SessionId>, Option<String>), StoreError> {
+    if let Some(session) = only {
+        return Ok((vec![session.clone()], None));
+    }
+    let query = ListQuery {
+        order: ListOrder::CreatedAsc,
+        limit: SESSIONS_PER_READ,
+        cursor: page,
+        ..ListQuery::default()
+    };
+    let page = store.list(&query).await?;
+    let sessions = page.sessions.into_iter().map(|listed| listed.meta.session_id);
+    Ok((sessions.collect(), page.next_cursor))
+}

@@ -1,0 +1,111 @@
+//! The newest things that a feed told, shared by its subscribers.
+
+use std::collections::VecDeque;
+
+/// The newest items, numbered without gaps; older ones fall out by number and by weight.
+#[derive(Debug)]
+pub(super) struct Ring<T> {
+    items: VecDeque<(T, usize)>,
+    /// The number of the oldest item.
+    first: u64,
+    weight: usize,
+    items_max: usize,
+    weight_max: usize,
+}
+
+/// What a reader at some number finds.
+pub(super) enum Read<T> {
+    /// The next items.
+    Items(Vec<T>),
+    /// Nothing yet.
+    Nothing,
+    /// The next item has fallen out.
+    Behind,
+}
+
+impl<T: Clone> Ring<T> {
+    pub(super) const fn new(items_max: usize, weight_max: usize) -> Self {
+        Self { items: VecDeque::new(), first: 0, weight: 0, items_max, weight_max }
+    }
+
+    pub(super) fn push(&mut self, item: T, weight: usize) {
+        self.items.push_back((item, weight));
+        self.weight = self.weight.saturating_add(weight);
+        // The newest stays, however heavy, so that a reader who keeps up always gets on.
+        while self.items.len() > self.items_max.max(1)
+            || (self.weight > self.weight_max && self.items.len() > 1)
+        {
+            if let Some((_, weight)) = self.items.pop_front() {
+                self.first += 1;
+                self.weight = self.weight.saturating_sub(weight);
+            }
+        }
+    }
+
+    /// The number that the next item will get.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.items.len() as u64
+    }
+
+    pub(super) const fn first(&self) -> u64 {
+        self.first
+    }
+
+    pub(super) fn read(&self, from: u64, limit: usize) -> Read<T> {
+        if from < self.first {
+            return Read::Behind;
+        }
+        let skip = usize::try_from(from - self.first).unwrap_or(usize::MAX);
+        let items: Vec<T> =
+            self.items.iter().skip(skip).take(limit).map(|(item, _)| item.clone()).collect();
+        if items.is_empty() {
+            return Read::Nothing;
+        }
+        Read::Items(items)
+    }
+
+    /// The items with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        (self.first..).zip(self.items.iter().map(|(item, _)| item))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(ring: &Ring<u32>, from: u64) -> Option<Vec<u32>> {
+        match ring.read(from, 100) {
+            Read::Items(items) => Some(items),
+            Read::Nothing => Some(Vec::new()),
+            Read::Behind => None,
+        }
+    }
+
+    #[test]
+    fn old_items_fall_out_by_number() {
+        let mut ring = Ring::new(3, 1000);
+        for item in 0..5 {
+            ring.push(item, 1);
+        }
+        assert_eq!(read(&ring, 1), None);
+        assert_eq!(read(&ring, 2), Some(vec![2, 3, 4]));
+        assert_eq!(read(&ring, 4), Some(vec![4]));
+        assert_eq!(read(&ring, 5), Some(Vec::new()));
+        assert_eq!(ring.next(), 5);
+    }
+
+    #[test]
+    fn old_items_fall_out_by_weight_and_the_newest_stays() {
+        let mut ring = Ring::new(100, 10);
+        for item in 0..4 {
+            ring.push(item, 4);
+        }
+        assert_eq!(read(&ring, 2), Some(vec![2, 3]));
+        ring.push(4, 1000);
+        assert_eq!(read(&ring, 4), Some(vec![4]));
+        assert_eq!(read(&ring, 3), None);
+        ring.push(5, 1);
+        assert_eq!(read(&ring, 5), Some(vec![5]));
+    }
+}

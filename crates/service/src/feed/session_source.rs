@@ -1,0 +1,238 @@
+//! How a subscriber reads the feed of one session.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bough_session::{Incarnation, SessionId};
+use bough_store::{Position, SessionWatch};
+
+use super::cursor::{FeedCursor, SessionCursor};
+use super::event::FeedEvent;
+use super::ring::Read;
+use super::session::{Cold, SessionTail, read_cold};
+use super::snapshot::{self, SessionSnapshot};
+use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
+use crate::error::ServiceError;
+use crate::limits::FEED_PAGE;
+use crate::runtime::{Runtime, is_visible};
+use crate::scope::Scope;
+
+pub(super) struct SessionSource {
+    session: SessionId,
+    tail: Arc<SessionTail>,
+    watch: SessionWatch,
+    /// How far was read; `None` while the session was never seen to exist.
+    at: Option<SessionCursor>,
+    reading: Reading,
+    /// A wake-up that the tail has yet to follow.
+    wake: Option<u64>,
+    /// Whether the session is one that is not there for the caller.
+    pub(super) hidden: bool,
+}
+
+/// From where a subscriber reads.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// From the ring, from this number on.
+    Ring(u64),
+    /// From the log, until it meets the ring.
+    Log,
+}
+
+impl SessionSource {
+    pub(super) async fn begin(
+        runtime: &Arc<Runtime>,
+        scope: &Scope,
+        session: &SessionId,
+        start: StartAt,
+        page: &mut VecDeque<FeedItem>,
+    ) -> Result<Self, ServiceError> {
+        // The watch comes first: what happens while we look around wakes it.
+        let watch = runtime.store.watch_session(session);
+        let tail = runtime.hub.session_tail(session).await?;
+        let (now, number) = tail.advance_to_end().await?;
+        let seen = runtime.store.state(session).await?;
+        let hidden = seen.is_some_and(|snapshot| !is_visible(scope, &snapshot.state));
+        let (at, reading) = match start {
+            StartAt::Now | StartAt::Start if hidden => (now, Reading::Ring(number)),
+            StartAt::Now => (now, Reading::Ring(number)),
+            StartAt::Start => match now {
+                Some(now) => from_log(beginning_of(now.incarnation)),
+                None => (None, Reading::Ring(number)),
+            },
+            StartAt::After(FeedCursor::Session(cursor)) => from_log(cursor),
+            StartAt::After(FeedCursor::All(_)) => {
+                return Err(ServiceError::InvalidCursor {
+                    reason: "the cursor is of the feed of all sessions".to_owned(),
+                });
+            }
+            StartAt::Snapshot => {
+                let shown = visible_snapshot(runtime, scope, session).await?;
+                let began = shown.map(|(snapshot, cursor)| {
+                    page.push_back(FeedItem::Session(Box::new(snapshot)));
+                    from_log(cursor)
+                });
+                page.push_back(FeedItem::Live);
+                began.unwrap_or((now, Reading::Ring(number)))
+            }
+        };
+        Ok(Self { session: session.clone(), tail, watch, at, reading, wake: None, hidden })
+    }
+
+    pub(super) const fn read_at(&self) -> Option<SessionCursor> {
+        self.at
+    }
+
+    /// Waits until something happened. The wake-up is kept until it was followed, so that giving up in between loses
+    /// nothing.
+    pub(super) async fn woken(&mut self) {
+        match self.watch.changed().await {
+            Some(wake) => self.wake = Some(wake.count),
+            // The store is gone; so is whatever could happen.
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(super) async fn catch_up(&mut self) -> Result<(), ServiceError> {
+        self.tail.advance_to_end().await?;
+        Ok(())
+    }
+
+    /// Reads a page; says whether there was something to read.
+    pub(super) async fn read(
+        &mut self,
+        runtime: &Runtime,
+        scope: &Scope,
+        page: &mut VecDeque<FeedItem>,
+    ) -> Result<bool, ServiceError> {
+        if let Some(wake) = self.wake {
+            self.tail.advance(wake).await?;
+            self.wake = None;
+        }
+        match self.reading {
+            Reading::Ring(number) => Ok(self.read_ring(number, page)),
+            Reading::Log => self.read_log(runtime, scope, page).await,
+        }
+    }
+
+    fn read_ring(&mut self, number: u64, page: &mut VecDeque<FeedItem>) -> bool {
+        match self.tail.read(number, FEED_PAGE) {
+            Read::Items(events) => {
+                self.reading = Reading::Ring(number + events.len() as u64);
+                for event in events {
+                    self.take_in(event, page);
+                }
+                true
+            }
+            Read::Nothing => false,
+            Read::Behind => {
+                self.reading = Reading::Log;
+                true
+            }
+        }
+    }
+
+    fn take_in(&mut self, event: Arc<FeedEvent>, page: &mut VecDeque<FeedItem>) {
+        // The log may have told it already, where it and the ring overlap.
+        let told =
+            self.at.is_some_and(|at| at.incarnation == event.incarnation && !at.is_before(&event));
+        if told {
+            return;
+        }
+        let cursor = SessionCursor::after(&event);
+        self.at = Some(cursor);
+        page.push_back(FeedItem::Event(Delivery { event, cursor: FeedCursor::Session(cursor) }));
+    }
+
+    async fn read_log(
+        &mut self,
+        runtime: &Runtime,
+        scope: &Scope,
+        page: &mut VecDeque<FeedItem>,
+    ) -> Result<bool, ServiceError> {
+        let (end, number) = self.tail.advance_to_end().await?;
+        // A session that came to be since, and ran ahead of the ring, is read from its beginning.
+        let Some(cursor) = self.at.or(end.map(|end| beginning_of(end.incarnation))) else {
+            self.reading = Reading::Ring(number);
+            return Ok(true);
+        };
+        if let Some(number) = self.tail.find(&cursor) {
+            self.reading = Reading::Ring(number);
+            return Ok(true);
+        }
+        if !self.is_there_for(runtime, scope).await? {
+            self.hidden = true;
+            self.at = Some(cursor);
+            self.reading = Reading::Ring(number);
+            return Ok(true);
+        }
+        match read_cold(&*runtime.store, &self.session, cursor).await? {
+            Cold::Page(cold) => {
+                self.at = Some(cursor);
+                for event in cold.events {
+                    self.take_in(Arc::new(event), page);
+                }
+                self.at = Some(cold.cursor);
+                if !cold.more {
+                    let met = self.tail.find(&cold.cursor);
+                    self.reading = Reading::Ring(met.unwrap_or(number));
+                }
+            }
+            Cold::Gone => self.leave(runtime, cursor, None, number, page).await?,
+            Cold::OtherLife(life) => {
+                self.leave(runtime, cursor, Some(life), number, page).await?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The life of the cursor is over: tells so, and goes on with the next.
+    async fn leave(
+        &mut self,
+        runtime: &Runtime,
+        cursor: SessionCursor,
+        next: Option<Incarnation>,
+        number: u64,
+        page: &mut VecDeque<FeedItem>,
+    ) -> Result<(), ServiceError> {
+        let deletion = runtime.hub.end_of_life(&self.session, cursor).await?;
+        let told = deletion.as_ref().is_some_and(|event| !cursor.is_before(event));
+        let follows = deletion
+            .as_ref()
+            .is_some_and(|event| event.position.seq <= cursor.position.seq.saturating_add(1));
+        if !follows {
+            page.push_back(FeedItem::Gap(GapReason::OtherLife));
+        }
+        if let Some(event) = deletion.filter(|_| !told) {
+            self.take_in(Arc::new(event), page);
+        }
+        match next {
+            Some(life) => self.at = Some(beginning_of(life)),
+            None => self.reading = Reading::Ring(number),
+        }
+        Ok(())
+    }
+
+    /// Whether the session is there for the caller, or not there at all.
+    async fn is_there_for(&self, runtime: &Runtime, scope: &Scope) -> Result<bool, ServiceError> {
+        let state = runtime.store.state(&self.session).await?;
+        Ok(state.is_none_or(|snapshot| is_visible(scope, &snapshot.state)))
+    }
+}
+
+const fn from_log(cursor: SessionCursor) -> (Option<SessionCursor>, Reading) {
+    (Some(cursor), Reading::Log)
+}
+
+const fn beginning_of(life: Incarnation) -> SessionCursor {
+    SessionCursor::at(life, Position::at(0))
+}
+
+async fn visible_snapshot(
+    runtime: &Runtime,
+    scope: &Scope,
+    session: &SessionId,
+) -> Result<Option<(SessionSnapshot, SessionCursor)>, ServiceError> {
+    let taken = snapshot::take(&*runtime.store, session).await?;
+    Ok(taken.filter(|(snapshot, _)| scope.sees(snapshot.meta.metadata.as_ref())))
+}

@@ -1,0 +1,67 @@
+use bough_session::{EntryId, SessionDetails, SessionId, SessionMeta};
+use bough_store::{PathQuery, PathStart, Store, StoreError};
+use serde::Serialize;
+
+use super::cursor::SessionCursor;
+use crate::api::MessageItem;
+use crate::limits::SNAPSHOT_MESSAGES;
+
+/// A session as it is at one place of its feed, to be shown before what follows.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionSnapshot {
+    /// Its metadata record.
+    pub meta: SessionMeta,
+    /// What is known beyond that.
+    pub details: SessionDetails,
+    /// Where its active path ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_leaf: Option<EntryId>,
+    /// The newest messages of the active path, oldest first.
+    pub messages: Vec<MessageItem>,
+    /// Whether older ones were left out; `session::messages` has them.
+    pub more_messages: bool,
+}
+
+/// Looks at a session until nothing changes while looking, so that the snapshot is of one place. A session that changes all
+/// the time is shown a little ahead of its place: what follows may repeat something, and leaves out nothing.
+pub(super) async fn take(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<Option<(SessionSnapshot, SessionCursor)>, StoreError> {
+    /// How often to look again.
+    const LOOKS_MAX: usize = 4;
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let Some(before) = store.state(session).await? else {
+            return Ok(None);
+        };
+        let query = PathQuery { leaf: None, start: PathStart::Leaf, limit: SNAPSHOT_MESSAGES };
+        let page = match store.path(session, &query).await {
+            Ok(page) => page,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let now = store.state(session).await?;
+        let steady = now.is_some_and(|now| now.position == before.position);
+        if !steady && looks < LOOKS_MAX {
+            continue;
+        }
+        let messages = page.entries.iter().rev().filter_map(|stored| {
+            Some(MessageItem {
+                entry_id: stored.entry.id.clone(),
+                message: Some(stored.entry.message()?),
+                custom: None,
+            })
+        });
+        let cursor = SessionCursor::at(before.head.incarnation, before.position);
+        let snapshot = SessionSnapshot {
+            meta: before.state.meta(),
+            details: before.state.details(),
+            messages: messages.collect(),
+            active_leaf: before.state.leaf,
+            more_messages: page.more,
+        };
+        return Ok(Some((snapshot, cursor)));
+    }
+}

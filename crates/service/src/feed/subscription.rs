@@ -1,0 +1,350 @@
+//! What a subscriber holds.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bough_session::SessionMeta;
+use bough_store::{ListOrder, ListQuery};
+use tokio::sync::watch;
+
+use super::all_source::AllSource;
+use super::cursor::{FeedCursor, SessionCursor};
+use super::event::FeedEvent;
+use super::filter::EventFilter;
+use super::replay::Replay;
+use super::session_source::SessionSource;
+use super::snapshot::SessionSnapshot;
+use crate::error::ServiceError;
+use crate::limits::SNAPSHOT_SESSIONS;
+use crate::runtime::Runtime;
+use crate::scope::{Right, Scope};
+use crate::service::Service;
+
+/// Where a subscription begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartAt {
+    /// With what happens from now on.
+    Now,
+    /// With the first event of a session. For all sessions together the past is not one feed: they begin now.
+    Start,
+    /// After a place where an earlier subscription was.
+    After(FeedCursor),
+    /// With everything as it is, then what happens from there on.
+    Snapshot,
+}
+
+/// What a subscriber gets.
+#[derive(Clone, Debug)]
+pub enum FeedItem {
+    /// Something happened.
+    Event(Delivery),
+    /// Something before this may be missing: look at the sessions anew.
+    Gap(GapReason),
+    /// The session as it is; once, when the subscription begins with a snapshot of one session.
+    Session(Box<SessionSnapshot>),
+    /// Sessions as they are; page by page, when it begins with a snapshot of all.
+    Sessions(Vec<SessionMeta>),
+    /// The snapshot, or what a new store replayed, is complete; from here on it is live.
+    Live,
+}
+
+/// An event, and where the subscriber is after it.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The event.
+    pub event: Arc<FeedEvent>,
+    /// Where to go on after it.
+    pub cursor: FeedCursor,
+}
+
+/// Why something may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GapReason {
+    /// The place is of another life of the session.
+    OtherLife,
+    /// The place is older than what is kept.
+    TooOld,
+    /// Another store stands here now.
+    StoreSwapped,
+}
+
+impl GapReason {
+    /// A stable name for programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OtherLife => "other_life",
+            Self::TooOld => "too_old",
+            Self::StoreSwapped => "store_swapped",
+        }
+    }
+}
+
+/// A cursor in a feed and a wake-up. It holds no events but the page it is handing out.
+pub struct Subscription {
+    service: Service,
+    scope: Scope,
+    filter: EventFilter,
+    runtime: Arc<Runtime>,
+    swaps: watch::Receiver<u64>,
+    source: Source,
+    /// Where the subscriber is after the last event that it was handed, while more is on the page.
+    told: Option<FeedCursor>,
+    /// Items that were read and not yet handed out.
+    page: VecDeque<FeedItem>,
+    /// What a new store makes the subscriber hear before it goes on.
+    replay: Option<Replay>,
+    /// A list that is still being shown, from this page on.
+    listing: Option<Option<String>>,
+}
+
+/// Where the items come from.
+enum Source {
+    Session(Box<SessionSource>),
+    All(Box<AllSource>),
+}
+
+impl Service {
+    /// Begins a subscription.
+    ///
+    /// The scope is part of the filter: what does not exist for the caller is not told. A session that does not exist may
+    /// be subscribed to; it is told of when it does.
+    pub async fn subscribe(
+        &self,
+        scope: &Scope,
+        filter: EventFilter,
+        start: StartAt,
+    ) -> Result<Subscription, ServiceError> {
+        scope.require(Right::Read)?;
+        let swaps = self.swaps();
+        let runtime = self.runtime();
+        let mut page = VecDeque::new();
+        let shows_all = filter.session_id.is_none() && start == StartAt::Snapshot;
+        let source = Source::begin(&runtime, scope, &filter, start, &mut page).await?;
+        Ok(Subscription {
+            service: self.clone(),
+            scope: scope.clone(),
+            told: source.read_at(),
+            filter,
+            runtime,
+            swaps,
+            source,
+            page,
+            replay: None,
+            listing: shows_all.then_some(None),
+        })
+    }
+}
+
+impl Subscription {
+    /// Where the subscriber is: after the last item that it was handed.
+    ///
+    /// `None` while the session that it watches has never existed.
+    #[must_use]
+    pub fn cursor(&self) -> Option<FeedCursor> {
+        // With nothing left to hand out, what was read and not wanted is behind the subscriber too. But where it was not
+        // theirs to see, not even that it happened is told.
+        if self.page.is_empty()
+            && !self.source.is_hidden()
+            && self.replay.is_none()
+            && self.listing.is_none()
+        {
+            return self.source.read_at();
+        }
+        self.told.clone()
+    }
+
+    /// The next item; waits for it. May be given up and called again: nothing is lost.
+    ///
+    /// After an error the next call tries again from the same place.
+    pub async fn next(&mut self) -> Result<FeedItem, ServiceError> {
+        loop {
+            if let Some(item) = self.ready().await? {
+                return Ok(item);
+            }
+            tokio::select! {
+                _ = self.swaps.changed() => {}
+                () = self.source.woken() => {}
+            }
+        }
+    }
+
+    /// The next item if there is one to be had without waiting for something to happen.
+    pub async fn next_ready(&mut self) -> Result<Option<FeedItem>, ServiceError> {
+        if let Some(item) = self.ready().await? {
+            return Ok(Some(item));
+        }
+        self.source.catch_up().await?;
+        self.ready().await
+    }
+
+    async fn ready(&mut self) -> Result<Option<FeedItem>, ServiceError> {
+        loop {
+            if let Some(item) = self.take() {
+                return Ok(Some(item));
+            }
+            if *self.swaps.borrow() != self.runtime.epoch {
+                self.enter_new_store().await?;
+            } else if !self.read().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes from the page what the subscriber wants.
+    fn take(&mut self) -> Option<FeedItem> {
+        while let Some(item) = self.page.pop_front() {
+            let FeedItem::Event(delivery) = &item else {
+                return Some(item);
+            };
+            let sees = self.scope.sees(delivery.event.metadata.as_deref());
+            self.source.set_hidden(!sees);
+            if sees {
+                self.told = Some(delivery.cursor.clone());
+            }
+            if sees && self.filter.wants(&delivery.event.facts()) {
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    /// Goes over to the store that stands here now: a gap, then the difference, then on.
+    async fn enter_new_store(&mut self) -> Result<(), ServiceError> {
+        let new = self.service.runtime();
+        let source =
+            Source::begin(&new, &self.scope, &self.filter, StartAt::Now, &mut self.page).await?;
+        self.told = self.cursor();
+        let old = std::mem::replace(&mut self.runtime, new.clone());
+        self.source = source;
+        self.listing = None;
+        let session = self.filter.session_id.clone();
+        self.replay = Some(Replay::new(old, new, session, self.service.now_ms()));
+        self.page.push_back(FeedItem::Gap(GapReason::StoreSwapped));
+        Ok(())
+    }
+
+    /// Reads a page; says whether there was something to read.
+    async fn read(&mut self) -> Result<bool, ServiceError> {
+        if self.replay.is_some() {
+            self.read_replay().await?;
+            return Ok(true);
+        }
+        if let Some(page) = self.listing.clone() {
+            self.list(page).await?;
+            return Ok(true);
+        }
+        match &mut self.source {
+            Source::Session(source) => {
+                source.read(&self.runtime, &self.scope, &mut self.page).await
+            }
+            Source::All(source) => source.read(&mut self.page).await,
+        }
+    }
+
+    async fn read_replay(&mut self) -> Result<(), ServiceError> {
+        let Some(replay) = &mut self.replay else {
+            return Ok(());
+        };
+        let Some(events) = replay.next().await? else {
+            self.replay = None;
+            self.page.push_back(FeedItem::Live);
+            return Ok(());
+        };
+        // Until the replay is complete, a cursor must not claim that it is: who resumes meets the gap again.
+        let before = self.told.clone().or_else(|| self.source.read_at());
+        for event in events {
+            let event = Arc::new(event);
+            let cursor =
+                before.clone().unwrap_or_else(|| FeedCursor::Session(SessionCursor::after(&event)));
+            self.page.push_back(FeedItem::Event(Delivery { event, cursor }));
+        }
+        Ok(())
+    }
+
+    /// Shows a page of the sessions that are there.
+    async fn list(&mut self, page: Option<String>) -> Result<(), ServiceError> {
+        let query = ListQuery {
+            order: ListOrder::CreatedAsc,
+            metadata: self.filter.metadata.clone(),
+            scope: self.scope.metadata().clone(),
+            limit: SNAPSHOT_SESSIONS,
+            cursor: page,
+            ..ListQuery::default()
+        };
+        let listed = self.runtime.store.list(&query).await?;
+        let metas: Vec<_> = listed.sessions.into_iter().map(|listed| listed.meta).collect();
+        if !metas.is_empty() {
+            self.page.push_back(FeedItem::Sessions(metas));
+        }
+        self.listing = listed.next_cursor.map(Some);
+        if self.listing.is_none() {
+            self.page.push_back(FeedItem::Live);
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    async fn begin(
+        runtime: &Arc<Runtime>,
+        scope: &Scope,
+        filter: &EventFilter,
+        start: StartAt,
+        page: &mut VecDeque<FeedItem>,
+    ) -> Result<Self, ServiceError> {
+        Ok(match &filter.session_id {
+            Some(session) => {
+                let begun = SessionSource::begin(runtime, scope, session, start, page).await?;
+                Self::Session(Box::new(begun))
+            }
+            None => Self::All(Box::new(AllSource::begin(runtime, start, page).await?)),
+        })
+    }
+
+    fn read_at(&self) -> Option<FeedCursor> {
+        match self {
+            Self::Session(source) if source.hidden => None,
+            Self::Session(source) => source.read_at().map(FeedCursor::Session),
+            Self::All(source) => Some(FeedCursor::All(source.read_at().clone())),
+        }
+    }
+
+    /// Whether the last thing read was in a session that is not there for the caller.
+    const fn is_hidden(&self) -> bool {
+        match self {
+            Self::Session(source) => source.hidden,
+            // The feed of all sessions counts everybody's changes; its numbers are no secret.
+            Self::All(_) => false,
+        }
+    }
+
+    const fn set_hidden(&mut self, hidden: bool) {
+        if let Self::Session(source) = self {
+            source.hidden = hidden;
+        }
+    }
+
+    async fn woken(&mut self) {
+        match self {
+            Self::Session(source) => source.woken().await,
+            Self::All(source) => source.woken().await,
+        }
+    }
+
+    async fn catch_up(&mut self) -> Result<(), ServiceError> {
+        match self {
+            Self::Session(source) => source.catch_up().await,
+            Self::All(source) => source.catch_up().await,
+        }
+    }
+}
+
+impl std::fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subscription")
+            .field("filter", &self.filter)
+            .field("cursor", &self.cursor())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,54 @@
+//! Every bound of the service, by name. What a session may hold is bounded in [`bough_session::limits`].
+
+use std::time::Duration;
+
+/// How often a write tries again when others keep changing the session under it.
+pub const WRITE_ATTEMPTS_MAX: u32 = 32;
+/// The first wait before such a retry; it doubles up to [`WRITE_RETRY_WAIT_MAX`].
+pub const WRITE_RETRY_WAIT: Duration = Duration::from_millis(1);
+/// The longest wait before such a retry.
+pub const WRITE_RETRY_WAIT_MAX: Duration = Duration::from_millis(64);
+/// Sessions whose state the service keeps for writing; idle ones beyond that are forgotten.
+pub const DESKS_MAX: usize = 1024;
+/// Messages of one session that are kept in memory while they stream.
+pub const STREAMS_PER_SESSION_MAX: usize = 4;
+/// How many entries a scan over a path reads at a time.
+pub const SCAN_ENTRIES: usize = 500;
+
+/// Records that a feed reads at a time.
+pub const FEED_RECORDS_PER_READ: usize = 256;
+/// A reader that begins within the first records of a session makes itself exact by reading those before.
+pub const FEED_FOLD_RECORDS_MAX: usize = 2_000;
+/// Events that a subscriber takes at a time.
+pub const FEED_PAGE: usize = 16;
+/// Changed sessions that a feed of all sessions reads at a time.
+pub const FEED_CHANGES_PER_READ: usize = 256;
+/// Newest events of a watched session that its subscribers share; a slower one reads the log.
+pub const SESSION_RING_EVENTS_MAX: usize = 256;
+/// Bytes of those events.
+pub const SESSION_RING_BYTES_MAX: usize = 1024 * 1024;
+/// Newest events of all sessions that their subscribers share.
+pub const ALL_RING_EVENTS_MAX: usize = 4096;
+/// Bytes of those events.
+pub const ALL_RING_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Sessions whose state the feed of all sessions keeps at hand.
+pub const ALL_LENSES_MAX: usize = 256;
+/// Messages that a feed keeps in memory to show each step of a stream.
+pub const LENS_STREAMS_MAX: usize = 8;
+/// Recent deletions that the feed remembers the metadata of.
+pub const DELETIONS_REMEMBERED_MAX: usize = 1024;
+/// Newest messages that a snapshot of a session shows.
+pub const SNAPSHOT_MESSAGES: usize = 50;
+/// Sessions of one page of a snapshot of all.
+pub const SNAPSHOT_SESSIONS: usize = 100;
+/// Longest wait of `session::watch`.
+pub const WATCH_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Entries that `session::store::put-entry` holds for sessions that do not exist yet.
+pub const STAGED_ENTRIES_MAX: usize = 10_000;
+/// Sessions that do not exist yet with entries held for them.
+pub const STAGED_SESSIONS_MAX: usize = 64;
+/// Events of one `session::store::publish-events`.
+pub const PUBLISH_EVENTS_MAX: usize = 10_000;
+/// Longest text that `session::search` looks for, in bytes.
+pub const QUERY_BYTES_MAX: usize = 1024;

@@ -1,0 +1,239 @@
+//! The tree: fork, move the leaf, list branches, name entries.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use bough_session::limits::check_label;
+use bough_session::{
+    Bookkeeping, BranchHead, CustomPayload, Entry, EntryBody, EntryId, Label, MetaChange, Record,
+    SessionState,
+};
+use bough_store::Store;
+use serde_json::Value;
+
+use super::lifecycle::check_meta;
+use super::reading::{Direction, Walk};
+use crate::api::{
+    Branch, BranchesRequest, BranchesResponse, ForkRequest, ForkResponse, SetActiveLeafRequest,
+    SetActiveLeafResponse, SetLabelRequest, SetLabelResponse,
+};
+use crate::error::ServiceError;
+use crate::limits::SCAN_ENTRIES;
+use crate::scope::Scope;
+use crate::service::Service;
+use crate::writing::{self, Bench, Change, Plan};
+
+pub(crate) async fn fork(
+    service: &Service,
+    scope: &Scope,
+    request: ForkRequest,
+) -> Result<ForkResponse, ServiceError> {
+    let runtime = service.runtime();
+    let source = runtime.need(scope, &request.session_id).await?.state;
+    let mut copies = Copies::new(service);
+    let mut walk = Walk::new(&*runtime.store, &request.session_id, Direction::OldestFirst)
+        .ending_at(Some(request.entry_id));
+    while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
+        for stored in entries {
+            copies.add(&stored.entry)?;
+        }
+    }
+    let first = MetaChange {
+        title: Some(request.title.unwrap_or(source.title)),
+        description: Some(source.description),
+        metadata: source.metadata,
+        forked_from: Some(request.session_id),
+        ..MetaChange::default()
+    };
+    check_meta(&first)?;
+    let mut records = vec![Record::Meta(first)];
+    records.extend(copies.entries.into_iter().map(Record::Entry));
+    // The leaf is there already; saying so marks where the copies end, for the feed does not tell of them.
+    records.push(Record::Leaf(copies.last));
+    let session_id = service.fresh_session_id()?;
+    let meta = writing::create(service, &session_id, records).await?;
+    Ok(ForkResponse { session_id, meta })
+}
+
+pub(crate) async fn set_active_leaf(
+    service: &Service,
+    scope: &Scope,
+    request: SetActiveLeafRequest,
+) -> Result<SetActiveLeafResponse, ServiceError> {
+    let change = MoveLeaf { scope: scope.clone(), entry_id: request.entry_id };
+    writing::run(service, &request.session_id, change).await
+}
+
+pub(crate) async fn set_label(
+    service: &Service,
+    scope: &Scope,
+    request: SetLabelRequest,
+) -> Result<SetLabelResponse, ServiceError> {
+    let change = SetLabel {
+        scope: scope.clone(),
+        fresh_id: service.fresh_entry_id()?,
+        entry_id: request.entry_id,
+        label: request.label.filter(|label| !label.is_empty()),
+    };
+    writing::run(service, &request.session_id, change).await
+}
+
+pub(crate) async fn branches(
+    service: &Service,
+    scope: &Scope,
+    request: BranchesRequest,
+) -> Result<BranchesResponse, ServiceError> {
+    let limit = service.settings().page(request.limit);
+    let runtime = service.runtime();
+    let state = runtime.need(scope, &request.session_id).await?.state;
+    // One more than the page tells whether there are more.
+    let mut heads = runtime.store.branch_heads(&request.session_id, limit + 1).await?;
+    let more = heads.len() > limit;
+    heads.truncate(limit);
+    let mut branches = Vec::with_capacity(heads.len());
+    for head in heads {
+        branches.push(branch(&*runtime.store, &state, head).await?);
+    }
+    Ok(BranchesResponse { branches, active_leaf: state.leaf, more })
+}
+
+async fn branch(
+    store: &dyn Store,
+    state: &SessionState,
+    head: BranchHead,
+) -> Result<Branch, ServiceError> {
+    Ok(Branch {
+        active: state.leaf.as_ref() == Some(&head.entry_id),
+        label: label_of(store, state, &head.entry_id).await?,
+        entry_id: head.entry_id,
+        depth: head.depth,
+        last_activity: head.last_at,
+    })
+}
+
+/// The label of an entry. Labelling the end of a branch adds an entry there, which is then the end: its label is
+/// that of what it labels.
+async fn label_of(
+    store: &dyn Store,
+    state: &SessionState,
+    entry: &EntryId,
+) -> Result<Option<String>, ServiceError> {
+    if state.labels.is_empty() {
+        return Ok(None);
+    }
+    if let Some(label) = state.labels.get(entry) {
+        return Ok(Some(label.to_owned()));
+    }
+    let stored = store.entry(&state.session_id, entry).await?;
+    let target = match stored.and_then(|stored| stored.entry.bookkeeping()) {
+        Some(Bookkeeping::Label(label)) => label.target_id,
+        _ => return Ok(None),
+    };
+    Ok(state.labels.get(&target).map(ToOwned::to_owned))
+}
+
+/// Copies of a path under fresh ids.
+struct Copies<'a> {
+    service: &'a Service,
+    entries: Vec<Entry>,
+    last: Option<EntryId>,
+    fresh: HashMap<EntryId, EntryId>,
+}
+
+impl<'a> Copies<'a> {
+    fn new(service: &'a Service) -> Self {
+        Self { service, entries: Vec::new(), last: None, fresh: HashMap::new() }
+    }
+
+    fn add(&mut self, entry: &Entry) -> Result<(), ServiceError> {
+        let id = self.service.fresh_entry_id()?;
+        let parent = self.last.replace(id.clone());
+        let mut copy = entry.copy_as(id.clone(), parent);
+        if let Some(payload) = self.with_fresh_references(entry) {
+            copy.body = EntryBody::Custom(payload);
+        }
+        self.fresh.insert(entry.id.clone(), id);
+        self.entries.push(copy);
+        Ok(())
+    }
+
+    /// Bookkeeping that names an entry of the path must name its copy, or the fork's context would lose what the
+    /// compaction kept. `None` when there is nothing to rename.
+    fn with_fresh_references(&self, entry: &Entry) -> Option<CustomPayload> {
+        let (field, named) = match entry.bookkeeping()? {
+            Bookkeeping::Compaction(data) => ("first_kept_entry_id", data.first_kept_entry_id),
+            Bookkeeping::Label(data) => ("target_id", data.target_id),
+            _ => return None,
+        };
+        let fresh = self.fresh.get(&named)?;
+        let bough_session::Canonical::Custom(mut payload) = entry.canonical() else {
+            return None;
+        };
+        let slot = payload.data.get_mut(field)?;
+        *slot = Value::String(fresh.to_string());
+        Some(payload)
+    }
+}
+
+struct MoveLeaf {
+    scope: Scope,
+    entry_id: EntryId,
+}
+
+#[async_trait]
+impl Change for MoveLeaf {
+    type Answer = SetActiveLeafResponse;
+
+    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
+        let is_leaf = bench.visible(&self.scope)?.leaf.as_ref() == Some(&self.entry_id);
+        let answer = SetActiveLeafResponse { active_leaf: self.entry_id.clone() };
+        if is_leaf {
+            return Ok(Plan::Nothing(answer));
+        }
+        if bench.find(&self.entry_id).await?.is_none() {
+            return Err(ServiceError::entry_not_found(bench.session(), &self.entry_id));
+        }
+        let record = Record::Leaf(Some(self.entry_id.clone()));
+        Ok(Plan::Append(vec![record], answer))
+    }
+}
+
+struct SetLabel {
+    scope: Scope,
+    fresh_id: EntryId,
+    entry_id: EntryId,
+    label: Option<String>,
+}
+
+#[async_trait]
+impl Change for SetLabel {
+    type Answer = SetLabelResponse;
+
+    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
+        let state = bench.visible(&self.scope)?;
+        let (leaf, current) = (state.leaf.clone(), state.labels.get(&self.entry_id));
+        let same = current == self.label.as_deref();
+        self.label.as_deref().map_or(Ok(()), check_label)?;
+        if bench.find(&self.entry_id).await?.is_none() {
+            return Err(ServiceError::entry_not_found(bench.session(), &self.entry_id));
+        }
+        let answer =
+            SetLabelResponse { entry_id: self.entry_id.clone(), label: self.label.clone() };
+        if same {
+            return Ok(Plan::Nothing(answer));
+        }
+        let label = Bookkeeping::Label(Label {
+            target_id: self.entry_id.clone(),
+            label: self.label.clone(),
+        });
+        let entry = Entry {
+            id: self.fresh_id.clone(),
+            parent_id: leaf,
+            timestamp: bench.now_ms,
+            revision: 0,
+            origin: None,
+            body: EntryBody::Custom(label.to_payload()),
+        };
+        Ok(Plan::Append(vec![Record::Entry(entry)], answer))
+    }
+}

@@ -1,0 +1,108 @@
+//! Sessions come to be: create, ensure; and are looked at: get.
+
+use async_trait::async_trait;
+use bough_session::limits::{check_description, check_metadata, check_title};
+use bough_session::{JsonMap, MetaChange, Record, SessionId, SessionMeta, SessionState};
+
+use crate::api::{
+    CreateRequest, CreateResponse, EnsureRequest, EnsureResponse, GetRequest, GetResponse,
+};
+use crate::error::ServiceError;
+use crate::runtime::is_visible;
+use crate::scope::Scope;
+use crate::service::Service;
+use crate::writing::{self, Bench, Change, Plan};
+
+pub(crate) async fn create(
+    service: &Service,
+    scope: &Scope,
+    request: CreateRequest,
+) -> Result<CreateResponse, ServiceError> {
+    let first = first_record(scope, request.title, request.description, request.metadata)?;
+    let session_id = service.fresh_session_id()?;
+    let meta = writing::create(service, &session_id, vec![first]).await?;
+    Ok(CreateResponse { session_id, meta })
+}
+
+pub(crate) async fn ensure(
+    service: &Service,
+    scope: &Scope,
+    request: EnsureRequest,
+) -> Result<EnsureResponse, ServiceError> {
+    let session_id = request.session_id;
+    // An id that we would not give out today may still be one that an old store holds.
+    if let Err(refused) = SessionId::parse(session_id.as_str()) {
+        return match service.runtime().seen(scope, &session_id).await {
+            Ok(Some(snapshot)) => Ok(ensured(snapshot.state.meta(), false)),
+            Ok(None) | Err(_) => Err(refused.into()),
+        };
+    }
+    let change = Ensure {
+        scope: scope.clone(),
+        first: first_record(scope, request.title, request.description, request.metadata)?,
+    };
+    writing::run(service, &session_id, change).await
+}
+
+pub(crate) async fn get(
+    service: &Service,
+    scope: &Scope,
+    request: GetRequest,
+) -> Result<Option<GetResponse>, ServiceError> {
+    let seen = service.runtime().seen(scope, &request.session_id).await?;
+    Ok(seen.map(|snapshot| GetResponse { meta: snapshot.state.meta() }))
+}
+
+struct Ensure {
+    scope: Scope,
+    first: Record,
+}
+
+#[async_trait]
+impl Change for Ensure {
+    type Answer = EnsureResponse;
+
+    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
+        let Some(state) = bench.state().filter(|state| !state.deleted) else {
+            let mut state = SessionState::new(bench.session().clone());
+            state.apply(&self.first, 1, bench.now_ms);
+            let answer = ensured(state.meta(), true);
+            return Ok(Plan::Create(vec![self.first.clone()], answer));
+        };
+        if !is_visible(&self.scope, state) {
+            // Neither created nor shown. The words do not say why the id cannot be used.
+            return Err(ServiceError::Forbidden {
+                reason: format!("the session id {} cannot be used", bench.session()),
+            });
+        }
+        Ok(Plan::Nothing(ensured(state.meta(), false)))
+    }
+}
+
+fn ensured(meta: SessionMeta, created: bool) -> EnsureResponse {
+    EnsureResponse { session_id: meta.session_id.clone(), meta, created }
+}
+
+fn first_record(
+    scope: &Scope,
+    title: Option<String>,
+    description: Option<String>,
+    metadata: Option<JsonMap>,
+) -> Result<Record, ServiceError> {
+    let change = MetaChange {
+        title: Some(title.unwrap_or_default()),
+        description: Some(description.unwrap_or_default()),
+        metadata: scope.stamp(metadata)?,
+        ..MetaChange::default()
+    };
+    check_meta(&change)?;
+    Ok(Record::Meta(change))
+}
+
+/// Checks the bounds of what a change of a session's own record says.
+pub(crate) fn check_meta(change: &MetaChange) -> Result<(), ServiceError> {
+    change.title.as_deref().map_or(Ok(()), check_title)?;
+    change.description.as_deref().map_or(Ok(()), check_description)?;
+    change.metadata.as_ref().map_or(Ok(()), check_metadata)?;
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! The rules: what each function means, one file a subject.
+
+pub(crate) mod append;
+pub(crate) mod branching;
+pub(crate) mod config;
+pub(crate) mod lifecycle;
+pub(crate) mod listing;
+pub(crate) mod meta;
+pub(crate) mod reading;
+pub(crate) mod staging;
+pub(crate) mod store_protocol;
+pub(crate) mod trash;
+pub(crate) mod update;
+pub(crate) mod views;
+pub(crate) mod watching;

@@ -1,0 +1,139 @@
+//! Sessions are deleted, brought back, and removed for good.
+
+use bough_session::{Incarnation, SessionId};
+use bough_store::Trashed;
+
+use crate::api::{
+    DeleteRequest, DeleteResponse, ListTrashRequest, ListTrashResponse, PurgeRequest,
+    PurgeResponse, TrashItem, UndeleteRequest, UndeleteResponse,
+};
+use crate::cursor::{self, TrashCursor};
+use crate::error::ServiceError;
+use crate::runtime::Runtime;
+use crate::scope::Scope;
+use crate::service::Service;
+use crate::settings::Settings;
+use crate::writing;
+
+pub(crate) async fn delete(
+    service: &Service,
+    scope: &Scope,
+    request: DeleteRequest,
+) -> Result<DeleteResponse, ServiceError> {
+    let deleted = writing::delete(service, scope, &request.session_id).await?;
+    Ok(DeleteResponse { deleted })
+}
+
+pub(crate) async fn list_trash(
+    service: &Service,
+    scope: &Scope,
+    request: ListTrashRequest,
+) -> Result<ListTrashResponse, ServiceError> {
+    let settings = service.settings();
+    let limit = settings.page(request.limit);
+    let wanted = request.metadata.unwrap_or_default();
+    let mut trash = seen_trash(&service.runtime(), scope, None).await?;
+    trash.retain(|trashed| {
+        bough_session::metadata_matches(&wanted, trashed.state.metadata.as_ref())
+    });
+    // Most recently deleted first; of one moment, by life, so that pages have one order.
+    trash.sort_by_key(|trashed| std::cmp::Reverse(place(trashed)));
+    if let Some(text) = &request.cursor {
+        let after = cursor::decode::<TrashCursor>(text)?;
+        trash.retain(|trashed| place(trashed) < after);
+    }
+    let more = trash.len() > limit;
+    trash.truncate(limit);
+    let next_cursor = match trash.last().filter(|_| more) {
+        Some(last) => Some(cursor::encode(&place(last))?),
+        None => None,
+    };
+    let sessions = trash.into_iter().map(|trashed| item(&settings, trashed));
+    Ok(ListTrashResponse { sessions: sessions.collect(), next_cursor })
+}
+
+pub(crate) async fn undelete(
+    service: &Service,
+    scope: &Scope,
+    request: UndeleteRequest,
+) -> Result<UndeleteResponse, ServiceError> {
+    let session = request.session_id;
+    let runtime = service.runtime();
+    let life = chosen_life(&runtime, scope, &session, request.incarnation.as_deref()).await?;
+    let Some(life) = life else {
+        return Err(ServiceError::NotInTrash { session: session.to_string() });
+    };
+    let meta = writing::undelete(service, &session, life).await?;
+    Ok(UndeleteResponse { meta })
+}
+
+pub(crate) async fn purge(
+    service: &Service,
+    scope: &Scope,
+    request: PurgeRequest,
+) -> Result<PurgeResponse, ServiceError> {
+    let session = request.session_id;
+    let runtime = service.runtime();
+    let life = chosen_life(&runtime, scope, &session, request.incarnation.as_deref()).await?;
+    let purged = match life {
+        Some(life) => runtime.store.purge(&session, life).await?,
+        None => false,
+    };
+    Ok(PurgeResponse { purged })
+}
+
+impl Service {
+    /// Removes deleted sessions whose retention has ended; says how many. To be called now and then.
+    pub async fn purge_expired(&self) -> Result<u64, ServiceError> {
+        let (settings, now) = (self.settings(), self.now_ms());
+        let runtime = self.runtime();
+        let mut purged = 0;
+        for trashed in runtime.store.trash(None).await? {
+            let expired =
+                settings.expires_at(trashed.deleted_at).is_some_and(|expires_at| expires_at <= now);
+            if expired && runtime.store.purge(&trashed.session_id, trashed.incarnation).await? {
+                purged += 1;
+            }
+        }
+        Ok(purged)
+    }
+}
+
+/// The life that a caller means: the one that is named, or the most recently deleted.
+async fn chosen_life(
+    runtime: &Runtime,
+    scope: &Scope,
+    session: &SessionId,
+    named: Option<&str>,
+) -> Result<Option<Incarnation>, ServiceError> {
+    let lives = seen_trash(runtime, scope, Some(session)).await?;
+    let chosen = lives
+        .iter()
+        .filter(|trashed| named.is_none_or(|named| trashed.incarnation.to_string() == named))
+        .max_by_key(|trashed| place(trashed));
+    Ok(chosen.map(|trashed| trashed.incarnation))
+}
+
+/// Deleted sessions that exist for the caller.
+async fn seen_trash(
+    runtime: &Runtime,
+    scope: &Scope,
+    session: Option<&SessionId>,
+) -> Result<Vec<Trashed>, ServiceError> {
+    let mut trash = runtime.store.trash(session).await?;
+    trash.retain(|trashed| scope.sees(trashed.state.metadata.as_ref()));
+    Ok(trash)
+}
+
+fn place(trashed: &Trashed) -> TrashCursor {
+    TrashCursor { deleted_at: trashed.deleted_at, incarnation: trashed.incarnation.to_string() }
+}
+
+fn item(settings: &Settings, trashed: Trashed) -> TrashItem {
+    TrashItem {
+        incarnation: trashed.incarnation.to_string(),
+        meta: trashed.state.meta(),
+        deleted_at: trashed.deleted_at,
+        expires_at: settings.expires_at(trashed.deleted_at),
+    }
+}

@@ -1,0 +1,173 @@
+//! Messages change: as a whole, or step by step while they stream.
+
+use async_trait::async_trait;
+use bough_session::limits::{MESSAGE_BYTES_MAX, check_at_most, check_content, check_origin};
+use bough_session::{
+    AgentMessage, BlockEdit, ContentBlock, ContentChange, Delta, Entry, EntryId, JsonMap, Role,
+    TextAppend, TextBlock, ThinkingBlock, json_bytes,
+};
+use serde_json::Value;
+
+use crate::api::{AppendDeltaRequest, DeltaBlock, UpdateMessageRequest, UpdateMessageResponse};
+use crate::error::ServiceError;
+use crate::scope::Scope;
+use crate::service::Service;
+use crate::writing::{self, Bench, Change, Plan, Stream};
+
+pub(crate) async fn update_message(
+    service: &Service,
+    scope: &Scope,
+    request: UpdateMessageRequest,
+) -> Result<UpdateMessageResponse, ServiceError> {
+    let session_id = request.session_id;
+    let change = Update {
+        scope: scope.clone(),
+        entry_id: request.entry_id,
+        expected_revision: request.expected_revision,
+        origin: request.origin,
+        wanted: Wanted::Whole { content: request.content, details: request.details },
+    };
+    writing::run(service, &session_id, change).await
+}
+
+pub(crate) async fn append_delta(
+    service: &Service,
+    scope: &Scope,
+    request: AppendDeltaRequest,
+) -> Result<UpdateMessageResponse, ServiceError> {
+    let session_id = request.session_id;
+    let change = Update {
+        scope: scope.clone(),
+        entry_id: request.entry_id,
+        expected_revision: request.expected_revision,
+        origin: request.origin,
+        wanted: Wanted::Text {
+            block: request.block,
+            text: request.text,
+            begins: request.block_type.unwrap_or_default(),
+        },
+    };
+    writing::run(service, &session_id, change).await
+}
+
+struct Update {
+    scope: Scope,
+    entry_id: EntryId,
+    expected_revision: Option<u64>,
+    origin: Option<JsonMap>,
+    wanted: Wanted,
+}
+
+enum Wanted {
+    /// New content in place of the old.
+    Whole { content: Vec<ContentBlock>, details: Option<Value> },
+    /// Text at the end of a block.
+    Text { block: u32, text: String, begins: DeltaBlock },
+}
+
+#[async_trait]
+impl Change for Update {
+    type Answer = UpdateMessageResponse;
+
+    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
+        bench.visible(&self.scope)?;
+        let (session, now_ms) = (bench.session().clone(), bench.now_ms);
+        let Some(stream) = bench.open_entry(&self.entry_id).await? else {
+            return Err(ServiceError::entry_not_found(&session, &self.entry_id));
+        };
+        let Some(role) = stream.entry.role() else {
+            return Err(ServiceError::InvalidEntryKind { entry: self.entry_id.to_string() });
+        };
+        let revision = stream.entry.revision;
+        if self.expected_revision.is_some_and(|expected| expected != revision) {
+            return Ok(Plan::Nothing(UpdateMessageResponse { updated: false, revision }));
+        }
+        let change = self.change(stream, role)?;
+        let delta = Delta {
+            at_ms: now_ms,
+            entry_id: self.entry_id.clone(),
+            revision: revision.saturating_add(1),
+            change,
+            details: self.details().cloned(),
+            origin: self.origin.clone(),
+        };
+        let answer = UpdateMessageResponse { updated: true, revision: delta.revision };
+        Ok(Plan::Step(Box::new(delta), answer))
+    }
+}
+
+impl Update {
+    /// What differs between the message and what is wanted.
+    fn change(&self, stream: &Stream, role: Role) -> Result<ContentChange, ServiceError> {
+        let takes_details = matches!(role, Role::FunctionResult | Role::Custom);
+        if self.details().is_some() && !takes_details {
+            return Err(ServiceError::DetailsNotSupported {
+                entry: self.entry_id.to_string(),
+                role,
+            });
+        }
+        self.origin.as_ref().map_or(Ok(()), check_origin)?;
+        match &self.wanted {
+            Wanted::Whole { content, details } => {
+                check_content(content, details.as_ref())?;
+                Ok(with_content(&stream.entry, |old| ContentChange::between(old, content)))
+            }
+            Wanted::Text { block, text, begins } => {
+                let bytes = stream.bytes.saturating_add(json_bytes(text));
+                check_at_most("message", "bytes", bytes, MESSAGE_BYTES_MAX)?;
+                with_content(&stream.entry, |old| add_text(old, *block, text, *begins))
+            }
+        }
+    }
+
+    fn details(&self) -> Option<&Value> {
+        match &self.wanted {
+            Wanted::Whole { details, .. } => details.as_ref(),
+            Wanted::Text { .. } => None,
+        }
+    }
+}
+
+/// Looks at a message's content, without copying it where it is stored as it is shown.
+fn with_content<T>(entry: &Entry, look: impl FnOnce(&[ContentBlock]) -> T) -> T {
+    if let bough_session::EntryBody::Message(message) = &entry.body {
+        return look(message.content());
+    }
+    let message = entry.message();
+    look(message.as_ref().map_or(&[], AgentMessage::content))
+}
+
+fn add_text(
+    old: &[ContentBlock],
+    block: u32,
+    text: &str,
+    begins: DeltaBlock,
+) -> Result<ContentChange, ServiceError> {
+    let index = usize::try_from(block).unwrap_or(usize::MAX);
+    let text = text.to_owned();
+    match old.get(index) {
+        Some(there) if there.stream_text().is_some() => {
+            Ok(ContentChange::Append(TextAppend { block, text }))
+        }
+        Some(_) => {
+            Err(ServiceError::invalid(format!("block {block} is not a text or thinking block")))
+        }
+        None if index == old.len() => Ok(ContentChange::Edit(BlockEdit {
+            keep: block,
+            splice: None,
+            remove: 0,
+            insert: vec![new_block(begins, text)],
+        })),
+        None => Err(ServiceError::invalid(format!(
+            "there is no block {block}; the message has {}",
+            old.len()
+        ))),
+    }
+}
+
+fn new_block(begins: DeltaBlock, text: String) -> ContentBlock {
+    match begins {
+        DeltaBlock::Text => ContentBlock::Text(TextBlock { text }),
+        DeltaBlock::Thinking => ContentBlock::Thinking(ThinkingBlock { text, signature: None }),
+    }
+}

@@ -1,0 +1,68 @@
+//! One store and what the service keeps beside it; replaced as a whole when the store is swapped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bough_session::{SessionId, SessionState};
+use bough_store::{Snapshot, Store};
+
+use crate::error::ServiceError;
+use crate::feed::FeedHub;
+use crate::rules::staging::Staging;
+use crate::scope::Scope;
+use crate::writing::Desks;
+
+pub(crate) struct Runtime {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) desks: Desks,
+    pub(crate) hub: Arc<FeedHub>,
+    pub(crate) staging: Staging,
+    pub(crate) epoch: u64,
+    reopened: AtomicU64,
+}
+
+impl Runtime {
+    pub(crate) fn new(store: Arc<dyn Store>, epoch: u64) -> Self {
+        Self {
+            hub: Arc::new(FeedHub::new(store.clone())),
+            store,
+            desks: Desks::default(),
+            staging: Staging::default(),
+            epoch,
+            reopened: AtomicU64::new(0),
+        }
+    }
+
+    /// What is durable of a session that exists for the caller.
+    pub(crate) async fn seen(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+    ) -> Result<Option<Snapshot>, ServiceError> {
+        let snapshot = self.store.state(session).await?;
+        Ok(snapshot.filter(|snapshot| is_visible(scope, &snapshot.state)))
+    }
+
+    /// The same, where a missing session is an error.
+    pub(crate) async fn need(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+    ) -> Result<Snapshot, ServiceError> {
+        let seen = self.seen(scope, session).await?;
+        seen.ok_or_else(|| ServiceError::not_found(session))
+    }
+
+    pub(crate) fn note_reopened(&self) {
+        self.reopened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reopened(&self) -> u64 {
+        self.reopened.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether a session exists for a caller.
+pub(crate) fn is_visible(scope: &Scope, state: &SessionState) -> bool {
+    !state.deleted && scope.sees(state.metadata.as_ref())
+}

@@ -1,0 +1,151 @@
+//! The handle that every surface holds.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bough_platform::{Clock, Entropy};
+use bough_session::{EntryId, SessionId};
+use bough_store::Store;
+use tokio::sync::watch;
+
+use crate::api::ReloadStatus;
+use crate::error::ServiceError;
+use crate::reload::{Reload, ReloadDesk};
+use crate::runtime::Runtime;
+use crate::settings::{Settings, SharedSettings};
+
+/// Every session rule, over one store at a time. Cheap to clone; all clones are the same service.
+///
+/// The functions of the table are methods here; [`Service::call`] reaches them by name. Writes run to
+/// their end once begun, also when the caller goes away: they must be called inside a tokio runtime.
+#[derive(Clone)]
+pub struct Service {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    settings: SharedSettings,
+    reload: ReloadDesk,
+    runtime: RwLock<Arc<Runtime>>,
+    /// Counts the stores that stood here, so that feeds notice a swap.
+    swaps: watch::Sender<u64>,
+}
+
+impl Service {
+    /// A service over a store.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
+        let shared = Shared {
+            clock,
+            entropy,
+            settings: SharedSettings::default(),
+            reload: ReloadDesk::default(),
+            runtime: RwLock::new(Arc::new(Runtime::new(store, 0))),
+            swaps: watch::Sender::new(0),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The settings now.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.shared.settings.get()
+    }
+
+    /// Replaces the settings; calls that begin from now on see them.
+    pub fn set_settings(&self, settings: Settings) {
+        self.shared.settings.set(settings);
+    }
+
+    /// The store that stands behind the service now.
+    #[must_use]
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.runtime().store.clone()
+    }
+
+    /// Puts another store behind the service and gives back the old one.
+    ///
+    /// Calls that began on the old store end there; calls that begin later see only the new one. Each
+    /// subscriber is told of a gap, then of the sessions that are gone and of all that is there, and
+    /// goes on live. No session is moved.
+    pub fn swap_store(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        let mut slot = self.write_runtime();
+        let epoch = slot.epoch + 1;
+        let old = std::mem::replace(&mut *slot, Arc::new(Runtime::new(store, epoch)));
+        drop(slot);
+        self.shared.swaps.send_replace(epoch);
+        old.store.clone()
+    }
+
+    /// How the last reload of the configuration ended.
+    #[must_use]
+    pub fn reload_status(&self) -> ReloadStatus {
+        self.shared.reload.status()
+    }
+
+    /// Notes how a reload ended: applied, or refused with a reason while what ran before still runs.
+    pub fn note_reload(&self, outcome: Result<(), String>) {
+        self.shared.reload.note(outcome);
+    }
+
+    /// Says who reads the configuration for `session::on-config-change`; once. `false` when somebody
+    /// already does.
+    pub fn set_reload(&self, reload: Arc<dyn Reload>) -> bool {
+        self.shared.reload.set_hook(reload)
+    }
+
+    /// How many sessions had to be opened again after a failed write, since the store stands here.
+    #[must_use]
+    pub fn reopened_sessions(&self) -> u64 {
+        self.runtime().reopened()
+    }
+
+    pub(crate) fn runtime(&self) -> Arc<Runtime> {
+        let slot = self.shared.runtime.read().unwrap_or_else(PoisonError::into_inner);
+        slot.clone()
+    }
+
+    pub(crate) fn swaps(&self) -> watch::Receiver<u64> {
+        self.shared.swaps.subscribe()
+    }
+
+    pub(crate) fn reload_desk(&self) -> &ReloadDesk {
+        &self.shared.reload
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.shared.clock.now_ms()
+    }
+
+    pub(crate) fn fresh_session_id(&self) -> Result<SessionId, ServiceError> {
+        fresh(&*self.shared.entropy).map(SessionId::generate)
+    }
+
+    pub(crate) fn fresh_entry_id(&self) -> Result<EntryId, ServiceError> {
+        fresh(&*self.shared.entropy).map(EntryId::generate)
+    }
+
+    fn write_runtime(&self) -> std::sync::RwLockWriteGuard<'_, Arc<Runtime>> {
+        self.shared.runtime.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let store = self.runtime().store.capabilities().name;
+        f.debug_struct("Service").field("store", &store).finish()
+    }
+}
+
+/// 16 random bytes with the marks of a version 4 UUID, as the ids of the original have them.
+fn fresh(entropy: &dyn Entropy) -> Result<[u8; 16], ServiceError> {
+    let mut bytes = [0; 16];
+    entropy
+        .fill(&mut bytes)
+        .map_err(|error| ServiceError::storage(format!("no randomness for a new id: {error}")))?;
+    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
+    *version = (*version & 0x0f) | 0x40;
+    *variant = (*variant & 0x3f) | 0x80;
+    Ok(bytes)
+}

@@ -1,0 +1,58 @@
+//! Settings that may change while the service runs.
+
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use bough_session::limits::{PAGE_DEFAULT, PAGE_MAX, clamp_page};
+
+/// What may be set; read anew by each call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Page size when the caller does not say.
+    pub default_list_limit: usize,
+    /// Largest page. Nonsense (0) is read as 1.
+    pub max_list_limit: usize,
+    /// How long deleted sessions are kept; `None` is until they are purged by hand.
+    pub trash_retention: Option<Duration>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        /// How long deleted sessions are kept when nobody says otherwise.
+        const TRASH_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+        Self {
+            default_list_limit: PAGE_DEFAULT,
+            max_list_limit: PAGE_MAX,
+            trash_retention: Some(TRASH_RETENTION),
+        }
+    }
+}
+
+impl Settings {
+    /// A page size as asked for, brought into what is allowed.
+    #[must_use]
+    pub fn page(&self, asked: Option<usize>) -> usize {
+        clamp_page(asked, self.default_list_limit, self.max_list_limit)
+    }
+
+    /// When a session that was deleted at `deleted_at` may be purged.
+    #[must_use]
+    pub fn expires_at(&self, deleted_at: i64) -> Option<i64> {
+        let retention = i64::try_from(self.trash_retention?.as_millis()).unwrap_or(i64::MAX);
+        Some(deleted_at.saturating_add(retention))
+    }
+}
+
+/// Settings behind a lock that is only ever held to copy them.
+#[derive(Debug, Default)]
+pub(crate) struct SharedSettings(RwLock<Settings>);
+
+impl SharedSettings {
+    pub(crate) fn get(&self) -> Settings {
+        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, settings: Settings) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+}

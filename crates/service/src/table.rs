@@ -1,0 +1,341 @@
+//! The function table: each function is declared once, here.
+//!
+//! From a row are made the typed method on [`Service`], the dispatch by name, the JSON Schemas, and (by the
+//! surfaces) the HTTP routes, the bus registrations and the OpenAPI document.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use bough_session::{SessionEntry, SessionMeta};
+use bough_store::bridge::protocol::{CommitRequest, ReadRequest, StoreAnswer};
+
+use crate::api::*;
+use crate::error::ServiceError;
+use crate::rules;
+use crate::scope::{Right, Scope};
+use crate::service::Service;
+
+/// One function that callers can name.
+#[derive(Clone, Copy)]
+pub struct Function {
+    /// Its name, such as `session::create`.
+    pub id: &'static str,
+    /// What it does, in a sentence.
+    pub description: &'static str,
+    /// What a caller needs to be allowed to call it.
+    pub right: Right,
+    /// Where it is served over HTTP; `None` for functions that only instances call.
+    pub route: Option<Route>,
+    request_schema: fn() -> Value,
+    response_schema: fn() -> Value,
+    handler: Handler,
+}
+
+/// An HTTP method and a path whose `{names}` are fields of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path, such as `/v1/sessions/{session_id}`.
+    pub path: &'static str,
+}
+
+/// An HTTP method. `Get` and `Delete` take the request from the query, the others from the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Adds.
+    Post,
+    /// Puts in place.
+    Put,
+    /// Changes some fields.
+    Patch,
+    /// Takes away.
+    Delete,
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Value, ServiceError>> + Send>>;
+type Handler = fn(Service, Scope, Value) -> Answer;
+
+impl Function {
+    /// The JSON Schema (draft 07) of the request.
+    #[must_use]
+    pub fn request_schema(&self) -> Value {
+        (self.request_schema)()
+    }
+
+    /// The JSON Schema (draft 07) of the response.
+    #[must_use]
+    pub fn response_schema(&self) -> Value {
+        (self.response_schema)()
+    }
+
+    /// Whether the function only reads.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.right == Right::Read
+    }
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Function").field("id", &self.id).finish()
+    }
+}
+
+/// Every function, in the order in which documents list them.
+#[must_use]
+pub fn functions() -> &'static [Function] {
+    FUNCTIONS
+}
+
+/// The function with a name.
+#[must_use]
+pub fn function(id: &str) -> Option<&'static Function> {
+    static BY_ID: LazyLock<HashMap<&'static str, &'static Function>> =
+        LazyLock::new(|| FUNCTIONS.iter().map(|function| (function.id, function)).collect());
+    BY_ID.get(id).copied()
+}
+
+impl Service {
+    /// Calls a function by name with a JSON request.
+    ///
+    /// Unknown fields are ignored and `null` is the same as absent; a wrong type or an unknown word is refused before
+    /// any rule runs.
+    pub async fn call(
+        &self,
+        scope: &Scope,
+        function_id: &str,
+        request: Value,
+    ) -> Result<Value, ServiceError> {
+        let found = function(function_id)
+            .ok_or_else(|| ServiceError::UnknownFunction { function: function_id.to_owned() })?;
+        (found.handler)(self.clone(), scope.clone(), request).await
+    }
+}
+
+fn parse<T: DeserializeOwned>(request: Value) -> Result<T, ServiceError> {
+    let object = match request {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        Value::Object(map) => Value::Object(map),
+        _ => {
+            return Err(ServiceError::Malformed {
+                detail: "the request must be a JSON object".to_owned(),
+            });
+        }
+    };
+    serde_json::from_value(object)
+        .map_err(|error| ServiceError::Malformed { detail: error.to_string() })
+}
+
+fn render<T: Serialize>(response: &T) -> Result<Value, ServiceError> {
+    serde_json::to_value(response).map_err(|error| {
+        ServiceError::storage(format!("the answer cannot be written as JSON: {error}"))
+    })
+}
+
+fn schema<T: JsonSchema>() -> Value {
+    let schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<T>();
+    serde_json::to_value(schema).unwrap_or(Value::Bool(true))
+}
+
+/// Declares the table and, for each row, the typed method.
+macro_rules! functions {
+    ($(
+        $id:literal $name:ident = $rule:path, ($request:ty) -> $response:ty,
+        $right:ident, $route:expr, $description:literal;
+    )*) => {
+        static FUNCTIONS: &[Function] = &[$(
+            Function {
+                id: $id,
+                description: $description,
+                right: Right::$right,
+                route: $route,
+                request_schema: schema::<$request>,
+                response_schema: schema::<$response>,
+                handler: |service, scope, request| Box::pin(async move {
+                    scope.allow($id, Right::$right)?;
+                    render(&service.$name(&scope, parse::<$request>(request)?).await?)
+                }),
+            },
+        )*];
+
+        impl Service {$(
+            #[doc = concat!("`", $id, "`: ", $description)]
+            pub async fn $name(
+                &self,
+                scope: &Scope,
+                request: $request,
+            ) -> Result<$response, ServiceError> {
+                scope.allow($id, Right::$right)?;
+                $rule(self, scope, request).await
+            }
+        )*}
+    };
+}
+
+const fn at(method: Method, path: &'static str) -> Option<Route> {
+    Some(Route { method, path })
+}
+
+const INTERNAL: Option<Route> = None;
+
+use Method::{Delete, Get, Patch, Post, Put};
+
+functions! {
+    "session::create" create = rules::lifecycle::create, (CreateRequest) -> CreateResponse,
+        Write, at(Post, "/v1/sessions"),
+        "Create a session with status idle; fires session::created.";
+    "session::ensure" ensure = rules::lifecycle::ensure, (EnsureRequest) -> EnsureResponse,
+        Write, at(Put, "/v1/sessions/{session_id}"),
+        "Make sure that a session with this id exists; fires session::created only when it creates one.";
+    "session::get" get = rules::lifecycle::get, (GetRequest) -> Option<GetResponse>,
+        Read, at(Get, "/v1/sessions/{session_id}"),
+        "Read one session's metadata record (null when unknown).";
+    "session::list" list = rules::listing::list, (ListRequest) -> ListResponse,
+        Read, at(Get, "/v1/sessions"),
+        "List sessions page by page, in an order, by status, metadata, task and whether they are archived.";
+    "session::set-meta" set_meta = rules::meta::set_meta, (SetMetaRequest) -> SetMetaResponse,
+        Write, at(Patch, "/v1/sessions/{session_id}"),
+        "Change a session's title, description or metadata; fires session::meta-updated.";
+    "session::set-status" set_status = rules::meta::set_status,
+        (SetStatusRequest) -> SetStatusResponse,
+        Write, at(Put, "/v1/sessions/{session_id}/status"),
+        "Set the status; fires session::status-changed, or nothing when it is the same.";
+    "session::set-task" set_task = rules::meta::set_task, (SetTaskRequest) -> SetTaskResponse,
+        Write, at(Put, "/v1/sessions/{session_id}/task"),
+        "Name what a session works on, for lists to filter by.";
+    "session::delete" delete = rules::trash::delete, (DeleteRequest) -> DeleteResponse,
+        Write, at(Delete, "/v1/sessions/{session_id}"),
+        "Move a session to the trash, where it is kept for a while; fires session::deleted.";
+    "session::append" append = rules::append::append, (AppendRequest) -> AppendResponse,
+        Write, at(Post, "/v1/sessions/{session_id}/entries"),
+        "Append one entry (idempotent on entry_id, conditional on expected_leaf); fires session::message-added.";
+    "session::append-many" append_many = rules::append::append_many,
+        (AppendManyRequest) -> AppendManyResponse,
+        Write, at(Post, "/v1/sessions/{session_id}/entries/batch"),
+        "Append several messages in order, all or none; fires session::message-added for each.";
+    "session::update-message" update_message = rules::update::update_message,
+        (UpdateMessageRequest) -> UpdateMessageResponse,
+        Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}"),
+        "Replace a message's content (expected_revision guards against others); fires session::message-updated.";
+    "session::append-delta" append_delta = rules::update::append_delta,
+        (AppendDeltaRequest) -> UpdateMessageResponse,
+        Write, at(Post, "/v1/sessions/{session_id}/entries/{entry_id}/delta"),
+        "Add text to a block of a message that is being streamed; fires session::message-updated.";
+    "session::messages" messages = rules::reading::messages, (MessagesRequest) -> MessagesResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/messages"),
+        "Read the active path (or the path to an entry), oldest first, page by page, by role.";
+    "session::messages-tail" messages_tail = rules::reading::messages_tail,
+        (MessagesRequest) -> MessagesResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/messages/tail"),
+        "Read the same path newest first.";
+    "session::get-message" get_message = rules::reading::get_message,
+        (GetMessageRequest) -> Option<GetMessageResponse>,
+        Read, at(Get, "/v1/sessions/{session_id}/entries/{entry_id}"),
+        "Read one entry with its place and revision (null when unknown).";
+    "session::fork" fork = rules::branching::fork, (ForkRequest) -> ForkResponse,
+        Write, at(Post, "/v1/sessions/{session_id}/fork"),
+        "Copy the path up to an entry into a new session under fresh ids; fires session::created.";
+    "session::set-active-leaf" set_active_leaf = rules::branching::set_active_leaf,
+        (SetActiveLeafRequest) -> SetActiveLeafResponse,
+        Write, at(Put, "/v1/sessions/{session_id}/leaf"),
+        "Make the active path end at an entry (switch branches).";
+    "session::branches" branches = rules::branching::branches,
+        (BranchesRequest) -> BranchesResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/branches"),
+        "List the ends of a session's branches, with depth, last activity and label.";
+    "session::set-label" set_label = rules::branching::set_label,
+        (SetLabelRequest) -> SetLabelResponse,
+        Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}/label"),
+        "Name an entry, or take its name away; fires session::label-changed.";
+    "session::usage" usage = rules::views::usage, (UsageRequest) -> UsageResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/usage"),
+        "Add up tokens and cost of a session, of a branch and of each model.";
+    "session::context" context = rules::views::context, (ContextRequest) -> ContextResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/context"),
+        "What a model would be sent: the path with compactions and summaries applied, within a budget.";
+    "session::search" search = rules::listing::search, (SearchRequest) -> SearchResponse,
+        Read, at(Get, "/v1/search"),
+        "Find sessions by words.";
+    "session::archive" archive = rules::meta::archive, (ArchiveRequest) -> ArchiveResponse,
+        Write, at(Put, "/v1/sessions/{session_id}/archive"),
+        "Put a session away: lists leave it out unless they are asked for it.";
+    "session::unarchive" unarchive = rules::meta::unarchive, (ArchiveRequest) -> ArchiveResponse,
+        Write, at(Delete, "/v1/sessions/{session_id}/archive"),
+        "Take an archived session back.";
+    "session::list-trash" list_trash = rules::trash::list_trash,
+        (ListTrashRequest) -> ListTrashResponse,
+        Read, at(Get, "/v1/trash"),
+        "List deleted sessions that can still be brought back.";
+    "session::undelete" undelete = rules::trash::undelete, (UndeleteRequest) -> UndeleteResponse,
+        Write, at(Post, "/v1/trash/{session_id}/undelete"),
+        "Bring a deleted session back; fires session::created.";
+    "session::purge" purge = rules::trash::purge, (PurgeRequest) -> PurgeResponse,
+        Admin, at(Delete, "/v1/trash/{session_id}"),
+        "Remove a deleted session for good, before its retention ends.";
+    "session::watch" watch = rules::watching::watch, (WatchRequest) -> WatchResponse,
+        Read, at(Get, "/v1/watch"),
+        "Read events after a position, of one session or of all; waits for the next one when asked to.";
+    "session::config-status" config_status = rules::config::config_status,
+        (ConfigStatusRequest) -> ReloadStatus,
+        Read, at(Get, "/v1/config/status"),
+        "How the last reload of the configuration ended, and how many were refused since the start.";
+    "session::on-config-change" on_config_change = rules::config::on_config_change,
+        (OnConfigChangeEvent) -> OnConfigChangeResponse,
+        Admin, INTERNAL,
+        "Internal: read the configuration again and apply it.";
+    "session::store::get-meta" store_get_meta = rules::store_protocol::get_meta,
+        (SessionIdRequest) -> Option<SessionMeta>,
+        Bridge, INTERNAL, "Internal store protocol: read one metadata record (null when unknown).";
+    "session::store::put-meta" store_put_meta = rules::store_protocol::put_meta,
+        (PutMetaRequest) -> OkResponse,
+        Bridge, INTERNAL, "Internal store protocol: write one metadata record.";
+    "session::store::delete-meta" store_delete_meta = rules::store_protocol::delete_meta,
+        (SessionIdRequest) -> OkResponse,
+        Bridge, INTERNAL, "Internal store protocol: delete one metadata record.";
+    "session::store::list-metas" store_list_metas = rules::store_protocol::list_metas,
+        (ListMetasRequest) -> ListMetasResponse,
+        Bridge, INTERNAL, "Internal store protocol: list every metadata record.";
+    "session::store::get-entry" store_get_entry = rules::store_protocol::get_entry,
+        (EntryIdRequest) -> Option<SessionEntry>,
+        Bridge, INTERNAL, "Internal store protocol: read one entry (null when unknown).";
+    "session::store::put-entry" store_put_entry = rules::store_protocol::put_entry,
+        (PutEntryRequest) -> OkResponse,
+        Bridge, INTERNAL, "Internal store protocol: write one entry.";
+    "session::store::list-entries" store_list_entries = rules::store_protocol::list_entries,
+        (SessionIdRequest) -> ListEntriesResponse,
+        Bridge, INTERNAL, "Internal store protocol: list every entry of a session.";
+    "session::store::delete-entries" store_delete_entries = rules::store_protocol::delete_entries,
+        (SessionIdRequest) -> OkResponse,
+        Bridge, INTERNAL, "Internal store protocol: delete every entry of a session.";
+    "session::store::get-active-leaf" store_get_active_leaf = rules::store_protocol::get_active_leaf,
+        (SessionIdRequest) -> ActiveLeafResponse,
+        Bridge, INTERNAL, "Internal store protocol: read a session's active leaf.";
+    "session::store::set-active-leaf" store_set_active_leaf = rules::store_protocol::set_active_leaf,
+        (EntryIdRequest) -> OkResponse,
+        Bridge, INTERNAL, "Internal store protocol: move a session's active leaf.";
+    "session::store::delete-active-leaf" store_delete_active_leaf
+        = rules::store_protocol::delete_active_leaf,
+        (SessionIdRequest) -> OkResponse,
+        Bridge, INTERNAL, "Internal store protocol: clear a session's active leaf.";
+    "session::store::publish-events" store_publish_events = rules::store_protocol::publish_events,
+        (PublishEventsRequest) -> PublishEventsResponse,
+        Bridge, INTERNAL,
+        "Internal store protocol: take the event envelopes of a bridged instance.";
+    "session::store::commit" store_commit = rules::store_protocol::commit,
+        (CommitRequest) -> StoreAnswer,
+        Bridge, INTERNAL, "Internal store protocol: one atomic write of a store.";
+    "session::store::read" store_read = rules::store_protocol::read,
+        (ReadRequest) -> StoreAnswer,
+        Bridge, INTERNAL, "Internal store protocol: one read of a store.";
+}

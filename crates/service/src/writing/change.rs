@@ -1,0 +1,283 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bough_session::{Delta, EntryId, NewRecord, Record, SessionId, SessionMeta, SessionState};
+use bough_store::{Appended, Durable, StoreError};
+
+use super::bench::Bench;
+use super::desk::{Desk, Loaded, PendingEntry, Present, Settling, Ticket, Work};
+use crate::error::ServiceError;
+use crate::limits::{WRITE_ATTEMPTS_MAX, WRITE_RETRY_WAIT, WRITE_RETRY_WAIT_MAX};
+use crate::runtime::Runtime;
+use crate::service::Service;
+
+/// A rule that writes: it looks at the session and says what to write.
+#[async_trait]
+pub(crate) trait Change: Send + 'static {
+    /// What the caller is told when it is done.
+    type Answer: Send + 'static;
+
+    /// Looks and decides. It is asked again when somebody else changed the session in between.
+    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError>;
+}
+
+/// What to write.
+pub(crate) enum Plan<A> {
+    /// Nothing; the answer holds once everything accepted so far is durable.
+    Nothing(A),
+    /// The first records of a session that does not exist.
+    Create(Vec<Record>, A),
+    /// A batch.
+    Append(Vec<Record>, A),
+    /// One step of a streaming message.
+    Step(Box<Delta>, A),
+}
+
+/// Runs a change to its end, also when the caller stops waiting for it.
+pub(crate) async fn run<C: Change>(
+    service: &Service,
+    session: &SessionId,
+    change: C,
+) -> Result<C::Answer, ServiceError> {
+    let runtime = service.runtime();
+    let job = Job { desk: runtime.desks.desk(session), now_ms: service.now_ms(), runtime };
+    finish(tokio::spawn(job.run(change))).await
+}
+
+/// Begins a session under a fresh id, which nobody else can be writing.
+pub(crate) async fn create(
+    service: &Service,
+    session: &SessionId,
+    records: Vec<Record>,
+) -> Result<SessionMeta, ServiceError> {
+    let runtime = service.runtime();
+    let now_ms = service.now_ms();
+    let session = session.clone();
+    let task = async move {
+        let mut state = SessionState::new(session.clone());
+        fold(&mut state, &records, now_ms);
+        let accepted = runtime.store.create(&session, dated(records, now_ms)).await?;
+        accepted.durable.await?;
+        Ok(state.meta())
+    };
+    finish(tokio::spawn(task)).await
+}
+
+pub(super) async fn finish<T>(
+    task: tokio::task::JoinHandle<Result<T, ServiceError>>,
+) -> Result<T, ServiceError> {
+    match task.await {
+        Ok(answer) => answer,
+        Err(error) => Err(ServiceError::storage(format!("the write was broken off: {error}"))),
+    }
+}
+
+struct Job {
+    runtime: Arc<Runtime>,
+    desk: Arc<Desk>,
+    now_ms: i64,
+}
+
+/// How one attempt went on.
+enum Attempt<A> {
+    /// Nothing was written; the answer holds once what was accepted before is durable.
+    Nothing(A, Option<Ticket>),
+    /// The store accepted it; the answer holds once it is durable.
+    Accepted(A, Settling, Durable),
+    /// The store has moved on: look again.
+    Stale,
+    /// The store takes nothing until the session is opened again.
+    Latched,
+}
+
+impl Job {
+    async fn run<C: Change>(self, mut change: C) -> Result<C::Answer, ServiceError> {
+        let mut wait = WRITE_RETRY_WAIT;
+        for _ in 0..WRITE_ATTEMPTS_MAX {
+            match self.attempt(&mut change).await? {
+                Attempt::Nothing(answer, newest) => {
+                    settled(newest).await?;
+                    return Ok(answer);
+                }
+                Attempt::Accepted(answer, settling, durable) => {
+                    let outcome = durable.await;
+                    self.desk.settle(settling, &outcome);
+                    outcome?;
+                    return Ok(answer);
+                }
+                Attempt::Latched => {
+                    self.runtime.store.reopen(&self.desk.session).await?;
+                    self.runtime.note_reopened();
+                }
+                Attempt::Stale => wait = pause(wait).await,
+            }
+        }
+        Err(ServiceError::Busy {
+            session: self.desk.session.to_string(),
+            attempts: WRITE_ATTEMPTS_MAX,
+        })
+    }
+
+    async fn attempt<C: Change>(&self, change: &mut C) -> Result<Attempt<C::Answer>, ServiceError> {
+        let mut work = self.desk.work.lock().await;
+        if self.desk.load(&mut work, &*self.runtime.store).await? {
+            self.runtime.note_reopened();
+        }
+        let mut bench = Bench {
+            desk: &self.desk,
+            work: &mut work,
+            store: &*self.runtime.store,
+            now_ms: self.now_ms,
+        };
+        let plan = match change.decide(&mut bench).await {
+            Ok(plan) => plan,
+            Err(refused) => {
+                // The refusal may rest on what is not durable yet; who is told of it must be able to see why.
+                let newest = work.newest.clone();
+                drop(work);
+                settled(newest).await?;
+                return Err(refused);
+            }
+        };
+        self.carry_out(&mut work, plan).await
+    }
+
+    async fn carry_out<A: Send>(
+        &self,
+        work: &mut Work,
+        plan: Plan<A>,
+    ) -> Result<Attempt<A>, ServiceError> {
+        let (handed, answer) = match plan {
+            Plan::Nothing(answer) => return Ok(Attempt::Nothing(answer, work.newest.clone())),
+            Plan::Create(records, answer) => (self.hand_create(work, records).await, answer),
+            Plan::Append(records, answer) => (self.hand_batch(work, records).await, answer),
+            Plan::Step(delta, answer) => (self.hand_step(work, *delta).await, answer),
+        };
+        match handed {
+            Ok((settling, durable)) => Ok(Attempt::Accepted(answer, settling, durable)),
+            Err(error) => {
+                self.desk.forget(work).await;
+                match error {
+                    StoreError::Conflict { .. }
+                    | StoreError::RevisionConflict { .. }
+                    | StoreError::Exists { .. } => Ok(Attempt::Stale),
+                    StoreError::Latched { .. } => Ok(Attempt::Latched),
+                    other => Err(other.into()),
+                }
+            }
+        }
+    }
+
+    async fn hand_create(
+        &self,
+        work: &mut Work,
+        records: Vec<Record>,
+    ) -> Result<(Settling, Durable), StoreError> {
+        let session = &self.desk.session;
+        let mut state = SessionState::new(session.clone());
+        fold(&mut state, &records, self.now_ms);
+        let added = added_entries(&records);
+        let batch = dated(records, self.now_ms);
+        let accepted = self.runtime.store.create(session, batch).await?;
+        Ok(self.accepted(work, state, accepted, added))
+    }
+
+    async fn hand_batch(
+        &self,
+        work: &mut Work,
+        records: Vec<Record>,
+    ) -> Result<(Settling, Durable), StoreError> {
+        let Some(mut present) = take_present(work) else {
+            return Err(StoreError::invalid("a batch for a session that does not exist"));
+        };
+        fold(&mut present.state, &records, self.now_ms);
+        let added = added_entries(&records);
+        for record in &records {
+            if let Record::Revision(revision) = record {
+                // A change past the stream: the copy at hand is no longer the newest.
+                drop(work.streams.take(&revision.entry_id));
+            }
+        }
+        let (session, batch) = (&self.desk.session, dated(records, self.now_ms));
+        let store = &self.runtime.store;
+        let accepted = store.append(session, &present.head, batch).await?;
+        Ok(self.accepted(work, present.state, accepted, added))
+    }
+
+    async fn hand_step(
+        &self,
+        work: &mut Work,
+        delta: Delta,
+    ) -> Result<(Settling, Durable), StoreError> {
+        let taken = (take_present(work), work.streams.take(&delta.entry_id));
+        let (Some(mut present), Some(mut stream)) = taken else {
+            return Err(StoreError::invalid("a step for a message that is not at hand"));
+        };
+        let bytes = bough_session::json_bytes(&delta.change);
+        delta.apply(&mut stream.entry).map_err(|error| StoreError::invalid(error.to_string()))?;
+        stream.bytes = stream.bytes.saturating_add(bytes);
+        present.state.touch(delta.at_ms);
+        let session = &self.desk.session;
+        let accepted = self.runtime.store.append_delta(session, delta).await?;
+        work.streams.put(stream);
+        Ok(self.accepted(work, present.state, accepted, Vec::new()))
+    }
+
+    /// Notes an accepted batch, so that the next writer decides on top of it.
+    fn accepted(
+        &self,
+        work: &mut Work,
+        mut state: SessionState,
+        accepted: Appended,
+        added: Vec<(EntryId, PendingEntry)>,
+    ) -> (Settling, Durable) {
+        // The store may have put steps of a stream together into a record of its own before ours.
+        state.seq = accepted.head.seq;
+        work.loaded = Some(Loaded::Present(Box::new(Present { head: accepted.head, state })));
+        (self.desk.accept(work, added), accepted.durable)
+    }
+}
+
+async fn settled(ticket: Option<Ticket>) -> Result<(), ServiceError> {
+    match ticket {
+        Some(ticket) => Ok(ticket.settled().await?),
+        None => Ok(()),
+    }
+}
+
+async fn pause(wait: Duration) -> Duration {
+    tokio::time::sleep(wait).await;
+    WRITE_RETRY_WAIT_MAX.min(wait * 2)
+}
+
+/// Takes the state out while the store decides: if this is broken off in between, the state is read anew.
+fn take_present(work: &mut Work) -> Option<Present> {
+    match work.loaded.take() {
+        Some(Loaded::Present(present)) => Some(*present),
+        Some(Loaded::Absent) | None => None,
+    }
+}
+
+fn fold(state: &mut SessionState, records: &[Record], at_ms: i64) {
+    for record in records {
+        let seq = state.seq + 1;
+        state.apply(record, seq, at_ms);
+    }
+}
+
+fn dated(records: Vec<Record>, at_ms: i64) -> Vec<NewRecord> {
+    records.into_iter().map(|record| record.at(at_ms)).collect()
+}
+
+fn added_entries(records: &[Record]) -> Vec<(EntryId, PendingEntry)> {
+    records
+        .iter()
+        .filter_map(Record::as_entry)
+        .map(|entry| {
+            let pending =
+                PendingEntry { parent_id: entry.parent_id.clone(), timestamp: entry.timestamp };
+            (entry.id.clone(), pending)
+        })
+        .collect()
+}

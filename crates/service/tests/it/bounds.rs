@@ -1,0 +1,278 @@
+//! Every bound, at one below, at, and one above.
+
+use crate::common::{Bed, stores, user};
+use bough_service::limits::{
+    PUBLISH_EVENTS_MAX, QUERY_BYTES_MAX, STAGED_ENTRIES_MAX, STAGED_SESSIONS_MAX,
+};
+use bough_service::{Service, Settings};
+use bough_session::limits::*;
+use serde_json::{Value, json};
+
+async fn bed() -> (Bed, String) {
+    let bed = Bed::on(&stores::memory()).await;
+    let id = bed.create(json!({})).await;
+    (bed, id)
+}
+
+/// The request of size `n` is taken up to the bound, and refused above it.
+async fn check(bed: &Bed, function: &str, bound: usize, request: impl Fn(usize) -> Value) {
+    for (size, taken) in [(bound - 1, true), (bound, true), (bound + 1, false)] {
+        match bed.call(function, request(size)).await {
+            Ok(_) => assert!(taken, "{function}: {size} of {bound} was taken"),
+            Err(error) => {
+                assert!(!taken, "{function}: {size} of {bound}: {error}");
+                assert_eq!(error.code(), "session/too_large", "{error}");
+                assert_eq!(error.http_status(), 413);
+                let data = error.data().unwrap();
+                assert_eq!(data["limit"], json!(bound), "{error}");
+                assert_eq!(data["actual"], json!(bound + 1), "{error}");
+            }
+        }
+    }
+}
+
+fn words(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+
+/// JSON that is nested this deeply.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!(1), |inner, _| json!([inner]))
+}
+
+#[tokio::test]
+async fn ids() {
+    let (bed, id) = bed().await;
+    check(&bed, "session::ensure", SESSION_ID_BYTES_MAX, |n| json!({"session_id": words(n)})).await;
+    check(
+        &bed,
+        "session::append",
+        ENTRY_ID_BYTES_MAX,
+        |n| json!({"session_id": id, "entry_id": words(n), "message": user("a")}),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_session_says_of_itself() {
+    let (bed, id) = bed().await;
+    check(&bed, "session::create", TITLE_BYTES_MAX, |n| json!({"title": words(n)})).await;
+    check(
+        &bed,
+        "session::set-meta",
+        TITLE_BYTES_MAX,
+        |n| json!({"session_id": id, "title": words(n)}),
+    )
+    .await;
+    check(&bed, "session::create", DESCRIPTION_BYTES_MAX, |n| json!({"description": words(n)}))
+        .await;
+    check(
+        &bed,
+        "session::set-task",
+        TASK_NAME_BYTES_MAX,
+        |n| json!({"session_id": id, "task": words(n)}),
+    )
+    .await;
+    for status in ["error", "idle"] {
+        bed.ok("session::set-status", json!({"session_id": id, "status": status})).await;
+    }
+    let mut statuses = ["error", "idle"].iter().cycle();
+    for size in [REASON_BYTES_MAX - 1, REASON_BYTES_MAX] {
+        for _ in 0..2 {
+            let status = statuses.next().unwrap();
+            let request = json!({"session_id": id, "status": status, "reason": words(size)});
+            bed.ok("session::set-status", request).await;
+        }
+    }
+    let request =
+        json!({"session_id": id, "status": "error", "reason": words(REASON_BYTES_MAX + 1)});
+    assert_eq!(bed.err("session::set-status", request).await.0, "session/too_large");
+}
+
+#[tokio::test]
+async fn metadata() {
+    let (bed, _) = bed().await;
+    // `{"k":"..."}` is eight bytes around the words.
+    check(
+        &bed,
+        "session::create",
+        METADATA_BYTES_MAX,
+        |n| json!({"metadata": {"k": words(n - 8)}}),
+    )
+    .await;
+    check(&bed, "session::create", METADATA_KEYS_MAX, |n| {
+        let keys = (0..n).map(|key| (key.to_string(), json!(1)));
+        json!({"metadata": Value::Object(keys.collect())})
+    })
+    .await;
+    check(&bed, "session::create", JSON_DEPTH_MAX, |n| json!({"metadata": {"k": nested(n - 1)}}))
+        .await;
+}
+
+#[tokio::test]
+async fn messages() {
+    let (bed, id) = bed().await;
+    let around = user("").to_string().len();
+    check(
+        &bed,
+        "session::append",
+        MESSAGE_BYTES_MAX,
+        |n| json!({"session_id": id, "message": user(&words(n - around))}),
+    )
+    .await;
+    check(&bed, "session::append", CONTENT_BLOCKS_MAX, |n| {
+        let blocks = vec![json!({"type": "text", "text": ""}); n];
+        json!({"session_id": id, "message": {"role": "user", "content": blocks, "timestamp": 1}})
+    })
+    .await;
+    check(&bed, "session::append", JSON_DEPTH_MAX, |n| {
+        let call =
+            json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n)});
+        json!({"session_id": id, "message": {"role": "user", "content": [call], "timestamp": 1}})
+    })
+    .await;
+    // `{"o":"..."}` is eight bytes around the words.
+    check(
+        &bed,
+        "session::append",
+        ORIGIN_BYTES_MAX,
+        |n| json!({"session_id": id, "message": user("a"), "origin": {"o": words(n - 8)}}),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn custom_entries_and_labels() {
+    let (bed, id) = bed().await;
+    check(
+        &bed,
+        "session::append",
+        CUSTOM_TYPE_BYTES_MAX,
+        |n| json!({"session_id": id, "custom": {"custom_type": words(n)}}),
+    )
+    .await;
+    check(
+        &bed,
+        "session::append",
+        JSON_DEPTH_MAX,
+        |n| json!({"session_id": id, "custom": {"custom_type": "c", "data": nested(n)}}),
+    )
+    .await;
+    let entry = bed.say(&id, "a").await;
+    check(
+        &bed,
+        "session::set-label",
+        LABEL_BYTES_MAX,
+        |n| json!({"session_id": id, "entry_id": entry, "label": words(n)}),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn batches() {
+    let (bed, id) = bed().await;
+    check(
+        &bed,
+        "session::append-many",
+        BATCH_RECORDS_MAX,
+        |n| json!({"session_id": id, "messages": vec![user(""); n]}),
+    )
+    .await;
+    let (code, text) =
+        bed.err("session::append-many", json!({"session_id": id, "messages": []})).await;
+    assert_eq!(code, "session/empty_batch");
+    assert_eq!(text, "messages must contain at least one message");
+    // Five messages, each allowed, together too many bytes.
+    let large = user(&words(MESSAGE_BYTES_MAX - 1000));
+    let request = json!({"session_id": id, "messages": vec![large; 5]});
+    assert_eq!(bed.err("session::append-many", request).await.0, "session/too_large");
+}
+
+#[tokio::test]
+async fn updates() {
+    let (bed, id) = bed().await;
+    let entry = bed.say(&id, "").await;
+    let around = json!([{"type": "text", "text": ""}]).to_string().len();
+    check(&bed, "session::update-message", MESSAGE_BYTES_MAX, |n| {
+        let content = json!([{"type": "text", "text": words(n - around)}]);
+        json!({"session_id": id, "entry_id": entry, "content": content})
+    })
+    .await;
+    // The message is full now: no step fits any more.
+    let request = json!({"session_id": id, "entry_id": entry, "block": 0, "text": words(1000)});
+    assert_eq!(bed.err("session::append-delta", request).await.0, "session/too_large");
+    check(&bed, "session::update-message", JSON_DEPTH_MAX, |n| {
+        let call =
+            json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n)});
+        json!({"session_id": id, "entry_id": entry, "content": [call]})
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn searches_and_the_store_protocol() {
+    let (bed, _) = bed().await;
+    check(&bed, "session::search", QUERY_BYTES_MAX, |n| json!({"query": words(n)})).await;
+    let event = json!({"trigger_type": "session::deleted", "payload": {"session_id": "s"}});
+    check(
+        &bed,
+        "session::store::publish-events",
+        PUBLISH_EVENTS_MAX,
+        |n| json!({"events": vec![event.clone(); n]}),
+    )
+    .await;
+}
+
+fn put(session: &str, entry: usize) -> Value {
+    let entry =
+        json!({"kind": "message", "id": entry.to_string(), "timestamp": 1, "message": user("a")});
+    json!({"session_id": session, "entry": entry})
+}
+
+#[tokio::test]
+async fn what_waits_for_a_session_to_exist() {
+    let (bed, _) = bed().await;
+    for entry in 0..STAGED_ENTRIES_MAX {
+        bed.ok("session::store::put-entry", put("s", entry)).await;
+    }
+    // Writing one again is not one more.
+    bed.ok("session::store::put-entry", put("s", 0)).await;
+    let (code, _) = bed.err("session::store::put-entry", put("s", STAGED_ENTRIES_MAX)).await;
+    assert_eq!(code, "session/too_large");
+    for session in 1..STAGED_SESSIONS_MAX {
+        bed.ok("session::store::put-entry", put(&session.to_string(), 0)).await;
+    }
+    let (code, _) = bed.err("session::store::put-entry", put("one too many", 0)).await;
+    assert_eq!(code, "session/too_large");
+    bed.ok("session::store::delete-meta", json!({"session_id": "1"})).await;
+    bed.ok("session::store::put-entry", put("one too many", 0)).await;
+}
+
+#[tokio::test]
+async fn pages() {
+    let (bed, id) = bed().await;
+    let messages: Vec<_> = (0..12).map(|number| user(&number.to_string())).collect();
+    bed.ok("session::append-many", json!({"session_id": id, "messages": messages})).await;
+    let count = async |limit: Value| {
+        let page = bed.ok("session::messages", json!({"session_id": id, "limit": limit})).await;
+        page["messages"].as_array().unwrap().len()
+    };
+    let set = |service: &Service, default, max| {
+        service.set_settings(Settings {
+            default_list_limit: default,
+            max_list_limit: max,
+            ..service.settings()
+        });
+    };
+    set(&bed.service, 4, 6);
+    assert_eq!(count(Value::Null).await, 4);
+    for (asked, given) in [(0, 1), (1, 1), (5, 5), (6, 6), (7, 6), (1000, 6)] {
+        assert_eq!(count(json!(asked)).await, given, "{asked}");
+    }
+    // Settings that make no sense still give a page.
+    set(&bed.service, 0, 0);
+    assert_eq!(count(Value::Null).await, 1);
+    assert_eq!(count(json!(9)).await, 1);
+    set(&bed.service, 50, 5);
+    assert_eq!(count(Value::Null).await, 5);
+}

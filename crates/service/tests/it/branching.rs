@@ -1,0 +1,287 @@
+//! The tree: forks, leaves, branches, labels, and the views over a path.
+
+use crate::common;
+use crate::common::{Bed, assistant, user};
+use serde_json::{Value, json};
+
+on_every_store!(
+    a_fork_copies_the_path_under_fresh_ids,
+    a_fork_copies_the_newest_revision_and_starts_to_count_anew,
+    a_fork_of_a_compacted_path_keeps_its_context,
+    forking_what_is_not_there_is_refused,
+    the_leaf_moves_anywhere_and_appends_follow_it,
+    a_branch_is_read_by_its_end,
+    branches_are_listed_with_depth_and_label,
+    a_label_names_an_entry_until_it_is_taken_away,
+    usage_is_summed_for_session_branch_and_model,
+    the_context_applies_compactions_and_summaries,
+    the_context_fits_a_budget,
+);
+
+async fn a_fork_copies_the_path_under_fresh_ids(bed: Bed) {
+    let id = bed
+        .create(json!({"title": "source", "description": "d", "metadata": {"owner": "u"}}))
+        .await;
+    let a = bed.append(&id, json!({"message": user("a"), "origin": {"t": 1}})).await;
+    bed.append(&id, json!({"custom": {"custom_type": "mark", "data": 7}})).await;
+    let c = bed.say(&id, "c").await;
+    bed.append(&id, json!({"message": user("sibling"), "parent_id": a["entry_id"]})).await;
+    bed.ok("session::set-status", json!({"session_id": id, "status": "error", "reason": "r"}))
+        .await;
+    let before = bed.meta(&id).await;
+    bed.tick(1000);
+    let fork = bed.ok("session::fork", json!({"session_id": id, "entry_id": c})).await;
+    let now = before["updated_at"].as_i64().unwrap() + 1000;
+    assert_eq!(
+        fork["meta"],
+        json!({
+            "session_id": fork["session_id"], "title": "source", "description": "d", "status": "idle",
+            "metadata": {"owner": "u"}, "forked_from": id, "created_at": now, "updated_at": now,
+            "message_count": 2,
+        })
+    );
+    let copy = fork["session_id"].as_str().unwrap();
+    assert_eq!(bed.meta(copy).await, fork["meta"]);
+    let path =
+        bed.ok("session::messages", json!({"session_id": copy, "include_custom": true})).await;
+    let items = path["messages"].as_array().unwrap();
+    assert_eq!(items.len(), 3);
+    assert_eq!(items[1]["custom"], json!({"custom_type": "mark", "data": 7}));
+    let first = bed.entry(copy, items[0]["entry_id"].as_str().unwrap()).await;
+    assert_ne!(first["id"], a["entry_id"]);
+    assert_eq!(first["timestamp"], a["timestamp"], "copies keep their times");
+    assert_eq!(first["origin"], json!({"t": 1}));
+    let second = bed.entry(copy, items[1]["entry_id"].as_str().unwrap()).await;
+    assert_eq!(second["parent_id"], first["id"]);
+    assert_eq!(bed.meta(&id).await, before, "the source is untouched");
+    // The two go on apart.
+    bed.say(copy, "only here").await;
+    assert_eq!(bed.texts(copy).await, ["a", "c", "only here"]);
+    assert_eq!(bed.texts(&id).await, ["a", "sibling"]);
+    let titled =
+        bed.ok("session::fork", json!({"session_id": id, "entry_id": c, "title": ""})).await;
+    assert_eq!(titled["meta"]["title"], json!(""));
+}
+
+async fn a_fork_copies_the_newest_revision_and_starts_to_count_anew(mut bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let entry = bed.say(&id, "draft").await;
+    bed.update(&id, &entry, "final").await;
+    let fork = bed.ok("session::fork", json!({"session_id": id, "entry_id": entry})).await;
+    let copy = fork["session_id"].as_str().unwrap();
+    bed.reopen().await;
+    assert_eq!(bed.texts(copy).await, ["final"]);
+    let items = bed.ok("session::messages", json!({"session_id": copy})).await;
+    let copied = bed.entry(copy, items["messages"][0]["entry_id"].as_str().unwrap()).await;
+    assert_eq!(copied["revision"], json!(0));
+    assert_eq!(bed.entry(&id, &entry).await["revision"], json!(1));
+}
+
+async fn a_fork_of_a_compacted_path_keeps_its_context(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    bed.say(&id, "forgotten").await;
+    let kept = bed.say(&id, "kept").await;
+    let compaction = compaction("what came before", &kept);
+    bed.append(&id, json!({"custom": compaction})).await;
+    let last = bed.say(&id, "after").await;
+    let context = context_texts(&bed, json!({"session_id": id})).await;
+    assert_eq!(context.len(), 3);
+    let fork = bed.ok("session::fork", json!({"session_id": id, "entry_id": last})).await;
+    let copied = context_texts(&bed, json!({"session_id": fork["session_id"]})).await;
+    assert_eq!(copied, context);
+}
+
+async fn forking_what_is_not_there_is_refused(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let (code, _) = bed.err("session::fork", json!({"session_id": "no", "entry_id": "e"})).await;
+    assert_eq!(code, "session/not_found");
+    let (code, text) = bed.err("session::fork", json!({"session_id": id, "entry_id": "e"})).await;
+    assert_eq!(code, "session/entry_not_found");
+    assert_eq!(text, format!("entry e does not exist in session {id}"));
+}
+
+async fn the_leaf_moves_anywhere_and_appends_follow_it(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let a = bed.say(&id, "a").await;
+    let b = bed.say(&id, "b").await;
+    let before = bed.meta(&id).await;
+    bed.tick(10);
+    let moved = bed.ok("session::set-active-leaf", json!({"session_id": id, "entry_id": a})).await;
+    assert_eq!(moved, json!({"active_leaf": a}));
+    assert_eq!(bed.meta(&id).await, before, "moving the leaf is no activity");
+    assert_eq!(bed.texts(&id).await, ["a"]);
+    let c = bed.append(&id, json!({"message": user("c")})).await;
+    assert_eq!(c["parent_id"], json!(a));
+    bed.ok("session::set-active-leaf", json!({"session_id": id, "entry_id": b})).await;
+    assert_eq!(bed.texts(&id).await, ["a", "b"]);
+    let (code, _) =
+        bed.err("session::set-active-leaf", json!({"session_id": id, "entry_id": "x"})).await;
+    assert_eq!(code, "session/entry_not_found");
+    let (code, _) =
+        bed.err("session::set-active-leaf", json!({"session_id": "x", "entry_id": a})).await;
+    assert_eq!(code, "session/not_found");
+    let request = json!({"session_id": id, "message": user("d"), "parent_id": "ghost"});
+    let (code, text) = bed.err("session::append", request).await;
+    assert_eq!(code, "session/parent_not_found");
+    assert_eq!(text, format!("parent entry ghost does not exist in session {id}"));
+}
+
+async fn a_branch_is_read_by_its_end(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let a = bed.say(&id, "a").await;
+    let b = bed.say(&id, "b").await;
+    bed.append(&id, json!({"message": user("c"), "parent_id": a})).await;
+    let read = async |from: &str| {
+        let request = json!({"session_id": id, "from_entry_id": from, "limit": 1});
+        bed.pages("session::messages", request).await
+    };
+    assert_eq!(read(&b).await, [a.clone(), b]);
+    assert_eq!(read(&a).await, [a]);
+}
+
+async fn branches_are_listed_with_depth_and_label(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    assert_eq!(
+        bed.ok("session::branches", json!({"session_id": id})).await,
+        json!({"branches": [], "more": false})
+    );
+    let a = bed.say(&id, "a").await;
+    let b = bed.say(&id, "b").await;
+    bed.tick(10);
+    let c = bed.append(&id, json!({"message": user("c"), "parent_id": a})).await;
+    let listed = bed.ok("session::branches", json!({"session_id": id})).await;
+    assert_eq!(listed["active_leaf"], c["entry_id"]);
+    let mut heads: Vec<_> = listed["branches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|branch| {
+            (
+                branch["entry_id"].as_str().unwrap(),
+                branch["depth"].as_u64().unwrap(),
+                branch["active"].as_bool().unwrap(),
+            )
+        })
+        .collect();
+    heads.sort_by_key(|(_, _, active)| *active);
+    assert_eq!(heads, [(b.as_str(), 2, false), (c["entry_id"].as_str().unwrap(), 2, true)]);
+    let one = bed.ok("session::branches", json!({"session_id": id, "limit": 1})).await;
+    assert_eq!(one["branches"].as_array().unwrap().len(), 1);
+    assert_eq!(one["more"], json!(true));
+    bed.ok(
+        "session::set-label",
+        json!({"session_id": id, "entry_id": c["entry_id"], "label": "try two"}),
+    )
+    .await;
+    let listed = bed.ok("session::branches", json!({"session_id": id})).await;
+    let labelled: Vec<_> = listed["branches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|branch| branch["active"] == json!(true))
+        .map(|branch| branch["label"].clone())
+        .collect();
+    assert_eq!(labelled, [json!("try two")]);
+    let (code, _) = bed.err("session::branches", json!({"session_id": "no"})).await;
+    assert_eq!(code, "session/not_found");
+}
+
+async fn a_label_names_an_entry_until_it_is_taken_away(mut bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let a = bed.say(&id, "a").await;
+    let set = async |bed: &Bed, label: Value| {
+        bed.ok("session::set-label", json!({"session_id": id, "entry_id": a, "label": label})).await
+    };
+    assert_eq!(set(&bed, json!("start")).await, json!({"entry_id": a, "label": "start"}));
+    let count =
+        bed.ok("session::messages", json!({"session_id": id, "include_custom": true})).await;
+    assert_eq!(count["messages"].as_array().unwrap().len(), 2);
+    // The same label again adds nothing.
+    set(&bed, json!("start")).await;
+    let again =
+        bed.ok("session::messages", json!({"session_id": id, "include_custom": true})).await;
+    assert_eq!(again, count);
+    assert_eq!(count["messages"][1]["custom"]["custom_type"], json!("bough.label"));
+    bed.reopen().await;
+    let label =
+        bed.ok("session::branches", json!({"session_id": id})).await["branches"][0]["label"]
+            .clone();
+    assert_eq!(label, json!("start"));
+    assert_eq!(set(&bed, Value::Null).await, json!({"entry_id": a}));
+    let gone = bed.ok("session::branches", json!({"session_id": id})).await["branches"][0].clone();
+    assert!(gone.get("label").is_none(), "{gone}");
+    let (code, _) = bed
+        .err("session::set-label", json!({"session_id": id, "entry_id": "no", "label": "x"}))
+        .await;
+    assert_eq!(code, "session/entry_not_found");
+}
+
+async fn usage_is_summed_for_session_branch_and_model(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let root = bed.say(&id, "q").await;
+    let said = async |model: &str, input: u64, cost: f64| {
+        let mut message = assistant("a");
+        message["model"] = json!(model);
+        message["usage"] = json!({"input": input, "output": 1, "cost_usd": cost});
+        let request = json!({"message": message, "parent_id": root});
+        bed.append(&id, request).await["entry_id"].clone()
+    };
+    let first = said("small", 10, 0.25).await;
+    said("large", 100, 0.5).await;
+    let usage = bed.ok("session::usage", json!({"session_id": id})).await;
+    assert_eq!(usage["session"]["total"]["input"], json!(110));
+    assert_eq!(usage["session"]["total"]["cost_usd"], json!(0.75));
+    assert_eq!(usage["session"]["models"]["small"]["input"], json!(10));
+    assert_eq!(usage["branch"]["total"]["input"], json!(100));
+    let other = bed.ok("session::usage", json!({"session_id": id, "from_entry_id": first})).await;
+    assert_eq!(other["branch"]["total"]["input"], json!(10));
+    let (code, _) =
+        bed.err("session::usage", json!({"session_id": id, "from_entry_id": "no"})).await;
+    assert_eq!(code, "session/entry_not_found");
+}
+
+async fn the_context_applies_compactions_and_summaries(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    bed.say(&id, "one").await;
+    let two = bed.say(&id, "two").await;
+    bed.append(&id, json!({"custom": compaction("sum of one", &two)})).await;
+    let summary = json!({"custom_type": "bough.branch_summary", "data": {"from_id": "x", "summary": "elsewhere"}});
+    bed.append(&id, json!({"custom": summary})).await;
+    bed.append(&id, json!({"custom": {"custom_type": "mark"}})).await;
+    let last = bed.say(&id, "three").await;
+    let texts = context_texts(&bed, json!({"session_id": id})).await;
+    assert_eq!(texts.len(), 4, "{texts:?}");
+    assert!(texts[0].contains("sum of one") && texts[2].contains("elsewhere"));
+    assert_eq!((texts[1].as_str(), texts[3].as_str()), ("two", "three"));
+    let earlier = context_texts(&bed, json!({"session_id": id, "from_entry_id": two})).await;
+    assert_eq!(earlier, ["one", "two"]);
+    let full = bed.ok("session::context", json!({"session_id": id})).await;
+    assert_eq!(full["messages"][3]["entry_id"], json!(last));
+    assert_eq!(full["left_out"], json!(0));
+}
+
+async fn the_context_fits_a_budget(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    for _ in 0..10 {
+        bed.say(&id, &"x".repeat(40)).await;
+    }
+    let context = bed.ok("session::context", json!({"session_id": id, "max_tokens": 35})).await;
+    assert_eq!(context["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(context["estimated_tokens"], json!(30));
+    assert_eq!(context["left_out"], json!(7));
+    let none = bed.ok("session::context", json!({"session_id": id, "max_tokens": 0})).await;
+    assert_eq!(none["messages"], json!([]));
+}
+
+fn compaction(summary: &str, first_kept: &str) -> Value {
+    json!({
+        "custom_type": "bough.compaction",
+        "data": {"summary": summary, "first_kept_entry_id": first_kept, "tokens_before": 9},
+    })
+}
+
+async fn context_texts(bed: &Bed, request: Value) -> Vec<String> {
+    let context = bed.ok("session::context", request).await;
+    let messages = context["messages"].as_array().unwrap();
+    messages.iter().map(|item| common::text(&item["message"])).collect()
+}

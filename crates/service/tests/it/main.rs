@@ -1,0 +1,25 @@
+//! The service from outside, on every store.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "in a test a panic is the message"
+)]
+
+#[macro_use]
+mod common;
+mod oracle;
+
+mod bounds;
+mod branching;
+mod concurrency;
+mod entries;
+mod events;
+mod lifecycle;
+mod model;
+mod protocol;
+mod schemas;
+mod scopes;
+mod swap;
+mod weaknesses;
