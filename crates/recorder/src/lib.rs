@@ -1,1 +1,61 @@
-//! Agent events in, sessions of loops out.
+//! Agent events in, sessions of loops out: live and in memory, as files, and as records of a log.
+//!
+//! Invariants:
+//! - The recorder has no clock: every time in a session comes from an event.
+//! - The same events in the same order give the same sessions, and nothing of an event is left out
+//!   without a word about it.
+//! - A session's messages are never changed: a compaction lies over them.
+//! - Storage formats are not known here, except the session files of the documents.
+//! - Whether a loop's parent is in its own session is looked up, never read from the text of an id.
+
+mod compaction;
+mod context;
+mod durable;
+mod event;
+mod fact;
+mod files;
+mod filter;
+mod graph;
+mod identity;
+mod limits;
+mod lineage;
+mod loops;
+mod message;
+mod model;
+mod query;
+mod recorder;
+mod replay;
+mod time;
+mod translate;
+mod words;
+
+pub use compaction::{BlockCompactionStrategy, DefaultBlockCompaction, Split, TurnMap};
+pub use context::{
+    CompactionConfig, CompactionScope, HeuristicTokenCounter, LoadedContext, TokenCounter,
+    build_context_from_session, compact_session_loops,
+};
+pub use durable::{DurableError, DurableOptions, DurableRecorder, NoticeFn, RecordSink, Recording};
+pub use event::*;
+pub use fact::{Fact, SessionFact};
+pub use files::{
+    AgentSessions, FileSystemSessionStore, MemorySessionStore, SessionError, SessionFolder,
+    SessionStore, delete_session, list_session_ids, load_session, load_sessions_for_agent,
+    save_session,
+};
+pub use filter::{FilterResult, InputFilter, InputFilters, RejectedInput};
+pub use graph::{Spawn, SpawnGraph, usage_with_sub_agents};
+pub use identity::{AgentHandle, Rotation, config_segment};
+pub use limits::*;
+pub use loops::{DuplicateLoop, Iter, Loops};
+pub use message::{AgentMessage, Content, ExtensionMessage, LlmMessage, Message, TurnId, Usage};
+pub use model::*;
+pub use query::{AgentDefaults, EffectiveSettings};
+pub use recorder::{
+    AfterTaskFn, BeforeTaskFn, Notice, Report, SessionRecorder, SessionRecorderConfig,
+};
+pub use replay::{Pace, Replay, ReplayStep};
+pub use time::{Timestamp, TimestampError};
+pub use translate::{
+    RecordBatch, RecordFold, Translation, Translator, events_of_records, fold_records,
+};
+pub use words::{ApiProtocol, StopReason, ThinkingLevel, TurnTrigger};

@@ -1,0 +1,339 @@
+//! Recording into logs while the agent works.
+//!
+//! Events go into a bounded buffer; a task of its own turns them into records and hands them to the sink in
+//! batches. Whoever says an event waits only when the buffer is full. An event counts as stored when the
+//! sink has acknowledged all records of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bough_session::{NewRecord, Record};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::event::AgentEvent;
+use crate::limits::{DURABLE_BATCH_RECORDS_MAX, DURABLE_BUFFER_EVENTS, DURABLE_HELD_SESSIONS_MAX};
+use crate::model::Session;
+use crate::recorder::{Notice, SessionRecorderConfig};
+use crate::translate::{RecordBatch, Translator, fold_records};
+
+/// Where the records of sessions go: a store, as far as recording needs to know it.
+#[async_trait]
+pub trait RecordSink: Send + Sync + 'static {
+    /// Why something was not loaded or stored.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// All records of a session; none if there is no such session.
+    async fn load(&self, session_id: &str) -> Result<Vec<Record>, Self::Error>;
+
+    /// Appends records to a session, making it if it is new. They are on the disk, all of them, when this
+    /// returns; if it fails, nothing may be believed about them.
+    async fn append(&self, session_id: &str, records: Vec<NewRecord>) -> Result<(), Self::Error>;
+}
+
+/// Told of what was not as expected: the number of the event (from 1), and what it was.
+pub type NoticeFn = Arc<dyn Fn(u64, &Notice) + Send + Sync>;
+
+/// How a durable recorder records.
+#[derive(Clone)]
+pub struct DurableOptions {
+    /// What is recorded.
+    pub config: SessionRecorderConfig,
+    /// How many events may wait to be stored.
+    pub buffer_events: usize,
+    /// Told of what was not as expected.
+    pub on_notice: Option<NoticeFn>,
+}
+
+impl Default for DurableOptions {
+    fn default() -> Self {
+        Self {
+            config: SessionRecorderConfig::default(),
+            buffer_events: DURABLE_BUFFER_EVENTS,
+            on_notice: None,
+        }
+    }
+}
+
+impl fmt::Debug for DurableOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DurableOptions")
+            .field("config", &self.config)
+            .field("buffer_events", &self.buffer_events)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why an event is not stored.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DurableError<E: std::error::Error + 'static> {
+    /// The sink failed; nothing more of this session is stored until it is recorded anew.
+    #[error("session {session_id:?} is not stored any further: {source}; start recording again")]
+    NotStored {
+        /// The session.
+        session_id: String,
+        /// Why.
+        source: Arc<E>,
+    },
+    /// The recorder has ended.
+    #[error("the recorder has ended; start another one")]
+    Ended,
+}
+
+/// What was recorded, all told.
+#[derive(Debug)]
+pub struct Recording<E: std::error::Error + 'static> {
+    /// The sessions that events came for, in the order in which they were first heard of.
+    pub sessions: Vec<Session>,
+    /// The sessions that are not stored as they should be.
+    pub failures: Vec<DurableError<E>>,
+}
+
+/// Records events into a sink. Cheap to clone; the recorder ends with its last clone, or with
+/// [`DurableRecorder::finish`].
+pub struct DurableRecorder<S: RecordSink> {
+    commands: mpsc::Sender<Command<S>>,
+    stored: watch::Receiver<u64>,
+    task: Arc<JoinHandle<()>>,
+}
+
+/// Everything that can wake the recording task.
+enum Command<S: RecordSink> {
+    Event(Box<AgentEvent>),
+    Sync(oneshot::Sender<Result<(), DurableError<S::Error>>>),
+    Finish(oneshot::Sender<Recording<S::Error>>),
+}
+
+impl<S: RecordSink> DurableRecorder<S> {
+    /// Starts recording, on the tokio runtime that this is called on.
+    #[must_use]
+    pub fn start(sink: Arc<S>, options: DurableOptions) -> Self {
+        let (commands, inbox) = mpsc::channel(options.buffer_events.max(1));
+        let (told, stored) = watch::channel(0);
+        let task = Task {
+            sink,
+            translator: Translator::new(options.config),
+            on_notice: options.on_notice,
+            heard: 0,
+            translated: 0,
+            told,
+            order: Vec::new(),
+            known: BTreeSet::new(),
+            waiting: Vec::new(),
+            failed: BTreeMap::new(),
+        };
+        Self { commands, stored, task: Arc::new(tokio::spawn(task.run(inbox))) }
+    }
+
+    /// Takes in an event. Waits only while too many are not stored yet.
+    pub async fn record(&self, event: AgentEvent) -> Result<(), DurableError<S::Error>> {
+        let sent = self.commands.send(Command::Event(Box::new(event))).await;
+        sent.map_err(|_| DurableError::Ended)
+    }
+
+    /// Waits until every event that was taken in is stored; an error if one is not.
+    pub async fn sync(&self) -> Result<(), DurableError<S::Error>> {
+        let (told, answer) = oneshot::channel();
+        let sent = self.commands.send(Command::Sync(told)).await;
+        sent.map_err(|_| DurableError::Ended)?;
+        answer.await.unwrap_or(Err(DurableError::Ended))
+    }
+
+    /// How many of the events that were taken in are done with: stored, or reported as not.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        *self.stored.borrow()
+    }
+
+    /// Whether the recorder has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Breaks off what is still open, stores it, and says what was recorded.
+    pub async fn finish(self) -> Result<Recording<S::Error>, DurableError<S::Error>> {
+        let (told, answer) = oneshot::channel();
+        let sent = self.commands.send(Command::Finish(told)).await;
+        sent.map_err(|_| DurableError::Ended)?;
+        answer.await.map_err(|_| DurableError::Ended)
+    }
+}
+
+impl<S: RecordSink> Clone for DurableRecorder<S> {
+    fn clone(&self) -> Self {
+        Self {
+            commands: self.commands.clone(),
+            stored: self.stored.clone(),
+            task: Arc::clone(&self.task),
+        }
+    }
+}
+
+impl<S: RecordSink> fmt::Debug for DurableRecorder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DurableRecorder")
+            .field("done", &self.done())
+            .field("has_ended", &self.has_ended())
+            .finish()
+    }
+}
+
+/// The recording task.
+struct Task<S: RecordSink> {
+    sink: Arc<S>,
+    translator: Translator,
+    on_notice: Option<NoticeFn>,
+    /// How many events were taken in, and of how many the records are known.
+    heard: u64,
+    translated: u64,
+    told: watch::Sender<u64>,
+    /// The sessions that events came for, in order.
+    order: Vec<String>,
+    known: BTreeSet<String>,
+    /// Records that are not handed to the sink yet.
+    waiting: Vec<RecordBatch>,
+    failed: BTreeMap<String, Arc<S::Error>>,
+}
+
+impl<S: RecordSink> Task<S> {
+    async fn run(mut self, mut inbox: mpsc::Receiver<Command<S>>) {
+        let mut round = Vec::new();
+        while inbox.recv_many(&mut round, DURABLE_BUFFER_EVENTS).await > 0 {
+            for command in round.drain(..) {
+                match command {
+                    Command::Event(event) => self.take_in(*event).await,
+                    Command::Sync(told) => {
+                        self.store().await;
+                        // Whoever asked may have stopped waiting.
+                        drop(told.send(self.verdict()));
+                    }
+                    Command::Finish(told) => {
+                        let recording = self.finish().await;
+                        drop(told.send(recording));
+                        return;
+                    }
+                }
+            }
+            self.store().await;
+            self.let_go();
+        }
+        // Nobody is left to say anything: what came is stored, and loops stay open for whoever goes on.
+        self.store().await;
+    }
+
+    async fn take_in(&mut self, event: AgentEvent) {
+        self.heard += 1;
+        let session_id = match &event {
+            AgentEvent::AgentStart(start) => Some(start.session_id.as_str()),
+            AgentEvent::ParallelLoopStart(start) => Some(start.session_id.as_str()),
+            _ => None,
+        };
+        if let Some(session_id) = session_id {
+            let session_id = session_id.to_owned();
+            self.bring_back(&session_id).await;
+        }
+        let translation = self.translator.on_event(event);
+        if let Some(on_notice) = &self.on_notice {
+            for notice in &translation.report.notices {
+                on_notice(self.heard, notice);
+            }
+        }
+        self.add(translation.batches);
+        self.translated = self.heard;
+        let records: usize = self.waiting.iter().map(|batch| batch.records.len()).sum();
+        if records >= DURABLE_BATCH_RECORDS_MAX {
+            self.store().await;
+        }
+    }
+
+    /// Goes on with a session that is stored and not at hand.
+    async fn bring_back(&mut self, session_id: &str) {
+        if self.translator.holds(session_id) || self.failed.contains_key(session_id) {
+            return;
+        }
+        // What waits belongs to the log that is about to be read.
+        self.store().await;
+        match self.sink.load(session_id).await {
+            Ok(records) => {
+                let batches = self.translator.resume(session_id, &records);
+                self.add(batches);
+            }
+            Err(error) => {
+                self.failed.insert(session_id.to_owned(), Arc::new(error));
+            }
+        }
+    }
+
+    fn add(&mut self, batches: Vec<RecordBatch>) {
+        for batch in batches {
+            if self.known.insert(batch.session_id.clone()) {
+                self.order.push(batch.session_id.clone());
+            }
+            let same = |waiting: &&mut RecordBatch| waiting.session_id == batch.session_id;
+            match self.waiting.iter_mut().find(same) {
+                Some(waiting) => waiting.records.extend(batch.records),
+                None => self.waiting.push(batch),
+            }
+        }
+    }
+
+    /// Hands everything that waits to the sink, all sessions at once.
+    async fn store(&mut self) {
+        let mut appends = JoinSet::new();
+        for batch in self.waiting.drain(..) {
+            if self.failed.contains_key(&batch.session_id) {
+                continue;
+            }
+            let sink = Arc::clone(&self.sink);
+            appends.spawn(async move {
+                let stored = sink.append(&batch.session_id, batch.records).await;
+                (batch.session_id, stored)
+            });
+        }
+        while let Some(joined) = appends.join_next().await {
+            // A sink that panics takes its session with it, not the others.
+            if let Ok((session_id, Err(error))) = joined {
+                self.failed.insert(session_id, Arc::new(error));
+            }
+        }
+        self.told.send_replace(self.translated);
+    }
+
+    fn failures(&self) -> impl Iterator<Item = DurableError<S::Error>> {
+        self.failed.iter().map(|(session_id, source)| DurableError::NotStored {
+            session_id: session_id.clone(),
+            source: Arc::clone(source),
+        })
+    }
+
+    fn verdict(&self) -> Result<(), DurableError<S::Error>> {
+        self.failures().next().map_or(Ok(()), Err)
+    }
+
+    /// Keeps memory within bounds: sessions that are complete can be read again from their logs.
+    fn let_go(&mut self) {
+        if self.translator.recorder().sessions().count() > DURABLE_HELD_SESSIONS_MAX {
+            drop(self.translator.release_completed());
+        }
+    }
+
+    async fn finish(&mut self) -> Recording<S::Error> {
+        let batches = self.translator.flush();
+        self.add(batches);
+        self.store().await;
+        let mut sessions = Vec::new();
+        for session_id in std::mem::take(&mut self.order) {
+            let held = self.translator.recorder().held(&session_id);
+            if let Some(session) = held {
+                sessions.push(session.clone());
+            } else if let Ok(records) = self.sink.load(&session_id).await {
+                sessions.extend(fold_records(&session_id, &records));
+            }
+        }
+        Recording { sessions, failures: self.failures().collect() }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a session says that no agent's event says.
+//!
+//! Why a session was made, what its task is called, what was learnt from other sessions, an overlay: none of
+//! it can be told from the session's own events. It travels beside them, as events of types of our own, so
+//! that a log of a session, or a replay of it, is enough to make the same session again. A program that
+//! does not know these types may leave them out and only loses what they say.
+
+use serde_json::Value;
+
+use crate::event::{AgentEvent, UnknownEvent};
+use crate::model::{
+    ChildLoopRef, CompactionBlock, Session, SessionFormation, SessionScope, SpawnRef, TaskStatus,
+};
+
+const PREFIX: &str = "bough:";
+
+/// Something that a session says and no event of an agent does.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "type")]
+pub enum Fact {
+    /// What a session says of itself.
+    #[serde(rename = "bough:session")]
+    Session(SessionFact),
+    /// The sub-agents of a loop, as both sides know them.
+    #[serde(rename = "bough:sub_agents")]
+    SubAgents {
+        /// The session.
+        session_id: String,
+        /// The loop.
+        loop_id: String,
+        /// All of its sub-agents.
+        child_loop_refs: Vec<ChildLoopRef>,
+    },
+    /// A compaction was laid over a loop, or taken off.
+    #[serde(rename = "bough:compaction")]
+    Compaction {
+        /// The session.
+        session_id: String,
+        /// The loop.
+        loop_id: String,
+        /// The overlay; none if it was taken off.
+        block: Option<CompactionBlock>,
+    },
+    /// A loop was broken off: whoever ran it is gone.
+    #[serde(rename = "bough:aborted")]
+    Aborted {
+        /// The session.
+        session_id: String,
+        /// The loop.
+        loop_id: String,
+    },
+}
+
+/// What a session says of itself, apart from its loops.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SessionFact {
+    /// The session.
+    pub session_id: String,
+    /// Why it was made.
+    pub formation: SessionFormation,
+    /// Whether it is to be kept.
+    pub scope: SessionScope,
+    /// What its task is called.
+    pub task_name: Option<String>,
+    /// Where its task stands, where the caller said so.
+    pub task_status: Option<TaskStatus>,
+    /// Where it was spawned.
+    pub parent_spawn_ref: Option<SpawnRef>,
+}
+
+impl SessionFact {
+    /// What `session` says of itself.
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        Self {
+            session_id: session.session_id.clone(),
+            formation: session.formation.clone(),
+            scope: session.scope,
+            task_name: session.task_name.clone(),
+            task_status: session.stated_task_status,
+            parent_spawn_ref: session.parent_spawn_ref.clone(),
+        }
+    }
+
+    pub(crate) fn apply(self, session: &mut Session) {
+        session.formation = self.formation;
+        session.scope = self.scope;
+        session.task_name = self.task_name;
+        session.stated_task_status = self.task_status;
+        session.parent_spawn_ref = self.parent_spawn_ref;
+    }
+}
+
+impl Fact {
+    /// The session that the fact is about.
+    #[must_use]
+    pub fn session_id(&self) -> &str {
+        match self {
+            Self::Session(fact) => &fact.session_id,
+            Self::SubAgents { session_id, .. }
+            | Self::Compaction { session_id, .. }
+            | Self::Aborted { session_id, .. } => session_id,
+        }
+    }
+
+    /// The loop that the fact is about.
+    #[must_use]
+    pub fn loop_id(&self) -> Option<&str> {
+        match self {
+            Self::Session(_) => None,
+            Self::SubAgents { loop_id, .. }
+            | Self::Compaction { loop_id, .. }
+            | Self::Aborted { loop_id, .. } => Some(loop_id),
+        }
+    }
+
+    /// The fact that an event carries, if its type is one of ours and it can be read.
+    #[must_use]
+    pub fn from_event(event: &AgentEvent) -> Option<Self> {
+        match event {
+            AgentEvent::Unknown(event) if event.type_name().starts_with(PREFIX) => {
+                serde_json::from_value(Value::Object(event.fields().clone())).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<Fact> for AgentEvent {
+    fn from(fact: Fact) -> Self {
+        match serde_json::to_value(&fact) {
+            Ok(Value::Object(fields)) => Self::Unknown(UnknownEvent(fields)),
+            _ => unreachable!("a fact is an object with text for keys"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_travels_as_an_event() {
+        let fact = Fact::Aborted { session_id: "s".to_owned(), loop_id: "l".to_owned() };
+        let event = AgentEvent::from(fact.clone());
+        assert_eq!(event.type_name(), "bough:aborted");
+        assert_eq!(event.loop_id(), Some("l"));
+        assert_eq!(Fact::from_event(&event), Some(fact));
+        let text = serde_json::to_string(&event).unwrap();
+        let read = AgentEvent::from_json(&text).unwrap();
+        assert_eq!(read, event);
+    }
+
+    #[test]
+    fn events_of_others_are_no_facts() {
+        for text in
+            [r#"{"type":"Dreamt","loop_id":"l"}"#, r#"{"type":"bough:unheard of","loop_id":"l"}"#]
+        {
+            assert_eq!(Fact::from_event(&AgentEvent::from_json(text).unwrap()), None);
+        }
+    }
+}

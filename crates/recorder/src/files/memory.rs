@@ -1,0 +1,91 @@
+//! Sessions in memory, for tests and for programs that keep nothing.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+
+use super::compare::missing_from;
+use super::{AgentSessions, SessionError, SessionStore};
+use crate::lineage::{FileMark, Lineage};
+use crate::model::Session;
+
+/// Sessions in memory, by the same rules as on a disk.
+#[derive(Debug, Default)]
+pub struct MemorySessionStore {
+    stored: Mutex<Stored>,
+}
+
+#[derive(Debug, Default)]
+struct Stored {
+    /// How many saves there were: what tells one from another, and the newer from the older.
+    saves: u64,
+    sessions: HashMap<String, (u64, Session)>,
+}
+
+impl MemorySessionStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn stored(&self) -> MutexGuard<'_, Stored> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const fn mark(save: u64) -> FileMark {
+    FileMark { len: save, crc: 0 }
+}
+
+#[async_trait]
+impl SessionStore for MemorySessionStore {
+    async fn save(&self, session: &Session) -> Result<(), SessionError> {
+        let mut stored = self.stored();
+        if let Some((save, old)) = stored.sessions.get(&session.session_id)
+            && session.lineage.mark() != Some(mark(*save))
+            && let Some(missing) = missing_from(session, old)
+        {
+            return Err(SessionError::LostUpdate {
+                session_id: session.session_id.clone(),
+                missing,
+            });
+        }
+        stored.saves += 1;
+        let save = stored.saves;
+        session.lineage.set(mark(save));
+        stored.sessions.insert(session.session_id.clone(), (save, session.clone()));
+        Ok(())
+    }
+
+    async fn load(&self, session_id: &str) -> Result<Session, SessionError> {
+        let stored = self.stored();
+        let (save, session) = stored
+            .sessions
+            .get(session_id)
+            .ok_or_else(|| SessionError::NotFound { session_id: session_id.to_owned() })?;
+        let mut session = session.clone();
+        session.lineage = Lineage::of(mark(*save));
+        Ok(session)
+    }
+
+    async fn list_ids(&self) -> Result<Vec<String>, SessionError> {
+        let stored = self.stored();
+        let mut found: Vec<(u64, &String)> =
+            stored.sessions.iter().map(|(id, (save, _))| (*save, id)).collect();
+        found.sort_unstable_by(|first, second| second.cmp(first));
+        Ok(found.into_iter().map(|(_, id)| id.clone()).collect())
+    }
+
+    async fn delete(&self, session_id: &str) -> Result<(), SessionError> {
+        let removed = self.stored().sessions.remove(session_id);
+        removed
+            .map(drop)
+            .ok_or_else(|| SessionError::NotFound { session_id: session_id.to_owned() })
+    }
+
+    async fn list_for_agent(&self, agent_id: &str) -> Result<AgentSessions, SessionError> {
+        super::store::list_by_loading(self, agent_id).await
+    }
+}

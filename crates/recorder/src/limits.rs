@@ -1,0 +1,20 @@
+//! Every bound of this crate, in one place.
+
+/// How many drained sessions a recorder keeps at hand, so that one that comes back is continued.
+pub const RETAINED_SESSIONS_MAX: usize = 1024;
+/// How many loops all drained sessions that are kept at hand may have together.
+pub const RETAINED_LOOPS_MAX: usize = 65_536;
+/// How many ids of sessions and loops a recorder remembers for nothing but to say what became of them.
+pub const REMEMBERED_IDS_MAX: usize = 65_536;
+/// How large a session file may be that is read.
+pub const SESSION_FILE_BYTES_MAX: u64 = 4 << 30;
+/// How long a session id may be that names a file: the names made of it stay below 255 bytes.
+pub const FILE_ID_BYTES_MAX: usize = 200;
+/// How many events a durable recorder holds that are not stored yet, before it makes the agent wait.
+pub const DURABLE_BUFFER_EVENTS: usize = 1024;
+/// How many records a durable recorder gives to the sink at once, at most.
+pub const DURABLE_BATCH_RECORDS_MAX: usize = 4096;
+/// How many characters of a message a summary keeps.
+pub const SUMMARY_LINE_CHARS: usize = 200;
+/// How many sessions a durable recorder keeps at hand before it lets go of those that are complete.
+pub const DURABLE_HELD_SESSIONS_MAX: usize = 1024;

@@ -1,0 +1,281 @@
+//! The loops of a session: found by id in one step, listed by when they started.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
+
+use crate::model::LoopRecord;
+use crate::time::Timestamp;
+
+/// The loops of a session, in the order in which they started (those of one moment in the order in which
+/// they came).
+///
+/// Records are shared between clones until one of them changes, so a clone of a long session is cheap.
+#[derive(Clone, Debug, Default)]
+pub struct Loops {
+    records: Vec<Arc<LoopRecord>>,
+    /// Slots by start.
+    order: Vec<Slot>,
+    by_id: HashMap<Arc<str>, Slot>,
+}
+
+/// The place where a record stays, whatever is added or reordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Slot(usize);
+
+/// The session has a loop of that id already.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the session has a loop {loop_id:?} already; give the new one another id")]
+pub struct DuplicateLoop {
+    /// The id.
+    pub loop_id: String,
+}
+
+impl Loops {
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The loop of that id, in one step. Where a file holds an id twice, the first.
+    #[must_use]
+    pub fn get(&self, loop_id: &str) -> Option<&LoopRecord> {
+        self.slot_of(loop_id).map(|slot| self.at(slot))
+    }
+
+    /// All of them, by start.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { order: self.order.iter(), records: &self.records }
+    }
+
+    /// The one that started last.
+    #[must_use]
+    pub fn last(&self) -> Option<&LoopRecord> {
+        self.order.last().map(|slot| self.at(*slot))
+    }
+
+    /// Adds a loop.
+    pub fn add(&mut self, record: LoopRecord) -> Result<(), DuplicateLoop> {
+        if self.by_id.contains_key(record.loop_id.as_str()) {
+            return Err(DuplicateLoop { loop_id: record.loop_id });
+        }
+        self.insert(record);
+        Ok(())
+    }
+
+    pub(crate) fn slot_of(&self, loop_id: &str) -> Option<Slot> {
+        self.by_id.get(loop_id).copied()
+    }
+
+    pub(crate) fn at(&self, slot: Slot) -> &LoopRecord {
+        match self.records.get(slot.0) {
+            Some(record) => record,
+            None => unreachable!("a record is never removed"),
+        }
+    }
+
+    /// The slots by start.
+    pub(crate) fn slots(&self) -> impl DoubleEndedIterator<Item = Slot> + '_ {
+        self.order.iter().copied()
+    }
+
+    /// A record to be changed, by a slot of this list. Its id and its start must stay; see [`Self::restart`].
+    pub(crate) fn change(&mut self, slot: Slot) -> &mut LoopRecord {
+        match self.records.get_mut(slot.0) {
+            Some(record) => Arc::make_mut(record),
+            None => unreachable!("a record is never removed"),
+        }
+    }
+
+    /// Adds a loop, also one whose id is taken; the id goes on to mean the first.
+    pub(crate) fn insert(&mut self, record: LoopRecord) -> Slot {
+        let slot = Slot(self.records.len());
+        self.by_id.entry(Arc::from(record.loop_id.as_str())).or_insert(slot);
+        let started_at = record.started_at;
+        self.records.push(Arc::new(record));
+        self.put_in_order(slot, started_at);
+        slot
+    }
+
+    /// Says when a loop that was only announced has started, and moves it to its place.
+    pub(crate) fn restart(&mut self, slot: Slot, started_at: Timestamp) {
+        if let Some(place) = self.place_in_order(slot) {
+            self.order.remove(place);
+        }
+        self.change(slot).started_at = started_at;
+        self.put_in_order(slot, started_at);
+    }
+
+    /// What loops are ordered by.
+    pub(crate) fn key(&self, slot: Slot) -> (Timestamp, Slot) {
+        (self.at(slot).started_at, slot)
+    }
+
+    fn put_in_order(&mut self, slot: Slot, started_at: Timestamp) {
+        let key = (started_at, slot);
+        let at_end = self.order.last().is_none_or(|last| self.key(*last) < key);
+        if at_end {
+            self.order.push(slot);
+        } else {
+            let place = self.order.partition_point(|other| self.key(*other) < key);
+            self.order.insert(place, slot);
+        }
+    }
+
+    fn place_in_order(&self, slot: Slot) -> Option<usize> {
+        let key = self.key(slot);
+        self.order.binary_search_by(|other| self.key(*other).cmp(&key)).ok()
+    }
+}
+
+/// Loops by start.
+#[derive(Clone, Debug)]
+pub struct Iter<'a> {
+    order: std::slice::Iter<'a, Slot>,
+    records: &'a [Arc<LoopRecord>],
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a LoopRecord;
+
+    fn next(&mut self) -> Option<&'a LoopRecord> {
+        let slot = self.order.next()?;
+        self.records.get(slot.0).map(Arc::as_ref)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.order.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let slot = self.order.next_back()?;
+        self.records.get(slot.0).map(Arc::as_ref)
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+impl<'a> IntoIterator for &'a Loops {
+    type Item = &'a LoopRecord;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl FromIterator<LoopRecord> for Loops {
+    fn from_iter<I: IntoIterator<Item = LoopRecord>>(records: I) -> Self {
+        let mut loops = Self::default();
+        for record in records {
+            loops.insert(record);
+        }
+        loops
+    }
+}
+
+/// Two lists are equal that hold equal loops in the same order.
+impl PartialEq for Loops {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Serialize for Loops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Loops {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seq;
+        impl<'de> serde::de::Visitor<'de> for Seq {
+            type Value = Loops;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of loops")
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> Result<Loops, A::Error> {
+                let mut loops = Loops::default();
+                while let Some(record) = seq.next_element()? {
+                    loops.insert(record);
+                }
+                Ok(loops)
+            }
+        }
+        deserializer.deserialize_seq(Seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::LoopStatus;
+
+    fn record(id: &str, second: i64) -> LoopRecord {
+        let at = Timestamp::from_unix_ms(second * 1000);
+        LoopRecord::new(id, "s", "a", LoopStatus::Running, at)
+    }
+
+    fn ids(loops: &Loops) -> Vec<&str> {
+        loops.iter().map(|record| record.loop_id.as_str()).collect()
+    }
+
+    #[test]
+    fn loops_are_listed_by_start_whatever_order_they_come_in() {
+        let loops: Loops = [("c", 3), ("a", 1), ("b", 2), ("a2", 1), ("d", 3)]
+            .map(|(id, second)| record(id, second))
+            .into_iter()
+            .collect();
+        assert_eq!(ids(&loops), ["a", "a2", "b", "c", "d"]);
+        assert_eq!(loops.last().unwrap().loop_id, "d");
+        assert_eq!(loops.iter().rev().count(), 5);
+    }
+
+    #[test]
+    fn a_loop_that_starts_after_its_announcement_moves() {
+        let mut loops: Loops =
+            [record("a", 1), record("b", 1), record("c", 2)].into_iter().collect();
+        loops.restart(loops.slot_of("a").unwrap(), Timestamp::from_unix_ms(9000));
+        assert_eq!(ids(&loops), ["b", "c", "a"]);
+        assert_eq!(loops.get("a").unwrap().started_at.unix_ms(), 9000);
+    }
+
+    #[test]
+    fn an_id_is_given_once() {
+        let mut loops = Loops::default();
+        loops.add(record("a", 1)).unwrap();
+        assert!(loops.add(record("a", 2)).is_err());
+        // A file of another program may hold one twice: both are kept, and the id means the first.
+        loops.insert(record("a", 5));
+        assert_eq!(ids(&loops), ["a", "a"]);
+        assert_eq!(loops.get("a").unwrap().started_at.unix_ms(), 1000);
+    }
+
+    #[test]
+    fn clones_share_until_one_changes() {
+        let mut one: Loops = [record("a", 1)].into_iter().collect();
+        let two = one.clone();
+        let slot = one.slot_of("a").unwrap();
+        one.change(slot).rejection = Some("x".to_owned());
+        assert_eq!(two.get("a").unwrap().rejection, None);
+        assert_ne!(one, two);
+    }
+}

@@ -1,0 +1,326 @@
+//! Messages: what users, models, tools and applications say.
+//!
+//! A message is cheap to clone: several events, turns and records share one body.
+
+use std::sync::Arc;
+
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::{Map, Value};
+
+use crate::words::StopReason;
+
+mod read;
+mod write;
+
+/// A message in a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AgentMessage {
+    /// A message that a model reads or wrote.
+    Llm(Arc<LlmMessage>),
+    /// A message for the application only.
+    Extension(Arc<ExtensionMessage>),
+    /// A message in a role that this version does not know, as it came.
+    Other(Arc<Value>),
+}
+
+/// A message that a model reads or wrote, and where it belongs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LlmMessage {
+    /// What is said.
+    pub message: Message,
+    /// The turn that made it.
+    pub turn_id: Option<TurnId>,
+    /// Fields that this version does not know (`nodeId`, `parentId`, `tags`, ...), as they came.
+    pub extra: Map<String, Value>,
+}
+
+/// What is said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// By the user.
+    User {
+        /// The blocks of the message.
+        content: Vec<Content>,
+        /// Milliseconds since the epoch.
+        timestamp: u64,
+    },
+    /// By the model.
+    Assistant {
+        /// The blocks of the message.
+        content: Vec<Content>,
+        /// Why the model stopped.
+        stop_reason: StopReason,
+        /// Which model.
+        model: String,
+        /// Who serves it.
+        provider: String,
+        /// What it cost.
+        usage: Usage,
+        /// Milliseconds since the epoch.
+        timestamp: u64,
+        /// What went wrong.
+        error_message: Option<String>,
+    },
+    /// By a tool.
+    ToolResult {
+        /// The call that this answers.
+        tool_call_id: String,
+        /// Which tool.
+        tool_name: String,
+        /// The blocks of the message.
+        content: Vec<Content>,
+        /// Whether the tool failed.
+        is_error: bool,
+        /// Milliseconds since the epoch.
+        timestamp: u64,
+    },
+}
+
+/// A message for the application, which no model sees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExtensionMessage {
+    /// `extension`, or whatever the application calls it.
+    pub role: String,
+    /// What kind of thing it is.
+    pub kind: String,
+    /// The thing.
+    pub data: Value,
+    /// Fields that this version does not know, as they came.
+    pub extra: Map<String, Value>,
+}
+
+/// A block of a message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Words.
+    Text {
+        /// The words.
+        text: String,
+    },
+    /// A picture.
+    Image {
+        /// Its bytes in base64.
+        data: String,
+        /// What kind of picture.
+        mime_type: String,
+    },
+    /// What the model thought.
+    Thinking {
+        /// The thoughts.
+        thinking: String,
+        /// The provider's seal on them.
+        signature: Option<String>,
+    },
+    /// The model wants a tool to be used.
+    ToolCall {
+        /// Names the call.
+        id: String,
+        /// Which tool.
+        name: String,
+        /// With what.
+        arguments: Value,
+    },
+    /// A block of a kind that this version does not know, as it came.
+    Other(Value),
+}
+
+/// Tokens spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Usage {
+    /// Read.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+    /// Thought.
+    #[serde(default)]
+    pub reasoning: u64,
+    /// Read from the provider's cache.
+    #[serde(default)]
+    pub cache_read: u64,
+    /// Written to the provider's cache.
+    #[serde(default)]
+    pub cache_write: u64,
+    /// All together, as the provider counts.
+    #[serde(default)]
+    pub total_tokens: u64,
+}
+
+/// Names a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnId {
+    /// Which loop.
+    pub loop_id: String,
+    /// Which turn of it, from 0.
+    pub turn_index: u32,
+}
+
+impl Usage {
+    /// Both together. Counts stop at the largest number instead of wrapping.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
+        }
+    }
+}
+
+impl std::iter::Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Self::plus)
+    }
+}
+
+impl Message {
+    /// The name of the role.
+    #[must_use]
+    pub const fn role(&self) -> &'static str {
+        match self {
+            Self::User { .. } => "user",
+            Self::Assistant { .. } => "assistant",
+            Self::ToolResult { .. } => "toolResult",
+        }
+    }
+
+    /// The blocks of the message.
+    #[must_use]
+    pub const fn content(&self) -> &Vec<Content> {
+        match self {
+            Self::User { content, .. }
+            | Self::Assistant { content, .. }
+            | Self::ToolResult { content, .. } => content,
+        }
+    }
+
+    pub(crate) const fn content_mut(&mut self) -> &mut Vec<Content> {
+        match self {
+            Self::User { content, .. }
+            | Self::Assistant { content, .. }
+            | Self::ToolResult { content, .. } => content,
+        }
+    }
+
+    /// Milliseconds since the epoch.
+    #[must_use]
+    pub const fn timestamp(&self) -> u64 {
+        match self {
+            Self::User { timestamp, .. }
+            | Self::Assistant { timestamp, .. }
+            | Self::ToolResult { timestamp, .. } => *timestamp,
+        }
+    }
+}
+
+impl From<Message> for AgentMessage {
+    fn from(message: Message) -> Self {
+        Self::Llm(Arc::new(LlmMessage { message, turn_id: None, extra: Map::new() }))
+    }
+}
+
+impl AgentMessage {
+    /// A message of the user's, of words.
+    #[must_use]
+    pub fn user(text: impl Into<String>, timestamp: u64) -> Self {
+        let content = vec![Content::Text { text: text.into() }];
+        Message::User { content, timestamp }.into()
+    }
+
+    /// A message for the application.
+    #[must_use]
+    pub fn extension(kind: impl Into<String>, data: Value) -> Self {
+        Self::Extension(Arc::new(ExtensionMessage {
+            role: "extension".to_owned(),
+            kind: kind.into(),
+            data,
+            extra: Map::new(),
+        }))
+    }
+
+    /// The role's name.
+    #[must_use]
+    pub fn role(&self) -> &str {
+        match self {
+            Self::Llm(llm) => llm.message.role(),
+            Self::Extension(extension) => &extension.role,
+            Self::Other(value) => value.get("role").and_then(Value::as_str).unwrap_or(""),
+        }
+    }
+
+    /// What is said, if a model reads or wrote it.
+    #[must_use]
+    pub fn as_llm(&self) -> Option<&Message> {
+        match self {
+            Self::Llm(llm) => Some(&llm.message),
+            Self::Extension(_) | Self::Other(_) => None,
+        }
+    }
+
+    /// Whether the model said it.
+    #[must_use]
+    pub fn is_assistant(&self) -> bool {
+        matches!(self.as_llm(), Some(Message::Assistant { .. }))
+    }
+
+    /// The turn that made it.
+    #[must_use]
+    pub fn turn_id(&self) -> Option<&TurnId> {
+        match self {
+            Self::Llm(llm) => llm.turn_id.as_ref(),
+            Self::Extension(_) | Self::Other(_) => None,
+        }
+    }
+
+    /// Milliseconds since the epoch; 0 where the message does not say.
+    #[must_use]
+    pub fn timestamp(&self) -> u64 {
+        self.as_llm().map_or(0, Message::timestamp)
+    }
+
+    /// The same message as said in another turn; only messages of models have one.
+    #[must_use]
+    pub fn with_turn_id(mut self, turn_id: Option<TurnId>) -> Self {
+        if let Self::Llm(llm) = &mut self
+            && llm.turn_id != turn_id
+        {
+            Arc::make_mut(llm).turn_id = turn_id;
+        }
+        self
+    }
+
+    /// The words of the message, its text blocks joined by line breaks.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let blocks = self.as_llm().map_or(&[][..], |message| message.content());
+        let words: Vec<&str> = blocks
+            .iter()
+            .filter_map(|block| match block {
+                Content::Text { text } => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        words.join("\n")
+    }
+}
+
+impl<'de> Deserialize<'de> for AgentMessage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read::agent_message(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read::bare_message(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read::content(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,464 @@
+//! Sessions, loops and turns: what a recorder makes of events, and what the session files hold.
+
+use std::sync::Arc;
+
+use serde::de::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::event::{AgentEvent, ContinuationKind, UnknownEvent};
+use crate::lineage::Lineage;
+use crate::loops::Loops;
+use crate::message::{AgentMessage, TurnId, Usage};
+use crate::time::Timestamp;
+use crate::words::{ApiProtocol, ThinkingLevel, TurnTrigger};
+
+/// All loops of one session, in the order in which they started.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Session {
+    /// Names the session.
+    pub session_id: String,
+    /// The agent of its first loop.
+    pub agent_id: String,
+    /// When its first loop started.
+    pub created_at: Timestamp,
+    /// When its last loop started.
+    pub last_active_at: Timestamp,
+    /// Why it was made.
+    pub formation: SessionFormation,
+    /// The loop of another session that a tool of spawned this one.
+    pub parent_spawn_ref: Option<SpawnRef>,
+    /// Whether it is to be kept.
+    #[serde(default)]
+    pub scope: SessionScope,
+    /// What its task is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_name: Option<String>,
+    /// Where its task stands, where the caller said so; see [`Session::task_status`].
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "task_status")]
+    pub stated_task_status: Option<TaskStatus>,
+    /// Its loops.
+    pub loops: Loops,
+    /// What the session files know of this value; no part of what it says.
+    #[serde(skip)]
+    pub(crate) lineage: Lineage,
+}
+
+/// Why a session was made.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum SessionFormation {
+    /// Somebody made it by hand.
+    Explicit {
+        /// When.
+        timestamp: Timestamp,
+    },
+    /// A loop named it for the first time.
+    FirstLoop {
+        /// When.
+        timestamp: Timestamp,
+    },
+    /// Its agent had been idle for too long to go on with the session before it.
+    InactivityTimeout {
+        /// How long is too long.
+        threshold_secs: u64,
+        /// The session before it.
+        previous_session_id: Option<String>,
+        /// When.
+        timestamp: Timestamp,
+    },
+}
+
+/// Whether a session is to be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionScope {
+    /// It may be forgotten.
+    #[default]
+    Ephemeral,
+    /// It is to be kept.
+    Persistent,
+}
+
+/// Where the task of a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum TaskStatus {
+    /// Nothing has started.
+    Pending,
+    /// A loop is running.
+    Running,
+    /// The last loop ended well.
+    Completed,
+    /// The last loop was refused or broken off.
+    Failed,
+}
+
+/// Where a sub-agent's session comes from.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SpawnRef {
+    /// The session of the loop that spawned it; empty while that is not known.
+    pub parent_session_id: String,
+    /// The loop that spawned it.
+    pub parent_loop_id: String,
+    /// The call of the tool that spawned it; empty while that is not known.
+    pub tool_call_id: String,
+    /// That tool; empty while that is not known.
+    pub tool_name: String,
+}
+
+/// A sub-agent that a tool of a loop ran.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ChildLoopRef {
+    /// The call of the tool; empty while that is not known.
+    pub tool_call_id: String,
+    /// The tool; empty while that is not known.
+    pub tool_name: String,
+    /// The sub-agent's loop.
+    pub child_loop_id: String,
+    /// The sub-agent's session; empty while that is not known.
+    pub child_session_id: String,
+}
+
+/// The group of loops that ran side by side, on the record of each of them.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ParallelGroupRecord {
+    /// All loops of the group, in the order of their configurations.
+    pub all_loop_ids: Vec<String>,
+    /// The chosen loop; empty until one is chosen.
+    pub selected_loop_id: String,
+    /// Its place among the configurations, from 0.
+    pub selected_config_index: u64,
+    /// What choosing cost.
+    pub evaluation_usage: Usage,
+    /// Whether this loop is the chosen one.
+    pub is_selected: bool,
+}
+
+/// Where a loop stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum LoopStatus {
+    /// Announced with its group, not started.
+    Pending,
+    /// Started.
+    Running,
+    /// Ended.
+    Completed,
+    /// Its input was refused.
+    Rejected,
+    /// Broken off before it ended.
+    Aborted,
+}
+
+impl LoopStatus {
+    /// Whether the loop is still to end.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Running)
+    }
+}
+
+/// The model and settings that a loop ran with.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct LoopConfigSnapshot {
+    /// Which model.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// What the configuration is called.
+    pub config_id: Option<String>,
+    /// What the model is called on screens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The protocol it is called by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<ApiProtocol>,
+    /// Where it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Whether it can think.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<bool>,
+    /// How many tokens it reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u32>,
+    /// How many tokens it writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// How much it thinks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<ThinkingLevel>,
+    /// How freely it chooses its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+}
+
+/// One run of an agent's loop.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct LoopRecord {
+    /// Names the loop.
+    pub loop_id: String,
+    /// The session that it belongs to.
+    pub session_id: String,
+    /// The agent that ran it.
+    pub agent_id: String,
+    /// The loop before it, of this session or of another.
+    #[serde(default)]
+    pub parent_loop_id: Option<String>,
+    /// How it relates to the loop before it.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub continuation_kind: ContinuationKind,
+    /// When it started; for a loop that never did, when it was announced.
+    pub started_at: Timestamp,
+    /// When it ended.
+    #[serde(default)]
+    pub ended_at: Option<Timestamp>,
+    /// Where it stands.
+    pub status: LoopStatus,
+    /// Why its input was refused.
+    #[serde(default)]
+    pub rejection: Option<String>,
+    /// The model and settings that it ran with.
+    #[serde(default)]
+    pub config: Option<Box<LoopConfigSnapshot>>,
+    /// All messages that it made, as its end reported them.
+    pub messages: Vec<AgentMessage>,
+    /// Its turns that were completed.
+    #[serde(default)]
+    pub turns: Vec<Turn>,
+    /// What it cost.
+    pub usage: Usage,
+    /// The caller's own data.
+    #[serde(default)]
+    pub metadata: Option<Value>,
+    /// What was heard of it, in order.
+    #[serde(default)]
+    pub events: Vec<LoopEvent>,
+    /// The loops of this session that go on from it.
+    #[serde(default)]
+    pub children_loop_ids: Vec<String>,
+    /// The sub-agents that its tools ran.
+    #[serde(default)]
+    pub child_loop_refs: Vec<ChildLoopRef>,
+    /// The group that it ran in.
+    #[serde(default)]
+    pub parallel_group: Option<ParallelGroupRecord>,
+    /// What stands for its messages in a context that was compacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction_block: Option<CompactionBlock>,
+}
+
+/// An event and its place among those of its loop.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct LoopEvent {
+    /// Its place, from 0, without gaps.
+    pub sequence: u64,
+    /// The event.
+    pub event: AgentEvent,
+}
+
+/// One call of the model, from its beginning to the last answer of its tools.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Turn {
+    /// Names the turn.
+    pub turn_id: TurnId,
+    /// What made it begin.
+    pub triggered_by: TurnTrigger,
+    /// What it cost.
+    pub usage: Usage,
+    /// What was said to the model.
+    pub input_messages: Vec<AgentMessage>,
+    /// What the model said.
+    pub output_message: AgentMessage,
+    /// What the tools answered.
+    pub tool_results: Vec<AgentMessage>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// What the model was asked, where it was heard (since 0.9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_payload: Option<Value>,
+}
+
+/// What stands for a loop's messages in a context that was compacted. The messages themselves stay.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct CompactionBlock {
+    /// Turns from the start that are kept word for word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_first: Option<TurnRange>,
+    /// Turns from the end, with long tool output cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_recent: Option<CompactedSection>,
+    /// A summary of the turns between them, or of the whole loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_compacted: Option<CompactedSection>,
+    /// When the block was made.
+    #[serde(rename = "createdAt")]
+    pub created_at: Timestamp,
+}
+
+/// Turns of a loop, both ends included, counted by their place among the loop's groups of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnRange {
+    /// The first.
+    pub start_turn: u32,
+    /// The last.
+    pub end_turn: u32,
+}
+
+/// Messages that stand for some turns.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct CompactedSection {
+    /// The turns.
+    pub range: TurnRange,
+    /// What stands for them.
+    pub messages: Vec<AgentMessage>,
+}
+
+impl Session {
+    /// A session made by hand, without loops.
+    #[must_use]
+    pub fn explicit(
+        session_id: impl Into<String>,
+        agent_id: impl Into<String>,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            session_id: session_id.into(),
+            agent_id: agent_id.into(),
+            created_at: now,
+            last_active_at: now,
+            formation: SessionFormation::Explicit { timestamp: now },
+            parent_spawn_ref: None,
+            scope: SessionScope::Ephemeral,
+            task_name: None,
+            stated_task_status: None,
+            loops: Loops::default(),
+            lineage: Lineage::default(),
+        }
+    }
+
+    /// The loop of that id, in one step.
+    #[must_use]
+    pub fn get_loop(&self, loop_id: &str) -> Option<&LoopRecord> {
+        self.loops.get(loop_id)
+    }
+
+    /// Lays a compaction over a loop, or takes it off again; says whether the loop exists. The loop's
+    /// messages stay as they are, so taking it off restores the conversation.
+    pub fn set_compaction_block(&mut self, loop_id: &str, block: Option<CompactionBlock>) -> bool {
+        let Some(slot) = self.loops.slot_of(loop_id) else {
+            return false;
+        };
+        self.loops.change(slot).compaction_block = block;
+        true
+    }
+}
+
+impl LoopRecord {
+    /// A record of a loop of which nothing is known but its names and when it was announced or started.
+    #[must_use]
+    pub fn new(
+        loop_id: impl Into<String>,
+        session_id: impl Into<String>,
+        agent_id: impl Into<String>,
+        status: LoopStatus,
+        started_at: Timestamp,
+    ) -> Self {
+        Self {
+            loop_id: loop_id.into(),
+            session_id: session_id.into(),
+            agent_id: agent_id.into(),
+            parent_loop_id: None,
+            continuation_kind: ContinuationKind::Initial,
+            started_at,
+            ended_at: None,
+            status,
+            rejection: None,
+            config: None,
+            messages: Vec::new(),
+            turns: Vec::new(),
+            usage: Usage::default(),
+            metadata: None,
+            events: Vec::new(),
+            children_loop_ids: Vec::new(),
+            child_loop_refs: Vec::new(),
+            parallel_group: None,
+            compaction_block: None,
+        }
+    }
+
+    /// The turn of that index, by its own number rather than by its place.
+    #[must_use]
+    pub fn get_turn(&self, turn_index: u32) -> Option<&Turn> {
+        self.turns.iter().find(|turn| turn.turn_id.turn_index == turn_index)
+    }
+
+    /// Whether the loop belongs to a group that chose another one.
+    #[must_use]
+    pub fn is_passed_over(&self) -> bool {
+        self.parallel_group
+            .as_ref()
+            .is_some_and(|group| !group.selected_loop_id.is_empty() && !group.is_selected)
+    }
+}
+
+impl Turn {
+    /// All messages of the turn, each once, in the order in which they were said.
+    pub fn all_messages(&self) -> impl Iterator<Item = &AgentMessage> {
+        self.input_messages
+            .iter()
+            .chain(std::iter::once(&self.output_message))
+            .chain(&self.tool_results)
+    }
+}
+
+/// The text of a snapshot's configuration id, as the usual form of loop ids has it
+/// (`{session_id}.{config_id}.{number}`).
+pub(crate) fn config_id_in(loop_id: &str) -> Option<String> {
+    let (_, rest) = loop_id.split_once('.')?;
+    let (config_id, _) = rest.rsplit_once('.')?;
+    Some(config_id.to_owned())
+}
+
+/// The text of a session's id, as the usual form of loop ids has it. Only ever a stand-in for a session
+/// that was not heard of.
+pub(crate) fn session_id_in(loop_id: &str) -> Option<&str> {
+    loop_id.split_once('.').map(|(session_id, _)| session_id)
+}
+
+fn null_is_default<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<ContinuationKind, D::Error> {
+    Ok(Option::<ContinuationKind>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl<'de> Deserialize<'de> for LoopEvent {
+    /// An event that cannot be understood is kept as it came: one event must not make a session
+    /// unreadable.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Stored {
+            sequence: u64,
+            event: Box<RawValue>,
+        }
+        let stored = Stored::deserialize(deserializer)?;
+        let event = match serde_json::from_str(stored.event.get()) {
+            Ok(event) => event,
+            Err(_) => not_understood(stored.event.get()),
+        };
+        Ok(Self { sequence: stored.sequence, event })
+    }
+}
+
+fn not_understood(text: &str) -> AgentEvent {
+    let fields = match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(other) => [("value".to_owned(), other)].into_iter().collect(),
+        Err(_) => serde_json::Map::new(),
+    };
+    AgentEvent::Unknown(UnknownEvent(fields))
+}
+
+/// Looks a session up that a recorder does not hold.
+pub type LoadSessionFn = Arc<dyn Fn(&str) -> Option<Session> + Send + Sync>;

@@ -1,0 +1,125 @@
+//! The beginning and the end of a loop.
+
+use serde_json::Value;
+
+use super::report::{Notice, Report};
+use super::turns::config_of;
+use super::{Place, SessionKey, SessionRecorder};
+use crate::event::{AgentEnd, AgentEvent, AgentStart};
+use crate::model::{LoopRecord, LoopStatus};
+
+impl SessionRecorder {
+    pub(super) fn agent_start(&mut self, event: AgentStart, report: &mut Report) {
+        let known = self.places.get(&event.loop_id).copied();
+        if known.is_some_and(|place| self.is_repeated(place, &event)) {
+            report.note(Notice::RepeatedStart { loop_id: event.loop_id });
+            return;
+        }
+        let Some(key) = self.session_for(&event, report) else {
+            return;
+        };
+        let known = known.filter(|place| place.session == key);
+        let place = match known.filter(|place| self.is_pending(*place)) {
+            Some(place) => self.start_announced(place, &event),
+            None => self.start_new(key, known, &event, report),
+        };
+        self.name_task(key, &event);
+        self.trace_placed(place);
+        self.link_on_start(place, &event);
+        self.agent_heard(place, event.timestamp);
+        self.append(place, AgentEvent::AgentStart(event));
+    }
+
+    fn is_pending(&self, place: Place) -> bool {
+        self.lives
+            .get(&place.session)
+            .is_some_and(|live| live.record(place.slot).status == LoopStatus::Pending)
+    }
+
+    /// A loop that its group announced has started.
+    fn start_announced(&mut self, place: Place, event: &AgentStart) -> Place {
+        if let Some(live) = self.lives.get_mut(&place.session) {
+            live.session.loops.restart(place.slot, event.timestamp);
+            fill_in(live.change(place.slot), event);
+            live.session.last_active_at = event.timestamp;
+        }
+        place
+    }
+
+    /// A loop of which nothing was known. If its id is taken (or if it names itself as the loop before
+    /// it), it is another loop that came with the same id, and is recorded under one of its own.
+    fn start_new(
+        &mut self,
+        key: SessionKey,
+        known: Option<Place>,
+        event: &AgentStart,
+        report: &mut Report,
+    ) -> Place {
+        let Some(live) = self.lives.get_mut(&key) else {
+            unreachable!("the session was just looked up");
+        };
+        let is_taken = known.is_some()
+            || live.session.loops.slot_of(&event.loop_id).is_some()
+            || event.parent_loop_id.as_deref() == Some(&event.loop_id);
+        let loop_id = if is_taken { live.free_id(&event.loop_id) } else { event.loop_id.clone() };
+        let mut record = LoopRecord::new(
+            loop_id.as_str(),
+            event.session_id.as_str(),
+            event.agent_id.as_str(),
+            LoopStatus::Running,
+            event.timestamp,
+        );
+        fill_in(&mut record, event);
+        let slot = live.session.loops.insert(record);
+        live.open += 1;
+        live.session.last_active_at = event.timestamp;
+        let place = Place { session: key, slot };
+        self.put_place(&event.loop_id, place);
+        if is_taken {
+            self.put_place(&loop_id, place);
+            report
+                .note(Notice::LoopRenamed { loop_id: event.loop_id.clone(), recorded_as: loop_id });
+        }
+        place
+    }
+
+    /// A caller may name the task of a session in the metadata of its loops.
+    fn name_task(&mut self, key: SessionKey, event: &AgentStart) {
+        let name = event.metadata.as_ref().and_then(|data| data.get("task_name"));
+        if let Some(name) = name.and_then(Value::as_str)
+            && let Some(live) = self.lives.get_mut(&key)
+        {
+            live.session.task_name.get_or_insert_with(|| name.to_owned());
+        }
+    }
+
+    pub(super) fn agent_end(&mut self, place: Place, event: &AgentEnd) {
+        let Some(live) = self.lives.get_mut(&place.session) else {
+            return;
+        };
+        let record = live.change(place.slot);
+        record.ended_at = Some(event.timestamp);
+        record.rejection.clone_from(&event.rejection);
+        record.messages.clone_from(&event.messages);
+        record.usage = event.usage;
+        if record.config.is_none() {
+            let mut messages = event.messages.iter();
+            record.config = messages.find_map(|message| config_of(message, &event.loop_id));
+        }
+        let status =
+            if event.rejection.is_some() { LoopStatus::Rejected } else { LoopStatus::Completed };
+        live.close(place.slot, status);
+        self.agent_heard(place, event.timestamp);
+    }
+}
+
+fn fill_in(record: &mut LoopRecord, event: &AgentStart) {
+    record.agent_id.clone_from(&event.agent_id);
+    // No loop comes before itself.
+    let parent = event.parent_loop_id.as_ref();
+    record.parent_loop_id = parent.filter(|parent| **parent != record.loop_id).cloned();
+    record.continuation_kind.clone_from(&event.continuation_kind);
+    record.status = LoopStatus::Running;
+    record.config.clone_from(&event.config_snapshot);
+    record.metadata.clone_from(&event.metadata);
+}

@@ -1,0 +1,65 @@
+//! Facts that come beside the events of agents.
+
+use super::report::{Notice, Report};
+use super::{Effect, SessionRecorder};
+use crate::fact::Fact;
+use crate::model::CompactionBlock;
+
+impl SessionRecorder {
+    /// Takes in a fact about a session that is held.
+    pub(crate) fn on_fact(&mut self, fact: Fact, report: &mut Report) {
+        let session_id = fact.session_id().to_owned();
+        let key = self.by_session.get(&session_id).copied();
+        let Some(live) = key.and_then(|key| self.lives.get_mut(&key)) else {
+            report.note(Notice::UnknownSession { session_id, event_type: "a fact".to_owned() });
+            return;
+        };
+        let slot = fact.loop_id().map(|id| live.session.loops.slot_of(id));
+        let Some(slot) = slot.map_or(Some(None), |slot| slot.map(Some)) else {
+            report.note(Notice::UnknownLoop {
+                loop_id: fact.loop_id().unwrap_or_default().to_owned(),
+                event_type: "a fact".to_owned(),
+            });
+            return;
+        };
+        live.touch();
+        match (fact, slot) {
+            (Fact::Session(fact), _) => {
+                fact.apply(&mut live.session);
+                self.trace(|| Effect::Header { session_id });
+            }
+            (Fact::SubAgents { child_loop_refs, loop_id, .. }, Some(slot)) => {
+                live.change(slot).child_loop_refs = child_loop_refs;
+                self.trace(|| Effect::ChildRefs { session_id, loop_id });
+            }
+            (Fact::Compaction { block, loop_id, .. }, Some(slot)) => {
+                live.change(slot).compaction_block = block;
+                self.trace(|| Effect::Compaction { session_id, loop_id });
+            }
+            (Fact::Aborted { loop_id, .. }, Some(slot)) => {
+                if live.record(slot).status.is_open() {
+                    live.abort(slot);
+                    self.trace(|| Effect::Aborted { session_id, loop_id });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Lays a compaction over a loop of a session that is held, or takes it off; says whether it could.
+    pub fn set_compaction_block(
+        &mut self,
+        session_id: &str,
+        loop_id: &str,
+        block: Option<CompactionBlock>,
+    ) -> bool {
+        let mut report = Report::default();
+        let fact = Fact::Compaction {
+            session_id: session_id.to_owned(),
+            loop_id: loop_id.to_owned(),
+            block,
+        };
+        self.on_fact(fact, &mut report);
+        report.is_clean()
+    }
+}

@@ -1,0 +1,105 @@
+//! A session while a recorder holds it.
+
+use std::collections::HashMap;
+
+use super::turns::PartialTurn;
+use crate::event::AgentEvent;
+use crate::loops::Slot;
+use crate::model::{LoopEvent, LoopRecord, LoopStatus, Session};
+
+/// A session while a recorder holds it.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) session: Session,
+    pub(super) stage: Stage,
+    /// How many loops are still to end.
+    pub(super) open: usize,
+    pub(super) turns: HashMap<Slot, PartialTurn>,
+    /// Groups of which none was chosen yet.
+    pub(super) groups: Vec<Group>,
+}
+
+/// Where a session stands with its recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Only a group of its loops was announced.
+    Announced,
+    /// Loops come and go.
+    Open,
+    /// It waits to be drained.
+    Completed,
+    /// It was drained, as it is now, and is kept so that it can go on.
+    Drained,
+}
+
+/// A parallel group of which none was chosen yet.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The ids that it was announced with.
+    pub(super) announced: Vec<String>,
+    pub(super) slots: Vec<Slot>,
+}
+
+impl Live {
+    pub(super) fn new(session: Session, stage: Stage) -> Self {
+        Self { session, stage, open: 0, turns: HashMap::new(), groups: Vec::new() }
+    }
+
+    pub(super) fn record(&self, slot: Slot) -> &LoopRecord {
+        self.session.loops.at(slot)
+    }
+
+    pub(super) fn change(&mut self, slot: Slot) -> &mut LoopRecord {
+        self.session.loops.change(slot)
+    }
+
+    pub(super) fn append(&mut self, slot: Slot, event: AgentEvent) {
+        let events = &mut self.change(slot).events;
+        let sequence = events.last().map_or(0, |last| last.sequence + 1);
+        events.push(LoopEvent { sequence, event });
+    }
+
+    /// Ends a loop and tells its parent, if that is in this session.
+    pub(super) fn close(&mut self, slot: Slot, status: LoopStatus) {
+        self.turns.remove(&slot);
+        let record = self.change(slot);
+        let was_open = record.status.is_open();
+        record.status = status;
+        if was_open {
+            self.open = self.open.saturating_sub(1);
+            self.tell_parent(slot);
+        }
+    }
+
+    /// Adds a loop to the children of its parent, if that is in this session.
+    pub(super) fn tell_parent(&mut self, slot: Slot) {
+        let record = self.record(slot);
+        let loop_id = record.loop_id.clone();
+        let parent = record.parent_loop_id.as_deref();
+        let parent = parent.and_then(|id| self.session.loops.slot_of(id));
+        if let Some(parent) = parent.filter(|parent| *parent != slot) {
+            self.change(parent).children_loop_ids.push(loop_id);
+        }
+    }
+
+    /// Something of it changed: if it was drained, it is to be drained again.
+    pub(super) fn touch(&mut self) {
+        if self.stage == Stage::Drained {
+            self.stage = Stage::Completed;
+        }
+    }
+
+    /// The loops that are still to end, by start.
+    pub(super) fn open_slots(&self) -> Vec<Slot> {
+        let loops = &self.session.loops;
+        loops.slots().filter(|slot| loops.at(*slot).status.is_open()).collect()
+    }
+
+    /// An id like `loop_id` that no loop of the session has.
+    pub(super) fn free_id(&self, loop_id: &str) -> String {
+        (2_u64..)
+            .map(|number| format!("{loop_id}-{number}"))
+            .find(|id| self.session.loops.slot_of(id).is_none())
+            .unwrap_or_default()
+    }
+}

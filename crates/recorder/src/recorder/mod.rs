@@ -1,0 +1,450 @@
+//! The recorder: events in, sessions out.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::event::AgentEvent;
+use crate::fact::Fact;
+use crate::limits::{RETAINED_LOOPS_MAX, RETAINED_SESSIONS_MAX};
+use crate::loops::Slot;
+use crate::model::{
+    LoadSessionFn, LoopRecord, LoopStatus, Session, SessionFormation, SessionScope, TaskStatus,
+};
+use crate::time::Timestamp;
+
+mod agent;
+mod facts;
+mod live;
+mod memory;
+mod parallel;
+mod report;
+mod sessions;
+mod spawn;
+mod turns;
+
+pub use report::{Notice, Report};
+
+use live::{Live, Stage};
+use memory::RecentIds;
+
+/// Asked when a session is heard of for the first time; `false` refuses it.
+pub type BeforeTaskFn = Arc<dyn Fn(&Session) -> bool + Send + Sync>;
+/// Told when a session is complete, once for each session.
+pub type AfterTaskFn = Arc<dyn Fn(&Session) + Send + Sync>;
+
+/// How a recorder records.
+#[derive(Clone, Default)]
+pub struct SessionRecorderConfig {
+    /// Whether the pieces of streamed messages are kept among the events.
+    pub include_streaming_events: bool,
+    /// Asked when a session is heard of for the first time; `false` refuses it: nothing of it is
+    /// recorded.
+    pub before_task: Option<BeforeTaskFn>,
+    /// Told when a session is complete (by `flush` or `checkpoint`), once for each session.
+    pub after_task: Option<AfterTaskFn>,
+    /// What new sessions say of themselves.
+    pub scope: SessionScope,
+    /// How long an agent may be idle before its next session is one that a timeout made.
+    pub inactivity_timeout: Option<Duration>,
+    /// Looks up a session that the recorder does not hold, so that it is continued.
+    pub load_session: Option<LoadSessionFn>,
+}
+
+impl fmt::Debug for SessionRecorderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionRecorderConfig")
+            .field("include_streaming_events", &self.include_streaming_events)
+            .field("before_task", &self.before_task.is_some())
+            .field("after_task", &self.after_task.is_some())
+            .field("scope", &self.scope)
+            .field("inactivity_timeout", &self.inactivity_timeout)
+            .field("load_session", &self.load_session.is_some())
+            .finish()
+    }
+}
+
+/// Makes sessions of the events of any number of agents.
+///
+/// All times come from the events, and the same events in the same order give the same sessions.
+#[derive(Debug, Default)]
+pub struct SessionRecorder {
+    config: SessionRecorderConfig,
+    /// The sessions, by the order in which they were first heard of.
+    lives: BTreeMap<SessionKey, Live>,
+    next_key: u64,
+    by_session: HashMap<String, SessionKey>,
+    /// Where the events of a loop go: the newest loop that came with that id.
+    places: HashMap<String, Place>,
+    /// The place that was looked up last: events of one loop come in runs.
+    last_place: Option<(String, Place)>,
+    /// Loops whose parent was not heard of yet, by the parent's id.
+    waiting: HashMap<String, Vec<Place>>,
+    /// Loops that ran a sub-agent which was not heard of yet, by the sub-agent's loop.
+    spawned: HashMap<String, Place>,
+    /// Why sessions are about to be made, where the caller said so.
+    formations: HashMap<String, SessionFormation>,
+    /// When each agent was last heard, and in which session.
+    agents: HashMap<String, (String, Timestamp)>,
+    /// Drained sessions that are kept, by the order in which they were drained.
+    retained: VecDeque<SessionKey>,
+    refused_sessions: RecentIds,
+    refused_loops: RecentIds,
+    forgotten: RecentIds,
+    /// Sessions that `after_task` was told of.
+    finished: RecentIds,
+    /// What events did, for those who write the same elsewhere.
+    trace: Option<Vec<Effect>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct SessionKey(u64);
+
+/// A record of a session that the recorder holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    session: SessionKey,
+    slot: Slot,
+}
+
+/// What an event did to the sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// A session is known by its header, or its header changed.
+    Header { session_id: String },
+    /// The event belongs to this loop.
+    Placed { session_id: String, loop_id: String },
+    /// Loops were announced, under these ids.
+    Announced { session_id: String, loop_ids: Vec<String> },
+    /// A session's link to the one that spawned it changed.
+    SpawnRef { session_id: String },
+    /// A loop's links to sub-agents changed.
+    ChildRefs { session_id: String, loop_id: String },
+    /// A compaction was laid over a loop, or taken off.
+    Compaction { session_id: String, loop_id: String },
+    /// A loop was broken off.
+    Aborted { session_id: String, loop_id: String },
+}
+
+impl SessionRecorder {
+    /// A recorder that holds nothing.
+    #[must_use]
+    pub fn new(config: SessionRecorderConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// A recorder that remembers what each event did, until [`Self::take_effects`].
+    pub(crate) fn traced(config: SessionRecorderConfig) -> Self {
+        Self { trace: Some(Vec::new()), ..Self::new(config) }
+    }
+
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
+        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes in one event, and says what was not as expected.
+    pub fn on_event(&mut self, event: AgentEvent) -> Report {
+        let mut report = Report::default();
+        match event {
+            AgentEvent::MessageUpdate(_) if !self.config.include_streaming_events => {}
+            AgentEvent::AgentStart(event) => self.agent_start(event, &mut report),
+            AgentEvent::ParallelLoopStart(event) => self.group_start(event, &mut report),
+            AgentEvent::ParallelLoopEnd(event) => self.group_end(&event, &mut report),
+            event => match Fact::from_event(&event) {
+                Some(fact) => self.on_fact(fact, &mut report),
+                None => self.hear(event, &mut report),
+            },
+        }
+        report
+    }
+
+    /// Takes in an event of a loop that has started.
+    fn hear(&mut self, event: AgentEvent, report: &mut Report) {
+        let Some(place) = event.loop_id().and_then(|loop_id| self.place_of(loop_id)) else {
+            report.note(self.unplaced(&event));
+            return;
+        };
+        self.trace_placed(place);
+        let Some(live) = self.lives.get_mut(&place.session) else {
+            return;
+        };
+        live.touch();
+        let slot = place.slot;
+        if !live.record(slot).status.is_open() {
+            report.note(Notice::LateEvent {
+                loop_id: live.record(slot).loop_id.clone(),
+                event_type: event.type_name().to_owned(),
+            });
+            if let AgentEvent::ToolExecutionEnd(tool) = &event {
+                self.tool_ended(place, tool);
+            }
+            self.append(place, event);
+            return;
+        }
+        match &event {
+            AgentEvent::TurnStart(turn) => live.begin_turn(slot, turn, report),
+            AgentEvent::TurnEnd(turn) => {
+                live.end_turn(slot, turn, report);
+                let at = turn.timestamp;
+                self.agent_heard(place, at);
+            }
+            AgentEvent::MessageEnd(end) => live.hear_message(slot, &end.message),
+            AgentEvent::TurnRequest(request) => live.hear_request(slot, &request.payload),
+            AgentEvent::ToolExecutionEnd(tool) => self.tool_ended(place, tool),
+            AgentEvent::AgentEnd(end) => self.agent_end(place, end),
+            _ => {}
+        }
+        self.append(place, event);
+    }
+
+    fn append(&mut self, place: Place, event: AgentEvent) {
+        if let Some(live) = self.lives.get_mut(&place.session) {
+            live.append(place.slot, event);
+        }
+    }
+
+    /// Breaks off every loop that is still to end and completes every session; says how many loops it
+    /// broke off.
+    pub fn flush(&mut self) -> usize {
+        let keys: Vec<SessionKey> = self.keys_of(|live| live.stage != Stage::Drained);
+        let mut aborted = 0;
+        for key in keys {
+            aborted += self.abort_open_loops(key);
+            self.complete(key);
+        }
+        aborted
+    }
+
+    /// Completes every session of which no loop is still to end; says how many.
+    pub fn checkpoint(&mut self) -> usize {
+        let keys = self.keys_of(|live| live.stage == Stage::Open && live.open == 0);
+        for key in &keys {
+            self.complete(*key);
+        }
+        keys.len()
+    }
+
+    /// Hands out the sessions that are complete, in the order in which they were first heard of.
+    ///
+    /// The recorder keeps what it needs to go on with a session that comes back: such a session is handed
+    /// out again, whole, when it is complete again.
+    pub fn drain_completed(&mut self) -> Vec<Session> {
+        let keys = self.keys_of(|live| live.stage == Stage::Completed);
+        let mut drained = Vec::with_capacity(keys.len());
+        for key in keys {
+            let Some(live) = self.lives.get_mut(&key) else {
+                continue;
+            };
+            live.stage = Stage::Drained;
+            let mut session = live.session.clone();
+            session.lineage = live.session.lineage.shared();
+            drained.push(session);
+            self.retained.push_back(key);
+        }
+        self.forget_old();
+        drained
+    }
+
+    /// The sessions that are not drained, in the order in which they were first heard of. Loops that are
+    /// still to end are among their loops.
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.lives.values().filter(|live| live.stage != Stage::Drained).map(|live| &live.session)
+    }
+
+    /// A session that is not drained.
+    #[must_use]
+    pub fn get_session(&self, session_id: &str) -> Option<&Session> {
+        self.live_by_id(session_id)
+            .filter(|live| live.stage != Stage::Drained)
+            .map(|live| &live.session)
+    }
+
+    /// A loop that is still to end.
+    #[must_use]
+    pub fn current_loop(&self, loop_id: &str) -> Option<&LoopRecord> {
+        let place = self.places.get(loop_id)?;
+        let record = self.lives.get(&place.session)?.record(place.slot);
+        record.status.is_open().then_some(record)
+    }
+
+    /// How many loops of a session are still to end.
+    #[must_use]
+    pub fn open_loops(&self, session_id: &str) -> usize {
+        self.live_by_id(session_id).map_or(0, |live| live.open)
+    }
+
+    /// A session whatever its stage.
+    pub(crate) fn held(&self, session_id: &str) -> Option<&Session> {
+        self.live_by_id(session_id).map(|live| &live.session)
+    }
+
+    /// Gives a session's task a name; says whether the session is held.
+    pub fn set_task_name(&mut self, session_id: &str, name: impl Into<String>) -> bool {
+        self.change_header(session_id, |session| session.task_name = Some(name.into()))
+    }
+
+    /// Says where a session's task stands, in place of what its loops say; says whether it is held.
+    pub fn set_task_status(&mut self, session_id: &str, status: Option<TaskStatus>) -> bool {
+        self.change_header(session_id, |session| session.stated_task_status = status)
+    }
+
+    fn change_header(&mut self, session_id: &str, change: impl FnOnce(&mut Session)) -> bool {
+        let Some(live) = self.by_session.get(session_id).and_then(|key| self.lives.get_mut(key))
+        else {
+            return false;
+        };
+        change(&mut live.session);
+        live.touch();
+        self.trace(|| Effect::Header { session_id: session_id.to_owned() });
+        true
+    }
+
+    /// Says why a session is about to be made, for instance by [`crate::AgentHandle::check_and_rotate`].
+    pub fn announce_session(&mut self, session_id: impl Into<String>, formation: SessionFormation) {
+        self.formations.insert(session_id.into(), formation);
+    }
+
+    fn abort_open_loops(&mut self, key: SessionKey) -> usize {
+        let Some(live) = self.lives.get_mut(&key) else {
+            return 0;
+        };
+        let open = live.open_slots();
+        for slot in &open {
+            live.abort(*slot);
+        }
+        let session_id = live.session.session_id.clone();
+        let aborted = open.iter().map(|slot| Effect::Aborted {
+            session_id: session_id.clone(),
+            loop_id: live.record(*slot).loop_id.clone(),
+        });
+        if let Some(trace) = &mut self.trace {
+            trace.extend(aborted);
+        }
+        open.len()
+    }
+
+    fn complete(&mut self, key: SessionKey) {
+        let Some(live) = self.lives.get_mut(&key) else {
+            return;
+        };
+        live.stage = Stage::Completed;
+        let session = &live.session;
+        if !self.finished.contains(&session.session_id) {
+            self.finished.add(&session.session_id);
+            if let Some(after_task) = &self.config.after_task {
+                after_task(session);
+            }
+        }
+    }
+
+    fn keys_of(&self, wanted: impl Fn(&Live) -> bool) -> Vec<SessionKey> {
+        let wanted = self.lives.iter().filter(|(_, live)| wanted(live));
+        wanted.map(|(key, _)| *key).collect()
+    }
+
+    fn live_by_id(&self, session_id: &str) -> Option<&Live> {
+        self.lives.get(self.by_session.get(session_id)?)
+    }
+
+    fn place_of(&mut self, loop_id: &str) -> Option<Place> {
+        if let Some((last, place)) = &self.last_place
+            && last == loop_id
+        {
+            return Some(*place);
+        }
+        let place = *self.places.get(loop_id)?;
+        match &mut self.last_place {
+            Some((last, last_place)) => {
+                last.clear();
+                last.push_str(loop_id);
+                *last_place = place;
+            }
+            None => self.last_place = Some((loop_id.to_owned(), place)),
+        }
+        Some(place)
+    }
+
+    fn put_place(&mut self, loop_id: &str, place: Place) {
+        self.last_place = None;
+        self.places.insert(loop_id.to_owned(), place);
+    }
+
+    fn unplaced(&self, event: &AgentEvent) -> Notice {
+        let event_type = event.type_name().to_owned();
+        match event.loop_id() {
+            None => Notice::NoLoop { event_type },
+            Some(loop_id) if self.refused_loops.contains(loop_id) => {
+                Notice::RefusedSession { event_type }
+            }
+            Some(loop_id) => Notice::UnknownLoop { loop_id: loop_id.to_owned(), event_type },
+        }
+    }
+
+    /// Keeps the drained sessions that are kept at hand within bounds.
+    fn forget_old(&mut self) {
+        let lives = &self.lives;
+        self.retained.retain(|key| lives.get(key).is_some_and(|live| live.stage == Stage::Drained));
+        let mut loops: usize = self
+            .retained
+            .iter()
+            .filter_map(|key| self.lives.get(key))
+            .map(|live| live.session.loops.len())
+            .sum();
+        while self.retained.len() > RETAINED_SESSIONS_MAX
+            || (loops > RETAINED_LOOPS_MAX && self.retained.len() > 1)
+        {
+            let Some(key) = self.retained.pop_front() else {
+                break;
+            };
+            loops -= self.forget(key);
+        }
+    }
+
+    fn forget(&mut self, key: SessionKey) -> usize {
+        let Some(live) = self.lives.remove(&key) else {
+            return 0;
+        };
+        self.last_place = None;
+        self.by_session.remove(&live.session.session_id);
+        self.forgotten.add(&live.session.session_id);
+        for record in &live.session.loops {
+            if self.places.get(&record.loop_id).is_some_and(|place| place.session == key) {
+                self.places.remove(&record.loop_id);
+            }
+        }
+        live.session.loops.len()
+    }
+
+    fn trace(&mut self, effect: impl FnOnce() -> Effect) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(effect());
+        }
+    }
+
+    fn trace_placed(&mut self, place: Place) {
+        if self.trace.is_none() {
+            return;
+        }
+        let Some(live) = self.lives.get(&place.session) else {
+            return;
+        };
+        let effect = Effect::Placed {
+            session_id: live.session.session_id.clone(),
+            loop_id: live.record(place.slot).loop_id.clone(),
+        };
+        self.trace(|| effect);
+    }
+
+    /// A start that was heard before: the same loop, still open, with the very same event.
+    fn is_repeated(&self, place: Place, event: &crate::event::AgentStart) -> bool {
+        let Some(live) = self.lives.get(&place.session) else {
+            return false;
+        };
+        let record = live.record(place.slot);
+        record.status == LoopStatus::Running
+            && record.events.first().is_some_and(
+                |first| matches!(&first.event, AgentEvent::AgentStart(start) if start == event),
+            )
+    }
+}

@@ -1,0 +1,218 @@
+//! How sessions come to be held: new, announced, loaded, or back after a drain.
+
+use super::live::{Live, Stage};
+use super::report::{Notice, Report};
+use super::{Effect, Place, SessionKey, SessionRecorder};
+use crate::event::AgentStart;
+use crate::lineage::Lineage;
+use crate::loops::Loops;
+use crate::model::{LoopStatus, Session, SessionFormation};
+use crate::time::Timestamp;
+
+impl SessionRecorder {
+    /// Takes in a session that was recorded before, to go on with it. Loops that were still to end are
+    /// broken off: whoever ran them is gone. Says how many those were.
+    pub fn resume(&mut self, session: Session) -> usize {
+        if self.by_session.contains_key(&session.session_id) {
+            return 0;
+        }
+        // Of a session that was only announced nobody knows yet who runs it.
+        let has_begun = !session.agent_id.is_empty();
+        let stage = if has_begun { Stage::Drained } else { Stage::Announced };
+        let key = self.hold(Live::new(session, stage));
+        let aborted = self.abort_resumed(key);
+        if aborted > 0
+            && let Some(live) = self.lives.get_mut(&key)
+        {
+            live.touch();
+        } else {
+            self.retained.push_back(key);
+        }
+        aborted
+    }
+
+    fn abort_resumed(&mut self, key: SessionKey) -> usize {
+        let Some(live) = self.lives.get_mut(&key) else {
+            return 0;
+        };
+        let slots: Vec<_> = live.session.loops.slots().collect();
+        live.open = live.open_slots().len();
+        live.find_groups();
+        for slot in slots {
+            let record = live.record(slot);
+            let place = Place { session: key, slot };
+            let given_id = live.session.given_id(record).to_owned();
+            self.places.insert(given_id, place);
+            self.places.entry(record.loop_id.clone()).or_insert(place);
+            let loops = &live.session.loops;
+            let parent = record.parent_loop_id.as_ref();
+            if let Some(parent) = parent.filter(|parent| loops.slot_of(parent).is_none()) {
+                self.waiting.entry(parent.clone()).or_default().push(place);
+            }
+            for child in &record.child_loop_refs {
+                self.spawned.entry(child.child_loop_id.clone()).or_insert(place);
+            }
+        }
+        self.last_place = None;
+        self.abort_open_loops(key)
+    }
+
+    /// The session of a loop that starts, ready to take it; `None` if it was refused.
+    pub(super) fn session_for(
+        &mut self,
+        event: &AgentStart,
+        report: &mut Report,
+    ) -> Option<SessionKey> {
+        if self.refused_sessions.contains(&event.session_id) {
+            self.refuse(event, report);
+            return None;
+        }
+        let known = self.by_session.get(&event.session_id).copied();
+        let key = match known.or_else(|| self.load(&event.session_id)) {
+            Some(key) => key,
+            None => self.announce(&event.session_id, event.timestamp, report),
+        };
+        let live = self.lives.get_mut(&key)?;
+        if live.stage == Stage::Announced {
+            self.begin(key, event);
+            let live = self.lives.get(&key)?;
+            let accepted = self.config.before_task.as_ref().is_none_or(|ask| ask(&live.session));
+            if !accepted {
+                self.forget(key);
+                self.refused_sessions.add(&event.session_id);
+                self.refuse(event, report);
+                return None;
+            }
+        } else {
+            live.stage = Stage::Open;
+        }
+        Some(key)
+    }
+
+    /// A session that is held, or is made because something of it was announced.
+    pub(super) fn announced_session(
+        &mut self,
+        session_id: &str,
+        at: Timestamp,
+        report: &mut Report,
+    ) -> SessionKey {
+        let known = self.by_session.get(session_id).copied();
+        let key = known
+            .or_else(|| self.load(session_id))
+            .unwrap_or_else(|| self.announce(session_id, at, report));
+        if let Some(live) = self.lives.get_mut(&key)
+            && live.stage != Stage::Announced
+        {
+            live.stage = Stage::Open;
+        }
+        key
+    }
+
+    fn load(&mut self, session_id: &str) -> Option<SessionKey> {
+        let load = self.config.load_session.as_ref()?;
+        let session = load(session_id).filter(|session| session.session_id == session_id)?;
+        self.resume(session);
+        self.by_session.get(session_id).copied()
+    }
+
+    fn announce(&mut self, session_id: &str, at: Timestamp, report: &mut Report) -> SessionKey {
+        if self.forgotten.contains(session_id) {
+            report.note(Notice::SessionForgotten { session_id: session_id.to_owned() });
+        }
+        let session = Session {
+            session_id: session_id.to_owned(),
+            agent_id: String::new(),
+            created_at: at,
+            last_active_at: at,
+            formation: SessionFormation::FirstLoop { timestamp: at },
+            parent_spawn_ref: None,
+            scope: self.config.scope,
+            task_name: None,
+            stated_task_status: None,
+            loops: Loops::default(),
+            lineage: Lineage::default(),
+        };
+        self.trace(|| Effect::Header { session_id: session_id.to_owned() });
+        self.hold(Live::new(session, Stage::Announced))
+    }
+
+    /// Fills in the header of a session whose first loop starts.
+    fn begin(&mut self, key: SessionKey, event: &AgentStart) {
+        let formation = self.formation_of(event);
+        let Some(live) = self.lives.get_mut(&key) else {
+            return;
+        };
+        live.stage = Stage::Open;
+        live.session.agent_id.clone_from(&event.agent_id);
+        live.session.created_at = event.timestamp;
+        live.session.last_active_at = event.timestamp;
+        live.session.formation = formation;
+        // Loops that were announced before anybody said who runs them.
+        let announced: Vec<_> = live.session.loops.slots().collect();
+        for slot in announced {
+            live.change(slot).agent_id.clone_from(&event.agent_id);
+        }
+        self.trace(|| Effect::Header { session_id: event.session_id.clone() });
+    }
+
+    fn formation_of(&mut self, event: &AgentStart) -> SessionFormation {
+        if let Some(formation) = self.formations.remove(&event.session_id) {
+            return formation;
+        }
+        let timestamp = event.timestamp;
+        let before = self.agents.get(&event.agent_id);
+        match (self.config.inactivity_timeout, before) {
+            (Some(threshold), Some((previous, heard_at)))
+                if timestamp.since(*heard_at) > threshold =>
+            {
+                SessionFormation::InactivityTimeout {
+                    threshold_secs: threshold.as_secs(),
+                    previous_session_id: Some(previous.clone()),
+                    timestamp,
+                }
+            }
+            _ => SessionFormation::FirstLoop { timestamp },
+        }
+    }
+
+    /// Remembers when an agent was last heard, for as long as that matters.
+    pub(super) fn agent_heard(&mut self, place: Place, at: Timestamp) {
+        if self.config.inactivity_timeout.is_none() {
+            return;
+        }
+        let Some(live) = self.lives.get(&place.session) else {
+            return;
+        };
+        let agent_id = live.record(place.slot).agent_id.clone();
+        let heard = (live.session.session_id.clone(), at);
+        match self.agents.get(&agent_id) {
+            Some((_, latest)) if *latest > at => {}
+            _ => {
+                self.agents.insert(agent_id, heard);
+            }
+        }
+    }
+
+    fn refuse(&mut self, event: &AgentStart, report: &mut Report) {
+        self.refused_loops.add(&event.loop_id);
+        report.note(Notice::RefusedSession { event_type: "AgentStart".to_owned() });
+    }
+
+    fn hold(&mut self, live: Live) -> SessionKey {
+        let key = SessionKey(self.next_key);
+        self.next_key += 1;
+        self.by_session.insert(live.session.session_id.clone(), key);
+        self.lives.insert(key, live);
+        key
+    }
+}
+
+impl Live {
+    /// Breaks a loop off. One that never started takes what its group has in common.
+    pub(super) fn abort(&mut self, slot: crate::loops::Slot) {
+        if self.record(slot).status == LoopStatus::Pending {
+            self.adopt_parent(slot);
+        }
+        self.close(slot, LoopStatus::Aborted);
+    }
+}

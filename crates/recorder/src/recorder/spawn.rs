@@ -1,0 +1,217 @@
+//! Links between a loop and the one before it, when that is in another session or not heard of yet.
+//!
+//! Either side of a sub-agent link may be heard first, or only one of them. What is known is written on
+//! both sides at once; what is missing (the tool, the other session) is filled in when it is heard.
+
+use super::{Effect, Place, SessionRecorder};
+use crate::event::{AgentStart, ContinuationKind, ToolExecutionEnd};
+use crate::model::{ChildLoopRef, SpawnRef, session_id_in};
+
+impl SessionRecorder {
+    /// Links a loop that has just started, in every direction that is known.
+    pub(super) fn link_on_start(&mut self, place: Place, event: &AgentStart) {
+        let given_id = event.loop_id.as_str();
+        self.heard_of(given_id, place);
+        let Some(parent_id) = &event.parent_loop_id else {
+            return;
+        };
+        let Some(live) = self.lives.get(&place.session) else {
+            return;
+        };
+        let in_session = live.session.loops.slot_of(parent_id);
+        if in_session.is_some_and(|parent| parent != place.slot) {
+            return;
+        }
+        match self.parent_elsewhere(parent_id, place) {
+            Some(parent) => self.link_sessions(parent, place),
+            None => self.parent_not_heard(place, parent_id, event),
+        }
+    }
+
+    /// A loop is heard of that others may have named, as their parent or as their sub-agent.
+    pub(super) fn heard_of(&mut self, loop_id: &str, place: Place) {
+        for child in self.waiting.remove(loop_id).unwrap_or_default() {
+            self.parent_heard(place, child);
+        }
+        if let Some(parent) = self.spawned.remove(loop_id) {
+            self.link_sessions(parent, place);
+        }
+    }
+
+    /// The record of a parent in another session.
+    fn parent_elsewhere(&self, parent_id: &str, child: Place) -> Option<Place> {
+        let place = self.places.get(parent_id).copied()?;
+        let live = self.lives.get(&place.session)?;
+        let slot = live.session.loops.slot_of(parent_id).unwrap_or(place.slot);
+        (place.session != child.session).then_some(Place { slot, ..place })
+    }
+
+    /// The parent may come later. Until then a loop that begins something, and whose parent is by its name
+    /// not of this session, is taken for a sub-agent's.
+    fn parent_not_heard(&mut self, place: Place, parent_id: &str, event: &AgentStart) {
+        let waiting = self.waiting.entry(parent_id.to_owned()).or_default();
+        waiting.push(place);
+        let named = session_id_in(parent_id);
+        let is_sub_agent = event.continuation_kind == ContinuationKind::Initial
+            && named != Some(event.session_id.as_str());
+        let Some(live) = self.lives.get_mut(&place.session) else {
+            return;
+        };
+        if is_sub_agent && live.session.parent_spawn_ref.is_none() {
+            live.session.parent_spawn_ref = Some(SpawnRef {
+                parent_session_id: named.unwrap_or_default().to_owned(),
+                parent_loop_id: parent_id.to_owned(),
+                tool_call_id: String::new(),
+                tool_name: String::new(),
+            });
+        }
+        self.trace_spawn_ref(place);
+    }
+
+    /// A loop has started that another one, which is held, named as its parent.
+    fn parent_heard(&mut self, parent: Place, child: Place) {
+        if parent.session != child.session {
+            self.link_sessions(parent, child);
+            return;
+        }
+        let Some(live) = self.lives.get_mut(&child.session) else {
+            return;
+        };
+        // What looked like a sub-agent is a loop of this session after all.
+        let parent_id = live.record(child.slot).parent_loop_id.clone();
+        let mistaken = live.session.parent_spawn_ref.as_ref().is_some_and(|spawn| {
+            spawn.tool_call_id.is_empty() && Some(&spawn.parent_loop_id) == parent_id.as_ref()
+        });
+        if mistaken {
+            live.session.parent_spawn_ref = None;
+        }
+        if !live.record(child.slot).status.is_open() {
+            live.tell_parent(child.slot);
+        }
+        self.trace_spawn_ref(child);
+    }
+
+    /// A tool is done; if it ran a sub-agent, both sides are told.
+    pub(super) fn tool_ended(&mut self, parent: Place, event: &ToolExecutionEnd) {
+        let child_id = event.result.child_loop_id.as_ref();
+        let Some(child_id) = child_id.or(event.child_loop_id.as_ref()) else {
+            return;
+        };
+        let child = self.places.get(child_id).copied();
+        let child = child.filter(|place| self.lives.contains_key(&place.session));
+        let Some(live) = self.lives.get_mut(&parent.session) else {
+            return;
+        };
+        let refs = &mut live.change(parent.slot).child_loop_refs;
+        let known = refs.iter_mut().find(|known| {
+            known.child_loop_id == *child_id
+                && (known.tool_call_id.is_empty() || known.tool_call_id == event.tool_call_id)
+        });
+        match known {
+            Some(known) => {
+                known.tool_call_id.clone_from(&event.tool_call_id);
+                known.tool_name.clone_from(&event.tool_name);
+            }
+            None => refs.push(ChildLoopRef {
+                tool_call_id: event.tool_call_id.clone(),
+                tool_name: event.tool_name.clone(),
+                child_loop_id: child_id.clone(),
+                child_session_id: session_id_in(child_id).unwrap_or_default().to_owned(),
+            }),
+        }
+        match child {
+            Some(child) => self.link_sessions(parent, child),
+            None => {
+                self.spawned.entry(child_id.clone()).or_insert(parent);
+                self.trace_child_refs(parent);
+            }
+        }
+    }
+
+    /// Writes what is known of a spawn on both sides.
+    fn link_sessions(&mut self, parent: Place, child: Place) {
+        let Some(child_live) = self.lives.get(&child.session) else {
+            return;
+        };
+        let child_loop_id = child_live.record(child.slot).loop_id.clone();
+        let child_session_id = child_live.session.session_id.clone();
+        let Some(parent_live) = self.lives.get_mut(&parent.session) else {
+            return;
+        };
+        parent_live.touch();
+        let spawn = parent_side(
+            &mut parent_live.change(parent.slot).child_loop_refs,
+            &child_loop_id,
+            &child_session_id,
+        );
+        let spawn = SpawnRef {
+            parent_session_id: parent_live.session.session_id.clone(),
+            parent_loop_id: parent_live.record(parent.slot).loop_id.clone(),
+            ..spawn
+        };
+        self.trace_child_refs(parent);
+        if parent.session == child.session {
+            return;
+        }
+        if let Some(live) = self.lives.get_mut(&child.session) {
+            let known = live.session.parent_spawn_ref.as_ref();
+            let may_learn = known.is_none_or(|known| {
+                known.tool_call_id.is_empty() && known.parent_loop_id == spawn.parent_loop_id
+            });
+            // A tool's own word is better than a parent that a loop only named.
+            let knows_better = known.is_some_and(|known| {
+                known.tool_call_id.is_empty() && !spawn.tool_call_id.is_empty()
+            });
+            if may_learn || knows_better {
+                live.session.parent_spawn_ref = Some(spawn);
+                live.touch();
+            }
+        }
+        self.trace_spawn_ref(child);
+    }
+
+    fn trace_spawn_ref(&mut self, place: Place) {
+        if self.trace.is_some()
+            && let Some(live) = self.lives.get(&place.session)
+        {
+            let session_id = live.session.session_id.clone();
+            self.trace(|| Effect::SpawnRef { session_id });
+        }
+    }
+
+    fn trace_child_refs(&mut self, place: Place) {
+        if self.trace.is_some()
+            && let Some(live) = self.lives.get(&place.session)
+        {
+            let session_id = live.session.session_id.clone();
+            let loop_id = live.record(place.slot).loop_id.clone();
+            self.trace(|| Effect::ChildRefs { session_id, loop_id });
+        }
+    }
+}
+
+/// Makes sure that a parent's side knows the child, and says which tool it was, as far as that is known.
+fn parent_side(refs: &mut Vec<ChildLoopRef>, loop_id: &str, session_id: &str) -> SpawnRef {
+    if !refs.iter().any(|known| known.child_loop_id == loop_id) {
+        refs.push(ChildLoopRef {
+            tool_call_id: String::new(),
+            tool_name: String::new(),
+            child_loop_id: loop_id.to_owned(),
+            child_session_id: String::new(),
+        });
+    }
+    let mut spawn = SpawnRef {
+        parent_session_id: String::new(),
+        parent_loop_id: String::new(),
+        tool_call_id: String::new(),
+        tool_name: String::new(),
+    };
+    for known in refs.iter_mut().filter(|known| known.child_loop_id == loop_id) {
+        session_id.clone_into(&mut known.child_session_id);
+        if spawn.tool_call_id.is_empty() {
+            spawn.tool_call_id.clone_from(&known.tool_call_id);
+            spawn.tool_name.clone_from(&known.tool_name);
+        }
+    }
+    spawn
+}

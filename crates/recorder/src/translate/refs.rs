@@ -1,0 +1,292 @@
+//! References: how a record speaks of a message that an entry holds.
+//!
+//! Where a message stood in an event there stands `{"$entry": "m_7"}`: the message of that entry. If the
+//! event's message came from another turn, or with other unknown fields, those stand beside it
+//! (`turnId`, `extra`). A streamed message stands as `{"$stream": "same"}` (the one before) or
+//! `{"$stream": "grown"}` (the one before with the event's delta).
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+
+use bough_session::{EntryId, RawJson};
+use serde_json::{Map, Value, json};
+
+use super::json_of;
+use crate::event::{AgentEvent, MessageUpdate, StreamDelta};
+use crate::message::{AgentMessage, Content, LlmMessage, Message, TurnId};
+
+const ENTRY: &str = "$entry";
+const STREAM: &str = "$stream";
+
+/// A message that an entry holds.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub(super) entry_id: EntryId,
+    /// The message, while something may still speak of it.
+    pub(super) message: Option<AgentMessage>,
+    pub(super) is_assistant: bool,
+}
+
+impl Said {
+    pub(super) fn new(entry_id: EntryId, message: AgentMessage) -> Self {
+        Self { entry_id, is_assistant: message.is_assistant(), message: Some(message) }
+    }
+
+    /// Whether the entry holds this message, in whatever turn it was said.
+    pub(super) fn is(&self, message: &AgentMessage) -> bool {
+        match (&self.message, message) {
+            (Some(AgentMessage::Llm(said)), AgentMessage::Llm(other)) => {
+                said.message == other.message
+            }
+            (Some(said), other) => said == other,
+            (None, _) => false,
+        }
+    }
+}
+
+/// The JSON of an event with some fields replaced.
+pub(super) fn with_fields<const N: usize>(
+    event: &AgentEvent,
+    fields: [(&str, Value); N],
+) -> RawJson {
+    let mut light = event.clone();
+    // What is replaced below is not worth writing first.
+    match &mut light {
+        AgentEvent::AgentEnd(end) => end.messages.clear(),
+        AgentEvent::TurnEnd(turn) => turn.tool_results.clear(),
+        AgentEvent::TurnRequest(request) => request.payload = Value::Null,
+        _ => {}
+    }
+    let mut value = serde_json::to_value(&light).unwrap_or_default();
+    for (field, new) in fields {
+        if let Some(old) = value.get_mut(field) {
+            *old = new;
+        }
+    }
+    json_of(&value)
+}
+
+/// What stands for a message in an event.
+pub(super) fn reference(message: &AgentMessage, said: Option<&Said>) -> Value {
+    let Some(said) = said else {
+        return serde_json::to_value(message).unwrap_or_default();
+    };
+    let mut reference = Map::new();
+    reference.insert(ENTRY.to_owned(), Value::from(said.entry_id.as_str()));
+    if let (Some(AgentMessage::Llm(held)), AgentMessage::Llm(message)) = (&said.message, message) {
+        if held.turn_id != message.turn_id {
+            reference.insert("turnId".to_owned(), json!(message.turn_id));
+        }
+        if held.extra != message.extra {
+            reference.insert("extra".to_owned(), Value::Object(message.extra.clone()));
+        }
+    }
+    Value::Object(reference)
+}
+
+/// What stands for a message in a place where messages have no turn.
+pub(super) fn bare_reference(message: &AgentMessage, said: Option<&Said>) -> Value {
+    match said {
+        Some(said) => json!({ENTRY: said.entry_id.as_str()}),
+        None => bare(message),
+    }
+}
+
+fn bare(message: &AgentMessage) -> Value {
+    let written = match message.as_llm() {
+        Some(message) => serde_json::to_value(message),
+        None => serde_json::to_value(message),
+    };
+    written.unwrap_or_default()
+}
+
+/// The JSON of a piece of a streamed message, after the one `before`.
+pub(super) fn streamed(
+    event: &AgentEvent,
+    update: &MessageUpdate,
+    before: Option<&AgentMessage>,
+) -> RawJson {
+    let known = before.and_then(|before| {
+        if *before == update.message {
+            Some("same")
+        } else if grown(before, &update.delta).as_ref() == Some(&update.message) {
+            Some("grown")
+        } else {
+            None
+        }
+    });
+    match known {
+        Some(how) => with_fields(event, [("message", json!({STREAM: how}))]),
+        None => json_of(event),
+    }
+}
+
+/// A message with one more piece, if the piece fits its last block.
+fn grown(before: &AgentMessage, delta: &StreamDelta) -> Option<AgentMessage> {
+    let AgentMessage::Llm(llm) = before else {
+        return None;
+    };
+    let mut llm: LlmMessage = llm.as_ref().clone();
+    let content = llm.message.content_mut();
+    match (content.last_mut(), delta) {
+        (Some(Content::Text { text }), StreamDelta::Text { delta }) => text.push_str(delta),
+        (Some(Content::Thinking { thinking, .. }), StreamDelta::Thinking { delta }) => {
+            thinking.push_str(delta);
+        }
+        (None, StreamDelta::Text { delta }) => content.push(Content::Text { text: delta.clone() }),
+        (None, StreamDelta::Thinking { delta }) => {
+            content.push(Content::Thinking { thinking: delta.clone(), signature: None })
+        }
+        _ => return None,
+    }
+    Some(AgentMessage::Llm(llm.into()))
+}
+
+/// Entries by the message that they hold.
+#[derive(Debug, Default)]
+pub(super) struct Index(HashMap<u64, Vec<(EntryId, Message)>>);
+
+impl Index {
+    pub(super) fn of<'a>(said: impl Iterator<Item = &'a Said>) -> Self {
+        let mut index = Self::default();
+        for said in said {
+            index.add(said);
+        }
+        index
+    }
+
+    pub(super) fn add(&mut self, said: &Said) {
+        if let Some(message) = said.message.as_ref().and_then(AgentMessage::as_llm) {
+            let entries = self.0.entry(digest(message)).or_default();
+            entries.push((said.entry_id.clone(), message.clone()));
+        }
+    }
+
+    fn find(&self, message: &Message) -> Option<&EntryId> {
+        let entries = self.0.get(&digest(message))?;
+        let found = entries.iter().rev().find(|(_, held)| held == message);
+        found.map(|(entry_id, _)| entry_id)
+    }
+}
+
+fn digest(message: &Message) -> u64 {
+    struct Feed<'a>(&'a mut DefaultHasher);
+
+    impl std::io::Write for Feed<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.write(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut hasher = DefaultHasher::new();
+    // Hashing the text cannot fail, and what could not be written would only not be found.
+    drop(serde_json::to_writer(Feed(&mut hasher), message));
+    hasher.finish()
+}
+
+/// A request with references in place of the messages that entries hold.
+pub(super) fn shortened_payload(payload: &Value, index: &Index) -> Value {
+    let mut payload = payload.clone();
+    if let Some(messages) = payload.get_mut("messages").and_then(Value::as_array_mut) {
+        for message in messages {
+            let Ok(read) = serde_json::from_value::<Message>(message.clone()) else {
+                continue;
+            };
+            // Only what comes back word for word may be left out.
+            let comes_back = serde_json::to_value(&read).is_ok_and(|written| written == *message);
+            if let Some(entry_id) = index.find(&read).filter(|_| comes_back) {
+                *message = json!({ENTRY: entry_id.as_str()});
+            }
+        }
+    }
+    payload
+}
+
+/// What is needed to read references.
+#[derive(Debug, Default)]
+pub(super) struct Library {
+    entries: HashMap<String, AgentMessage>,
+    streams: HashMap<String, AgentMessage>,
+}
+
+impl Library {
+    pub(super) fn add(&mut self, entry_id: &EntryId, message: AgentMessage) {
+        self.entries.insert(entry_id.to_string(), message);
+    }
+
+    /// The event of a loop record, with its messages back in their places. `None` if it cannot be read.
+    pub(super) fn event(&mut self, loop_id: &str, json: &RawJson) -> Option<AgentEvent> {
+        let mut value: Value = serde_json::from_str(json.get()).ok()?;
+        let delta = value.get("delta").cloned();
+        if let Some(message) = value.get_mut("message") {
+            self.restore(loop_id, message, delta);
+        }
+        for message in array(value.get_mut("messages")) {
+            self.restore(loop_id, message, None);
+        }
+        for message in array(value.get_mut("tool_results")) {
+            self.restore_bare(message);
+        }
+        let payload = value.get_mut("payload");
+        for message in array(payload.and_then(|payload| payload.get_mut("messages"))) {
+            self.restore_bare(message);
+        }
+        let event: AgentEvent = serde_json::from_value(value).ok()?;
+        let streamed = match &event {
+            AgentEvent::MessageStart(start) => Some(&start.message),
+            AgentEvent::MessageUpdate(update) => Some(&update.message),
+            _ => None,
+        };
+        if let Some(message) = streamed {
+            self.streams.insert(loop_id.to_owned(), message.clone());
+        }
+        Some(event)
+    }
+
+    fn restore(&self, loop_id: &str, place: &mut Value, delta: Option<Value>) {
+        let Some(message) = self.find(loop_id, place, delta) else {
+            return;
+        };
+        *place = serde_json::to_value(&message).unwrap_or_default();
+    }
+
+    fn find(&self, loop_id: &str, place: &Value, delta: Option<Value>) -> Option<AgentMessage> {
+        if let Some(how) = place.get(STREAM).and_then(Value::as_str) {
+            let before = self.streams.get(loop_id)?;
+            let delta = delta.and_then(|delta| serde_json::from_value(delta).ok());
+            return match (how, delta) {
+                ("same", _) => Some(before.clone()),
+                ("grown", Some(delta)) => grown(before, &delta),
+                _ => None,
+            };
+        }
+        let entry_id = place.get(ENTRY)?.as_str()?;
+        let mut message = self.entries.get(entry_id)?.clone();
+        if let Some(turn_id) = place.get("turnId") {
+            let turn_id: Option<TurnId> = serde_json::from_value(turn_id.clone()).ok()?;
+            message = message.with_turn_id(turn_id);
+        }
+        if let (Some(Value::Object(extra)), AgentMessage::Llm(llm)) =
+            (place.get("extra"), &mut message)
+        {
+            std::sync::Arc::make_mut(llm).extra.clone_from(extra);
+        }
+        Some(message)
+    }
+
+    fn restore_bare(&self, place: &mut Value) {
+        let entry_id = place.get(ENTRY).and_then(Value::as_str);
+        if let Some(message) = entry_id.and_then(|id| self.entries.get(id)) {
+            *place = bare(message);
+        }
+    }
+}
+
+fn array(value: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
+    value.and_then(Value::as_array_mut).into_iter().flatten()
+}

@@ -1,0 +1,434 @@
+//! A session's tree of entries, as far as recording needs to know it.
+
+use std::collections::{HashMap, HashSet};
+
+use bough_session::{
+    Entry, EntryBody, EntryId, FORMAT_PHI, ForeignBody, JsonMap, RawJson, Record, SessionStatus,
+};
+use serde_json::Value;
+
+use super::json_of;
+use super::refs::{self, Index, Said};
+use crate::event::{AgentEvent, ContinuationKind};
+use crate::message::AgentMessage;
+use crate::model::Session;
+
+const LOOP_KEY: &str = "loop_id";
+
+/// A session's tree of entries, as far as recording needs to know it.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// Whether anything was written yet.
+    pub(super) begun: bool,
+    /// The time of the last record.
+    pub(super) at_ms: i64,
+    pub(super) status: Option<SessionStatus>,
+    pub(super) agent_id: Option<String>,
+    pub(super) task_name: Option<String>,
+    leaf: Option<EntryId>,
+    /// The number of the last entry that was named.
+    named: u64,
+    /// Names that others gave.
+    taken: HashSet<EntryId>,
+    branches: HashMap<String, Branch>,
+    /// All messages of the session, once something asked for them.
+    index: Option<Index>,
+}
+
+/// Where the messages of a loop hang.
+#[derive(Debug, Default)]
+pub(super) struct Branch {
+    /// The entry before its first.
+    base: Base,
+    said: Vec<Said>,
+    /// The message that has begun and not ended.
+    begun: Option<usize>,
+    /// The message that is being streamed, as far as it is known.
+    stream: Option<AgentMessage>,
+    is_closed: bool,
+}
+
+/// The entry that a loop's first entry hangs below.
+#[derive(Clone, Debug, Default)]
+enum Base {
+    /// Not known: below the active leaf.
+    #[default]
+    Leaf,
+    /// Here; `None` is before the first entry.
+    Entry(Option<EntryId>),
+    /// It depends on how the loop begins: it tries another one again.
+    Rerun(String),
+}
+
+/// What an event adds to the log.
+pub(super) struct Spoken {
+    pub(super) entries: Vec<Record>,
+    pub(super) entry_id: Option<EntryId>,
+    pub(super) event: RawJson,
+}
+
+impl Tree {
+    pub(super) const fn is_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Parallel loops that go on from nothing all go on from here.
+    pub(super) fn announce(&mut self, loop_ids: &[String]) {
+        for loop_id in loop_ids {
+            let branch = self.branches.entry(loop_id.clone()).or_default();
+            if branch.said.is_empty() {
+                branch.base = Base::Entry(self.leaf.clone());
+            }
+        }
+    }
+
+    /// A loop starts: where it hangs depends on the loop before it.
+    pub(super) fn start(&mut self, session: &Session, loop_id: &str) {
+        let Some(record) = session.get_loop(loop_id) else {
+            return;
+        };
+        let is_announced = self.branches.contains_key(loop_id);
+        let is_rerun = matches!(record.continuation_kind, ContinuationKind::Rerun { .. });
+        let parent = record.parent_loop_id.as_deref();
+        let base = if is_rerun && parent.is_some_and(|id| self.branches.contains_key(id)) {
+            Base::Rerun(parent.unwrap_or_default().to_owned())
+        } else {
+            let active = session.active_parent(record);
+            let active = active.filter(|id| self.branches.contains_key(*id));
+            match active {
+                Some(parent) => Base::Entry(self.tip_of(parent)),
+                None if is_announced => return,
+                None => Base::Entry(self.leaf.clone()),
+            }
+        };
+        self.branches.entry(loop_id.to_owned()).or_default().base = base;
+    }
+
+    /// The last entry of a loop; of one that said nothing, the entry before it.
+    fn tip_of(&self, loop_id: &str) -> Option<EntryId> {
+        let Some(branch) = self.branches.get(loop_id) else {
+            return self.leaf.clone();
+        };
+        match (branch.said.last(), &branch.base) {
+            (Some(last), _) => Some(last.entry_id.clone()),
+            (None, Base::Entry(base)) => base.clone(),
+            (None, Base::Leaf) => self.leaf.clone(),
+            (None, Base::Rerun(of)) => self.before(of),
+        }
+    }
+
+    /// The entry before the first of a loop.
+    fn before(&self, loop_id: &str) -> Option<EntryId> {
+        match self.branches.get(loop_id).map(|branch| &branch.base) {
+            Some(Base::Entry(base)) => base.clone(),
+            _ => self.leaf.clone(),
+        }
+    }
+
+    /// Settles where a loop hangs, now that it is known how it begins.
+    fn settle(
+        &mut self,
+        session: &Session,
+        loop_id: &str,
+        first: &AgentMessage,
+    ) -> Option<EntryId> {
+        let base = self.branches.get(loop_id).map(|branch| branch.base.clone());
+        let settled = match base.unwrap_or_default() {
+            Base::Leaf => self.leaf.clone(),
+            Base::Entry(base) => base,
+            Base::Rerun(of) => self.beside(session, &of, first),
+        };
+        let branch = self.branches.entry(loop_id.to_owned()).or_default();
+        branch.base = Base::Entry(settled.clone());
+        settled
+    }
+
+    /// A rerun that asks again hangs beside the first try; one that only answers again hangs below what
+    /// was asked; one that asks something else hangs below what it names.
+    fn beside(&self, session: &Session, of: &str, first: &AgentMessage) -> Option<EntryId> {
+        let tried = self.branches.get(of);
+        let content = |message: &AgentMessage| message.as_llm().map(|said| said.content().clone());
+        if first.role() == "user" {
+            let record = session.get_loop(of);
+            let asked = record.and_then(|record| record.messages.first());
+            let asked = asked.filter(|asked| asked.role() == "user");
+            return match asked {
+                Some(asked) if content(asked) != content(first) => self.tip_of(of),
+                _ => self.before(of),
+            };
+        }
+        let said = tried.map_or(&[][..], |tried| &tried.said);
+        let asked = said.iter().rev().find(|said| !said.is_assistant);
+        asked.map_or_else(|| self.before(of), |asked| Some(asked.entry_id.clone()))
+    }
+
+    /// Writes an event: entries for the messages that are new, and references to all of them.
+    pub(super) fn speak(
+        &mut self,
+        session: &Session,
+        loop_id: &str,
+        event: &AgentEvent,
+        at_ms: Option<i64>,
+    ) -> Spoken {
+        let mut speaker = Speaker {
+            at_ms: at_ms.unwrap_or(self.at_ms),
+            tree: self,
+            session,
+            loop_id,
+            entries: Vec::new(),
+        };
+        let (entry_id, event) = speaker.event(event);
+        Spoken { entries: speaker.entries, entry_id, event }
+    }
+
+    /// A loop ended: what it said is told, and only where it hangs matters any more.
+    pub(super) fn end(&mut self, loop_id: &str) {
+        if let Some(branch) = self.branches.get_mut(loop_id) {
+            branch.close();
+        }
+    }
+
+    /// One loop of a group was chosen: the others are passed over, and its last entry is the leaf. Says
+    /// which, if that is not the leaf already.
+    pub(super) fn choose(&mut self, loop_id: &str) -> Option<EntryId> {
+        let tip = self.tip_of(loop_id)?;
+        if self.leaf.as_ref() == Some(&tip) {
+            return None;
+        }
+        self.leaf = Some(tip.clone());
+        Some(tip)
+    }
+
+    fn name(&mut self) -> EntryId {
+        loop {
+            self.named += 1;
+            let id = EntryId::from_stored(format!("m_{}", self.named));
+            if !self.taken.contains(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Takes in a record of the log.
+    pub(super) fn read(&mut self, record: &Record) {
+        self.begun = true;
+        match record.known() {
+            Record::Meta(change) => {
+                if let Some(metadata) = &change.metadata {
+                    let agent = metadata.get("agent_id").and_then(Value::as_str);
+                    self.agent_id = agent.map(str::to_owned);
+                }
+                self.status = change.status.as_ref().map(|s| s.status).or(self.status);
+                self.task_name = change.task_name.clone().or(self.task_name.take());
+            }
+            Record::Entry(entry) => self.read_entry(entry),
+            Record::Leaf(leaf) => self.leaf.clone_from(leaf),
+            Record::Loop(event) => {
+                self.branches.entry(event.loop_id.to_string()).or_default();
+            }
+            _ => {}
+        }
+    }
+
+    fn read_entry(&mut self, entry: &Entry) {
+        self.leaf = Some(entry.id.clone());
+        self.taken.insert(entry.id.clone());
+        let loop_id = entry.origin.as_ref().and_then(|origin| origin.get(LOOP_KEY));
+        let (Some(loop_id), EntryBody::Foreign(body)) =
+            (loop_id.and_then(Value::as_str), &entry.body)
+        else {
+            return;
+        };
+        let Ok(message) = serde_json::from_str::<AgentMessage>(body.json.get()) else {
+            return;
+        };
+        let branch = self.branches.entry(loop_id.to_owned()).or_default();
+        if branch.said.is_empty() {
+            branch.base = Base::Entry(entry.parent_id.clone());
+        }
+        branch.said.push(Said::new(entry.id.clone(), message));
+    }
+
+    /// Lets go of the messages of loops that have ended.
+    pub(super) fn forget_closed(&mut self, session: &Session) {
+        for record in &session.loops {
+            if let Some(branch) = self.branches.get_mut(&record.loop_id) {
+                branch.close();
+            }
+        }
+    }
+}
+
+impl Branch {
+    fn close(&mut self) {
+        self.is_closed = true;
+        self.begun = None;
+        self.stream = None;
+        for said in &mut self.said {
+            said.message = None;
+        }
+    }
+}
+
+/// Writes one event.
+struct Speaker<'a> {
+    tree: &'a mut Tree,
+    session: &'a Session,
+    loop_id: &'a str,
+    at_ms: i64,
+    entries: Vec<Record>,
+}
+
+impl Speaker<'_> {
+    fn branch(&mut self) -> &mut Branch {
+        self.tree.branches.entry(self.loop_id.to_owned()).or_default()
+    }
+
+    fn event(&mut self, event: &AgentEvent) -> (Option<EntryId>, RawJson) {
+        match event {
+            AgentEvent::MessageStart(start) if start.message.is_assistant() => {
+                self.branch().stream = Some(start.message.clone());
+                (None, json_of(event))
+            }
+            AgentEvent::MessageStart(start) => {
+                let at = self.say(&start.message);
+                self.branch().begun = at;
+                self.with_reference(event, &start.message, at)
+            }
+            AgentEvent::MessageUpdate(update) => {
+                let before = self.branch().stream.replace(update.message.clone());
+                (None, refs::streamed(event, update, before.as_ref()))
+            }
+            AgentEvent::MessageEnd(end) => {
+                let begun = self.branch().begun.take();
+                let begun = begun.filter(|at| self.is_said(*at, &end.message));
+                let at = begun.or_else(|| self.say(&end.message));
+                self.with_reference(event, &end.message, at)
+            }
+            AgentEvent::TurnEnd(turn) => {
+                let at = self.find_or_say(&turn.message);
+                let message = self.reference(&turn.message, at);
+                let results = turn.tool_results.iter().map(|result| {
+                    let result = AgentMessage::from(result.clone());
+                    let at = self.find_or_say(&result);
+                    self.bare_reference(&result, at)
+                });
+                let results: Vec<Value> = results.collect();
+                let entry_id = self.entry_id(at);
+                let fields = [("message", message), ("tool_results", Value::Array(results))];
+                (entry_id, refs::with_fields(event, fields))
+            }
+            AgentEvent::AgentEnd(end) => {
+                let messages = self.all(&end.messages);
+                (None, refs::with_fields(event, [("messages", messages)]))
+            }
+            AgentEvent::TurnRequest(request) => {
+                let index = self.tree.index.get_or_insert_with(|| {
+                    let branches = self.tree.branches.values();
+                    Index::of(branches.flat_map(|branch| &branch.said))
+                });
+                let payload = refs::shortened_payload(&request.payload, index);
+                (None, refs::with_fields(event, [("payload", payload)]))
+            }
+            _ => (None, json_of(event)),
+        }
+    }
+
+    /// Adds an entry for a message. A loop that has ended makes no more of them.
+    fn say(&mut self, message: &AgentMessage) -> Option<usize> {
+        if self.branch().is_closed {
+            return None;
+        }
+        let last = self.branch().said.last().map(|said| said.entry_id.clone());
+        let parent_id = match last {
+            Some(last) => Some(last),
+            None => self.tree.settle(self.session, self.loop_id, message),
+        };
+        let id = self.tree.name();
+        let said_at = i64::try_from(message.timestamp()).ok().filter(|at| *at > 0);
+        let mut origin = JsonMap::new();
+        origin.insert(LOOP_KEY.to_owned(), Value::from(self.loop_id));
+        let before = self.tree.leaf.replace(id.clone());
+        self.entries.push(Record::Entry(Entry {
+            id: id.clone(),
+            parent_id,
+            timestamp: said_at.unwrap_or(self.at_ms),
+            revision: 0,
+            origin: Some(origin),
+            body: EntryBody::Foreign(ForeignBody::new(FORMAT_PHI, json_of(message))),
+        }));
+        let record = self.session.get_loop(self.loop_id);
+        let passed_over = record.is_some_and(crate::model::LoopRecord::is_passed_over);
+        if passed_over && self.tree.leaf != before {
+            // The choice stands, whatever the others still say.
+            self.entries.push(Record::Leaf(before.clone()));
+            self.tree.leaf = before;
+        }
+        let said = Said::new(id, message.clone());
+        if let Some(index) = &mut self.tree.index {
+            index.add(&said);
+        }
+        let branch = self.branch();
+        branch.said.push(said);
+        Some(branch.said.len() - 1)
+    }
+
+    fn is_said(&mut self, at: usize, message: &AgentMessage) -> bool {
+        let said = self.branch().said.get(at);
+        said.is_some_and(|said| said.is(message))
+    }
+
+    fn find_or_say(&mut self, message: &AgentMessage) -> Option<usize> {
+        let said = &self.branch().said;
+        let found = said.iter().rposition(|said| said.is(message));
+        found.or_else(|| self.say(message))
+    }
+
+    /// All messages of a loop, each matched with the first entry like it that no other was matched with.
+    fn all(&mut self, messages: &[AgentMessage]) -> Value {
+        let mut next = 0;
+        let mut used = HashSet::new();
+        let mut told = Vec::with_capacity(messages.len());
+        for message in messages {
+            let said = &self.branch().said;
+            let fits = |at: &usize| {
+                !used.contains(at) && said.get(*at).is_some_and(|said| said.is(message))
+            };
+            let found =
+                (next..said.len()).find(fits).or_else(|| (0..next.min(said.len())).find(fits));
+            let at = found.or_else(|| self.say(message));
+            if let Some(at) = at {
+                used.insert(at);
+                next = at + 1;
+            }
+            told.push(self.reference(message, at));
+        }
+        Value::Array(told)
+    }
+
+    fn entry_id(&mut self, at: Option<usize>) -> Option<EntryId> {
+        let said = self.branch().said.get(at?)?;
+        Some(said.entry_id.clone())
+    }
+
+    fn reference(&mut self, message: &AgentMessage, at: Option<usize>) -> Value {
+        let said = at.and_then(|at| self.branch().said.get(at));
+        refs::reference(message, said)
+    }
+
+    fn bare_reference(&mut self, message: &AgentMessage, at: Option<usize>) -> Value {
+        let said = at.and_then(|at| self.branch().said.get(at));
+        refs::bare_reference(message, said)
+    }
+
+    fn with_reference(
+        &mut self,
+        event: &AgentEvent,
+        message: &AgentMessage,
+        at: Option<usize>,
+    ) -> (Option<EntryId>, RawJson) {
+        let reference = self.reference(message, at);
+        let entry_id = self.entry_id(at);
+        (entry_id, refs::with_fields(event, [("message", reference)]))
+    }
+}
