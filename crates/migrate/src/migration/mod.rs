@@ -1,0 +1,106 @@
+//! Migration as a switch: planned, staged, verified, cut over by one pointer, completed; and back.
+
+mod events;
+mod lost;
+mod native;
+mod plan;
+mod recover;
+mod rollback;
+mod run;
+mod since;
+mod target;
+mod verify;
+mod walk;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bough_log::format::{ActiveStore, Manifest};
+use bough_log::{LogStore, Options};
+use bough_platform::Platform;
+
+pub use lost::{Lost, LostKind};
+pub use plan::{Plan, Standing};
+pub use recover::Recovered;
+pub use rollback::{RollbackOptions, RollbackSummary};
+pub use run::{Outcome, Progress, Step, Summary};
+pub use walk::FileResult;
+
+use crate::error::{MigrateError, Result};
+use crate::v1::{LiveV1, V1File, V1Files};
+
+/// Moves sessions between V1 files and native logs.
+#[derive(Clone)]
+pub struct Migrator {
+    pub(crate) log: LogStore,
+    pub(crate) platform: Platform,
+    pub(crate) files: Arc<dyn V1Files>,
+}
+
+impl fmt::Debug for Migrator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Migrator").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+impl Migrator {
+    /// Works on a data directory. Checkpoints that it makes carry no fold; whoever opens the session
+    /// folds it once.
+    pub fn open(platform: Platform, files: Arc<dyn V1Files>) -> Result<Self> {
+        let log = LogStore::open(platform.clone(), Options::default())?;
+        Ok(Self::with_log(log, platform, files))
+    }
+
+    /// Works through a store of logs that is open already, with its options and its fold. `platform` is
+    /// the one that the store was opened with.
+    #[must_use]
+    pub fn with_log(log: LogStore, platform: Platform, files: Arc<dyn V1Files>) -> Self {
+        Self { log, platform, files }
+    }
+
+    /// The V1 file that answers for a session, live; [`MigrateError::NotLive`] when its log does.
+    pub fn open_live(&self, session: &str) -> Result<LiveV1> {
+        self.recover_session(session)?;
+        let manifest = self.manifest(session)?;
+        self.refuse_failed(&manifest)?;
+        match V1File::of_pointer(&manifest.pointer) {
+            Some((address, _)) => LiveV1::open(self.files.locate(address)?),
+            None => Err(MigrateError::NotLive { session: session.to_owned() }),
+        }
+    }
+
+    /// A V1 file that no session of the data directory knows of, live.
+    pub fn open_file(&self, address: &str) -> Result<LiveV1> {
+        LiveV1::open(self.files.locate(address)?)
+    }
+
+    /// Sessions of the data directory that a V1 file answers for.
+    pub fn live_v1_sessions(&self) -> Result<Vec<String>> {
+        let mut ids = Vec::new();
+        self.log.visit(&mut |listed| ids.extend(listed.ok().map(|listed| listed.id)))?;
+        ids.retain(|id| {
+            let manifest = self.log.manifest(id).ok().flatten();
+            manifest.is_some_and(|manifest| manifest.active_store != ActiveStore::NativeV2)
+        });
+        Ok(ids)
+    }
+
+    pub(crate) fn manifest(&self, session: &str) -> Result<Manifest> {
+        let missing = || bough_log::LogError::NotFound { id: session.to_owned() };
+        Ok(self.log.manifest(session)?.ok_or_else(missing)?)
+    }
+
+    pub(crate) fn refuse_failed(&self, manifest: &Manifest) -> Result<()> {
+        if manifest.state != bough_log::format::StoreState::Failed {
+            return Ok(());
+        }
+        let place = V1File::of_pointer(&manifest.pointer).map_or("", |(address, _)| address);
+        Err(MigrateError::NeedsOperator {
+            session: manifest.session_id.clone(),
+            reason: format!(
+                "its migration failed and {place} is not there to go back to; \
+                 put that file back and run recovery, or salvage the session"
+            ),
+        })
+    }
+}

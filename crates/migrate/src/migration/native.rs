@@ -1,0 +1,155 @@
+//! The log's side: records between the two rooms, entries at their newest, the mark at the end of what
+//! was migrated.
+
+use bough_log::{NewRecord as LogNewRecord, Reader, StoredRecord};
+use bough_session::codec::{self, LogRecord};
+use bough_session::{Entry, Record};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{MigrateError, Result};
+use crate::limits::PAGE_RECORDS;
+use crate::v1::{ContentDigest, V1_KIND, V1Report, original};
+
+/// What the mark's `what` says.
+const END: &str = "end";
+
+/// The last record of a migration: what it was made from, and what it came to. Whatever follows was
+/// written since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EndMark {
+    what: String,
+    pub(crate) migration_id: String,
+    pub(crate) correlation_id: String,
+    pub(crate) snapshot_id: String,
+    pub(crate) source_format: String,
+    pub(crate) entries: u64,
+    pub(crate) lines: u64,
+    /// The digest of everything that was kept.
+    pub(crate) content: String,
+    pub(crate) report: V1Report,
+}
+
+impl EndMark {
+    pub(crate) fn new(
+        evidence: &super::events::Evidence,
+        content: &ContentDigest,
+        report: V1Report,
+    ) -> Self {
+        Self {
+            what: END.to_owned(),
+            migration_id: evidence.migration_id.clone(),
+            correlation_id: evidence.correlation_id.clone(),
+            snapshot_id: evidence.snapshot_id.clone(),
+            source_format: evidence.source.clone(),
+            entries: content.entries,
+            lines: content.lines,
+            content: content.hex(),
+            report,
+        }
+    }
+
+    pub(crate) fn to_record(&self, at_ms: i64) -> LogRecord {
+        // Plain data: it has nothing that JSON cannot say.
+        let payload = serde_json::to_string(self).unwrap_or_default();
+        crate::v1::v1_record(at_ms, payload)
+    }
+
+    pub(crate) fn of(record: &LogNewRecord) -> Option<Self> {
+        if record.kind != V1_KIND {
+            return None;
+        }
+        serde_json::from_str::<Self>(&record.payload).ok().filter(|mark| mark.what == END)
+    }
+}
+
+/// A record as the log takes it.
+pub(crate) fn to_log(record: LogRecord) -> LogNewRecord {
+    LogNewRecord {
+        kind: record.kind.into_owned(),
+        id: record.id,
+        parent: record.parent,
+        target: record.target,
+        revision: record.revision,
+        at_ms: record.at_ms,
+        payload: record.payload,
+    }
+}
+
+/// A record of the log as the session room reads it.
+pub(crate) fn decoded(stored: &LogNewRecord) -> Record {
+    codec::decode(LogRecord {
+        kind: stored.kind.clone().into(),
+        id: stored.id.clone(),
+        parent: stored.parent.clone(),
+        target: stored.target.clone(),
+        revision: stored.revision,
+        at_ms: stored.at_ms,
+        payload: stored.payload.clone(),
+    })
+}
+
+/// Visits every record of a log in order.
+pub(crate) fn each_record(
+    reader: &Reader,
+    visit: &mut dyn FnMut(StoredRecord) -> Result<()>,
+) -> Result<()> {
+    let mut after = 0;
+    loop {
+        let page = reader.records(after, PAGE_RECORDS)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.seq;
+        page.into_iter().try_for_each(&mut *visit)?;
+    }
+}
+
+/// What the records of a migrated log say of the file that they came from.
+#[derive(Debug, Default)]
+pub(crate) struct Migrated {
+    pub(crate) content: ContentDigest,
+    pub(crate) mark: Option<EndMark>,
+    pub(crate) mark_seq: u64,
+}
+
+impl Migrated {
+    /// Takes the next record, up to the mark; says whether it was of the file.
+    pub(crate) fn take(&mut self, stored: &StoredRecord) -> bool {
+        if self.mark.is_some() {
+            return false;
+        }
+        if let Some(mark) = EndMark::of(&stored.record) {
+            self.mark = Some(mark);
+            self.mark_seq = stored.seq;
+        } else {
+            let record = decoded(&stored.record);
+            if let Some(line) = original(&record) {
+                self.content.add(&line.bytes, line.what.is_empty());
+            }
+        }
+        true
+    }
+}
+
+/// An entry as it is now: what added it, then every revision, then the steps of a stream.
+pub(crate) fn newest_entry(reader: &Reader, id: &str) -> Result<Option<Entry>> {
+    let Some(found) = reader.entry(id)? else { return Ok(None) };
+    let unreadable = |what: &str| MigrateError::NotRepresentable {
+        reason: format!("entry {id}: {what} cannot be read; run verify, then salvage"),
+    };
+    let Record::Entry(mut entry) = decoded(&found.added.record).known().clone() else {
+        return Err(unreadable("its record"));
+    };
+    for revision in &found.revisions {
+        match decoded(&revision.record).known() {
+            Record::Revision(revision) if revision.apply(&mut entry).is_ok() => {}
+            _ => return Err(unreadable("a revision of it")),
+        }
+    }
+    for line in &found.deltas {
+        let delta = codec::decode_delta(line.payload.get());
+        let applied = delta.is_some_and(|delta| delta.apply(&mut entry).is_ok());
+        if !applied {
+            return Err(unreadable("a step of its stream"));
+        }
+    }
+    Ok(Some(entry))
+}

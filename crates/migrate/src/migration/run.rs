@@ -1,0 +1,330 @@
+//! The way forward: stage, verify, cut over, complete.
+
+use bough_log::format::{Outcome as EventOutcome, Phase, Pointer, StoreState, Verification};
+use bough_log::{Expected, LogError, LogStore, NewRecord, Staging, Switch};
+use serde::Serialize;
+
+use super::events::{ALL_MATCH, Evidence, NATIVE, Said, fresh_id, well};
+use super::native::{EndMark, to_log};
+use super::verify::{Checked, Expectation, check};
+use super::{Migrator, Plan, Standing};
+use crate::error::{MigrateError, Result};
+use crate::limits::{ALIVE_EVERY_MS, BATCH_BYTES, BATCH_RECORDS};
+use crate::v1::{Mapper, V1File, Want, fallback_id};
+
+/// Where a long piece of work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub step: Step,
+    /// Bytes of the source that are done.
+    pub done_bytes: u64,
+    /// Bytes of the source.
+    pub total_bytes: u64,
+    /// Entries so far.
+    pub entries: u64,
+}
+
+/// The steps of a migration, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Reading the source.
+    Plan,
+    /// Building the log out of sight.
+    Stage,
+    /// Holding it against the source.
+    Verify,
+    /// Moving the pointer.
+    CutOver,
+    /// Done.
+    Complete,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It is migrated now.
+    Migrated,
+    /// It was migrated before; nothing was done.
+    AlreadyMigrated,
+}
+
+/// What a migration did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// What became of the file.
+    pub outcome: Outcome,
+    /// The plan that was carried out.
+    pub plan: Plan,
+    /// Identifies this migration; empty when nothing was done.
+    pub migration_id: String,
+    /// Links the migrations of one run.
+    pub correlation_id: String,
+    /// What was compared.
+    pub verification: Verification,
+    /// Records of the log.
+    pub records: u64,
+}
+
+impl Migrator {
+    /// Carries a plan out. The file is only read. Run again it finds the session migrated and does
+    /// nothing; a file that changed since it was planned is refused.
+    pub fn migrate(
+        &self,
+        plan: Plan,
+        correlation_id: Option<&str>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Summary> {
+        let session = plan.session_id.to_string();
+        self.recover_session(&session)?;
+        let file = self.files.locate(&plan.address)?;
+        match self.standing(&session, &file, &plan.snapshot)? {
+            Standing::Migrated => return Ok(already(plan, correlation_id)),
+            Standing::Taken | Standing::MigratedThenChanged => {
+                return Err(MigrateError::Exists { session });
+            }
+            Standing::New | Standing::ServedFromFile => {}
+        }
+        let migration_id = fresh_id(&self.platform, "mig")?;
+        let correlation_id = correlation_id.unwrap_or(&migration_id).to_owned();
+        let evidence = Evidence {
+            migration_id,
+            correlation_id,
+            snapshot_id: plan.snapshot_id.clone(),
+            source: plan.format.name().to_owned(),
+            target: NATIVE.to_owned(),
+        };
+        let lock = file.lock()?;
+        let run = Run { migrator: self, file: &file, plan: &plan, evidence, progress };
+        let done = run.carry_out();
+        if let Some(lock) = lock {
+            lock.remove()?;
+        }
+        let (evidence, checked) = done?;
+        Ok(Summary {
+            outcome: Outcome::Migrated,
+            plan,
+            migration_id: evidence.migration_id,
+            correlation_id: evidence.correlation_id,
+            verification: checked.verification,
+            records: checked.head.map_or(0, |head| head.seq),
+        })
+    }
+}
+
+fn already(plan: Plan, correlation_id: Option<&str>) -> Summary {
+    Summary {
+        outcome: Outcome::AlreadyMigrated,
+        plan,
+        migration_id: String::new(),
+        correlation_id: correlation_id.unwrap_or_default().to_owned(),
+        verification: ALL_MATCH,
+        records: 0,
+    }
+}
+
+struct Run<'a> {
+    migrator: &'a Migrator,
+    file: &'a V1File,
+    plan: &'a Plan,
+    evidence: Evidence,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl Run<'_> {
+    fn carry_out(mut self) -> Result<(Evidence, Checked)> {
+        let staging = self.migrator.log.stage(&self.evidence.migration_id)?;
+        let checked = match self.stage_and_verify(&staging) {
+            Ok(checked) => checked,
+            Err(error) => {
+                // The first failure is the one to tell; what is left in staging is rubbish anyway.
+                drop(staging.discard());
+                return Err(error);
+            }
+        };
+        let moved = staging.move_in(self.session());
+        drop(staging.discard());
+        match moved {
+            Ok(()) => {}
+            Err(LogError::Exists { id }) => return Err(MigrateError::Exists { session: id }),
+            Err(error) => return Err(error.into()),
+        }
+        self.cut_over(&checked)?;
+        Ok((self.evidence, checked))
+    }
+
+    fn session(&self) -> &str {
+        self.plan.session_id.as_str()
+    }
+
+    fn pointer(&self) -> Pointer {
+        self.plan.format.pointer(&self.plan.address, &self.plan.snapshot)
+    }
+
+    fn say(&self, log: &LogStore, said: Said<'_>) -> Result<()> {
+        self.evidence.say(log, &self.migrator.platform, self.session(), said)
+    }
+
+    fn show(&mut self, step: Step, done_bytes: u64, entries: u64) {
+        let total_bytes = self.plan.bytes;
+        (self.progress)(Progress { step, done_bytes, total_bytes, entries });
+    }
+
+    fn stage_and_verify(&mut self, staging: &Staging) -> Result<Checked> {
+        self.build(staging)?;
+        staging.present(self.session(), &self.pointer())?;
+        let log = staging.store();
+        self.say(log, well(Phase::Staged, Verification::default(), "built out of sight"))?;
+        let entries = self.plan.report.entries;
+        self.show(Step::Verify, 0, entries);
+        let expected = Expectation { entries, content: self.plan.content.clone() };
+        let checked = check(log, self.session(), Some(&expected))?;
+        if !checked.is_well() {
+            let Checked { verification, detail, .. } = checked;
+            return Err(MigrateError::VerificationFailed { verification, detail });
+        }
+        self.say(log, well(Phase::Verified, checked.verification, &checked.detail))?;
+        self.show(Step::Verify, self.plan.bytes, entries);
+        if self.file.len()? != Some(self.plan.bytes) {
+            return Err(self.changed());
+        }
+        Ok(checked)
+    }
+
+    fn changed(&self) -> MigrateError {
+        MigrateError::SourceChanged { address: self.plan.address.clone() }
+    }
+
+    /// Reads the source a second time, into the staged log.
+    fn build(&mut self, staging: &Staging) -> Result<()> {
+        let session = self.session().to_owned();
+        let mut mapper = Mapper::new(self.file.name(), Want::Records);
+        let mut builder = Builder::new(self, staging, &session);
+        let file = builder.run.file;
+        let snapshot = file.feed(&mut mapper, &mut |mapper, done, _| {
+            builder.take(mapper.take(), done, mapper.report().entries)
+        })?;
+        if snapshot != builder.run.plan.snapshot {
+            return Err(builder.run.changed());
+        }
+        let last_ms = mapper.last_ms();
+        let (mapped, rest) = mapper.finish(&fallback_id(&builder.run.plan.address));
+        let mark = EndMark::new(&builder.run.evidence, &mapped.content, mapped.report);
+        let entries = mapped.content.entries;
+        let rest = rest.into_iter().chain([mark.to_record(last_ms)]).collect();
+        builder.take(rest, snapshot.len, entries)?;
+        builder.flush()
+    }
+
+    /// The pointer moves: from here on the log answers.
+    fn cut_over(&mut self, checked: &Checked) -> Result<()> {
+        let entries = self.plan.report.entries;
+        self.show(Step::CutOver, self.plan.bytes, entries);
+        let log = &self.migrator.log;
+        log.switch(
+            self.session(),
+            &Switch {
+                through: &[StoreState::Migrated],
+                pointer: Pointer::NativeV2,
+                previous: Some(self.pointer()),
+                head: checked.head,
+            },
+        )?;
+        self.say(log, well(Phase::CutOver, checked.verification, "the pointer moved"))?;
+        // What was verified is what is live: the same head, through the ordinary way of reading.
+        let live = log.read(self.session())?.head();
+        if Some(live) != checked.head {
+            let detail = format!("record {} is live, which was not verified", live.seq);
+            let said = Said {
+                phase: Phase::CutOver,
+                verification: Verification::default(),
+                reason: &detail,
+                outcome: EventOutcome::RecoverableError,
+            };
+            self.say(log, said)?;
+            let verification = Verification::default();
+            return Err(MigrateError::VerificationFailed { verification, detail });
+        }
+        self.say(log, well(Phase::Completed, checked.verification, "migrated"))?;
+        log.settle_replaced(self.session())?;
+        self.show(Step::Complete, self.plan.bytes, entries);
+        Ok(())
+    }
+}
+
+/// Collects records into batches.
+struct Builder<'a, 'r> {
+    run: &'a mut Run<'r>,
+    staging: &'a Staging,
+    session: &'a str,
+    batch: Vec<NewRecord>,
+    bytes: usize,
+    created: bool,
+    alive_at_ms: u128,
+}
+
+impl<'a, 'r> Builder<'a, 'r> {
+    fn new(run: &'a mut Run<'r>, staging: &'a Staging, session: &'a str) -> Self {
+        let alive_at_ms = run.migrator.platform.clock.monotonic().as_millis();
+        Self {
+            run,
+            staging,
+            session,
+            batch: Vec::new(),
+            bytes: 0,
+            created: false,
+            alive_at_ms,
+        }
+    }
+
+    fn take(
+        &mut self,
+        records: Vec<bough_session::codec::LogRecord>,
+        done: u64,
+        entries: u64,
+    ) -> Result<()> {
+        for record in records {
+            let size = record.payload.len();
+            if !self.batch.is_empty() && self.bytes + size > BATCH_BYTES {
+                self.flush()?;
+            }
+            self.bytes += size;
+            self.batch.push(to_log(record));
+            if self.batch.len() == BATCH_RECORDS {
+                self.flush()?;
+            }
+        }
+        self.run.show(Step::Stage, done, entries);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let batch = std::mem::take(&mut self.batch);
+        self.bytes = 0;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let log = self.staging.store();
+        if self.created {
+            log.append(self.session, Expected::Any, batch)?;
+        } else {
+            log.create(self.session, batch)?;
+            self.created = true;
+            let plan = self.run.plan;
+            let reason = format!("{} entries of {}", plan.report.entries, plan.address);
+            self.run.say(log, well(Phase::Planned, Verification::default(), &reason))?;
+        }
+        self.keep_alive()
+    }
+
+    fn keep_alive(&mut self) -> Result<()> {
+        let now = self.run.migrator.platform.clock.monotonic().as_millis();
+        if now - self.alive_at_ms > u128::from(ALIVE_EVERY_MS) {
+            self.alive_at_ms = now;
+            self.staging.keep_alive()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! What was written to a log since it was migrated, and how a V1 file says it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use bough_log::{Head, Reader, StoredRecord};
+use bough_session::{Entry, EntryId, MetaChange, Record};
+use serde_json::json;
+
+use super::lost::{Lost, LostKind};
+use super::native::{EndMark, Migrated, decoded, each_record, newest_entry};
+use crate::error::{MigrateError, Result};
+use crate::pi_line;
+use crate::v1::{
+    ContentDigest, Seen, Snapshot, format_iso, look, original, without_identity,
+};
+
+/// What was written since.
+#[derive(Debug)]
+pub(crate) struct Since {
+    pub(crate) mark: EndMark,
+    pub(crate) head: Head,
+    /// What tells the lines that a V1 file would get: see [`line_key`].
+    pub(crate) keys: HashSet<String>,
+    /// The digest of the file's own lines, side tables left out.
+    pub(crate) file_content: ContentDigest,
+    lost: BTreeMap<LostKind, u64>,
+    /// Entries of the file that the log knows under another name than the file does; `None` where the
+    /// file has no name for it.
+    renamed: HashMap<String, Option<String>>,
+    title: Option<String>,
+    last_ms: i64,
+    /// The last entry of all, which a V1 file would go on from.
+    last: Option<String>,
+    leaf: Option<String>,
+}
+
+impl Since {
+    /// Reads a whole log. `None` when it does not say where its migration ended.
+    pub(crate) fn read(reader: &Reader) -> Result<Option<Self>> {
+        let mut gather = Gather::default();
+        each_record(reader, &mut |stored| {
+            gather.take(&stored);
+            Ok(())
+        })?;
+        let Some(mark) = gather.migrated.mark.take() else { return Ok(None) };
+        let mut since = Self {
+            mark,
+            head: reader.head(),
+            keys: gather.ids,
+            file_content: gather.file_content,
+            lost: gather.lost,
+            renamed: gather.renamed,
+            title: gather.title,
+            last_ms: gather.last_ms,
+            last: gather.last,
+            leaf: reader.active_leaf(),
+        };
+        if since.is_linear() {
+            let mut keys = HashSet::new();
+            since.each_line(reader, &mut |line| {
+                keys.insert(line_key(line));
+                Ok(())
+            })?;
+            since.keys = keys;
+        } else if let Some(line) = since.last_line() {
+            since.keys.insert(line_key(&line));
+        }
+        Ok(Some(since))
+    }
+
+    /// What the file cannot say.
+    pub(crate) fn lost(&self) -> Vec<Lost> {
+        self.lost.iter().map(|(kind, count)| Lost { kind: *kind, count: *count }).collect()
+    }
+
+    fn is_linear(&self) -> bool {
+        self.mark.report.version == 1
+    }
+
+    /// Every line to add to the file, in order.
+    pub(crate) fn each_line(
+        &self,
+        reader: &Reader,
+        visit: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        let mut migrated = Migrated::default();
+        each_record(reader, &mut |stored| {
+            if migrated.take(&stored) {
+                return Ok(());
+            }
+            let Some(id) = stored.record.id.as_deref() else { return Ok(()) };
+            let entry = newest_entry(reader, id)?.ok_or_else(|| gone(id))?;
+            visit(&self.line_of(&entry)?)
+        })?;
+        match self.last_line() {
+            Some(line) => visit(&line),
+            None => Ok(()),
+        }
+    }
+
+    fn line_of(&self, entry: &Entry) -> Result<String> {
+        let id = entry.id.as_str();
+        if self.is_linear() {
+            return without_identity(&pi_line::line_of(entry, id, None));
+        }
+        let parent = entry.parent_id.as_ref().map(EntryId::as_str);
+        Ok(pi_line::line_of(entry, id, parent.map(|parent| self.file_name_of(parent))))
+    }
+
+    /// An entry's name in the file.
+    fn file_name_of<'a>(&'a self, id: &'a str) -> &'a str {
+        match self.renamed.get(id) {
+            Some(Some(name)) => name,
+            _ => id,
+        }
+    }
+
+    /// A V1 file goes on from its last line and has no title but in a line: where the log's leaf is not
+    /// its last entry, or it got a title, one more line says so.
+    fn last_line(&self) -> Option<String> {
+        let moved = self.leaf != self.last;
+        let (what, id, words) = match &self.title {
+            Some(title) => {
+                let id = format!("bough-title-{}", self.head.seq);
+                ("session_info", id, json!({ "name": title }))
+            }
+            None if moved && !self.is_linear() => {
+                let id = format!("bough-leaf-{}", self.head.seq);
+                ("custom", id, json!({ "customType": "bough.leaf", "data": {} }))
+            }
+            None => return None,
+        };
+        let mut line = json!({
+            "type": what,
+            "id": id,
+            "parentId": self.leaf.as_deref().map(|leaf| self.file_name_of(leaf)),
+            "timestamp": format_iso(self.last_ms),
+        });
+        if let (Some(line), Some(words)) = (line.as_object_mut(), words.as_object()) {
+            line.extend(words.clone());
+        }
+        let text = line.to_string();
+        if self.is_linear() { without_identity(&text).ok() } else { Some(text) }
+    }
+}
+
+/// What tells a line from others when a file is looked at again: its id, or where it has none its digest.
+pub(crate) fn line_key(line: &str) -> String {
+    let id = match look(line) {
+        Seen::Object(glance) => glance.id.text().map(ToOwned::to_owned),
+        _ => None,
+    };
+    id.unwrap_or_else(|| Snapshot::of(line.as_bytes()).to_string())
+}
+
+fn gone(id: &str) -> MigrateError {
+    MigrateError::NotRepresentable { reason: format!("entry {id} cannot be read again") }
+}
+
+/// The first reading: what there is.
+#[derive(Debug, Default)]
+struct Gather {
+    migrated: Migrated,
+    file_content: ContentDigest,
+    ids: HashSet<String>,
+    lost: BTreeMap<LostKind, u64>,
+    renamed: HashMap<String, Option<String>>,
+    title: Option<String>,
+    last_ms: i64,
+    last: Option<String>,
+    linear: bool,
+}
+
+impl Gather {
+    fn take(&mut self, stored: &StoredRecord) {
+        let in_file = self.migrated.take(stored);
+        self.linear = self.migrated.mark.as_ref().is_some_and(|mark| mark.report.version == 1);
+        let record = decoded(&stored.record);
+        if in_file {
+            self.take_from_file(stored, &record);
+        } else {
+            self.last_ms = self.last_ms.max(stored.record.at_ms);
+            self.take_since(&record);
+        }
+        if let Some(id) = &stored.record.id {
+            self.last = Some(id.clone());
+        }
+    }
+
+    fn take_from_file(&mut self, stored: &StoredRecord, record: &Record) {
+        let Some(line) = original(record) else { return };
+        if line.what != "sqlite_meta" {
+            self.file_content.add(&line.bytes, line.what.is_empty());
+        }
+        let Some(id) = &stored.record.id else { return };
+        self.last_ms = self.last_ms.max(stored.record.at_ms);
+        let text = std::str::from_utf8(&line.bytes).unwrap_or_default();
+        let named = match look(text) {
+            Seen::Object(glance) => glance.id.text().map(ToOwned::to_owned),
+            _ => None,
+        };
+        if named.as_deref() != Some(id) {
+            self.renamed.insert(id.clone(), named);
+        }
+    }
+
+    fn take_since(&mut self, record: &Record) {
+        match record.known() {
+            Record::Entry(entry) => self.take_entry(entry),
+            Record::Meta(change) => self.take_meta(change),
+            Record::Revision(revision) if self.ids.contains(revision.entry_id.as_str()) => {}
+            Record::Revision(_) => self.lose(LostKind::Revision),
+            Record::Loop(_) => self.lose(LostKind::LoopEvent),
+            Record::Leaf(_) | Record::Tombstone | Record::Restored => {}
+            Record::Unknown(stored) if stored.kind == bough_log::kind::STREAM => {}
+            Record::Unknown(_) | Record::Newer { .. } => self.lose(LostKind::Unknown),
+        }
+    }
+
+    fn take_entry(&mut self, entry: &Entry) {
+        self.ids.insert(entry.id.to_string());
+        let parent = entry.parent_id.as_ref().map(EntryId::as_str);
+        if self.linear {
+            if parent != self.last.as_deref() {
+                self.lose(LostKind::Branch);
+            }
+        } else if parent.is_some_and(|parent| self.renamed.get(parent) == Some(&None)) {
+            self.lose(LostKind::Unreachable);
+        }
+    }
+
+    /// What a session is doing at the moment is not kept by a V1 file and is nothing to lose.
+    fn take_meta(&mut self, change: &MetaChange) {
+        if change.title.is_some() {
+            self.title.clone_from(&change.title);
+        }
+        let more = change.description.is_some()
+            || change.metadata.is_some()
+            || change.archived.is_some()
+            || change.task_name.is_some();
+        if more {
+            self.lose(LostKind::Meta);
+        }
+    }
+
+    fn lose(&mut self, kind: LostKind) {
+        *self.lost.entry(kind).or_default() += 1;
+    }
+}

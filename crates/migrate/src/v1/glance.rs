@@ -1,0 +1,210 @@
+//! A look at one line without taking it apart: the few fields that place it, the rest passed over.
+//!
+//! A key that stands twice counts by its last value, as in JavaScript. Values of the wrong type count as
+//! absent: other programs' files are read as they are.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::time::parse_iso;
+
+/// The fields of a line that place it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Glance {
+    pub(crate) kind: Option<String>,
+    pub(crate) id: Field,
+    pub(crate) parent: Field,
+    pub(crate) timestamp_ms: Option<i64>,
+    pub(crate) version: Option<u64>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) parent_session: Option<String>,
+    pub(crate) first_kept_index: Option<u64>,
+    pub(crate) first_kept_id: bool,
+}
+
+/// An id-like field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// The key is not there.
+    #[default]
+    Absent,
+    /// It is there and null.
+    Null,
+    /// It is there and not a text.
+    Odd,
+    Text(String),
+}
+
+impl Field {
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn of(raw: &RawValue) -> Self {
+        match serde_json::from_str::<Option<String>>(raw.get()) {
+            Ok(Some(text)) => Self::Text(text),
+            Ok(None) => Self::Null,
+            Err(_) => Self::Odd,
+        }
+    }
+}
+
+/// What a text is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Seen {
+    Object(Box<Glance>),
+    /// JSON, and not an object.
+    OtherJson,
+    NotJson,
+}
+
+pub(crate) fn look(text: &str) -> Seen {
+    if let Ok(glance) = serde_json::from_str::<Glance>(text) {
+        return Seen::Object(Box::new(glance));
+    }
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Seen::OtherJson,
+        Err(_) => Seen::NotJson,
+    }
+}
+
+enum Key {
+    Type,
+    Id,
+    ParentId,
+    Timestamp,
+    Version,
+    Cwd,
+    ParentSession,
+    FirstKeptEntryIndex,
+    FirstKeptEntryId,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl Visitor<'_> for KeyVisitor {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<Key, E> {
+                Ok(match key {
+                    "type" => Key::Type,
+                    "id" => Key::Id,
+                    "parentId" => Key::ParentId,
+                    "timestamp" => Key::Timestamp,
+                    "version" => Key::Version,
+                    "cwd" => Key::Cwd,
+                    // The second is the Rust port's word.
+                    "parentSession" | "branchedFrom" => Key::ParentSession,
+                    "firstKeptEntryIndex" => Key::FirstKeptEntryIndex,
+                    "firstKeptEntryId" => Key::FirstKeptEntryId,
+                    _ => Key::Other,
+                })
+            }
+        }
+        deserializer.deserialize_identifier(KeyVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Glance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct GlanceVisitor;
+        impl<'de> Visitor<'de> for GlanceVisitor {
+            type Value = Glance;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Glance, A::Error> {
+                let mut glance = Glance::default();
+                while let Some(key) = map.next_key::<Key>()? {
+                    if matches!(key, Key::Other) {
+                        map.next_value::<IgnoredAny>()?;
+                    } else {
+                        glance.take(&key, map.next_value::<&RawValue>()?);
+                    }
+                }
+                Ok(glance)
+            }
+        }
+        deserializer.deserialize_map(GlanceVisitor)
+    }
+}
+
+impl Glance {
+    fn take(&mut self, key: &Key, raw: &RawValue) {
+        let text = || serde_json::from_str::<String>(raw.get()).ok();
+        let number = || serde_json::from_str::<u64>(raw.get()).ok();
+        match key {
+            Key::Type => self.kind = text(),
+            Key::Id => self.id = Field::of(raw),
+            Key::ParentId => self.parent = Field::of(raw),
+            Key::Timestamp => {
+                let iso = text().and_then(|text| parse_iso(&text));
+                self.timestamp_ms = iso.or_else(|| serde_json::from_str::<i64>(raw.get()).ok());
+            }
+            Key::Version => self.version = number(),
+            Key::Cwd => self.cwd = text(),
+            Key::ParentSession => self.parent_session = text(),
+            Key::FirstKeptEntryIndex => self.first_kept_index = number(),
+            Key::FirstKeptEntryId => self.first_kept_id = true,
+            Key::Other => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn glance(text: &str) -> Glance {
+        match look(text) {
+            Seen::Object(glance) => *glance,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_fields_that_place_a_line_are_seen() {
+        let seen = glance(
+            r#"{"type":"message","id":"a1","parentId":null,"timestamp":"1970-01-01T00:00:00.007Z","message":{"id":"inner"}}"#,
+        );
+        assert_eq!(seen.kind.as_deref(), Some("message"));
+        assert_eq!(seen.id, Field::Text("a1".into()));
+        assert_eq!(seen.parent, Field::Null);
+        assert_eq!(seen.timestamp_ms, Some(7));
+    }
+
+    #[test]
+    fn the_last_of_two_equal_keys_counts_and_odd_values_are_absent() {
+        let seen = glance(r#"{"id":1,"id":"b","\u0074ype":"x","parentId":7,"version":"3"}"#);
+        assert_eq!(seen.id, Field::Text("b".into()));
+        assert_eq!(seen.kind.as_deref(), Some("x"));
+        assert_eq!((seen.parent, seen.version), (Field::Odd, None));
+    }
+
+    #[test]
+    fn depth_is_no_obstacle() {
+        let deep = format!("{{\"id\":\"x\",\"data\":{}{}}}", "[".repeat(5_000), "]".repeat(5_000));
+        assert_eq!(glance(&deep).id.text(), Some("x"));
+    }
+
+    #[test]
+    fn what_is_not_an_object_is_told_apart_from_what_is_not_json() {
+        assert_eq!(look("[1]"), Seen::OtherJson);
+        assert_eq!(look("null"), Seen::OtherJson);
+        assert_eq!(look("{\"a\":"), Seen::NotJson);
+        assert_eq!(look("{} {}"), Seen::NotJson);
+    }
+}

@@ -1,0 +1,450 @@
+//! From the lines of a V1 file to the records of a log, and back.
+//!
+//! | line | record |
+//! |---|---|
+//! | (before all) | `meta`: created, working directory, fork |
+//! | header | `v1`: `{"line":1,"what":"header","json":{...}}` |
+//! | entry | `entry`: `{"foreign":"pi","json":{...}}`, the JSON as it came |
+//! | anything else | `v1`: `{"line":n,"what":"...","json":...}`, or `"text"`, or `"base64"` |
+//! | blank | counted |
+//!
+//! A `v1` record is of a kind that folds pass over: it carries what an export must give back and what is
+//! not part of the tree. The one thing ever added to an entry's JSON is `firstKeptEntryId` of a version-1
+//! compaction; the entry's origin says so, and [`original`] takes it off again.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bough_session::codec::{self, LogRecord};
+use bough_session::{
+    Entry, EntryBody, FORMAT_PI, JsonMap, MetaChange, Record, SessionId, hex,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::glance::{Glance, Seen, look};
+use super::header::{CURRENT_VERSION, V1Header};
+use super::lines::{Content, Line};
+use super::place::{Place, Placer};
+use super::report::{FindingKind, V1Report};
+use crate::limits::CWD_BYTES_MAX;
+
+/// The kind of a record that carries a line which is not an entry.
+pub const V1_KIND: &str = "v1";
+
+/// The members of an entry's origin that say what was added to its JSON.
+const ORIGIN: &str = "v1";
+const ADDED: &str = "added";
+const FIRST_KEPT: &str = "firstKeptEntryId";
+
+/// What is made of the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// Only the report.
+    Facts,
+    /// The records too.
+    Records,
+}
+
+/// Makes records of lines, in order.
+#[derive(Debug)]
+pub(crate) struct Mapper {
+    want: Want,
+    file_name: String,
+    header: Option<V1Header>,
+    placer: Placer,
+    report: V1Report,
+    content: ContentDigest,
+    last_ms: i64,
+    looks_like_pi: bool,
+    /// Lines before the first one that is JSON; they wait for the `meta` record.
+    waiting: Vec<LogRecord>,
+    ready: Vec<LogRecord>,
+}
+
+/// The digest of everything that is kept of a file, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ContentDigest {
+    hasher: Sha256,
+    pub(crate) lines: u64,
+    pub(crate) entries: u64,
+}
+
+impl ContentDigest {
+    pub(crate) fn add(&mut self, text: &[u8], is_entry: bool) {
+        self.hasher.update((text.len() as u64).to_le_bytes());
+        self.hasher.update(text);
+        self.lines += 1;
+        self.entries += u64::from(is_entry);
+    }
+
+    pub(crate) fn hex(&self) -> String {
+        hex(&self.hasher.clone().finalize())
+    }
+}
+
+/// What a whole file came to.
+#[derive(Debug)]
+pub(crate) struct MappedFile {
+    pub(crate) header: Option<V1Header>,
+    pub(crate) session_id: SessionId,
+    pub(crate) report: V1Report,
+    pub(crate) content: ContentDigest,
+    /// It has a header, or entries of types that pi writes.
+    pub(crate) looks_like_pi: bool,
+}
+
+impl Mapper {
+    pub(crate) fn new(file_name: &str, want: Want) -> Self {
+        Self {
+            want,
+            file_name: file_name.to_owned(),
+            header: None,
+            placer: Placer::default(),
+            report: V1Report::default(),
+            content: ContentDigest::default(),
+            last_ms: 0,
+            looks_like_pi: false,
+            waiting: Vec::new(),
+            ready: Vec::new(),
+        }
+    }
+
+    /// The records made since the last call.
+    pub(crate) fn take(&mut self) -> Vec<LogRecord> {
+        std::mem::take(&mut self.ready)
+    }
+
+    pub(crate) fn report(&self) -> &V1Report {
+        &self.report
+    }
+
+    /// The header, where the file has one.
+    pub(crate) fn header(&self) -> Option<&V1Header> {
+        self.header.as_ref().filter(|_| self.report.count(FindingKind::HeaderMissing) == 0)
+    }
+
+    pub(crate) fn last_ms(&self) -> i64 {
+        self.last_ms
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.header.as_ref().map_or(CURRENT_VERSION, |header| header.version)
+    }
+
+    /// Takes the next line.
+    pub(crate) fn line(&mut self, line: &Line<'_>) {
+        self.report.lines += 1;
+        match line.content {
+            Content::TooLong(_) => self.report.find(line.number, FindingKind::TooLong, None),
+            Content::Bytes(bytes) => self.bytes(line.number, bytes, line.ended),
+        }
+    }
+
+    fn bytes(&mut self, number: u64, bytes: &[u8], ended: bool) {
+        self.report.crlf += u64::from(ended && bytes.ends_with(b"\r"));
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return self.opaque(number, "not_utf8", Some(FindingKind::NotUtf8), Kept::Bytes(bytes));
+        };
+        let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
+        let trimmed = text.trim_matches([' ', '\t', '\r']);
+        if trimmed.is_empty() {
+            self.report.blank += 1;
+            return;
+        }
+        let json = one_line(trimmed);
+        match look(&json) {
+            Seen::Object(glance) => self.object(number, &json, &glance),
+            Seen::OtherJson => {
+                self.begin(None);
+                self.placer.pass();
+                let kept = Kept::Json(&json);
+                self.opaque(number, "not_an_object", Some(FindingKind::NotAnObject), kept);
+            }
+            Seen::NotJson => {
+                let (what, kind) = if ended {
+                    ("not_json", FindingKind::NotJson)
+                } else {
+                    ("torn", FindingKind::TornTail)
+                };
+                self.opaque(number, what, Some(kind), Kept::Text(text));
+            }
+        }
+    }
+
+    fn object(&mut self, number: u64, json: &str, glance: &Glance) {
+        let first = self.header.is_none();
+        let header = V1Header::of(glance);
+        if first {
+            self.begin(header.clone());
+        }
+        if glance.kind.as_deref() != Some("session") {
+            return self.entry(number, json, glance);
+        }
+        self.placer.pass();
+        if first && header.is_some() {
+            self.opaque(number, "header", None, Kept::Json(json));
+        } else {
+            self.opaque(number, "header_again", Some(FindingKind::HeaderAgain), Kept::Json(json));
+        }
+    }
+
+    /// The first line that is JSON decides who the session is.
+    fn begin(&mut self, header: Option<V1Header>) {
+        if self.header.is_some() {
+            return;
+        }
+        let line = self.report.lines;
+        let header = match header {
+            Some(header) => {
+                self.looks_like_pi = true;
+                self.report.version = header.version;
+                if header.version > CURRENT_VERSION {
+                    self.report.find(line, FindingKind::NewerVersion, None);
+                }
+                header
+            }
+            None => {
+                self.report.find(line, FindingKind::HeaderMissing, None);
+                V1Header::guessed(&self.file_name, "")
+            }
+        };
+        self.last_ms = header.timestamp_ms;
+        self.placer = Placer::new(&header.id, header.version < 2);
+        if self.want == Want::Records {
+            self.ready.push(meta_record(&header));
+        }
+        self.header = Some(header);
+        self.ready.append(&mut self.waiting);
+    }
+
+    fn entry(&mut self, number: u64, json: &str, glance: &Glance) {
+        self.looks_like_pi |= glance.kind.as_deref().is_some_and(is_pi_type);
+        match glance.timestamp_ms {
+            Some(ms) => self.last_ms = ms,
+            None => self.report.find(number, FindingKind::TimeMissing, glance.id.text()),
+        }
+        let place = self.placer.place(number, glance, &mut self.report);
+        self.report.entries += 1;
+        self.report.note_type(glance.kind.as_deref());
+        self.content.add(json.as_bytes(), true);
+        if self.want == Want::Records {
+            self.ready.push(entry_record(json, place, self.last_ms));
+        }
+    }
+
+    /// Keeps a line that is not an entry.
+    fn opaque(&mut self, line: u64, what: &str, finding: Option<FindingKind>, kept: Kept<'_>) {
+        if let Some(kind) = finding {
+            self.report.find(line, kind, None);
+        }
+        self.report.kept += 1;
+        self.content.add(kept.bytes(), false);
+        if self.want == Want::Facts {
+            return;
+        }
+        let record = v1_record(self.last_ms, kept.payload(line, what));
+        if self.header.is_none() { self.waiting.push(record) } else { self.ready.push(record) }
+    }
+
+    /// Keeps something that is no line, such as the side table of a database.
+    pub(crate) fn aside(&mut self, what: &str, json: &Value) {
+        self.begin(None);
+        let text = json.to_string();
+        self.opaque(0, what, None, Kept::Json(&text));
+    }
+
+    /// Says why entries lost their parents, as far as the file has been read.
+    pub(crate) fn settle(&mut self) {
+        self.placer.finish(&mut self.report);
+    }
+
+    /// Who the session is: what the header or the file's name says, else `fallback`.
+    pub(crate) fn session_id(&self, fallback: &str) -> SessionId {
+        let named = self.header.as_ref().map_or("", |header| header.id.as_str());
+        SessionId::parse(named).unwrap_or_else(|_| SessionId::from_stored(fallback))
+    }
+
+    /// The end of the file. `fallback_id` names a session that nothing else names.
+    pub(crate) fn finish(mut self, fallback_id: &str) -> (MappedFile, Vec<LogRecord>) {
+        self.settle();
+        let session_id = self.session_id(fallback_id);
+        let header = self.header.filter(|_| self.report.count(FindingKind::HeaderMissing) == 0);
+        let file = MappedFile {
+            header,
+            session_id,
+            report: self.report,
+            content: self.content,
+            looks_like_pi: self.looks_like_pi,
+        };
+        (file, self.ready)
+    }
+}
+
+/// Types of entries that pi has written at some time.
+fn is_pi_type(kind: &str) -> bool {
+    matches!(
+        kind,
+        "message"
+            | "model_change"
+            | "thinking_level_change"
+            | "compaction"
+            | "branch_summary"
+            | "session_info"
+            | "label"
+            | "custom"
+            | "custom_message"
+            | "usage"
+            | "context_edit"
+    )
+}
+
+/// A carriage return between tokens becomes a space: records are lines. Inside a string JSON has none.
+fn one_line(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') { Cow::Owned(text.replace('\r', " ")) } else { Cow::Borrowed(text) }
+}
+
+/// A line that is kept as it is.
+enum Kept<'a> {
+    Json(&'a str),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl Kept<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Json(text) | Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    fn payload(&self, line: u64, what: &str) -> String {
+        let start = format!("{{\"line\":{line},\"what\":\"{what}\",");
+        match self {
+            Self::Json(json) => format!("{start}\"json\":{json}}}"),
+            Self::Text(text) => format!("{start}\"text\":{}}}", Value::from(*text)),
+            Self::Bytes(bytes) => format!("{start}\"base64\":\"{}\"}}", STANDARD.encode(bytes)),
+        }
+    }
+}
+
+fn meta_record(header: &V1Header) -> LogRecord {
+    let mut metadata = JsonMap::new();
+    if let Some(cwd) = header.cwd.as_ref().filter(|cwd| cwd.len() <= CWD_BYTES_MAX) {
+        metadata.insert("cwd".to_owned(), Value::from(cwd.as_str()));
+    }
+    metadata.insert("imported_from".to_owned(), Value::from(FORMAT_PI));
+    let change = MetaChange {
+        metadata: Some(metadata),
+        created_at: Some(header.timestamp_ms),
+        forked_from: header.forked_from().and_then(|id| SessionId::parse(id).ok()),
+        ..MetaChange::default()
+    };
+    codec::encode(&Record::Meta(change), header.timestamp_ms)
+}
+
+/// A record of kind [`V1_KIND`].
+pub(crate) fn v1_record(at_ms: i64, payload: String) -> LogRecord {
+    LogRecord {
+        kind: Cow::Borrowed(V1_KIND),
+        id: None,
+        parent: None,
+        target: None,
+        revision: None,
+        at_ms,
+        payload,
+    }
+}
+
+/// The record of an entry. Built as text, so that a line of many megabytes is copied once.
+fn entry_record(json: &str, place: Place, at_ms: i64) -> LogRecord {
+    let mut payload = String::with_capacity(json.len() + 96);
+    payload.push_str("{\"foreign\":\"pi\",\"json\":");
+    match &place.first_kept {
+        None => payload.push_str(json),
+        Some(id) => {
+            payload.push_str(json.strip_suffix('}').unwrap_or(json));
+            payload.push_str(&added(id));
+        }
+    }
+    if place.first_kept.is_some() {
+        let origin = json!({ ORIGIN: { ADDED: FIRST_KEPT } });
+        payload.push_str(&format!(",\"origin\":{origin}"));
+    }
+    payload.push('}');
+    LogRecord {
+        kind: Cow::Borrowed("entry"),
+        id: Some(place.id),
+        parent: place.parent,
+        target: None,
+        revision: None,
+        at_ms,
+        payload,
+    }
+}
+
+/// The end of an object to which the kept entry was added.
+fn added(id: &str) -> String {
+    format!(",\"{FIRST_KEPT}\":{}}}", Value::from(id))
+}
+
+/// A line of the file, as a record kept it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Original {
+    pub(crate) bytes: Vec<u8>,
+    /// Empty for an entry; else what kind of line it is.
+    pub(crate) what: String,
+}
+
+#[derive(Deserialize)]
+struct V1Payload<'a> {
+    what: String,
+    #[serde(borrow, default)]
+    json: Option<&'a RawValue>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    base64: Option<String>,
+}
+
+/// The line that a record came from; `None` when it came from no line.
+pub(crate) fn original(record: &Record) -> Option<Original> {
+    match record.known() {
+        Record::Entry(entry) => {
+            let bytes = original_json(entry)?.into_bytes();
+            Some(Original { bytes, what: String::new() })
+        }
+        Record::Unknown(stored) if stored.kind == V1_KIND => {
+            let payload: V1Payload<'_> = serde_json::from_str(&stored.payload).ok()?;
+            let bytes = match (payload.json, payload.text, payload.base64) {
+                (Some(json), _, _) => json.get().as_bytes().to_vec(),
+                (_, Some(text), _) => text.into_bytes(),
+                (_, _, Some(base64)) => STANDARD.decode(base64).ok()?,
+                _ => return None,
+            };
+            Some(Original { bytes, what: payload.what })
+        }
+        _ => None,
+    }
+}
+
+/// The JSON of a pi entry as it came.
+pub(crate) fn original_json(entry: &Entry) -> Option<String> {
+    let EntryBody::Foreign(body) = &entry.body else {
+        return None;
+    };
+    if body.format != FORMAT_PI {
+        return None;
+    }
+    let text = body.json.get();
+    let added = entry.origin.as_ref().and_then(|origin| origin.get(ORIGIN)?.get(ADDED));
+    if added.and_then(Value::as_str) != Some(FIRST_KEPT) {
+        return Some(text.to_owned());
+    }
+    let at = text.rfind(&format!(",\"{FIRST_KEPT}\":"))?;
+    Some(format!("{}}}", text.get(..at)?))
+}

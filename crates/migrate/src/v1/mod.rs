@@ -1,0 +1,30 @@
+//! pi's session files: reading them as a stream, placing their entries, serving them live.
+
+mod file;
+mod glance;
+mod header;
+mod lines;
+mod live;
+mod map;
+mod names;
+mod place;
+mod report;
+mod sqlite;
+mod time;
+
+pub use file::{OsV1Files, V1File, V1Files, V1Format};
+pub use header::{CURRENT_VERSION, V1Header};
+pub use lines::{Content, Line, Lines, Snapshot};
+pub use live::LiveV1;
+pub use map::V1_KIND;
+pub use names::{SessionFileName, Spelling, guess_project, project_folder};
+pub use report::{Finding, FindingKind, V1Report};
+pub use time::{format_iso, parse_iso};
+
+pub(crate) use glance::{Field, Seen, look};
+pub(crate) use lines::digest_of_prefix;
+pub(crate) use live::{fallback_id, without_identity};
+pub(crate) use map::{
+    ContentDigest, Mapper, Original, Want, original, original_json, v1_record,
+};
+pub(crate) use sqlite::SqliteSession;

@@ -1,0 +1,227 @@
+//! Where each entry of a V1 file goes in a log whose ids are unique and whose parents come first.
+//!
+//! | in the file | in the log |
+//! |---|---|
+//! | an id for the first time | the same id |
+//! | an id again | `id~2`, `id~3`, ...; later children follow the newest of them |
+//! | no id, or one that cannot be used | eight hex digits made from the session and the line |
+//! | a parent that came before | that parent |
+//! | a parent that is missing, comes later, or is the entry itself | none: a root |
+//! | version 1, which has neither ids nor parents | each entry follows the one before it |
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bough_session::limits::ENTRY_ID_BYTES_MAX;
+use bough_session::{EntryId, hex};
+use sha2::{Digest as _, Sha256};
+
+use super::glance::{Field, Glance};
+use super::report::{FindingKind, V1Report};
+
+type Node = u32;
+
+/// Where an entry goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) id: String,
+    pub(crate) parent: Option<String>,
+    /// For a version-1 compaction: the entry that its line number speaks of.
+    pub(crate) first_kept: Option<String>,
+}
+
+/// Places entries in the order of the file.
+#[derive(Debug, Default)]
+pub(crate) struct Placer {
+    salt: String,
+    linear: bool,
+    /// The newest node of each id, in the file's words and in ours.
+    nodes: HashMap<Arc<str>, Node>,
+    /// The id of each node in the log.
+    names: Vec<Arc<str>>,
+    parents: Vec<Option<Node>>,
+    /// Entries whose parent was not known when they came.
+    orphans: Vec<Orphan>,
+    /// Version 1 only: the node of each line that is JSON, the header being the first.
+    by_index: Vec<Option<Node>>,
+}
+
+#[derive(Debug)]
+struct Orphan {
+    node: Node,
+    line: u64,
+    parent: Box<str>,
+}
+
+impl Placer {
+    /// Placing for a session; `linear` for version 1.
+    pub(crate) fn new(session: &str, linear: bool) -> Self {
+        Self { salt: session.to_owned(), linear, ..Self::default() }
+    }
+
+    /// Notes a line that is JSON and not an entry.
+    pub(crate) fn pass(&mut self) {
+        if self.linear {
+            self.by_index.push(None);
+        }
+    }
+
+    /// Places the next entry.
+    pub(crate) fn place(&mut self, line: u64, glance: &Glance, report: &mut V1Report) -> Place {
+        let node = Node::try_from(self.parents.len()).unwrap_or(Node::MAX);
+        let raw = glance.id.text().filter(|id| EntryId::parse(*id).is_ok());
+        let parent = self.parent_of(node, line, glance, report);
+        let id = match raw {
+            Some(id) if !self.nodes.contains_key(id) => id.to_owned(),
+            Some(id) => {
+                report.find(line, FindingKind::DuplicateId, Some(id));
+                self.another_name(id, line)
+            }
+            None => {
+                // Version 1 has no ids; that is no finding.
+                if !self.linear || glance.id != Field::Absent {
+                    report.find(line, FindingKind::IdAssigned, glance.id.text());
+                }
+                self.fresh_name(line)
+            }
+        };
+        let first_kept = self.first_kept(line, glance, report);
+        let name = parent.and_then(|parent| self.name_of(parent));
+        self.add(node, &id, glance.id.text(), parent);
+        Place { id, parent: name, first_kept }
+    }
+
+    fn parent_of(
+        &mut self,
+        node: Node,
+        line: u64,
+        glance: &Glance,
+        report: &mut V1Report,
+    ) -> Option<Node> {
+        if self.linear && glance.parent == Field::Absent {
+            return node.checked_sub(1);
+        }
+        if glance.parent == Field::Odd {
+            report.find(line, FindingKind::ParentMissing, None);
+        }
+        let wanted = glance.parent.text()?;
+        if glance.id.text() == Some(wanted) {
+            report.find(line, FindingKind::ParentSelf, Some(wanted));
+            return None;
+        }
+        let found = self.nodes.get(wanted).copied();
+        if found.is_none() {
+            self.orphans.push(Orphan { node, line, parent: wanted.into() });
+        }
+        found
+    }
+
+    fn first_kept(
+        &self,
+        line: u64,
+        glance: &Glance,
+        report: &mut V1Report,
+    ) -> Option<String> {
+        let compaction = glance.kind.as_deref() == Some("compaction");
+        let index = glance.first_kept_index.filter(|_| self.linear && compaction)?;
+        if glance.first_kept_id {
+            return None;
+        }
+        let node = usize::try_from(index).ok().and_then(|index| self.by_index.get(index)).copied();
+        let name = node.flatten().and_then(|node| self.name_of(node));
+        if name.is_none() {
+            report.find(line, FindingKind::KeptLineUnknown, None);
+        }
+        name
+    }
+
+    fn add(&mut self, node: Node, id: &str, raw: Option<&str>, parent: Option<Node>) {
+        let name: Arc<str> = id.into();
+        self.nodes.insert(Arc::clone(&name), node);
+        self.names.push(name);
+        if let Some(raw) = raw.filter(|raw| *raw != id) {
+            self.nodes.insert(raw.into(), node);
+        }
+        self.parents.push(parent);
+        if self.linear {
+            self.by_index.push(Some(node));
+        }
+    }
+
+    fn name_of(&self, node: Node) -> Option<String> {
+        let index = usize::try_from(node).ok()?;
+        self.names.get(index).map(|name| name.to_string())
+    }
+
+    fn another_name(&self, id: &str, line: u64) -> String {
+        let mut number = 2_u64;
+        loop {
+            let name = format!("{id}~{number}");
+            if name.len() > ENTRY_ID_BYTES_MAX {
+                return self.fresh_name(line);
+            }
+            if !self.nodes.contains_key(name.as_str()) {
+                return name;
+            }
+            number += 1;
+        }
+    }
+
+    /// The same for the same file every time, so that reading twice gives the same tree.
+    fn fresh_name(&self, line: u64) -> String {
+        let mut attempt = 0_u64;
+        loop {
+            let digest = Sha256::digest(format!("{}\0{line}\0{attempt}", self.salt));
+            let name = hex(digest.get(..4).unwrap_or_default());
+            if !self.nodes.contains_key(name.as_str()) {
+                return name;
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Says of each entry that lost its parent why: only now is it known what came later.
+    pub(crate) fn finish(&mut self, report: &mut V1Report) {
+        let orphans = std::mem::take(&mut self.orphans);
+        let mut later = HashMap::new();
+        for orphan in &orphans {
+            if let Some(parent) = self.nodes.get(&*orphan.parent) {
+                later.insert(orphan.node, *parent);
+            }
+        }
+        let cycles = self.nodes_in_cycles(&later);
+        for orphan in &orphans {
+            let kind = match later.get(&orphan.node) {
+                None => FindingKind::ParentMissing,
+                Some(_) if cycles.contains(&orphan.node) => FindingKind::ParentCycle,
+                Some(_) => FindingKind::ParentLater,
+            };
+            report.find(orphan.line, kind, Some(&orphan.parent));
+        }
+        report.findings.sort_by_key(|finding| finding.line);
+    }
+
+    /// Nodes that are their own ancestors once late parents count. Each node is walked once.
+    fn nodes_in_cycles(&self, later: &HashMap<Node, Node>) -> HashSet<Node> {
+        let mut found = HashSet::new();
+        let mut done = HashSet::new();
+        for start in later.keys() {
+            let mut path: HashMap<Node, usize> = HashMap::new();
+            let mut order = Vec::new();
+            let mut next = Some(*start);
+            while let Some(node) = next.filter(|node| !done.contains(node)) {
+                if let Some(from) = path.get(&node) {
+                    found.extend(order.iter().skip(*from).copied());
+                    break;
+                }
+                path.insert(node, order.len());
+                order.push(node);
+                next = later.get(&node).copied().or_else(|| {
+                    usize::try_from(node).ok().and_then(|at| self.parents.get(at).copied().flatten())
+                });
+            }
+            done.extend(order);
+        }
+        found
+    }
+}

@@ -1,0 +1,302 @@
+//! A session that lives in its V1 file, as a [`Store`]: what reads and writes sessions need not know.
+//!
+//! The file is the truth; a copy in memory answers the reads and follows the file, also when pi writes to
+//! it. Entries are appended as lines, synced before they are acknowledged, a batch in one write. What a V1
+//! file has no place for is refused: migrate the session to have it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bough_platform::Entropy;
+use bough_session::{
+    BranchHead, Delta, Entry, EntryId, Incarnation, MetaChange, NewRecord, Record, SessionId, codec,
+};
+use bough_store::{
+    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage, ListQuery,
+    MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
+    StoreError, StoredEntry, Trashed,
+};
+use tokio::sync::Mutex;
+
+use crate::error::{MigrateError, Result};
+use crate::limits::{BATCH_BYTES, BATCH_RECORDS};
+use crate::v1::LiveV1;
+
+/// One session, served from its V1 file.
+#[derive(Debug)]
+pub struct V1Store {
+    session: SessionId,
+    live: Mutex<LiveV1>,
+    memory: MemoryStore,
+}
+
+impl V1Store {
+    /// Serves a file.
+    pub async fn open(live: LiveV1, entropy: Arc<dyn Entropy>) -> Result<Self> {
+        let memory = MemoryStore::new(entropy)?;
+        let session = live.session_id().clone();
+        load(&live, &memory, &session).await?;
+        Ok(Self { session, live: Mutex::new(live), memory })
+    }
+
+    /// The session that it serves.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Takes what pi wrote since.
+    async fn follow(&self, live: &mut LiveV1) -> std::result::Result<(), StoreError> {
+        let mut news = Vec::new();
+        let anew = live.refresh(&mut |new| news.push(new)).map_err(refused)?;
+        if anew {
+            // Another history: another life, so that no cursor of the old one fits.
+            if let Some(old) = self.memory.delete(&self.session, 0).await? {
+                self.memory.purge(&self.session, old.incarnation).await?;
+            }
+            return load(live, &self.memory, &self.session).await;
+        }
+        self.remember(news).await
+    }
+
+    async fn remember(&self, news: Vec<NewRecord>) -> std::result::Result<(), StoreError> {
+        if news.is_empty() {
+            return Ok(());
+        }
+        let snapshot = self.memory.state(&self.session).await?;
+        let missing = || StoreError::NotFound { session: self.session.clone() };
+        let head = snapshot.ok_or_else(missing)?.head;
+        self.memory.append(&self.session, &head, news).await?.durable.await
+    }
+
+    async fn looked(&self) -> std::result::Result<&MemoryStore, StoreError> {
+        let mut live = self.live.lock().await;
+        self.follow(&mut live).await?;
+        Ok(&self.memory)
+    }
+}
+
+async fn load(
+    live: &LiveV1,
+    memory: &MemoryStore,
+    session: &SessionId,
+) -> std::result::Result<(), StoreError> {
+    let mut batches = vec![Vec::new()];
+    let mut bytes = 0;
+    live.records(&mut |new| {
+        let size = codec::encode(&new.record, new.at_ms).payload.len();
+        let full = batches.last().is_none_or(|batch| batch.len() == BATCH_RECORDS);
+        if full || bytes + size > BATCH_BYTES {
+            batches.push(Vec::new());
+            bytes = 0;
+        }
+        bytes += size;
+        batches.last_mut().into_iter().for_each(|batch| batch.push(new.clone()));
+    })
+    .map_err(refused)?;
+    let mut head = None;
+    for batch in batches.into_iter().filter(|batch| !batch.is_empty()) {
+        let appended = match &head {
+            None => memory.create(session, batch).await?,
+            Some(head) => memory.append(session, head, batch).await?,
+        };
+        head = Some(appended.head);
+        appended.durable.await?;
+    }
+    Ok(())
+}
+
+/// Our refusals in the store's words.
+fn refused(error: MigrateError) -> StoreError {
+    match error {
+        MigrateError::Store(error) => error,
+        MigrateError::Io(error) => error.into(),
+        MigrateError::Locked { holder, .. } => StoreError::Locked { holder },
+        other => StoreError::invalid(other.to_string()),
+    }
+}
+
+fn unsupported<T>(capability: &'static str) -> std::result::Result<T, StoreError> {
+    Err(StoreError::Unsupported { capability })
+}
+
+/// The entries of a batch, if a V1 file can hold everything in it. Where the leaf is and what the session
+/// is doing are of the moment: pi does not store them either.
+fn entries_of(records: &[NewRecord]) -> std::result::Result<Vec<Entry>, StoreError> {
+    let mut entries = Vec::new();
+    for new in records {
+        match new.record.known() {
+            Record::Entry(entry) => entries.push(entry.clone()),
+            Record::Leaf(_) => {}
+            Record::Meta(change) if is_of_the_moment(change) => {}
+            Record::Meta(_) => return unsupported("a session's own metadata, in a V1 file"),
+            Record::Revision(_) => return unsupported("changes of messages, in a V1 file"),
+            Record::Loop(_) => return unsupported("loop events, in a V1 file"),
+            _ => return unsupported("this kind of record, in a V1 file"),
+        }
+    }
+    Ok(entries)
+}
+
+fn is_of_the_moment(change: &MetaChange) -> bool {
+    let rest = MetaChange { status: None, updated_at: None, ..change.clone() };
+    rest.is_empty()
+}
+
+#[async_trait]
+impl Store for V1Store {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "v1",
+            survives_restart: true,
+            other_processes: true,
+            keeps_change_cursor: false,
+            keeps_unknown_records: false,
+        }
+    }
+
+    async fn create(
+        &self,
+        session: &SessionId,
+        _: Vec<NewRecord>,
+    ) -> std::result::Result<Appended, StoreError> {
+        if *session == self.session {
+            return Err(StoreError::Exists { session: session.clone() });
+        }
+        unsupported("more than the one session of its V1 file")
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        records: Vec<NewRecord>,
+    ) -> std::result::Result<Appended, StoreError> {
+        let entries = entries_of(&records)?;
+        let mut live = self.live.lock().await;
+        self.follow(&mut live).await?;
+        let missing = || StoreError::NotFound { session: session.clone() };
+        let current = self.memory.state(session).await?.ok_or_else(missing)?.head;
+        if current != *expected {
+            return Err(StoreError::Conflict { current });
+        }
+        live.append_all(&entries).map_err(refused)?;
+        self.memory.append(session, expected, records).await
+    }
+
+    async fn append_delta(
+        &self,
+        _: &SessionId,
+        _: Delta,
+    ) -> std::result::Result<Appended, StoreError> {
+        unsupported("streams, in a V1 file")
+    }
+
+    async fn state(
+        &self,
+        session: &SessionId,
+    ) -> std::result::Result<Option<Snapshot>, StoreError> {
+        self.looked().await?.state(session).await
+    }
+
+    async fn entry(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+    ) -> std::result::Result<Option<StoredEntry>, StoreError> {
+        self.looked().await?.entry(session, entry).await
+    }
+
+    async fn path(
+        &self,
+        session: &SessionId,
+        query: &PathQuery,
+    ) -> std::result::Result<PathPage, StoreError> {
+        self.looked().await?.path(session, query).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> std::result::Result<RecordPage, StoreError> {
+        self.looked().await?.records(session, after, limit).await
+    }
+
+    async fn branch_heads(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> std::result::Result<Vec<BranchHead>, StoreError> {
+        self.looked().await?.branch_heads(session, limit).await
+    }
+
+    async fn delete(
+        &self,
+        _: &SessionId,
+        _: i64,
+    ) -> std::result::Result<Option<Trashed>, StoreError> {
+        unsupported("deleting a V1 file: it is another program's")
+    }
+
+    async fn undelete(
+        &self,
+        session: &SessionId,
+        _: Incarnation,
+        _: i64,
+    ) -> std::result::Result<Snapshot, StoreError> {
+        Err(StoreError::NotFound { session: session.clone() })
+    }
+
+    async fn purge(
+        &self,
+        _: &SessionId,
+        _: Incarnation,
+    ) -> std::result::Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    async fn trash(
+        &self,
+        _: Option<&SessionId>,
+    ) -> std::result::Result<Vec<Trashed>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn list(&self, query: &ListQuery) -> std::result::Result<ListPage, StoreError> {
+        self.looked().await?.list(query).await
+    }
+
+    async fn count(&self, query: &ListQuery) -> std::result::Result<u64, StoreError> {
+        self.looked().await?.count(query).await
+    }
+
+    fn watch(&self) -> ChangeWatch {
+        self.memory.watch()
+    }
+
+    fn watch_session(&self, session: &SessionId) -> SessionWatch {
+        self.memory.watch_session(session)
+    }
+
+    async fn change_cursor(&self) -> std::result::Result<ChangeCursor, StoreError> {
+        self.memory.change_cursor().await
+    }
+
+    async fn changes_after(
+        &self,
+        cursor: &ChangeCursor,
+        limit: usize,
+    ) -> std::result::Result<ChangePage, StoreError> {
+        self.looked().await?.changes_after(cursor, limit).await
+    }
+
+    async fn reopen(&self, session: &SessionId) -> std::result::Result<(), StoreError> {
+        self.looked().await?.reopen(session).await
+    }
+
+    async fn close(&self) -> std::result::Result<(), StoreError> {
+        Ok(())
+    }
+}

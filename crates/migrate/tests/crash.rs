@@ -1,0 +1,262 @@
+//! Power cuts at every step of a migration, its cut-over, its verification, its rollback and its
+//! recovery: every image that the simulated disk can leave. Whatever is left, one store answers for the
+//! session with everything that it had, and doing it again ends well.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
+
+mod common;
+
+use std::sync::{Arc, OnceLock};
+
+use bough_log::format::{Phase, StoreState};
+use bough_log::{Expected, LogStore};
+use bough_migrate::{Migrator, Outcome, RollbackOptions};
+use bough_session::Record;
+use bough_testkit::{ImageRules, Recording, SimDisk};
+use common::*;
+
+const FILE: &str = "v1/s.jsonl";
+/// Recoveries that are themselves cut at every step: one image in so many.
+const DEPTH_TWO_EVERY: usize = 97;
+
+fn rules() -> ImageRules {
+    ImageRules::seeded(1).combinations_max(64)
+}
+
+fn start() -> SimDisk {
+    let disk = SimDisk::new();
+    disk.plant(&path(FILE), sample("s").as_bytes()).unwrap();
+    disk
+}
+
+fn original() -> Vec<Said> {
+    static FOUND: OnceLock<Vec<Said>> = OnceLock::new();
+    let find = || {
+        let disk = start();
+        said(&live_entries(&migrator(&disk, inline(), 1).open_file(FILE).unwrap()))
+    };
+    FOUND.get_or_init(find).clone()
+}
+
+/// What was done, as it was recorded.
+fn recorded(disk: &SimDisk, work: impl FnOnce(&Migrator)) -> Recording {
+    let migrator = migrator(disk, small(), 11);
+    disk.record();
+    work(&migrator);
+    disk.recording()
+}
+
+/// Judges every image of every moment; says how many there were. A sample of them is recovered under a
+/// second power cut.
+fn judge_all(recording: &Recording, judge: &dyn Fn(&SimDisk)) -> usize {
+    let mut images = 0;
+    recording.walk(|point| {
+        point.images(&rules(), |image| {
+            judge(&image.disk());
+            images += 1;
+            if images % DEPTH_TWO_EVERY == 0 {
+                images += judge_recovery(&image.disk(), judge);
+            }
+        });
+        // And the process dies while the machine lives on.
+        judge(&point.disk());
+    });
+    images
+}
+
+fn judge_recovery(disk: &SimDisk, judge: &dyn Fn(&SimDisk)) -> usize {
+    let recording = recorded(disk, |migrator| {
+        migrator.recover_all(&mut |_, done| assert!(done.is_ok(), "{done:?}")).unwrap();
+    });
+    let mut images = 0;
+    recording.walk(|point| {
+        point.images(&rules().untorn(), |image| {
+            judge(&image.disk());
+            images += 1;
+        });
+    });
+    images
+}
+
+/// Recovers, and checks that doing it twice is doing it once.
+fn recovered(disk: &SimDisk) -> Migrator {
+    let migrator = migrator(disk, small(), 2);
+    migrator.recover_all(&mut |_, done| assert!(done.is_ok(), "{done:?}")).unwrap();
+    let before = disk.digest();
+    migrator.recover_all(&mut |id, done| panic!("{id}: {done:?}")).unwrap();
+    assert_eq!(disk.digest(), before);
+    migrator
+}
+
+fn check_well(disk: &SimDisk) {
+    let log = logs(disk);
+    if log.manifest("s").unwrap().is_some() {
+        let report = log.verify("s").unwrap();
+        assert!(report.is_well(), "{report:?}");
+    }
+}
+
+fn judge_migration(disk: &SimDisk) {
+    let expected = original();
+    assert_eq!(bytes(disk, FILE), sample("s").as_bytes(), "the source is never changed");
+    let migrator = recovered(disk);
+    check_well(disk);
+    match answer(disk, &migrator, "s") {
+        Answer::Unknown => {
+            let live = migrator.open_file(FILE).unwrap();
+            assert_eq!(said(&live_entries(&live)), expected);
+        }
+        Answer::File(found) => {
+            assert_eq!(found, expected);
+            assert_eq!(logs(disk).manifest("s").unwrap().unwrap().state, StoreState::RolledBack);
+        }
+        Answer::Native(found) => {
+            assert_eq!(found, expected);
+            assert_eq!(logs(disk).ledger("s").unwrap().last().unwrap().phase, Phase::Completed);
+        }
+    }
+    try_migrate(&migrator, FILE).unwrap();
+    assert_eq!(answer(disk, &migrator, "s"), Answer::Native(expected));
+    check_well(disk);
+    assert_eq!(bytes(disk, FILE), sample("s").as_bytes());
+}
+
+#[test]
+fn a_migration_cut_anywhere_leaves_the_source_or_the_whole_log() {
+    let disk = start();
+    let recording = recorded(&disk, |migrator| {
+        assert_eq!(try_migrate(migrator, FILE).unwrap().outcome, Outcome::Migrated);
+    });
+    let images = judge_all(&recording, &judge_migration);
+    assert!(images > 500, "{images}");
+}
+
+/// A migrated session to which two entries were added.
+fn grown() -> SimDisk {
+    let disk = start();
+    migrate(&migrator(&disk, small(), 1), FILE);
+    let log = LogStore::open(platform(Arc::new(disk.clone()), 7), small()).unwrap();
+    for (id, parent) in [("n1", "c"), ("n2", "n1")] {
+        let entry = native_entry(id, Some(parent), "since", 1_800_000_000_000);
+        log.append("s", Expected::Any, vec![log_record(&Record::Entry(entry), 1)]).unwrap();
+    }
+    log.close_all().unwrap();
+    disk.platter()
+}
+
+fn grown_entries() -> Vec<Said> {
+    static FOUND: OnceLock<Vec<Said>> = OnceLock::new();
+    let find = || {
+        let disk = grown();
+        match answer(&disk, &migrator(&disk, inline(), 1), "s") {
+            Answer::Native(found) => found,
+            other => panic!("{other:?}"),
+        }
+    };
+    FOUND.get_or_init(find).clone()
+}
+
+fn judge_rollback(disk: &SimDisk) {
+    let expected = grown_entries();
+    let migrator = recovered(disk);
+    check_well(disk);
+    let text = bytes(disk, FILE);
+    assert!(text.starts_with(sample("s").as_bytes()), "what was in the file stays in it");
+    match answer(disk, &migrator, "s") {
+        Answer::Unknown => panic!("the session is gone"),
+        Answer::Native(found) => assert_eq!(found, expected),
+        Answer::File(found) => {
+            assert_eq!(found, expected);
+            assert_eq!(logs(disk).ledger("s").unwrap().last().unwrap().phase, Phase::RolledBack);
+        }
+    }
+    migrator.rollback("s", &RollbackOptions::default()).unwrap();
+    assert_eq!(answer(disk, &migrator, "s"), Answer::File(expected));
+    assert_eq!(values(&bytes(disk, FILE)).len(), 8);
+    assert!(disk.files().iter().all(|(path, _)| !path.as_str().ends_with("bough-tmp")));
+}
+
+#[test]
+fn a_rollback_cut_anywhere_leaves_the_log_or_the_whole_file() {
+    let disk = grown();
+    let recording = recorded(&disk, |migrator| {
+        migrator.rollback("s", &RollbackOptions::default()).unwrap();
+    });
+    let images = judge_all(&recording, &judge_rollback);
+    assert!(images > 200, "{images}");
+}
+
+fn judge_second_migration(disk: &SimDisk) {
+    let expected = grown_entries();
+    let migrator = recovered(disk);
+    check_well(disk);
+    match answer(disk, &migrator, "s") {
+        Answer::Unknown => panic!("a session that the store knows must not vanish"),
+        Answer::Native(found) | Answer::File(found) => assert_eq!(found, expected),
+    }
+    try_migrate(&migrator, FILE).unwrap();
+    assert_eq!(answer(disk, &migrator, "s"), Answer::Native(expected));
+    assert!(logs(disk).trash().unwrap().iter().all(|log| log.deleted_at_ms.is_some()));
+}
+
+#[test]
+fn a_second_migration_cut_anywhere_never_loses_the_session() {
+    let disk = grown();
+    migrator(&disk, small(), 3).rollback("s", &RollbackOptions::default()).unwrap();
+    let disk = disk.platter();
+    let recording = recorded(&disk, |migrator| {
+        try_migrate(migrator, FILE).unwrap();
+    });
+    let images = judge_all(&recording, &judge_second_migration);
+    assert!(images > 500, "{images}");
+}
+
+/// A migration that was cut off after its pointer moved, with a log that is damaged.
+fn damaged() -> SimDisk {
+    let disk = start();
+    migrate(&migrator(&disk, small(), 1), FILE);
+    for (place, mut content) in disk.files() {
+        if place.as_str().ends_with("ledger.jsonl") {
+            let text = String::from_utf8(content).unwrap();
+            let kept: Vec<&str> = text.lines().take(4).collect();
+            disk.plant(&place, format!("{}\n", kept.join("\n")).as_bytes()).unwrap();
+        } else if place.as_str().ends_with("0000000000000001.seg") {
+            let middle = content.len() / 2;
+            content[middle] ^= 1;
+            disk.plant(&place, &content).unwrap();
+        }
+    }
+    disk.platter()
+}
+
+#[test]
+fn a_forced_rollback_cut_anywhere_ends_with_the_source() {
+    let disk = damaged();
+    let recording = recorded(&disk, |migrator| {
+        migrator.recover_session("s").unwrap();
+    });
+    let judge = |disk: &SimDisk| {
+        let migrator = recovered(disk);
+        assert_eq!(answer(disk, &migrator, "s"), Answer::File(original()));
+        assert_eq!(bytes(disk, FILE), sample("s").as_bytes());
+    };
+    let images = judge_all(&recording, &judge);
+    assert!(images > 20, "{images}");
+}
+
+#[test]
+fn without_a_target_it_fails_closed_wherever_it_is_cut() {
+    let disk = damaged();
+    disk.uproot(&path(FILE)).unwrap();
+    let recording = recorded(&disk, |migrator| {
+        migrator.recover_session("s").unwrap();
+    });
+    let judge = |disk: &SimDisk| {
+        let migrator = migrator(disk, small(), 2);
+        migrator.recover_session("s").unwrap();
+        assert_eq!(logs(disk).manifest("s").unwrap().unwrap().state, StoreState::Failed);
+        let log = LogStore::open(platform(Arc::new(disk.clone()), 7), small()).unwrap();
+        assert!(log.open_for_writing("s").is_err());
+    };
+    let images = judge_all(&recording, &judge);
+    assert!(images > 10, "{images}");
+}

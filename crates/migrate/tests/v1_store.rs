@@ -1,0 +1,98 @@
+//! A V1 file behind the store's trait.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
+
+mod common;
+
+use std::sync::Arc;
+
+use bough_migrate::{ExportFormat, ExportOptions, V1Store, export};
+use bough_session::{EntryId, MetaChange, NewRecord, Record, SessionId};
+use bough_store::{ListQuery, PathQuery, PathStart, Position, Store, StoreError};
+use bough_testkit::{SimDisk, SimEntropy};
+use common::*;
+
+const FILE: &str = "v1/s.jsonl";
+
+async fn served(text: &str) -> (SimDisk, V1Store) {
+    let disk = SimDisk::new();
+    disk.plant(&path(FILE), text.as_bytes()).unwrap();
+    let live = migrator(&disk, inline(), 1).open_file(FILE).unwrap();
+    (disk, V1Store::open(live, Arc::new(SimEntropy::new(4))).await.unwrap())
+}
+
+fn session() -> SessionId {
+    SessionId::from_stored("s")
+}
+
+fn entry(id: &str, parent: &str) -> NewRecord {
+    Record::Entry(native_entry(id, Some(parent), "text", 1_800_000_000_000)).at(1_800_000_000_000)
+}
+
+async fn path_ids(store: &V1Store, leaf: Option<&str>) -> Vec<String> {
+    let leaf = leaf.map(EntryId::from_stored);
+    let query = PathQuery { leaf, start: PathStart::Root, limit: 100 };
+    let page = store.path(&session(), &query).await.unwrap();
+    page.entries.iter().map(|stored| stored.entry.id.to_string()).collect()
+}
+
+#[tokio::test]
+async fn reads_are_answered_from_the_file() {
+    let (_, store) = served(&sample("s")).await;
+    assert_eq!(path_ids(&store, None).await, ["a", "d", "e"]);
+    assert_eq!(path_ids(&store, Some("c")).await, ["a", "b", "c"]);
+    let heads = store.branch_heads(&session(), 10).await.unwrap();
+    assert_eq!(heads.len(), 2);
+    let query = ListQuery { limit: 10, ..ListQuery::default() };
+    assert_eq!(store.list(&query).await.unwrap().sessions[0].meta.message_count, 4);
+    let mut out = Vec::new();
+    let options = ExportOptions::whole(ExportFormat::Pi);
+    export(&store, &session(), &options, &mut out).await.unwrap();
+    assert_eq!(out, sample("s").as_bytes());
+}
+
+#[tokio::test]
+async fn an_append_is_lines_in_the_file_before_it_is_acknowledged() {
+    let (disk, store) = served(&sample("s")).await;
+    let head = store.state(&session()).await.unwrap().unwrap().head;
+    let appended = store.append(&session(), &head, vec![entry("n", "c"), entry("m", "n")]).await.unwrap();
+    appended.durable.await.unwrap();
+    let lines = values(&bytes(&disk.platter(), FILE));
+    assert_eq!((&lines[6]["id"], &lines[7]["parentId"]), (&"n".into(), &"n".into()));
+    assert_eq!(path_ids(&store, None).await, ["a", "b", "c", "n", "m"]);
+    let conflict = store.append(&session(), &head, vec![entry("o", "m")]).await;
+    assert!(matches!(conflict, Err(StoreError::Conflict { .. })));
+    assert_eq!(values(&bytes(&disk, FILE)).len(), 8);
+}
+
+#[tokio::test]
+async fn what_pi_writes_is_seen_and_a_file_written_anew_is_another_life() {
+    let (disk, store) = served(&sample("s")).await;
+    let before = store.state(&session()).await.unwrap().unwrap();
+    let grown = format!("{}{}\n", sample("s"), message("p", Some("e"), "by pi"));
+    disk.plant(&path(FILE), grown.as_bytes()).unwrap();
+    let page = store.records(&session(), Position::at(before.head.seq), 10).await.unwrap();
+    assert_eq!(page.records.len(), 1);
+    assert_eq!(page.incarnation, before.head.incarnation);
+    disk.plant(&path(FILE), sample("s").replace("\"cwd\":\"/p\"", "\"cwd\":\"/q\"").as_bytes()).unwrap();
+    let after = store.state(&session()).await.unwrap().unwrap();
+    assert_ne!(after.head.incarnation, before.head.incarnation);
+    assert_eq!(after.state.entry_count, 5);
+}
+
+#[tokio::test]
+async fn what_a_v1_file_has_no_place_for_is_refused_and_nothing_is_written() {
+    let (disk, store) = served(&sample("s")).await;
+    let head = store.state(&session()).await.unwrap().unwrap().head;
+    let renamed = MetaChange { title: Some("x".into()), ..MetaChange::default() };
+    for record in [Record::Meta(renamed), Record::Tombstone] {
+        let batch = vec![entry("n", "e"), record.at(1)];
+        let refused = store.append(&session(), &head, batch).await;
+        assert!(matches!(refused, Err(StoreError::Unsupported { .. })));
+    }
+    assert!(store.delete(&session(), 1).await.is_err());
+    assert!(store.create(&session(), Vec::new()).await.is_err());
+    assert_eq!(bytes(&disk, FILE), sample("s").as_bytes());
+    let leaf = Record::Leaf(Some(EntryId::from_stored("b"))).at(1);
+    store.append(&session(), &head, vec![leaf]).await.unwrap();
+    assert_eq!(path_ids(&store, None).await, ["a", "b"]);
+}
