@@ -1,1 +1,41 @@
 //! HTTP, server-sent events and the bus socket over the service.
+//!
+//! Invariants:
+//! - Every route, bus function and document is made from the service's function table; there is no
+//!   second list.
+//! - No rule about sessions lives here, and no session's bytes: those are the service's and the store's.
+//! - Every request and every upgrade passes the guard (host, origin, token) before anything else looks
+//!   at it.
+//! - Text from outside never becomes a header, a field name of a stream, or part of a log line.
+//! - Disk, clock and randomness come from `bough_platform`.
+
+pub mod config;
+pub mod limits;
+
+mod api;
+mod app;
+mod bare_engine;
+mod bus;
+mod engine;
+mod guard;
+mod logs;
+mod metrics;
+mod net;
+mod own_address;
+mod run;
+mod settings;
+mod shutdown;
+mod stores;
+mod tasks;
+
+pub use bare_engine::BareEngine;
+pub use bough_service::Service;
+pub use engine::{ConfigurationOffer, EngineError, EngineLink};
+pub use guard::{
+    LOCAL_KEY_FILE, NewToken, TOKENS_FILE, TokenError, TokenFile, TokenRecord, TokenText, Tokens,
+};
+pub use logs::start_log;
+pub use run::{EngineConnector, ServeError, ServeOptions, Server, run, shutdown_on_signals};
+pub use settings::Environment;
+pub use shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
+pub use stores::OpenError;

@@ -1,0 +1,206 @@
+//! Bough as a worker of an iii engine. The engine's side is our own bus without sessions on it, and its configuration worker
+//! is a program of the published SDK.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bough_server::{BareEngine, ConfigurationOffer, EngineError, EngineLink, ServeOptions, Server};
+use bough_worker::{Worker, WorkerError};
+use iii_sdk::protocol::{RegisterTriggerInput, TriggerRequest};
+use iii_sdk::{Error, IIIClient, InitOptions, RegisterFunction, register_worker};
+use serde_json::{Value, json};
+
+/// What a program that is put together from server and worker hands in.
+struct Link {
+    worker: Worker,
+    is_configured: Mutex<bool>,
+}
+
+fn engine_error(error: WorkerError) -> EngineError {
+    match error {
+        WorkerError::Unreachable { reason } => EngineError::Unreachable { reason },
+        WorkerError::Refused { reason } => EngineError::Refused { reason },
+    }
+}
+
+#[async_trait]
+impl EngineLink for Link {
+    async fn configure(&self, offer: ConfigurationOffer) -> Result<Option<Value>, EngineError> {
+        let found = self.worker.configure(offer.schema, offer.initial_value).await;
+        let found = found.map_err(engine_error)?;
+        *self.is_configured.lock().unwrap() = found.is_some();
+        Ok(found)
+    }
+
+    async fn configuration(&self) -> Result<Value, EngineError> {
+        self.worker.configuration().await.map_err(engine_error)
+    }
+
+    async fn serve(
+        &self,
+        service: bough_server::Service,
+        instance: String,
+    ) -> Result<(), EngineError> {
+        let follows = *self.is_configured.lock().unwrap();
+        self.worker.serve(&service, &instance, follows).map_err(engine_error)
+    }
+
+    async fn detach(&self) {
+        self.worker.detach().await;
+    }
+}
+
+async fn attached(engine: &BareEngine, dir: &std::path::Path) -> Server {
+    let options = ServeOptions {
+        data_dir: Some(dir.to_owned()),
+        listen: Some("127.0.0.1:0".to_owned()),
+        bus: Some("off".to_owned()),
+        engine: Some(engine.url()),
+        connect: Some(Arc::new(|url: &str| {
+            Arc::new(Link { worker: Worker::attach(url), is_configured: Mutex::new(false) })
+        })),
+        environment: Some(Arc::new(|_| None)),
+        ..ServeOptions::default()
+    };
+    Server::start(options).await.unwrap()
+}
+
+async fn call(client: &IIIClient, function: &str, payload: Value) -> Result<Value, Error> {
+    let request = TriggerRequest {
+        function_id: function.to_owned(),
+        payload,
+        action: None,
+        timeout_ms: Some(5000),
+    };
+    client.trigger(request).await
+}
+
+async fn until<F: Future<Output = bool>>(what: &str, check: impl Fn() -> F) {
+    for _ in 0..300 {
+        if check().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{what} did not happen");
+}
+
+/// The engine's configuration worker, with one value in it.
+fn configuration_worker(engine: &BareEngine, stored: Arc<Mutex<Option<Value>>>) -> IIIClient {
+    let client = register_worker(&engine.url(), InitOptions::default());
+    let values = stored.clone();
+    client.register_function(
+        "configuration::get",
+        RegisterFunction::new_async(move |request: Value| {
+            let values = values.clone();
+            async move {
+                assert_eq!(request["id"], "session-manager");
+                match values.lock().unwrap().clone() {
+                    Some(value) => Ok(json!({"id": "session-manager", "value": value})),
+                    None => Err(Error::Remote {
+                        code: "NOT_REGISTERED".to_owned(),
+                        message: "NOT_REGISTERED: nothing is there".to_owned(),
+                        stacktrace: None,
+                    }),
+                }
+            }
+        }),
+    );
+    client.register_function(
+        "configuration::register",
+        RegisterFunction::new_async(move |entry: Value| {
+            let stored = stored.clone();
+            async move {
+                let names = &entry["schema"]["definitions"]["AdapterConfig"]["oneOf"];
+                assert!(names.to_string().contains("bridge"), "{names}");
+                if let Some(value) = entry.get("initial_value") {
+                    stored.lock().unwrap().get_or_insert(value.clone());
+                }
+                Ok::<_, Error>(entry)
+            }
+        }),
+    );
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[allow(deprecated, reason = "triggers are what older engines know")]
+async fn functions_and_triggers_are_served_through_an_engine() {
+    let engine = BareEngine::start(0).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let server = attached(&engine, dir.path()).await;
+    let client = register_worker(&engine.url(), InitOptions::default());
+    until("registration", || async { call(&client, "session::list", json!({})).await.is_ok() })
+        .await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = seen.clone();
+    client.register_function(
+        "ui::on",
+        RegisterFunction::new_async(move |event: Value| {
+            told.lock().unwrap().push(event);
+            async { Ok::<_, Error>(json!({})) }
+        }),
+    );
+    let config = json!({"metadata": {"owner": "u_1"}});
+    client
+        .register_trigger(RegisterTriggerInput::new("session::created", "ui::on", config))
+        .unwrap();
+    // The binding travels to the worker that owns the type; nothing says when it has arrived.
+    until("an event", || async {
+        for owner in ["u_2", "u_1"] {
+            let body = json!({"title": owner, "metadata": {"owner": owner}});
+            call(&client, "session::create", body).await.unwrap();
+        }
+        !seen.lock().unwrap().is_empty()
+    })
+    .await;
+    assert!(seen.lock().unwrap().iter().all(|event| event["title"] == "u_1"));
+    let refused =
+        call(&client, "session::messages", json!({"session_id": "nope"})).await.unwrap_err();
+    assert!(refused.to_string().contains("session/not_found"), "{refused}");
+    client.shutdown_async().await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_live_in_the_configuration_worker() {
+    let engine = BareEngine::start(0).await.unwrap();
+    let stored = Arc::new(Mutex::new(None));
+    let configuration = configuration_worker(&engine, stored.clone());
+    let client = register_worker(&engine.url(), InitOptions::default());
+    until("the configuration worker", || async {
+        let functions = call(&client, "engine::functions::list", json!({})).await;
+        functions.is_ok_and(|list| list.to_string().contains("configuration::register"))
+    })
+    .await;
+    let dir = tempfile::tempdir().unwrap();
+    let server = attached(&engine, dir.path()).await;
+    let seeded = stored.lock().unwrap().clone().unwrap();
+    assert_eq!(seeded["adapter"]["name"], "native", "the first boot stores what it runs with");
+    until("registration", || async { call(&client, "session::list", json!({})).await.is_ok() })
+        .await;
+    for _ in 0..3 {
+        call(&client, "session::create", json!({})).await.unwrap();
+    }
+    *stored.lock().unwrap() = Some(json!({"adapter": {"name": "native"}, "max_list_limit": 2}));
+    call(&client, "session::on-config-change", json!({})).await.unwrap();
+    let page = call(&client, "session::list", json!({})).await.unwrap();
+    assert_eq!(page["sessions"].as_array().unwrap().len(), 2);
+    *stored.lock().unwrap() = Some(json!({"adapter": {"name": "odd"}}));
+    call(&client, "session::on-config-change", json!({})).await.unwrap();
+    let status = call(&client, "session::config-status", json!({})).await.unwrap();
+    assert_eq!(status["last_outcome"], "rejected");
+    server.stop().await;
+    *stored.lock().unwrap() = Some(json!({"adapter": {"name": "memory"}}));
+    let server = attached(&engine, dir.path()).await;
+    assert_eq!(
+        server.service().store().capabilities().name,
+        "memory",
+        "a stored value is never overwritten"
+    );
+    assert_eq!(stored.lock().unwrap().clone().unwrap(), json!({"adapter": {"name": "memory"}}));
+    configuration.shutdown_async().await;
+    client.shutdown_async().await;
+    server.stop().await;
+}

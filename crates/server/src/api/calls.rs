@@ -1,0 +1,372 @@
+//! One HTTP request, one call of a function.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequestParts, Path, RawPathParams, Request, State};
+use axum::response::{IntoResponse, Response};
+use bough_service::{Function, Method, ServiceError, SessionCursor};
+use bough_session::SessionId;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::{Map, Value};
+
+use super::conditions::{apply_idempotency_key, apply_if_match, is_known_to_caller, tag};
+use super::fields::{Field, fields, from_query, path_names};
+use super::problem::Problem;
+use crate::app::App;
+use crate::config::{LimitsConfig, ends};
+use crate::guard::Caller;
+use crate::limits::REQUEST_TIMEOUT;
+
+/// A function, and how its request is found in an HTTP request.
+#[derive(Clone, Debug)]
+pub(crate) struct Call(Arc<CallPlan>);
+
+#[derive(Debug)]
+struct CallPlan {
+    function: &'static Function,
+    takes_body: bool,
+    /// Fields that may be in the query; those in the path are not.
+    query: Vec<Field>,
+    /// Whether the function makes a session, and says where it is.
+    makes_session: bool,
+}
+
+impl Call {
+    pub(crate) fn new(function: &'static Function, path: &str) -> Self {
+        let in_path = path_names(path);
+        let mut query = fields(function);
+        query.retain(|field| !in_path.contains(&field.name.as_str()));
+        let method = function.route.map(|route| route.method);
+        Self(Arc::new(CallPlan {
+            function,
+            takes_body: takes_body(method),
+            query,
+            makes_session: makes_session(function),
+        }))
+    }
+}
+
+/// Whether requests of this method have their fields in the body.
+pub(crate) fn takes_body(method: Option<Method>) -> bool {
+    matches!(method, Some(Method::Post | Method::Put | Method::Patch))
+}
+
+/// Whether a function answers a `POST` with a session that was not there before.
+pub(crate) fn makes_session(function: &Function) -> bool {
+    let is_post = function.route.is_some_and(|route| route.method == Method::Post);
+    let schema = function.response_schema();
+    let has = |name: &str| schema.pointer(&format!("/properties/{name}")).is_some();
+    is_post && has("session_id") && has("meta")
+}
+
+/// Works on one request, within the server's bounds.
+pub(crate) async fn answer_call(app: &App, call: Call, request: Request) -> Response {
+    let limits = app.limits();
+    let Some(place) = app.requests.take(limits.requests) else {
+        app.metrics.limited.add(1);
+        return Problem::too_busy("requests").into_response();
+    };
+    let answer = within(app, &limits, answer(app, &call, request)).await;
+    drop(place);
+    answer.unwrap_or_else(Problem::into_response)
+}
+
+/// Calls a function by its name: the request is the body, and the answer is what the function says, `null` included.
+pub(crate) async fn answer_by_name(
+    State(app): State<App>,
+    Path(function_id): Path<String>,
+    request: Request,
+) -> Response {
+    let function = bough_service::function(&function_id);
+    let Some(function) = function else {
+        return Problem::from(ServiceError::UnknownFunction { function: function_id })
+            .into_response();
+    };
+    let limits = app.limits();
+    let Some(place) = app.requests.take(limits.requests) else {
+        app.metrics.limited.add(1);
+        return Problem::too_busy("requests").into_response();
+    };
+    let (parts, body) = request.into_parts();
+    let work = call_by_name(&app, function, &parts, body);
+    let answer = within(&app, &limits, work).await;
+    drop(place);
+    answer.unwrap_or_else(Problem::into_response)
+}
+
+async fn call_by_name(
+    app: &App,
+    function: &'static Function,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response, Problem> {
+    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let fields = body_fields(&parts.headers, body, app.limits().body_bytes).await?;
+    let answer = app.call(&caller.scope, function, Value::Object(fields)).await?;
+    let kind = HeaderValue::from_static("application/json");
+    Ok(([(CONTENT_TYPE, kind)], answer.to_string()).into_response())
+}
+
+/// Does something, unless it takes too long.
+async fn within(
+    app: &App,
+    limits: &LimitsConfig,
+    work: impl Future<Output = Result<Response, Problem>>,
+) -> Result<Response, Problem> {
+    let most = ends(limits.request_timeout, REQUEST_TIMEOUT);
+    let Ok(answer) = tokio::time::timeout(most, work).await else {
+        app.metrics.limited.add(1);
+        let hint = "Repeat the request with the same Idempotency-Key or entry_id.";
+        let detail = "the request took too long";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "http/timeout", detail, hint));
+    };
+    answer
+}
+
+async fn answer(app: &App, call: &Call, request: Request) -> Result<Response, Problem> {
+    let plan = &call.0;
+    let (mut parts, body) = request.into_parts();
+    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let in_path = path_fields(&mut parts).await?;
+    let query = parts.uri.query().unwrap_or_default();
+    let mut fields = if plan.takes_body {
+        from_query(query, &[]).map_err(bad_query)?;
+        body_fields(&parts.headers, body, app.limits().body_bytes).await?
+    } else {
+        from_query(query, &plan.query).map_err(bad_query)?
+    };
+    put_path_fields(&mut fields, in_path)?;
+    let has_condition = apply_if_match(plan.function.id, &parts.headers, &mut fields)?;
+    apply_idempotency_key(plan.function.id, &parts.headers, caller.scope.who(), &mut fields)?;
+    let asked = Asked { plan, caller: &caller, headers: &parts.headers, has_condition };
+    asked.answer(app, fields).await
+}
+
+fn bad_query(error: super::fields::QueryError) -> Problem {
+    Problem::bad_request(error.to_string(), "See /openapi.json for the parameters.")
+}
+
+/// The parts of the path that are fields of the request.
+async fn path_fields(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
+    let params = RawPathParams::from_request_parts(parts, &()).await;
+    let params = params.map_err(|_| {
+        Problem::bad_request(
+            "the path is not UTF-8",
+            "Encode ids in paths as UTF-8 and percent-encode them.",
+        )
+    })?;
+    Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+fn put_path_fields(
+    fields: &mut Map<String, Value>,
+    in_path: Vec<(String, String)>,
+) -> Result<(), Problem> {
+    for (name, text) in in_path {
+        let value = Value::String(text);
+        match fields.insert(name.clone(), value.clone()) {
+            Some(said) if said != value && !said.is_null() => {
+                let detail = format!("`{name}` in the body is not the one in the path");
+                return Err(Problem::bad_request(detail, "Leave it out of the body."));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The JSON object in the body; an empty body is an empty object.
+async fn body_fields(
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<Map<String, Value>, Problem> {
+    let said =
+        headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if said.is_some_and(|length| length > most) {
+        return Err(too_large(most));
+    }
+    let bytes = read_body(body, most).await?;
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    check_content_type(headers)?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        let detail = format!("the body is not JSON: {error}");
+        Problem::bad_request(detail, "Send one JSON object.")
+    })?;
+    match value {
+        Value::Object(map) => Ok(map),
+        _ => Err(Problem::bad_request("the body is not a JSON object", "Send one JSON object.")),
+    }
+}
+
+async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {
+    let collected = Limited::new(body, most).collect().await;
+    collected.map(http_body_util::Collected::to_bytes).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            return too_large(most);
+        }
+        Problem::bad_request("the body ended before it was complete", "Send it again.")
+    })
+}
+
+fn too_large(most: usize) -> Problem {
+    let detail = format!("the body is larger than {most} bytes");
+    let hint = "Send less at once, or raise limits.body_bytes.";
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "http/too_large", detail, hint)
+}
+
+/// Only JSON is taken as JSON: a page of another origin can send other types without asking first.
+fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json")) {
+        return Ok(());
+    }
+    let detail = "the body must be JSON";
+    let hint = "Send `Content-Type: application/json`.";
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "http/not_json", detail, hint))
+}
+
+/// A request whose fields are known.
+struct Asked<'a> {
+    plan: &'a CallPlan,
+    caller: &'a Caller,
+    headers: &'a HeaderMap,
+    has_condition: bool,
+}
+
+impl Asked<'_> {
+    async fn answer(&self, app: &App, fields: Map<String, Value>) -> Result<Response, Problem> {
+        let request = Value::Object(fields);
+        let tag = self.tag_before(app, &request).await?;
+        if let Some(tag) = &tag
+            && is_known_to_caller(self.headers, tag)
+        {
+            return Ok((StatusCode::NOT_MODIFIED, tag_header(tag)).into_response());
+        }
+        let answer = self.call(app, request.clone()).await.map_err(|error| self.problem(error))?;
+        self.respond(&request, answer, tag)
+    }
+
+    /// A session that is made with an `Idempotency-Key` has its id already: repeating it finds what the first made.
+    async fn call(&self, app: &App, request: Value) -> Result<Value, ServiceError> {
+        let function = self.plan.function;
+        let is_repeatable = function.id == "session::create" && request.get("session_id").is_some();
+        let ensure = bough_service::function("session::ensure").filter(|_| is_repeatable);
+        let mut answer = app.call(&self.caller.scope, ensure.unwrap_or(function), request).await?;
+        if let (Some(_), Some(map)) = (ensure, answer.as_object_mut()) {
+            map.remove("created");
+        }
+        Ok(answer)
+    }
+
+    fn problem(&self, error: ServiceError) -> Problem {
+        let is_conflict = matches!(error, ServiceError::LeafConflict { .. });
+        let problem = Problem::from(error);
+        if is_conflict && self.has_condition { problem.into_failed_precondition() } else { problem }
+    }
+
+    /// The tag of a session, when that is what is read.
+    async fn tag_before(&self, app: &App, request: &Value) -> Result<Option<String>, Problem> {
+        if self.plan.function.id != "session::get" {
+            return Ok(None);
+        }
+        let id = request.get("session_id").and_then(Value::as_str).unwrap_or_default();
+        let store = app.service.store();
+        let state = store.state(&SessionId::from_stored(id)).await.map_err(ServiceError::from)?;
+        let seen = state.filter(|now| self.caller.scope.sees(now.state.metadata.as_ref()));
+        Ok(seen.map(|now| tag(&SessionCursor::at(now.head.incarnation, now.position).to_string())))
+    }
+
+    fn respond(
+        &self,
+        request: &Value,
+        answer: Value,
+        tag: Option<String>,
+    ) -> Result<Response, Problem> {
+        if answer.is_null() {
+            return Err(self.not_there(request));
+        }
+        if self.has_condition && answer.get("updated") == Some(&Value::Bool(false)) {
+            return Err(changed_meanwhile(&answer));
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let tag = tag.or_else(|| self.tag_after(&answer));
+        if let Some(tag) = &tag {
+            if is_known_to_caller(self.headers, tag) && !self.plan.takes_body {
+                return Ok((StatusCode::NOT_MODIFIED, tag_header(tag)).into_response());
+            }
+            headers.extend(tag_header(tag));
+        }
+        let mut status = StatusCode::OK;
+        if self.plan.makes_session {
+            status = StatusCode::CREATED;
+            headers.extend(location(&answer));
+        }
+        Ok((status, headers, answer.to_string()).into_response())
+    }
+
+    /// The tag of what was read or written, as the answer tells it.
+    fn tag_after(&self, answer: &Value) -> Option<String> {
+        match self.plan.function.id {
+            "session::get-message" => {
+                answer.pointer("/entry/revision").map(|revision| tag(&revision.to_string()))
+            }
+            "session::update-message" | "session::append-delta" => {
+                answer.get("revision").map(|revision| tag(&revision.to_string()))
+            }
+            "session::append" => answer.get("entry_id").and_then(Value::as_str).map(tag),
+            "session::append-many" => answer.get("last_entry_id").and_then(Value::as_str).map(tag),
+            "session::set-active-leaf" => {
+                answer.get("active_leaf").and_then(Value::as_str).map(tag)
+            }
+            _ => None,
+        }
+    }
+
+    /// Over HTTP, what is not there is a 404.
+    fn not_there(&self, request: &Value) -> Problem {
+        let field =
+            |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let session = field("session_id");
+        match request.get("entry_id") {
+            Some(_) => ServiceError::EntryNotFound { session, entry: field("entry_id") }.into(),
+            None => ServiceError::NotFound { session }.into(),
+        }
+    }
+}
+
+fn changed_meanwhile(answer: &Value) -> Problem {
+    let detail = "the message is at another revision than If-Match says";
+    let hint = "Read it again, then send the update with its new ETag.";
+    let mut problem =
+        Problem::new(StatusCode::PRECONDITION_FAILED, "session/revision_conflict", detail, hint);
+    problem.data = Some(answer.clone());
+    problem
+}
+
+fn tag_header(tag: &str) -> HeaderMap {
+    header(ETAG, tag)
+}
+
+/// Where the new session is; its id may have any characters.
+fn location(answer: &Value) -> HeaderMap {
+    let id = answer.get("session_id").and_then(Value::as_str).unwrap_or_default();
+    let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+    header(LOCATION, &format!("/v1/sessions/{}", id.replace('+', "%20")))
+}
+
+fn header(name: http::HeaderName, text: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(name, value);
+    }
+    headers
+}

@@ -1,0 +1,13 @@
+//! The HTTP API, made from the function table.
+
+mod calls;
+mod conditions;
+mod events;
+mod fields;
+mod openapi;
+mod pages;
+mod problem;
+mod router;
+
+pub(crate) use problem::Problem;
+pub(crate) use router::{http_router, with_door};

@@ -1,0 +1,90 @@
+//! Pages about the server itself.
+
+use axum::Router;
+use axum::extract::{Extension, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use super::openapi;
+use crate::app::App;
+use crate::guard::Caller;
+use crate::metrics::Gauges;
+
+/// Pages that say nothing of what is stored; they need no token, so that whoever watches over processes can ask them.
+pub(crate) fn is_public(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | "/version")
+}
+
+pub(crate) fn router() -> Router<App> {
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/version", get(version))
+        .route("/metrics", get(metrics))
+        .route("/openapi.json", get(openapi_json))
+}
+
+/// The process answers.
+async fn healthz() -> Response {
+    json_page(StatusCode::OK, &json!({ "status": "ok" }))
+}
+
+/// The process can do its work, and runs what the configuration says.
+async fn readyz(State(app): State<App>) -> Response {
+    let trouble = app.health.trouble();
+    let reload = app.service.reload_status();
+    let is_draining = app.shutdown.has_begun();
+    let is_ready = trouble.is_none() && !is_draining;
+    // What exactly is wrong may name places and addresses: that is for the log and `session::config-status`.
+    let body = json!({
+        "status": if is_ready { "ready" } else { "not ready" },
+        "store": app.service.store().capabilities().name,
+        "store_reachable": trouble.is_none(),
+        "draining": is_draining,
+        "config": reload.last_outcome,
+        "rejected_reloads": reload.rejected_reloads,
+        "reopened_sessions": app.service.reopened_sessions(),
+    });
+    json_page(if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &body)
+}
+
+async fn version() -> Response {
+    let body = json!({
+        "name": "bough",
+        "version": env!("CARGO_PKG_VERSION"),
+        "api": "v1",
+        "protocols": ["http", "sse", "iii-bus"],
+    });
+    json_page(StatusCode::OK, &body)
+}
+
+async fn metrics(State(app): State<App>, Extension(_): Extension<Caller>) -> Response {
+    let now = Gauges {
+        http_connections: app.http_connections.count(),
+        bus_connections: app.bus_connections.count(),
+        requests: app.requests.taken(),
+        streams: app.streams.taken(),
+        bus_bindings: app.bindings.taken(),
+        reopened_sessions: app.service.reopened_sessions(),
+        rejected_reloads: app.service.reload_status().rejected_reloads,
+        is_ready: app.health.trouble().is_none() && !app.shutdown.has_begun(),
+        uptime: app.clock.monotonic(),
+    };
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    ([(CONTENT_TYPE, kind)], app.metrics.page(&now)).into_response()
+}
+
+async fn openapi_json() -> Response {
+    let mut response = json_page(StatusCode::OK, openapi::document());
+    let cache = HeaderValue::from_static("private, max-age=300");
+    response.headers_mut().insert(CACHE_CONTROL, cache);
+    response
+}
+
+fn json_page(status: StatusCode, body: &Value) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    (status, [(CONTENT_TYPE, kind)], body.to_string()).into_response()
+}

@@ -1,0 +1,176 @@
+//! What every surface shares: the service, the guard, the bounds and the counts.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use bough_platform::Clock;
+use bough_service::{Function, Scope, Service, ServiceError};
+use serde_json::Value;
+
+use crate::config::LimitsConfig;
+use crate::guard::Guard;
+use crate::metrics::Metrics;
+use crate::net::Connections;
+use crate::shutdown::Shutdown;
+
+/// What every surface shares. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) service: Service,
+    pub(crate) guard: Guard,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) metrics: Metrics,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) health: Health,
+    pub(crate) http_connections: Connections,
+    pub(crate) bus_connections: Connections,
+    pub(crate) requests: Places,
+    pub(crate) streams: Places,
+    pub(crate) bindings: Places,
+    /// Names this process, so that an instance can tell itself from others.
+    pub(crate) instance: String,
+    limits: RwLock<LimitsConfig>,
+}
+
+/// Whether the server can do its work, and what keeps it from it.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    trouble: RwLock<Option<String>>,
+}
+
+impl Health {
+    pub(crate) fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A number of places, of which each taker has one until it drops it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places(Arc<AtomicUsize>);
+
+/// One taken place.
+#[derive(Debug)]
+pub(crate) struct Place(Places);
+
+impl Places {
+    /// Takes a place, unless `most` are taken.
+    pub(crate) fn take(&self, most: usize) -> Option<Place> {
+        let taken = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| {
+            (taken < most).then_some(taken + 1)
+        });
+        taken.is_ok().then(|| Place(self.clone()))
+    }
+
+    pub(crate) fn taken(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl App {
+    pub(crate) fn new(
+        service: Service,
+        guard: Guard,
+        clock: Arc<dyn Clock>,
+        limits: LimitsConfig,
+        shutdown: Shutdown,
+        instance: String,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            service,
+            guard,
+            clock,
+            metrics: Metrics::default(),
+            shutdown,
+            health: Health::default(),
+            http_connections: Connections::default(),
+            bus_connections: Connections::default(),
+            requests: Places::default(),
+            streams: Places::default(),
+            bindings: Places::default(),
+            instance,
+            limits: RwLock::new(limits),
+        }))
+    }
+
+    /// The bounds now.
+    pub(crate) fn limits(&self) -> LimitsConfig {
+        *self.0.limits.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_limits(&self, limits: LimitsConfig) {
+        *self.0.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    /// Calls a function of the table, and counts it.
+    pub(crate) async fn call(
+        &self,
+        scope: &Scope,
+        function: &'static Function,
+        request: Value,
+    ) -> Result<Value, ServiceError> {
+        let begun = self.clock.monotonic();
+        let answer = self.service.call(scope, function.id, request).await;
+        let took = self.clock.monotonic().saturating_sub(begun);
+        self.metrics.called(function, took, answer.is_ok());
+        log_call(function, scope, took, &answer);
+        answer
+    }
+}
+
+/// One line a call. Names of our own and numbers only: what callers send or get is not the log's business.
+fn log_call(
+    function: &Function,
+    scope: &Scope,
+    took: Duration,
+    answer: &Result<Value, ServiceError>,
+) {
+    let (function, who) = (function.id, scope.who());
+    let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    match answer {
+        Ok(_) => tracing::debug!(function, who, us, "call"),
+        Err(ServiceError::Storage { source, .. }) => {
+            // What the store says may name places on the disk, never what a session holds.
+            let cause = source.as_ref().map(ToString::to_string).unwrap_or_default();
+            tracing::error!(function, who, us, cause, "call failed in the store");
+        }
+        Err(error) => tracing::debug!(function, who, us, code = error.code(), "call refused"),
+    }
+}
+
+impl std::ops::Deref for App {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_given_back() {
+        let places = Places::default();
+        let first = places.take(2).unwrap();
+        let second = places.take(2).unwrap();
+        assert!(places.take(2).is_none());
+        drop(first);
+        assert_eq!(places.taken(), 1);
+        assert!(places.take(2).is_some());
+        drop(second);
+    }
+}

@@ -1,0 +1,69 @@
+//! The engine's side of the worker protocol without any sessions on it: for tests of workers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bough_platform::{OsEntropy, SystemClock};
+use bough_service::Service;
+use bough_store::MemoryStore;
+
+use crate::app::App;
+use crate::bus::Bus;
+use crate::config::{Address, LimitsConfig};
+use crate::guard::{Guard, GuardRules};
+use crate::net::{Connections, ListenerKind, bind, serve};
+use crate::run::ServeError;
+use crate::shutdown::{ShutdownSwitch, shutdown_switch};
+
+/// A bus with nothing on it but what its workers bring; ends when it is dropped.
+#[derive(Debug)]
+pub struct BareEngine {
+    address: SocketAddr,
+    switch: ShutdownSwitch,
+}
+
+impl BareEngine {
+    /// Listens on loopback, on a port of the system's choice or on `port`.
+    pub async fn start(port: u16) -> Result<Self, ServeError> {
+        let address = Address { host: "127.0.0.1".to_owned(), port };
+        let listener = bind(&address).await?;
+        let address = listener.local_addr()?;
+        let (switch, ending) = shutdown_switch();
+        let clock = Arc::new(SystemClock::new());
+        let store = MemoryStore::new(Arc::new(OsEntropy)).map_err(std::io::Error::other)?;
+        let service = Service::new(Arc::new(store), clock.clone(), Arc::new(OsEntropy));
+        let rules = GuardRules { is_open: true, ..GuardRules::default() };
+        let guard = Guard::new(rules, clock.clone());
+        let limits = LimitsConfig::default();
+        let app = App::new(service, guard, clock, limits, ending.clone(), String::new());
+        let bus = Bus::new(app, &OsEntropy, false)?;
+        let connections = Connections::default();
+        tokio::spawn(serve(
+            listener,
+            ListenerKind::Bus,
+            bus.router(),
+            move || limits,
+            connections,
+            ending,
+        ));
+        Ok(Self { address, switch })
+    }
+
+    /// Where workers connect.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("ws://{}", self.address)
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+}
+
+impl Drop for BareEngine {
+    fn drop(&mut self) {
+        self.switch.begin();
+    }
+}

@@ -1,0 +1,170 @@
+//! Calls over the bus: of our own functions, of the engine's, and of those that other workers host.
+
+use std::sync::Arc;
+
+use bough_service::{Scope, ServiceError};
+use serde_json::Value;
+
+use super::Bus;
+use super::ids::BusId;
+use super::line::Line;
+use super::room::Pending;
+use super::wire::{self, Action, BadFrame, InvokeFrame, ResultFrame};
+
+impl Bus {
+    /// Works on one call and answers it, if an answer is wanted.
+    pub(crate) async fn invoke(&self, line: &Arc<Line>, frame: InvokeFrame) {
+        let wants_answer = frame.action != Action::Void;
+        let invocation_id = frame.invocation_id.clone().filter(|_| wants_answer);
+        let function_id = frame.function_id.clone();
+        if let Some(answer) = self.work_on(line, frame).await
+            && let Some(invocation_id) = invocation_id
+        {
+            answer_with(line, &invocation_id, &function_id, answer).await;
+        }
+    }
+
+    /// The answer to a call; `None` when another worker will give it.
+    async fn work_on(&self, line: &Arc<Line>, frame: InvokeFrame) -> Option<Result<Value, Value>> {
+        if frame.action == Action::Enqueue {
+            return Some(Err(wire::error_body("enqueue_error", "QueueModule not loaded")));
+        }
+        if let Some(function) = self.own_function(&frame.function_id) {
+            let scope = &line.caller.scope;
+            let answer = self.app().call(scope, function, frame.data).await;
+            return Some(answer.map_err(|error| service_error(&error)));
+        }
+        if self.is_own_instance(&frame.function_id) {
+            return Some(Ok(serde_json::json!({ "ok": true })));
+        }
+        if let Some(answer) = self.call_engine(line, &frame.function_id, &frame.data) {
+            return Some(answer);
+        }
+        self.pass_on(line, frame).err().map(Err)
+    }
+
+    /// An instance that stores through another asks for itself there, to find out whether it talks to itself.
+    fn is_own_instance(&self, function_id: &str) -> bool {
+        let instance = function_id.strip_prefix("session::instance::");
+        instance == Some(self.app().instance.as_str()) && self.has_sessions()
+    }
+
+    /// Passes a call on to the worker that hosts its function.
+    fn pass_on(&self, line: &Arc<Line>, frame: InvokeFrame) -> Result<(), Value> {
+        let function_id = frame.function_id;
+        let id = self.fresh_id();
+        let host = self.in_room(line, |room| room.host(&function_id));
+        let Some(host) = host else {
+            let message = format!("Function {} not found", printable(&function_id));
+            return Err(wire::error_body("function_not_found", &message));
+        };
+        let wants_answer = frame.action == Action::Call;
+        if let Some(invocation_id) = frame.invocation_id.filter(|_| wants_answer) {
+            let pending = Pending {
+                caller: line.clone(),
+                host: host.clone(),
+                invocation_id,
+                function_id: function_id.clone(),
+            };
+            // It waits before it is sent: no answer can come too early.
+            if !self.in_room(line, |room| room.begin_call(id, pending)) {
+                return Err(too_many_waiting());
+            }
+        }
+        let caller = line.id.to_string();
+        let text = wire::invoke(id, &function_id, frame.data, &caller, frame.passed_on);
+        let is_too_large = host.takes_bytes().is_some_and(|most| text.len() >= most);
+        if is_too_large || !host.try_send(text) {
+            self.in_room(line, |room| room.end_call(&host, id));
+            return Err(too_many_waiting());
+        }
+        Ok(())
+    }
+
+    /// An answer of a worker: to a call of another one, or to an event.
+    pub(crate) async fn answered(&self, line: &Line, frame: ResultFrame) {
+        let Some(id) = BusId::parse(&frame.invocation_id) else { return };
+        let pending = self.in_room(line, |room| match room.bindings.get(&id.0) {
+            Some(binding) => {
+                binding.answered(id.1);
+                None
+            }
+            None => room.end_call(line, id),
+        });
+        let Some(pending) = pending else { return };
+        let answer = match frame.error {
+            Some(error) => Err(error),
+            None => Ok(frame.result.unwrap_or_default()),
+        };
+        answer_with(&pending.caller, &pending.invocation_id, &pending.function_id, answer).await;
+    }
+
+    /// A frame could not be read: its sender is told, if it waits for an answer.
+    pub(crate) async fn misread(&self, line: &Line, bad: BadFrame) {
+        // The reason may hold text of the frame, so it goes to its sender and not into the log.
+        tracing::debug!("a frame on the bus could not be read");
+        let Some(invocation_id) = bad.invocation_id else { return };
+        let error = wire::error_body("invocation_error", &bad.reason);
+        let function_id = bad.function_id.unwrap_or_default();
+        answer_with(line, &invocation_id, &function_id, Err(error)).await;
+    }
+}
+
+async fn answer_with(
+    line: &Line,
+    invocation_id: &Value,
+    function_id: &str,
+    answer: Result<Value, Value>,
+) {
+    let mut text = wire::result(invocation_id, function_id, answer);
+    if let Some(most) = line.takes_bytes().filter(|most| text.len() >= *most) {
+        let message = format!(
+            "handler error: session/too_large: the answer has {} bytes and this client takes {most}; ask for \
+             smaller pages",
+            text.len()
+        );
+        let error = wire::error_body("invocation_failed", &message);
+        text = wire::result(invocation_id, function_id, Err(error));
+    }
+    line.send(text).await;
+}
+
+/// The error of one of our own functions, in the words that clients of the original match on.
+pub(crate) fn service_error(error: &ServiceError) -> Value {
+    let message = match error {
+        ServiceError::Malformed { detail } => format!("serialization error: {detail}"),
+        _ => format!("handler error: {}: {error}", error.code()),
+    };
+    let mut body = wire::error_body("invocation_failed", &message);
+    if let (Some(data), Some(map)) = (error.data(), body.as_object_mut()) {
+        map.insert("data".to_owned(), data);
+    }
+    body
+}
+
+fn too_many_waiting() -> Value {
+    wire::error_body(
+        "channel_send_failed",
+        "the worker that hosts the function takes no more calls now",
+    )
+}
+
+/// Text for a message: without control characters, and not too long.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(256).collect()
+}
+
+impl Bus {
+    fn fresh_id(&self) -> BusId {
+        self.0.ids.fresh()
+    }
+
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.0.has_sessions
+    }
+
+    /// Whether a scope may know of a function of our own.
+    pub(crate) fn may_know(scope: &Scope, function: &bough_service::Function) -> bool {
+        scope.has(function.right)
+    }
+}

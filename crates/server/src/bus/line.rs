@@ -1,0 +1,118 @@
+//! One connection of the bus, as the others see it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+
+use super::ids::BusId;
+use crate::guard::Caller;
+use crate::limits::{BUS_EVENTS_WAITING, BUS_OUTBOX_MESSAGES};
+
+/// One connection of the bus, as the others see it.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) id: BusId,
+    /// Shown by the one that comes back after its connection broke.
+    pub(crate) reattach_token: BusId,
+    pub(crate) caller: Caller,
+    pub(crate) remote: String,
+    pub(crate) connected_at_ms: i64,
+    /// Calls to its functions that it has not answered.
+    pub(crate) waiting: AtomicUsize,
+    outbox: mpsc::Sender<String>,
+    events: mpsc::Sender<String>,
+    closing: watch::Sender<bool>,
+    said: Mutex<Said>,
+}
+
+/// What a worker said of itself.
+#[derive(Clone, Debug, Default)]
+struct Said {
+    info: Value,
+    takes_bytes: Option<usize>,
+}
+
+/// The ends of a line that its writer holds.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) outbox: mpsc::Receiver<String>,
+    pub(crate) events: mpsc::Receiver<String>,
+    pub(crate) closing: watch::Receiver<bool>,
+}
+
+/// Messages that a client of an old SDK takes: its library closes the connection at a larger one.
+const OLD_CLIENT_BYTES: usize = 1024 * 1024;
+
+impl Line {
+    pub(crate) fn new(
+        (id, reattach_token): (BusId, BusId),
+        caller: Caller,
+        remote: String,
+        connected_at_ms: i64,
+    ) -> (Self, Outgoing) {
+        let (outbox, outbox_end) = mpsc::channel(BUS_OUTBOX_MESSAGES);
+        let (events, events_end) = mpsc::channel(BUS_EVENTS_WAITING);
+        let (closing, closing_end) = watch::channel(false);
+        let line = Self {
+            id,
+            reattach_token,
+            caller,
+            remote,
+            connected_at_ms,
+            waiting: AtomicUsize::new(0),
+            outbox,
+            events,
+            closing,
+            said: Mutex::default(),
+        };
+        (line, Outgoing { outbox: outbox_end, events: events_end, closing: closing_end })
+    }
+
+    /// Sends an answer; waits while too many wait already. `false` when the connection is gone.
+    pub(crate) async fn send(&self, message: String) -> bool {
+        self.outbox.send(message).await.is_ok()
+    }
+
+    /// Sends without waiting; `false` when too many wait already, or the connection is gone.
+    pub(crate) fn try_send(&self, message: String) -> bool {
+        self.outbox.try_send(message).is_ok()
+    }
+
+    /// Sends an event; waits while too many wait already. `false` when the connection is gone.
+    pub(crate) async fn send_event(&self, message: String) -> bool {
+        self.events.send(message).await.is_ok()
+    }
+
+    /// Ends the connection.
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Notes what the worker says of itself.
+    pub(crate) fn note(&self, info: Value) {
+        let word = |name: &str| info.get(name).and_then(Value::as_str).unwrap_or_default();
+        let features = info.get("features").and_then(Value::as_array);
+        let is_large =
+            features.is_some_and(|list| list.iter().any(|item| item == "large-messages.v1"));
+        let is_small = word("runtime") == "python" && !is_large;
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.takes_bytes = is_small.then_some(OLD_CLIENT_BYTES);
+        said.info = info;
+    }
+
+    /// What the worker said of itself.
+    pub(crate) fn info(&self) -> Value {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).info.clone()
+    }
+
+    /// How large a message the worker takes, where it takes less than others.
+    pub(crate) fn takes_bytes(&self) -> Option<usize> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).takes_bytes
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,300 @@
+//! The iii bus, embedded: the engine's side of the worker protocol, with our functions and triggers on it.
+
+mod calls;
+mod engine;
+mod ids;
+mod line;
+mod parking;
+mod room;
+mod socket;
+mod triggers;
+mod wire;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::any;
+use bough_platform::Entropy;
+use bough_service::{Function, Scope};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::api::{Problem, with_door};
+use crate::app::App;
+use ids::{BusId, Ids};
+use line::Line;
+use parking::Parking;
+use room::{Bound, Departure, Room};
+use triggers::{Binding, Deliveries, OwnType};
+use wire::TriggerFrame;
+
+/// The bus. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Bus(Arc<Inner>);
+
+struct Inner {
+    app: App,
+    /// Whether our own functions and triggers are on it; without them it is a bare engine.
+    has_sessions: bool,
+    /// Our own name on it.
+    id: BusId,
+    ids: Ids,
+    rooms: Mutex<HashMap<String, Room>>,
+    parking: Mutex<Parking>,
+    function_changes: watch::Sender<u64>,
+}
+
+impl Bus {
+    /// A bus with our functions and triggers on it, or without.
+    pub(crate) fn new(
+        app: App,
+        entropy: &dyn Entropy,
+        has_sessions: bool,
+    ) -> std::io::Result<Self> {
+        let ids = Ids::new(entropy)?;
+        Ok(Self(Arc::new(Inner {
+            app,
+            has_sessions,
+            id: ids.fresh(),
+            ids,
+            rooms: Mutex::default(),
+            parking: Mutex::default(),
+            function_changes: watch::Sender::new(0),
+        })))
+    }
+
+    /// What is served on the port of the bus.
+    pub(crate) fn router(&self) -> Router {
+        let router = Router::new()
+            .route("/", any(socket::open))
+            .route("/otel", any(socket::open_and_ignore))
+            .fallback(no_such_socket)
+            .with_state(self.clone());
+        with_door(router, &self.0.app)
+    }
+
+    pub(crate) fn app(&self) -> &App {
+        &self.0.app
+    }
+
+    /// Our own name, as the caller of events.
+    pub(crate) fn name(&self) -> String {
+        self.0.id.to_string()
+    }
+
+    /// The function of our own with this name.
+    pub(crate) fn own_function(&self, id: &str) -> Option<&'static Function> {
+        bough_service::function(id).filter(|_| self.0.has_sessions)
+    }
+
+    fn own_type(&self, name: &str) -> Option<OwnType> {
+        OwnType::named(name).filter(|_| self.0.has_sessions)
+    }
+
+    /// Changes when somebody comes to host a function.
+    pub(crate) fn function_changes(&self) -> watch::Receiver<u64> {
+        self.0.function_changes.subscribe()
+    }
+
+    /// Who hosts a function in a room.
+    pub(crate) fn host(&self, room: &str, function_id: &str) -> Option<Arc<Line>> {
+        self.rooms().get(room)?.host(function_id)
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, HashMap<String, Room>> {
+        // Rooms are changed in steps that leave them whole, so a panic elsewhere does not spoil them.
+        self.0.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn parking(&self) -> MutexGuard<'_, Parking> {
+        self.0.parking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks into a line's room.
+    fn in_room<T>(&self, line: &Line, look: impl FnOnce(&mut Room) -> T) -> T {
+        let key = room_key(&line.caller.scope);
+        let mut rooms = self.rooms();
+        look(rooms.entry(key).or_default())
+    }
+
+    fn enter(&self, line: &Arc<Line>) {
+        self.in_room(line, |room| room.lines.insert(line.id, line.clone()));
+    }
+
+    /// Takes a line away with all that it had, and tells who must know.
+    fn leave(&self, line: &Line) {
+        let key = room_key(&line.caller.scope);
+        let departure = {
+            let mut rooms = self.rooms();
+            let Some(room) = rooms.get_mut(&key) else { return };
+            let departure = room.depart(line);
+            if room.lines.is_empty() {
+                rooms.remove(&key);
+            }
+            departure
+        };
+        self.tell(&key, departure);
+    }
+
+    fn tell(&self, room: &str, departure: Departure) {
+        for pending in departure.stopped {
+            let error = wire::error_body(
+                "invocation_stopped",
+                "the worker that hosts the function went away",
+            );
+            let answer = wire::result(&pending.invocation_id, &pending.function_id, Err(error));
+            pending.caller.try_send(answer);
+        }
+        for (owner, frame) in departure.unbound {
+            owner.try_send(wire::unregister_trigger(&frame.id, &frame.trigger_type));
+        }
+        let now = self.0.app.clock.monotonic();
+        for (frame, binding) in departure.bindings {
+            binding.stop();
+            if let Some(cursor) = binding.resume_from() {
+                self.parking().put(room, &frame, cursor, now);
+            }
+        }
+    }
+
+    fn register_function(&self, line: &Arc<Line>, id: String, info: wire::FunctionInfo) {
+        if self.own_function(&id).is_some() || id.starts_with("engine::") {
+            line.try_send(wire::function_refused(&id, &self.name()));
+            return;
+        }
+        let is_taken = self.in_room(line, |room| room.add_function(line, id.clone(), info));
+        if !is_taken {
+            line.try_send(wire::function_refused(&id, &line.id.to_string()));
+        }
+        self.0.function_changes.send_modify(|count| *count += 1);
+    }
+
+    fn register_type(&self, line: &Arc<Line>, id: String, info: serde_json::Map<String, Value>) {
+        if self.own_type(&id).is_some() {
+            return;
+        }
+        let waiting = self.in_room(line, |room| room.add_type(line, id, info));
+        for frame in waiting {
+            line.try_send(wire::register_trigger(&frame));
+        }
+    }
+
+    /// Binds a function to a type of trigger: ours, another worker's, or one that nobody has yet.
+    async fn register_trigger(&self, line: &Arc<Line>, frame: TriggerFrame) {
+        if !self.in_room(line, |room| room.may_bind(line, &frame.id)) {
+            let message = "the id is taken, or this connection has too many bindings";
+            let error = wire::error_body("trigger_registration_failed", message);
+            line.send(wire::trigger_refused(&frame, error)).await;
+            return;
+        }
+        match self.own_type(&frame.trigger_type) {
+            Some(own_type) => self.bind_own(line, frame, own_type).await,
+            None => {
+                let owner = self.in_room(line, |room| {
+                    let owner =
+                        room.types.get(&frame.trigger_type).map(|hosted| hosted.line.clone());
+                    room.bind(Bound { line: line.clone(), frame: frame.clone(), binding: None });
+                    owner
+                });
+                if let Some(owner) = owner {
+                    owner.send(wire::register_trigger(&frame)).await;
+                }
+            }
+        }
+    }
+
+    async fn bind_own(&self, line: &Arc<Line>, frame: TriggerFrame, own_type: OwnType) {
+        let scope = line.caller.scope.clone();
+        let filter = match own_type.filter(&scope, &frame.config) {
+            Ok(filter) => filter,
+            Err(reason) => {
+                let message = format!("handler error: {reason}");
+                let error = wire::error_body("trigger_registration_failed", &message);
+                line.send(wire::trigger_refused(&frame, error)).await;
+                return;
+            }
+        };
+        let room = room_key(&scope);
+        let from = self.parking().take(&room, &frame, self.0.app.clock.monotonic());
+        let binding = Arc::new(Binding::new(self.0.ids.number()));
+        let deliveries = Deliveries {
+            bus: self.clone(),
+            room,
+            scope,
+            own_type,
+            filter,
+            frame: frame.clone(),
+            binding: binding.clone(),
+        };
+        // The place is taken before the next frame is read: what this worker does next, it will hear of.
+        let begun = deliveries.begin(from).await.ok();
+        let bound = Bound { line: line.clone(), frame, binding: Some(binding) };
+        let old = self.in_room(line, |room| room.bind(bound));
+        if let Some(binding) = old.and_then(|old| old.binding) {
+            binding.stop();
+        }
+        let place = self.0.app.bindings.take(usize::MAX);
+        tokio::spawn(async move {
+            deliveries.run(begun).await;
+            drop(place);
+        });
+    }
+
+    fn unregister_trigger(&self, line: &Line, id: &str) {
+        let (bound, owner) = self.in_room(line, |room| {
+            let bound = room.unbind(line, id);
+            let owner = bound.as_ref().and_then(|bound| room.types.get(&bound.frame.trigger_type));
+            let owner = owner.map(|hosted| hosted.line.clone());
+            (bound, owner)
+        });
+        let Some(bound) = bound else { return };
+        match (bound.binding, owner) {
+            (Some(binding), _) => binding.stop(),
+            (None, Some(owner)) => {
+                owner.try_send(wire::unregister_trigger(id, &bound.frame.trigger_type));
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// The worker that owns a type has looked at a binding; a refusal is passed on.
+    fn trigger_registered(&self, owner: &Line, id: &str, error: Option<Value>) {
+        let Some(error) = error else { return };
+        let bound = self.in_room(owner, |room| {
+            let bound = room.triggers.get(id)?;
+            let hosted = room.types.get(&bound.frame.trigger_type)?;
+            (hosted.line.id == owner.id).then(|| room.triggers.remove(id)).flatten()
+        });
+        if let Some(bound) = bound {
+            bound.line.try_send(wire::trigger_refused(&bound.frame, error));
+        }
+    }
+
+    /// A worker is back on a new connection: the old one, which may not know that it is dead, ends.
+    fn reattach(&self, line: &Line, previous: &str, token: &str) {
+        let (Some(previous), Some(token)) = (BusId::parse(previous), BusId::parse(token)) else {
+            return;
+        };
+        let old = self.in_room(line, |room| {
+            room.lines.get(&previous).filter(|old| old.reattach_token == token).cloned()
+        });
+        if let Some(old) = old {
+            old.close();
+            self.leave(&old);
+        }
+    }
+}
+
+/// Callers of one scope share a room.
+fn room_key(scope: &Scope) -> String {
+    json!(scope.metadata()).to_string()
+}
+
+async fn no_such_socket(State(_): State<Bus>, _: Request) -> Result<Response, Problem> {
+    let hint = "Workers connect to / with a WebSocket.";
+    let status = http::StatusCode::NOT_FOUND;
+    Err(Problem::new(status, "http/not_found", "there is nothing at this path", hint))
+}

@@ -1,0 +1,294 @@
+//! WebSockets: the upgrade, and one task that reads and one that writes for each connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use http::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio::sync::{Semaphore, watch};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+
+use super::Bus;
+use super::line::{Line, Outgoing};
+use super::wire::{self, Frame};
+use crate::api::Problem;
+use crate::guard::Caller;
+use crate::limits::{
+    BUS_CALLS_PER_CONNECTION, BUS_PING_AFTER, BUS_SILENT_MAX, BUS_WRITE_BUFFER_BYTES,
+};
+use crate::net::Peer;
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// A worker connects.
+pub(crate) async fn open(State(bus): State<Bus>, request: Request) -> Result<Response, Problem> {
+    let arrival = Arrival::read(&bus, request)?;
+    let response = arrival.response();
+    tokio::spawn(arrival.run(bus));
+    Ok(response)
+}
+
+/// A worker offers its telemetry, which nobody here wants; refusing it would only make the worker try again.
+pub(crate) async fn open_and_ignore(
+    State(bus): State<Bus>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let arrival = Arrival::read(&bus, request)?;
+    let response = arrival.response();
+    tokio::spawn(arrival.ignore(bus));
+    Ok(response)
+}
+
+/// A connection that wants to be a WebSocket, and may.
+struct Arrival {
+    accept: String,
+    upgrade: OnUpgrade,
+    caller: Caller,
+    remote: String,
+    config: WebSocketConfig,
+    open: crate::net::OpenConnection,
+}
+
+impl Arrival {
+    fn read(bus: &Bus, mut request: Request) -> Result<Self, Problem> {
+        let caller = request.extensions().get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+        let key = websocket_key(request.headers())?;
+        let limits = bus.app().limits();
+        let remote = request.extensions().get::<Peer>().map(|peer| peer.remote.ip().to_string());
+        let upgrade = request.extensions_mut().remove::<OnUpgrade>().ok_or_else(not_a_websocket)?;
+        let open = bus.app().bus_connections.open(limits.connections);
+        Ok(Self {
+            accept: derive_accept_key(key.as_bytes()),
+            upgrade,
+            caller,
+            remote: remote.unwrap_or_default(),
+            config: socket_config(limits.bus_message_bytes),
+            open: open.ok_or_else(|| Problem::too_busy("connections"))?,
+        })
+    }
+
+    fn response(&self) -> Response {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        if let Ok(accept) = HeaderValue::from_str(&self.accept) {
+            headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+        }
+        // Clients set TCP_NODELAY only when the server says that it does.
+        headers.insert("x-iii-capabilities", HeaderValue::from_static("tcp-nodelay"));
+        (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+    }
+
+    async fn run(self, bus: Bus) {
+        let Ok(upgraded) = self.upgrade.await else { return };
+        let io = TokioIo::new(upgraded);
+        let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(self.config)).await;
+        let ids = (bus.0.ids.fresh(), bus.0.ids.fresh());
+        let now = bus.app().clock.now_ms();
+        let (line, outgoing) = Line::new(ids, self.caller, self.remote, now);
+        converse(bus, Arc::new(line), outgoing, socket).await;
+        drop(self.open);
+    }
+
+    async fn ignore(self, bus: Bus) {
+        let Ok(upgraded) = self.upgrade.await else { return };
+        let io = TokioIo::new(upgraded);
+        let mut socket =
+            WebSocketStream::from_raw_socket(io, Role::Server, Some(self.config)).await;
+        let shutdown = bus.app().shutdown.clone();
+        let drained = async { while let Some(Ok(_)) = socket.next().await {} };
+        tokio::select! {
+            () = drained => {}
+            () = shutdown.begun() => {}
+        }
+        drop(self.open);
+    }
+}
+
+fn socket_config(message_bytes: usize) -> WebSocketConfig {
+    let mut config = WebSocketConfig::default();
+    config.max_message_size = Some(message_bytes);
+    config.max_frame_size = Some(message_bytes);
+    config.write_buffer_size = BUS_WRITE_BUFFER_BYTES;
+    // One whole answer must fit; a socket that takes nothing holds one, and what follows waits outside.
+    config.max_write_buffer_size =
+        message_bytes.saturating_mul(2).saturating_add(2 * BUS_WRITE_BUFFER_BYTES);
+    config
+}
+
+fn websocket_key(headers: &HeaderMap) -> Result<String, Problem> {
+    let has_word = |name: http::HeaderName, word: &str| {
+        headers
+            .get_all(name)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| value.split(',').any(|item| item.trim().eq_ignore_ascii_case(word)))
+    };
+    let key = headers.get(SEC_WEBSOCKET_KEY).and_then(|key| key.to_str().ok());
+    let is_asked = has_word(UPGRADE, "websocket")
+        && has_word(CONNECTION, "upgrade")
+        && has_word(SEC_WEBSOCKET_VERSION, "13");
+    key.filter(|_| is_asked).map(str::to_owned).ok_or_else(not_a_websocket)
+}
+
+fn not_a_websocket() -> Problem {
+    let detail = "workers of the iii bus connect here with a WebSocket (version 13)";
+    let hint = "Connect with an iii SDK, or use the HTTP API on its own port.";
+    Problem::new(StatusCode::UPGRADE_REQUIRED, "http/upgrade_required", detail, hint)
+}
+
+/// Reads and writes until the connection ends, then takes away all that it had.
+async fn converse(bus: Bus, line: Arc<Line>, outgoing: Outgoing, socket: Socket) {
+    let (sink, stream) = socket.split();
+    bus.enter(&line);
+    tracing::debug!(worker = %line.id, "a worker connected");
+    line.send(wire::worker_registered(line.id, line.reattach_token)).await;
+    let shutdown = bus.app().shutdown.clone();
+    let closing = outgoing.closing.clone();
+    let writing = tokio::spawn(write(sink, outgoing));
+    tokio::select! {
+        () = read(&bus, &line, stream) => {}
+        () = is_closing(closing) => {}
+        () = shutdown.begun() => {}
+    }
+    bus.leave(&line);
+    line.close();
+    if tokio::time::timeout(CLOSE_TIMEOUT, writing).await.is_err() {
+        tracing::debug!(worker = %line.id, "a worker did not take its last messages");
+    }
+    tracing::debug!(worker = %line.id, "a worker is gone");
+}
+
+/// Waits until somebody closes the line.
+async fn is_closing(mut closing: watch::Receiver<bool>) {
+    // Without the line nobody needs the connection any more, which is the same.
+    let _ = closing.wait_for(|closing| *closing).await.is_ok();
+}
+
+/// How long a closing connection may take to send what waits.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+async fn read(bus: &Bus, line: &Arc<Line>, mut stream: SplitStream<Socket>) {
+    let calls = Arc::new(Semaphore::new(BUS_CALLS_PER_CONNECTION));
+    loop {
+        let message = match tokio::time::timeout(BUS_SILENT_MAX, stream.next()).await {
+            Ok(Some(Ok(message))) => message,
+            Ok(Some(Err(error))) => return log_end(&error),
+            Ok(None) | Err(_) => return,
+        };
+        if !bus.app().guard.may_stay(&line.caller) {
+            return;
+        }
+        let text = match &message {
+            Message::Text(text) => text.as_str(),
+            // Some clients send their JSON in binary frames.
+            Message::Binary(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(_) => continue,
+            },
+            Message::Close(_) => return,
+            _ => continue,
+        };
+        take(bus, line, text, &calls).await;
+    }
+}
+
+fn log_end(error: &WsError) {
+    match error {
+        WsError::Capacity(_) => tracing::warn!("a worker sent a message that is too large"),
+        _ => tracing::debug!("a worker's connection broke"),
+    }
+}
+
+/// Takes one frame. Registrations are done when this returns; calls go on beside.
+async fn take(bus: &Bus, line: &Arc<Line>, text: &str, calls: &Arc<Semaphore>) {
+    let frame = match wire::read(text) {
+        Ok(frame) => frame,
+        Err(bad) => return bus.misread(line, bad).await,
+    };
+    match frame {
+        Frame::Invoke(invoke) => {
+            // A worker that does not wait for answers waits here.
+            let Ok(permit) = calls.clone().acquire_owned().await else { return };
+            let (bus, line) = (bus.clone(), line.clone());
+            tokio::spawn(async move {
+                bus.invoke(&line, invoke).await;
+                drop(permit);
+            });
+        }
+        Frame::Result(result) => bus.answered(line, result).await,
+        Frame::RegisterFunction { id, info } => bus.register_function(line, id, info),
+        Frame::UnregisterFunction { id } => {
+            bus.in_room(line, |room| room.remove_function(line, &id))
+        }
+        Frame::RegisterTriggerType { id, info } => bus.register_type(line, id, info),
+        Frame::UnregisterTriggerType { id } => {
+            bus.in_room(line, |room| room.remove_type(line, &id))
+        }
+        Frame::RegisterTrigger(frame) => bus.register_trigger(line, frame).await,
+        Frame::UnregisterTrigger { id } => bus.unregister_trigger(line, &id),
+        Frame::TriggerRegistrationResult { id, error } => bus.trigger_registered(line, &id, error),
+        Frame::Reattach { previous, token } => bus.reattach(line, &previous, &token),
+        Frame::Ping => {
+            line.send(wire::PONG.to_owned()).await;
+        }
+        Frame::Other => {}
+    }
+}
+
+/// Writes answers first, then events; several in one go when several wait.
+async fn write(mut sink: SplitSink<Socket, Message>, mut outgoing: Outgoing) {
+    let mut ping = tokio::time::interval(BUS_PING_AFTER);
+    ping.reset();
+    loop {
+        let text = tokio::select! {
+            biased;
+            Some(text) = outgoing.outbox.recv() => text,
+            Some(text) = outgoing.events.recv() => text,
+            () = is_closing(outgoing.closing.clone()) => break,
+            _ = ping.tick() => {
+                if sink.send(Message::Ping(Vec::new().into())).await.is_err() {
+                    return;
+                }
+                continue;
+            }
+        };
+        if write_all(&mut sink, text, &mut outgoing).await.is_err() {
+            return;
+        }
+    }
+    while let Ok(text) = outgoing.outbox.try_recv() {
+        if sink.feed(Message::text(text)).await.is_err() {
+            return;
+        }
+    }
+    let bye = CloseFrame {
+        code: tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode::Away,
+        reason: "".into(),
+    };
+    // The peer may be gone already.
+    let _ = sink.send(Message::Close(Some(bye))).await.is_ok();
+}
+
+async fn write_all(
+    sink: &mut SplitSink<Socket, Message>,
+    first: String,
+    outgoing: &mut Outgoing,
+) -> Result<(), WsError> {
+    sink.feed(Message::text(first)).await?;
+    while let Ok(text) = outgoing.outbox.try_recv().or_else(|_| outgoing.events.try_recv()) {
+        sink.feed(Message::text(text)).await?;
+    }
+    sink.flush().await
+}

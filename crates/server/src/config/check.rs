@@ -1,0 +1,193 @@
+//! Which values make sense: checked once, before anything is built from them.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::error::ConfigError;
+use super::model::{AdapterConfig, BridgeConfig, Config, LimitsConfig, WorkerConfig};
+use super::span::Span;
+
+impl Config {
+    /// Refuses values that make no sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        Address::parse("listen", &self.listen)?;
+        if self.bus != "off" {
+            Address::parse("bus", &self.bus)?;
+        }
+        if let Some(engine) = &self.engine {
+            WsUrl::parse("engine", engine)?;
+        }
+        check_limits(&self.limits)?;
+        for origin in &self.allow.origins {
+            check_origin(origin)?;
+        }
+        for host in &self.allow.hosts {
+            check_host(host)?;
+        }
+        self.worker().check()
+    }
+}
+
+impl WorkerConfig {
+    /// Refuses values that make no sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        check_page("default_list_limit", self.default_list_limit)?;
+        check_page("max_list_limit", self.max_list_limit)?;
+        match &self.adapter {
+            AdapterConfig::Bridge(bridge) => check_bridge(bridge),
+            AdapterConfig::Fs(fs) if fs.data_dir.trim().is_empty() => {
+                Err(ConfigError::value("adapter.config.data_dir", "", "name a directory"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_page(field: &'static str, size: usize) -> Result<(), ConfigError> {
+    /// A page larger than this would be larger than any message may be.
+    const PAGE_LIMIT_MAX: usize = 10_000;
+    if (1..=PAGE_LIMIT_MAX).contains(&size) {
+        return Ok(());
+    }
+    let reason = format!("a page has 1 to {PAGE_LIMIT_MAX} items");
+    Err(ConfigError::value(field, size.to_string(), reason))
+}
+
+fn check_bridge(bridge: &BridgeConfig) -> Result<(), ConfigError> {
+    WsUrl::parse("adapter.config.url", &bridge.url)?;
+    if bridge.timeout_ms == 0 {
+        let reason = "a call needs some time; the usual is 5000";
+        return Err(ConfigError::value("adapter.config.timeout_ms", "0", reason));
+    }
+    Ok(())
+}
+
+fn check_limits(limits: &LimitsConfig) -> Result<(), ConfigError> {
+    let counts = [
+        ("limits.body_bytes", limits.body_bytes),
+        ("limits.bus_message_bytes", limits.bus_message_bytes),
+        ("limits.connections", limits.connections),
+        ("limits.requests", limits.requests),
+        ("limits.streams", limits.streams),
+    ];
+    for (field, count) in counts {
+        if count == 0 {
+            return Err(ConfigError::value(
+                field,
+                "0",
+                "with none of them nothing could be served",
+            ));
+        }
+    }
+    let spans = [
+        ("limits.header_timeout", limits.header_timeout),
+        ("limits.request_timeout", limits.request_timeout),
+        ("limits.write_stall_timeout", limits.write_stall_timeout),
+        ("limits.heartbeat", limits.heartbeat),
+    ];
+    for (field, span) in spans {
+        if span.duration().is_none_or(|time| time.is_zero()) {
+            return Err(ConfigError::value(
+                field,
+                span.to_string(),
+                "this must end, and not at once",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_origin(origin: &str) -> Result<(), ConfigError> {
+    let rest = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    let is_origin =
+        rest.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', '?', '#', '@']));
+    if is_origin {
+        return Ok(());
+    }
+    let reason = "write scheme and host without a path, such as https://console.example";
+    Err(ConfigError::value("allow.origins", origin, reason))
+}
+
+fn check_host(host: &str) -> Result<(), ConfigError> {
+    let is_host = !host.is_empty() && !host.contains(['/', '*', '?', '#', '@', ' ']);
+    if is_host && (!host.contains(':') || host.starts_with('[')) {
+        return Ok(());
+    }
+    let reason = "write a name without scheme, port or wildcard, such as bough.example";
+    Err(ConfigError::value("allow.hosts", host, reason))
+}
+
+/// `HOST:PORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// A name or an IP address.
+    pub host: String,
+    /// The port; 0 asks the system for one.
+    pub port: u16,
+}
+
+impl Address {
+    /// Reads `HOST:PORT`.
+    pub fn parse(field: &'static str, text: &str) -> Result<Self, ConfigError> {
+        let refuse = || ConfigError::value(field, text, "write HOST:PORT, such as 127.0.0.1:7717");
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(Self { host: address.ip().to_string(), port: address.port() });
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(refuse)?;
+        let port = port.parse().map_err(|_| refuse())?;
+        if host.is_empty() || host.contains([':', '/', ' ']) {
+            return Err(refuse());
+        }
+        Ok(Self { host: host.to_owned(), port })
+    }
+
+    /// Whether only this machine can reach it, as far as the text says.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        is_loopback_host(&self.host)
+    }
+}
+
+pub(crate) fn is_loopback_host(host: &str) -> bool {
+    let ip: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
+    match ip {
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => {
+            host.eq_ignore_ascii_case("localhost")
+                || host.to_ascii_lowercase().ends_with(".localhost")
+        }
+    }
+}
+
+/// `ws://HOST:PORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WsUrl {
+    /// A name or an IP address, without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl WsUrl {
+    /// Reads `ws://HOST:PORT`, with or without a path.
+    pub fn parse(field: &'static str, text: &str) -> Result<Self, ConfigError> {
+        let refuse = |reason: &str| ConfigError::value(field, text, reason);
+        if text.to_ascii_lowercase().starts_with("wss://") {
+            return Err(refuse(
+                "encrypted sockets are not spoken here; put a tunnel in between and use ws://",
+            ));
+        }
+        let uri: http::Uri = text.parse().map_err(|_| refuse("write ws://HOST:PORT"))?;
+        let is_ws = uri.scheme_str().is_some_and(|scheme| scheme.eq_ignore_ascii_case("ws"));
+        let host = uri.host().unwrap_or_default();
+        if !is_ws || host.is_empty() {
+            return Err(refuse("write ws://HOST:PORT, such as ws://127.0.0.1:49134"));
+        }
+        let host = host.trim_matches(['[', ']']).to_owned();
+        Ok(Self { host, port: uri.port_u16().unwrap_or(80) })
+    }
+}
+
+/// Whether a length of time ends.
+pub(crate) fn ends(span: Span, otherwise: std::time::Duration) -> std::time::Duration {
+    span.duration().unwrap_or(otherwise)
+}

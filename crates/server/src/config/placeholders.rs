@@ -1,0 +1,130 @@
+//! `${VAR}` and `${VAR:default}` in the values of a configuration.
+
+use serde_json::Value;
+
+/// Looks up an environment variable.
+pub type Lookup<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+
+/// Replaces the placeholders in every text of a value. A text that is one placeholder and nothing else becomes what its
+/// replacement would be if it stood in the file: a number, a truth value, or text.
+pub(crate) fn expand(value: Value, lookup: Lookup<'_>) -> Result<Value, PlaceholderError> {
+    match value {
+        Value::String(text) => expand_text(&text, lookup),
+        Value::Array(items) => {
+            let items: Result<_, _> = items.into_iter().map(|item| expand(item, lookup)).collect();
+            Ok(Value::Array(items?))
+        }
+        Value::Object(map) => {
+            let pairs = map.into_iter().map(|(key, item)| Ok((key, expand(item, lookup)?)));
+            Ok(Value::Object(pairs.collect::<Result<_, _>>()?))
+        }
+        plain => Ok(plain),
+    }
+}
+
+/// A placeholder that cannot be replaced.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceholderError {
+    /// It has no end.
+    #[error("`{text}` has a `${{` without `}}`; close it, or write `$${{` for a literal one")]
+    Unclosed {
+        /// The text that it is in.
+        text: String,
+    },
+    /// The variable is not set and there is no default.
+    #[error(
+        "the environment variable {name} is not set; set it, or give a default as in ${{{name}:value}}"
+    )]
+    NotSet {
+        /// The variable.
+        name: String,
+    },
+}
+
+fn expand_text(text: &str, lookup: Lookup<'_>) -> Result<Value, PlaceholderError> {
+    let mut out = String::new();
+    let mut rest = text;
+    let mut only_placeholder = false;
+    while let Some(at) = rest.find("${") {
+        let (before, after) = rest.split_at(at);
+        let after = after.strip_prefix("${").unwrap_or(after);
+        if let Some(literal) = before.strip_suffix('$') {
+            out.push_str(literal);
+            out.push_str("${");
+            rest = after;
+            continue;
+        }
+        let end =
+            after.find('}').ok_or_else(|| PlaceholderError::Unclosed { text: text.to_owned() })?;
+        let (inside, after) = after.split_at(end);
+        let after = after.strip_prefix('}').unwrap_or(after);
+        only_placeholder = before.is_empty() && after.is_empty() && out.is_empty();
+        out.push_str(before);
+        out.push_str(&replacement(inside, lookup)?);
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(if only_placeholder { plain_scalar(out) } else { Value::String(out) })
+}
+
+fn replacement(inside: &str, lookup: Lookup<'_>) -> Result<String, PlaceholderError> {
+    let (name, default) = match inside.split_once(':') {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside, None),
+    };
+    let set = lookup(name).filter(|value| !value.is_empty());
+    set.or_else(|| default.map(str::to_owned))
+        .ok_or_else(|| PlaceholderError::NotSet { name: name.to_owned() })
+}
+
+fn plain_scalar(text: String) -> Value {
+    match serde_json::from_str(&text) {
+        Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) => value,
+        _ => Value::String(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn lookup(name: &str) -> Option<String> {
+        match name {
+            "DIR" => Some("/data".to_owned()),
+            "LIMIT" => Some("20".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        }
+    }
+
+    fn check(given: Value, expected: Value) {
+        assert_eq!(expand(given, &lookup).unwrap(), expected);
+    }
+
+    #[test]
+    fn placeholders_are_replaced_everywhere_and_keep_their_type() {
+        check(json!("${DIR}/x"), json!("/data/x"));
+        check(
+            json!({"a": ["${LIMIT}", "${NONE:50}", "${EMPTY:on}"]}),
+            json!({"a": [20, 50, "on"]}),
+        );
+        check(json!("${NONE:ws://127.0.0.1:49134}"), json!("ws://127.0.0.1:49134"));
+        check(json!("${DIR}${DIR}"), json!("/data/data"));
+        check(json!("${NONE:}"), json!(""));
+        check(json!(5), json!(5));
+    }
+
+    #[test]
+    fn a_doubled_dollar_is_literal() {
+        check(json!("$${DIR}"), json!("${DIR}"));
+        check(json!("cost $5"), json!("cost $5"));
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_is_refused() {
+        let refused = expand(json!("${NONE}"), &lookup).unwrap_err();
+        assert!(refused.to_string().contains("NONE is not set"));
+        assert!(matches!(expand(json!("${DIR"), &lookup), Err(PlaceholderError::Unclosed { .. })));
+    }
+}

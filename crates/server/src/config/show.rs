@@ -1,0 +1,27 @@
+//! The configuration as a person reads it.
+
+use serde_json::Value;
+
+use super::load::Loaded;
+use super::yaml;
+
+/// A configuration file with every field, its default and what it means.
+pub const DOCUMENTED_FILE: &str = include_str!("config.yaml");
+
+/// What a server would run with, as YAML that can be used as its file. Secrets are left out.
+#[must_use]
+pub fn show(loaded: &Loaded) -> String {
+    let mut value = serde_json::to_value(&loaded.config).unwrap_or_default();
+    if let Some(token) = value.pointer_mut("/adapter/config/token") {
+        *token = Value::String("(hidden)".to_owned());
+    }
+    if let Some(map) = value.as_object_mut() {
+        let data_dir = loaded.data_dir.to_string_lossy().into_owned();
+        map.insert("data_dir".to_owned(), Value::String(data_dir));
+    }
+    let source = match &loaded.file {
+        Some(path) => format!("# from {}\n", path.display()),
+        None => format!("# defaults; {} does not exist\n", loaded.watched.display()),
+    };
+    source + &yaml::write(&value)
+}

@@ -1,0 +1,77 @@
+//! Every bound of the server, by name. What a session may hold is bounded in `bough_session::limits`; what a call
+//! may ask for, in `bough_service::limits`. Those that the configuration can change have their default here.
+
+use std::time::Duration;
+
+/// Largest configuration or token file.
+pub const SETTINGS_FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// How often the configuration and token files are looked at.
+pub const SETTINGS_POLL: Duration = Duration::from_millis(500);
+/// Most tokens of one server.
+pub const TOKENS_MAX: usize = 10_000;
+/// Longest token that is looked at, in bytes.
+pub const TOKEN_BYTES_MAX: usize = 256;
+
+/// Largest body of a request; a batch of messages with images is some tens of megabytes.
+pub const BODY_BYTES: usize = 64 * 1024 * 1024;
+/// Largest message on the bus, in either direction.
+pub const BUS_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+/// Most open connections of one listener.
+pub const CONNECTIONS: usize = 4096;
+/// Most requests that are worked on at once.
+pub const REQUESTS: usize = 1024;
+/// Most live streams at once.
+pub const STREAMS: usize = 2048;
+/// A request must begin, with all its headers, within this time; an idle connection is closed after it.
+pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// A request must be answered within this time.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// A peer that takes nothing for this long is disconnected.
+pub const WRITE_STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Most bytes of a request's headers.
+pub const HEADER_BYTES_MAX: usize = 32 * 1024;
+/// Most headers of a request.
+pub const HEADERS_MAX: usize = 64;
+/// Longest `Idempotency-Key`, in bytes.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+/// Most pairs in a query.
+pub const QUERY_PAIRS_MAX: usize = 128;
+
+/// A stream that has nothing to say shows that it lives this often.
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Events that go into one piece of a stream's body.
+pub const STREAM_EVENTS_PER_PIECE: usize = 64;
+/// Bytes after which a piece of a stream's body is sent.
+pub const STREAM_PIECE_BYTES: usize = 256 * 1024;
+
+/// Answers that wait for one connection of the bus to take them.
+pub const BUS_OUTBOX_MESSAGES: usize = 256;
+/// Events that wait for one connection of the bus to take them.
+pub const BUS_EVENTS_WAITING: usize = 64;
+/// Calls of one connection of the bus that are worked on at once.
+pub const BUS_CALLS_PER_CONNECTION: usize = 256;
+/// Functions that one connection of the bus may host.
+pub const BUS_FUNCTIONS_PER_CONNECTION: usize = 4096;
+/// Triggers that one connection of the bus may bind.
+pub const BUS_TRIGGERS_PER_CONNECTION: usize = 4096;
+/// Calls to functions of one connection that wait for its answer.
+pub const BUS_PENDING_PER_CONNECTION: usize = 4096;
+/// Longest name of a function, trigger or trigger type on the bus, in bytes.
+pub const BUS_NAME_BYTES_MAX: usize = 1024;
+/// Largest bytes that wait in the write buffer of a WebSocket.
+pub const BUS_WRITE_BUFFER_BYTES: usize = 256 * 1024;
+/// A WebSocket is pinged when nothing came from it for this long.
+pub const BUS_PING_AFTER: Duration = Duration::from_secs(30);
+/// A WebSocket from which nothing came for this long is closed.
+pub const BUS_SILENT_MAX: Duration = Duration::from_secs(90);
+/// Bindings whose place is kept after their connection went away.
+pub const BUS_PARKED_BINDINGS: usize = 10_000;
+/// How long the place of a binding is kept after its connection went away.
+pub const BUS_PARKED_FOR: Duration = Duration::from_secs(600);
+/// Events on their way to a handler, per binding, whose answer is still remembered.
+pub const BUS_UNANSWERED_EVENTS: usize = 256;
+
+/// How long a closing server waits for requests that are being worked on.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often deleted sessions are looked at, whose retention has ended.
+pub const TRASH_SWEEP: Duration = Duration::from_secs(3600);

@@ -1,0 +1,269 @@
+//! The configuration at work: applying it, and applying it again when it changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use bough_platform::{Clock, Disk, Entropy};
+use bough_service::{Reload, ReloadError, Service, Settings};
+use bough_store::Store;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::config::{self, Config, ConfigError, Loaded, Overrides, beside};
+use crate::engine::{ConfigurationOffer, EngineError, EngineLink};
+use crate::guard::{GuardRules, LocalKey, TokenFile, Tokens};
+use crate::logs;
+use crate::own_address::OwnAddresses;
+use crate::stores::{OpenError, StoreContext, open_store};
+
+/// Looks up an environment variable.
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Where the configuration comes from, and what does not change while the server runs.
+pub(crate) struct Sources {
+    pub(crate) flags: Overrides,
+    pub(crate) environment: Environment,
+    pub(crate) link: Option<Arc<dyn EngineLink>>,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) address: String,
+    pub(crate) instance: String,
+    pub(crate) own: OwnAddresses,
+    pub(crate) is_loopback: bool,
+    pub(crate) local_key: Arc<LocalKey>,
+}
+
+/// Applies the configuration, and keeps what runs when a new one cannot be applied.
+pub(crate) struct Applier {
+    sources: Sources,
+    app: App,
+    current: Mutex<Config>,
+    tokens: Mutex<Tokens>,
+    /// Whether the engine's configuration worker holds part of the configuration.
+    is_engine_asked: bool,
+}
+
+impl Sources {
+    /// Reads file, environment and flags.
+    pub(crate) fn load(&self) -> Result<Loaded, ConfigError> {
+        config::load(&self.flags, &*self.environment)
+    }
+
+    /// Asks the engine's configuration worker for its part; says whether there is one.
+    pub(crate) async fn ask_engine(&self, config: &mut Config) -> Result<bool, AskError> {
+        let Some(link) = &self.link else {
+            return Ok(false);
+        };
+        let Some(value) = link.configure(offer(config)).await? else {
+            return Ok(false);
+        };
+        self.take_engine_part(config, value)?;
+        Ok(true)
+    }
+
+    fn take_engine_part(&self, config: &mut Config, value: Value) -> Result<(), ConfigError> {
+        let worker = config::parse_worker(value, &*self.environment)?;
+        *config = config.clone().with_worker(worker);
+        Ok(())
+    }
+
+    /// Makes the store that a configuration asks for.
+    pub(crate) async fn open(&self, config: &Config) -> Result<Arc<dyn Store>, OpenError> {
+        let context = StoreContext {
+            data_dir: &self.data_dir,
+            clock: self.clock.clone(),
+            entropy: self.entropy.clone(),
+            address: self.address.clone(),
+            instance: self.instance.clone(),
+            own: self.own.clone(),
+            lookup: &*self.environment,
+        };
+        open_store(config, &context).await
+    }
+
+    pub(crate) fn load_tokens(&self) -> Result<Tokens, crate::guard::TokenError> {
+        Tokens::from_records(&TokenFile::new(&*self.disk).list()?)
+    }
+
+    /// What the guard goes by.
+    pub(crate) fn rules(&self, config: &Config, tokens: &Tokens) -> GuardRules {
+        let mut hosts = config.allow.hosts.clone();
+        let listen = config.listen.rsplit_once(':').map(|(host, _)| host.to_owned());
+        let is_name =
+            |host: &String| host.parse::<std::net::IpAddr>().is_err() && !host.starts_with('[');
+        hosts.extend(listen.filter(is_name));
+        GuardRules {
+            hosts,
+            origins: config.allow.origins.clone(),
+            is_open: tokens.is_empty() && !config.tokens.required && self.is_loopback,
+            tokens: tokens.clone(),
+            local_key: Some(self.local_key.clone()),
+        }
+    }
+}
+
+/// Why the engine's part of the configuration is not known.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AskError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+fn offer(config: &Config) -> ConfigurationOffer {
+    let schema = schemars::r#gen::SchemaSettings::draft07()
+        .into_generator()
+        .into_root_schema_for::<config::WorkerConfig>();
+    ConfigurationOffer {
+        schema: serde_json::to_value(schema).unwrap_or_default(),
+        initial_value: serde_json::to_value(config.worker()).unwrap_or_default(),
+    }
+}
+
+/// The settings of the service that a configuration asks for.
+pub(crate) fn service_settings(config: &Config) -> Settings {
+    Settings {
+        default_list_limit: config.default_list_limit,
+        max_list_limit: config.max_list_limit,
+        trash_retention: config.retention.trash.duration(),
+    }
+}
+
+impl Applier {
+    pub(crate) fn new(
+        sources: Sources,
+        app: App,
+        config: Config,
+        tokens: Tokens,
+        is_engine_asked: bool,
+    ) -> Self {
+        Self {
+            sources,
+            app,
+            current: Mutex::new(config),
+            tokens: Mutex::new(tokens),
+            is_engine_asked,
+        }
+    }
+
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    fn current(&self) -> Config {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn tokens(&self) -> Tokens {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the token file again. One that is damaged or gone changes nothing: a door that opens by itself is worse than
+    /// one that stays as it is.
+    pub(crate) fn reload_tokens(&self) {
+        match self.sources.load_tokens() {
+            Ok(tokens) if tokens.is_empty() && !self.tokens().is_empty() => {
+                tracing::warn!(
+                    "the token file is gone; the tokens that were in it stay good until a restart"
+                );
+            }
+            Ok(tokens) => {
+                self.app.guard.replace(self.sources.rules(&self.current(), &tokens));
+                *self.tokens.lock().unwrap_or_else(PoisonError::into_inner) = tokens;
+                tracing::info!("tokens read again");
+            }
+            Err(error) => tracing::error!(%error, "the tokens stay as they were"),
+        }
+    }
+
+    /// The configuration as it is where it lives.
+    async fn read(&self) -> Result<Result<Config, ConfigError>, ReloadError> {
+        let mut config = match self.sources.load() {
+            Ok(loaded) => loaded.config,
+            Err(error) => return Ok(Err(error)),
+        };
+        let link = self.sources.link.as_ref().filter(|_| self.is_engine_asked);
+        if let Some(link) = link {
+            let value = link.configuration().await;
+            let value = value.map_err(|error| ReloadError { reason: error.to_string() })?;
+            if let Err(error) = self.sources.take_engine_part(&mut config, value) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(config))
+    }
+
+    /// Puts a configuration to work: all of it, or nothing.
+    async fn apply(&self, service: &Service, new: Config) -> Result<(), OpenError> {
+        let old = self.current();
+        if new == old {
+            return Ok(());
+        }
+        if new.adapter != old.adapter || new.durability != old.durability {
+            let store = self.sources.open(&new).await?;
+            let previous = service.swap_store(store);
+            tracing::warn!(
+                from = old.adapter.name(),
+                to = new.adapter.name(),
+                "sessions are stored elsewhere from now on; none were moved"
+            );
+            // Calls that began there have it still; they open again what they need.
+            if let Err(error) = previous.close().await {
+                tracing::error!(%error, "the store before did not close well");
+            }
+        }
+        service.set_settings(service_settings(&new));
+        self.app.set_limits(new.limits);
+        self.app.guard.replace(self.sources.rules(&new, &self.tokens()));
+        logs::set_level(new.log.level);
+        warn_of_restart(&old, &new);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = new;
+        tracing::info!("the configuration was applied");
+        Ok(())
+    }
+}
+
+/// Some fields are only read at the start.
+fn warn_of_restart(old: &Config, new: &Config) {
+    let fields = [
+        ("data_dir", old.data_dir != new.data_dir),
+        ("listen", old.listen != new.listen),
+        ("bus", old.bus != new.bus),
+        ("engine", old.engine != new.engine),
+        ("log.format", old.log.format != new.log.format),
+    ];
+    for (field, is_changed) in fields {
+        if is_changed {
+            tracing::warn!(field, "this change takes effect at the next start");
+        }
+    }
+}
+
+#[async_trait]
+impl Reload for Applier {
+    async fn reload(&self, service: &Service) -> Result<(), ReloadError> {
+        let outcome = match self.read().await? {
+            Ok(config) => self.apply(service, config).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = &outcome {
+            tracing::error!(error, "the new configuration was refused; what ran before still runs");
+        }
+        service.note_reload(outcome);
+        Ok(())
+    }
+}
+
+/// What a file looked like, to see whether it changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileMark(Option<(u64, i64)>);
+
+/// Looks at a file without reading it.
+pub(crate) fn mark(path: &Path) -> FileMark {
+    let stat = beside(path).and_then(|(disk, name)| disk.stat(&name));
+    FileMark(stat.ok().flatten().map(|stat| (stat.len, stat.modified_ms)))
+}

@@ -1,0 +1,133 @@
+//! One place where a store is made from its configuration.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bough_platform::{Clock, Entropy, OsDisk, Platform};
+use bough_store::bridge::{BridgeOptions, BridgeStore};
+use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, StoreError};
+
+use crate::config::{
+    AdapterConfig, BridgeConfig, Config, ConfigError, Durability, Lookup, WsUrl, expand_home,
+};
+use crate::own_address::OwnAddresses;
+
+/// What a store is made with, beside its configuration.
+pub(crate) struct StoreContext<'a> {
+    /// The server's data directory.
+    pub(crate) data_dir: &'a Path,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    /// Where this server can be reached, for others that meet its locks.
+    pub(crate) address: String,
+    /// Names this process.
+    pub(crate) instance: String,
+    /// Where this server's own bus and engine are: a bridge must not lead there.
+    pub(crate) own: OwnAddresses,
+    pub(crate) lookup: Lookup<'a>,
+}
+
+/// Why a store was not made. What ran before goes on running.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The directory is not usable.
+    #[error("cannot use the directory {}: {source}; check that it exists and is yours", path.display())]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The store did not open.
+    #[error("the {adapter} adapter did not open: {source}")]
+    Store {
+        /// Which adapter.
+        adapter: &'static str,
+        /// What it says.
+        source: StoreError,
+    },
+    /// The bridge would lead back here.
+    #[error("the bridge's url {url:?} is this instance itself; name the main instance's bus")]
+    SelfReference {
+        /// The url.
+        url: String,
+    },
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Makes the store that a configuration asks for.
+pub(crate) async fn open_store(
+    config: &Config,
+    context: &StoreContext<'_>,
+) -> Result<Arc<dyn Store>, OpenError> {
+    let adapter = config.adapter.name();
+    let failed = |source| OpenError::Store { adapter, source };
+    match &config.adapter {
+        AdapterConfig::Native(native) => {
+            let dir = match &native.data_dir {
+                Some(text) => expand_home(text, context.lookup),
+                None => context.data_dir.to_owned(),
+            };
+            let platform = context.platform(&dir)?;
+            let options = NativeOptions {
+                durability: durability(config.durability),
+                address: context.address.clone(),
+                ..NativeOptions::default()
+            };
+            let store = NativeStore::open(platform, dir, options).await.map_err(failed)?;
+            Ok(Arc::new(store))
+        }
+        AdapterConfig::Fs(fs) => {
+            let dir = expand_home(&fs.data_dir, context.lookup);
+            let platform = context.platform(&dir)?;
+            Ok(Arc::new(FsStore::open(platform).map_err(failed)?))
+        }
+        AdapterConfig::Memory(_) => {
+            Ok(Arc::new(MemoryStore::new(context.entropy.clone()).map_err(failed)?))
+        }
+        AdapterConfig::Bridge(bridge) => open_bridge(bridge, context).await,
+    }
+}
+
+async fn open_bridge(
+    config: &BridgeConfig,
+    context: &StoreContext<'_>,
+) -> Result<Arc<dyn Store>, OpenError> {
+    let url = WsUrl::parse("adapter.config.url", &config.url)?;
+    let itself = || OpenError::SelfReference { url: config.url.clone() };
+    if context.own.include(&url.host, url.port).await {
+        return Err(itself());
+    }
+    let options = BridgeOptions {
+        host: url.host,
+        port: url.port,
+        url: config.url.clone(),
+        timeout: std::time::Duration::from_millis(config.timeout_ms),
+        token: config.token.clone(),
+        instance: context.instance.clone(),
+    };
+    let opened = BridgeStore::open(options, context.entropy.clone()).await;
+    let store = opened.map_err(|source| OpenError::Store { adapter: "bridge", source })?;
+    if store.is_self() { Err(itself()) } else { Ok(Arc::new(store)) }
+}
+
+impl StoreContext<'_> {
+    fn platform(&self, dir: &Path) -> Result<Platform, OpenError> {
+        let disk = OsDisk::create(dir)
+            .map_err(|source| OpenError::Directory { path: dir.to_owned(), source })?;
+        Ok(Platform {
+            disk: Arc::new(disk),
+            clock: self.clock.clone(),
+            entropy: self.entropy.clone(),
+        })
+    }
+}
+
+const fn durability(durability: Durability) -> bough_store::Durability {
+    match durability {
+        Durability::Synced => bough_store::Durability::Synced,
+        Durability::MayLoseNewestOnPowerCut => bough_store::Durability::MayLoseNewestOnPowerCut,
+    }
+}

@@ -1,0 +1,105 @@
+//! What the server does by itself while it runs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bough_service::api::{ListTrashRequest, PurgeRequest};
+use bough_service::{Scope, Service};
+
+use crate::app::App;
+use crate::guard::TOKENS_FILE;
+use crate::limits::{SETTINGS_POLL, TRASH_SWEEP};
+use crate::settings::{Applier, FileMark, mark};
+
+/// Looks at the settings files until the server ends, and applies what changed.
+pub(crate) async fn watch_settings(app: App, applier: Arc<Applier>, config_file: PathBuf) {
+    let tokens_file = applier.sources().data_dir.join(TOKENS_FILE);
+    let look = move || (mark(&config_file), mark(&tokens_file));
+    let look = Arc::new(look);
+    let marks = |look: Arc<dyn Fn() -> (FileMark, FileMark) + Send + Sync>| async move {
+        tokio::task::spawn_blocking(move || look()).await.unwrap_or_default()
+    };
+    let mut seen = marks(look.clone()).await;
+    while pause(&app, SETTINGS_POLL).await {
+        let now = marks(look.clone()).await;
+        if now.1 != seen.1 {
+            applier.reload_tokens();
+        }
+        if now.0 != seen.0 {
+            reload(&app.service).await;
+        }
+        seen = now;
+    }
+}
+
+async fn reload(service: &Service) {
+    let event = bough_service::api::OnConfigChangeEvent::default();
+    if let Err(error) = service.on_config_change(&Scope::owner(), event).await {
+        tracing::error!(code = error.code(), "the configuration could not be read again");
+    }
+}
+
+/// Asks the store now and then whether it answers, so that `/readyz` knows before the callers do.
+pub(crate) async fn watch_store(app: App) {
+    /// How often.
+    const EVERY: Duration = Duration::from_secs(2);
+    loop {
+        let answer = app.service.store().change_cursor().await;
+        let trouble = answer.err().map(|error| error.to_string());
+        if trouble.is_some() != app.health.trouble().is_some() {
+            match &trouble {
+                Some(reason) => tracing::error!(reason, "the store does not answer"),
+                None => tracing::info!("the store answers again"),
+            }
+        }
+        app.health.set_trouble(trouble);
+        if !pause(&app, EVERY).await {
+            return;
+        }
+    }
+}
+
+/// Removes deleted sessions for good when their retention has ended.
+pub(crate) async fn sweep_trash(app: App) {
+    loop {
+        if let Err(error) = sweep(&app).await {
+            tracing::warn!(code = error.code(), "the trash could not be swept");
+        }
+        if !pause(&app, TRASH_SWEEP).await {
+            return;
+        }
+    }
+}
+
+async fn sweep(app: &App) -> Result<(), bough_service::ServiceError> {
+    let scope = Scope::owner();
+    let now = app.clock.now_ms();
+    let mut cursor = None;
+    loop {
+        let request = ListTrashRequest { cursor, ..ListTrashRequest::default() };
+        let page = app.service.list_trash(&scope, request).await?;
+        for item in page.sessions {
+            if item.expires_at.is_some_and(|end| end <= now) {
+                let request = PurgeRequest {
+                    session_id: item.meta.session_id,
+                    incarnation: Some(item.incarnation),
+                };
+                app.service.purge(&scope, request).await?;
+                tracing::info!("a deleted session was removed; its retention has ended");
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits; `false` when the server ends meanwhile.
+async fn pause(app: &App, time: Duration) -> bool {
+    tokio::select! {
+        () = tokio::time::sleep(time) => true,
+        () = app.shutdown.begun() => false,
+    }
+}

@@ -1,0 +1,171 @@
+//! Instances that store through a main one.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, soon};
+use crate::http::{new_session, user};
+use crate::place::{Place, options};
+
+async fn bridge_to(main: &Place) -> Place {
+    let url = format!("ws://{}", main.bus());
+    Place::with(&format!("adapter: {{name: bridge, config: {{url: '{url}', timeout_ms: 2000}}}}"))
+        .await
+}
+
+async fn append(client: &Client, id: &str, text: &str) -> Value {
+    client.post(&format!("/v1/sessions/{id}/entries"), user(text)).await.ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_instance_writes_all_of_them_read() {
+    let main = Place::with("").await;
+    let (left, right) = (bridge_to(&main).await, bridge_to(&main).await);
+    let id = new_session(&left.client()).await;
+    let entry = append(&right.client(), &id, "hello").await;
+    let content = json!({"content": [{"type": "text", "text": "changed"}]});
+    let path = format!("/v1/sessions/{id}/entries/{}", entry["entry_id"].as_str().unwrap());
+    left.client().put(&path, content).await.ok();
+    for place in [&main, &left, &right] {
+        let page = place.client().get(&format!("/v1/sessions/{id}/messages")).await.ok();
+        assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "changed");
+        let listed = place.client().get("/v1/sessions").await.ok();
+        assert_eq!(listed["sessions"][0]["session_id"], id.as_str());
+    }
+    assert_eq!(left.client().get("/readyz").await.ok()["store"], "bridge");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_event_reaches_every_instance_once() {
+    let main = Place::with("").await;
+    let (left, right) = (bridge_to(&main).await, bridge_to(&main).await);
+    let id = new_session(&main.client()).await;
+    let path = format!("/v1/sessions/{id}/events");
+    let mut streams = Vec::new();
+    for place in [&main, &left, &right] {
+        streams.push(place.client().events(&path).await);
+    }
+    for (n, place) in [&main, &left, &right, &left].into_iter().enumerate() {
+        append(&place.client(), &id, &n.to_string()).await;
+    }
+    for stream in &mut streams {
+        for n in 0..4 {
+            let event = stream.expect("session::message-added").await;
+            let text = &event.data["payload"]["message"]["content"][0]["text"];
+            assert_eq!(text, n.to_string().as_str());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_instances_that_append_to_one_session_lose_nothing() {
+    const EACH: usize = 20;
+    let main = Place::with("").await;
+    let (left, right) = (bridge_to(&main).await, bridge_to(&main).await);
+    let id = new_session(&main.client()).await;
+    let writing = |client: Client, mark: &'static str, id: String| async move {
+        for n in 0..EACH {
+            append(&client, &id, &format!("{mark}{n}")).await;
+        }
+    };
+    tokio::join!(
+        writing(left.client(), "l", id.clone()),
+        writing(right.client(), "r", id.clone()),
+        writing(main.client(), "m", id.clone())
+    );
+    let page = main.client().get(&format!("/v1/sessions/{id}/messages?limit=500")).await.ok();
+    let texts: Vec<&str> = page["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["message"]["content"][0]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts.len(), 3 * EACH, "one unbroken path with everything on it");
+    for mark in ["l", "r", "m"] {
+        let own: Vec<&&str> = texts.iter().filter(|text| text.starts_with(mark)).collect();
+        let expected: Vec<String> = (0..EACH).map(|n| format!("{mark}{n}")).collect();
+        assert_eq!(own, expected.iter().collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_does_not_answer_for_the_store() {
+    let main = Place::with("").await;
+    let bridge = bridge_to(&main).await;
+    let mut worker = bridge.worker().await;
+    let (_, text) = worker.refused("session::store::list-metas", json!({})).await;
+    assert!(text.contains("is served only by an authoritative (fs-mode) instance"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_main_that_goes_away_gives_clear_errors_and_recovers() {
+    let main = Place::with("").await;
+    let address = main.bus();
+    let bridge = bridge_to(&main).await;
+    let client = bridge.client();
+    let id = new_session(&client).await;
+    let dir = main.stop().await;
+    let refused = client.post(&format!("/v1/sessions/{id}/entries"), user("lost")).await;
+    assert_eq!(refused.json()["code"], "session/storage", "{refused:?}");
+    assert!(refused.json()["detail"].as_str().unwrap().contains("main"), "{refused:?}");
+    let mut again = options(dir.path());
+    again.bus = Some(address.to_string());
+    let main = soon(bough_server::Server::start(again)).await.unwrap();
+    loop {
+        let answer = client.post(&format!("/v1/sessions/{id}/entries"), user("kept")).await;
+        if answer.status == 200 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    let page = client.get(&format!("/v1/sessions/{id}/messages")).await.ok();
+    assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "kept");
+    main.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_to_itself_is_refused_however_it_is_spelt() {
+    for host in ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "127.0.0.2"] {
+        let dir = tempfile::tempdir().unwrap();
+        let probe = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = probe.local_addr().unwrap().port();
+        drop(probe);
+        let mut options = options(dir.path());
+        options.bus = Some(format!("127.0.0.1:{port}"));
+        let config = dir.path().join("bridge.yaml");
+        let (disk, name) = (
+            bough_platform::OsDisk::open(dir.path()).unwrap(),
+            bough_platform::RelPath::parse("bridge.yaml").unwrap(),
+        );
+        let text = format!("adapter: {{name: bridge, config: {{url: 'ws://{host}:{port}'}}}}");
+        let file = bough_platform::Disk::create(&disk, &name).unwrap();
+        file.write_at(0, text.as_bytes()).unwrap();
+        options.config = Some(config);
+        let refused = bough_server::Server::start(options).await.err().unwrap();
+        assert!(refused.to_string().contains("this instance itself"), "{host}: {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_misconfigured_bridge_is_refused_while_running_and_fatal_at_boot() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let own = format!(
+        "adapter: {{name: bridge, config: {{url: 'ws://localhost:{}'}}}}",
+        place.bus().port()
+    );
+    for (count, config) in ["adapter: {name: bridge}", own.as_str()].iter().enumerate() {
+        place.reconfigure(config);
+        while client.get("/v1/config/status").await.json()["rejected_reloads"] != count + 1 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(
+            client.get(&format!("/v1/sessions/{id}")).await.status,
+            200,
+            "what ran still runs"
+        );
+    }
+    place.reconfigure("adapter: {name: bridge, config: {url: 'http://main'}}");
+    let dir = place.stop().await;
+    assert!(bough_server::Server::start(options(dir.path())).await.is_err(), "no silent fall-back");
+}

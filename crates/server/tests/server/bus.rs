@@ -1,0 +1,252 @@
+//! The iii bus.
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+fn message(text: &str) -> Value {
+    json!({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1})
+}
+
+#[tokio::test]
+async fn functions_are_called_and_answered() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    assert_eq!(worker.capabilities.as_deref(), Some("tcp-nodelay"));
+    let made = worker.call("session::create", json!({"title": "t"})).await;
+    let id = made["session_id"].clone();
+    worker.call("session::append", json!({"session_id": id, "message": message("hi")})).await;
+    let page =
+        worker.call("session::messages", json!({"session_id": id, "_caller_worker_id": "x"})).await;
+    assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "hi");
+    assert_eq!(worker.call("session::get", json!({"session_id": "none"})).await, json!(null));
+    let listed = worker.call("engine::functions::list", json!({})).await;
+    let ids: Vec<_> =
+        listed["functions"].as_array().unwrap().iter().map(|f| f["function_id"].clone()).collect();
+    assert!(
+        ids.contains(&json!("session::create"))
+            && ids.contains(&json!("session::store::put-entry"))
+    );
+}
+
+#[tokio::test]
+async fn errors_have_the_words_that_clients_match_on() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    let (code, text) = worker.refused("session::messages", json!({"session_id": "nope"})).await;
+    assert_eq!(code, "invocation_failed");
+    assert_eq!(text, "handler error: session/not_found: session nope does not exist");
+    let (_, text) =
+        worker.refused("session::set-status", json!({"session_id": "s", "status": "halted"})).await;
+    assert!(text.starts_with("serialization error: unknown variant `halted`"), "{text}");
+    let (code, text) = worker.refused("session::nope", json!({})).await;
+    assert_eq!(
+        (code.as_str(), text.as_str()),
+        ("function_not_found", "Function session::nope not found")
+    );
+}
+
+#[tokio::test]
+async fn a_frame_that_cannot_be_read_is_answered_where_there_is_an_id() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    let frames = [
+        r#"{"type":"invokefunction","invocation_id":"a","function_id":7}"#.to_owned(),
+        r#"{"type":"invokefunction","invocation_id":"b","function_id":"f","action":{"type":"odd"}}"#.to_owned(),
+        format!(r#"{{"type":"invokefunction","invocation_id":"c","function_id":"session::create","data":{deep}}}"#),
+    ];
+    for (frame, id) in frames.iter().zip(["a", "b", "c"]) {
+        worker.send_text("nonsense").await;
+        worker.send_text(frame).await;
+        let answer = worker.next(|frame| frame["invocation_id"] == id).await;
+        assert_eq!(answer["error"]["code"], "invocation_error", "{answer}");
+    }
+    worker
+        .send(json!({"type": "invokefunction", "invocation_id": "d", "function_id": "q", "data": 1,
+                       "action": {"type": "enqueue", "queue": "q"}}))
+        .await;
+    let answer = worker.next(|frame| frame["invocation_id"] == "d").await;
+    assert_eq!(answer["error"]["code"], "enqueue_error");
+    worker.send(json!({"type": "ping"})).await;
+    worker.next(|frame| frame["type"] == "pong").await;
+}
+
+#[tokio::test]
+async fn all_six_triggers_are_delivered_with_their_filters() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    let types = [
+        "created",
+        "message-added",
+        "message-updated",
+        "status-changed",
+        "meta-updated",
+        "deleted",
+    ];
+    for (at, name) in types.iter().enumerate() {
+        let function = format!("ui::{name}");
+        worker.host(&function).await;
+        let config = json!({"metadata": {"owner": "u_1"}});
+        worker.bind(&format!("t-{at}"), &format!("session::{name}"), &function, config).await;
+    }
+    for owner in ["u_2", "u_1"] {
+        let made = worker
+            .call("session::create", json!({"title": owner, "metadata": {"owner": owner}}))
+            .await;
+        let id = made["session_id"].clone();
+        let entry = worker
+            .call("session::append", json!({"session_id": id, "message": message("a")}))
+            .await;
+        let content = json!([{"type": "text", "text": "b"}]);
+        let update = json!({"session_id": id, "entry_id": entry["entry_id"], "content": content});
+        worker.call("session::update-message", update).await;
+        worker.call("session::set-status", json!({"session_id": id, "status": "done"})).await;
+        worker.call("session::set-meta", json!({"session_id": id, "description": "d"})).await;
+        worker.call("session::delete", json!({"session_id": id})).await;
+    }
+    let created = worker.called("ui::created").await;
+    assert_eq!(created["data"]["title"], "u_1", "{created}");
+    assert!(created["data"]["_caller_worker_id"].is_string());
+    for name in &types[1..] {
+        let call = worker.called(&format!("ui::{name}")).await;
+        assert_eq!(call["data"]["session_id"], created["data"]["session_id"], "{call}");
+        worker.answer(&call, json!({"ok": true})).await;
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_filter_is_refused_in_the_originals_words() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    worker.host("ui::on").await;
+    worker.bind("t", "session::message-added", "ui::on", json!({"sesion_id": "s"})).await;
+    let refused = worker.next(|frame| frame["type"] == "triggerregistrationresult").await;
+    assert_eq!(refused["error"]["code"], "trigger_registration_failed");
+    let text = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        text.contains("invalid session::message-added config: unknown field `sesion_id`"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_function_is_found_on_another_connection() {
+    let place = Place::in_memory().await;
+    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    host.host("math::double").await;
+    host.call("engine::workers::register", json!({"name": "host", "runtime": "test"})).await;
+    let calling = caller.call("math::double", json!({"n": 4}));
+    let hosting = async {
+        let call = host.called("math::double").await;
+        assert_eq!(call["data"]["n"], 4);
+        assert!(call["data"]["_caller_worker_id"].is_string());
+        host.answer(&call, json!({"n": 8})).await;
+    };
+    let (answer, ()) = tokio::join!(calling, hosting);
+    assert_eq!(answer, json!({"n": 8}));
+    let workers = caller.call("engine::workers::list", json!({})).await.to_string();
+    assert!(workers.contains("\"host\""), "{workers}");
+    // An event may be bound on one connection and handled on another.
+    caller.bind("t", "session::created", "math::double", json!({})).await;
+    caller.call("session::create", json!({"title": "routed"})).await;
+    assert_eq!(host.called("math::double").await["data"]["title"], "routed");
+    drop(host);
+    loop {
+        let (code, _) = caller.refused("math::double", json!({})).await;
+        if code == "function_not_found" {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_ends_when_its_host_goes_away() {
+    let place = Place::in_memory().await;
+    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    host.host("slow::one").await;
+    host.call("engine::workers::list", json!({})).await;
+    let leaving = async {
+        host.called("slow::one").await;
+        drop(host);
+    };
+    let ((code, _), ()) = tokio::join!(caller.refused("slow::one", json!({})), leaving);
+    assert_eq!(code, "invocation_stopped");
+}
+
+#[tokio::test]
+async fn a_subscriber_that_comes_back_missed_nothing() {
+    let place = Place::in_memory().await;
+    let mut writer = place.worker().await;
+    let made = writer.call("session::create", json!({})).await;
+    let id = made["session_id"].clone();
+    let mut texts = Vec::new();
+    let mut round = 0;
+    while texts.len() < 3 {
+        let mut reader = place.worker().await;
+        reader.host("ui::on").await;
+        reader.bind("same-id", "session::message-added", "ui::on", json!({"session_id": id})).await;
+        reader.call("engine::workers::list", json!({})).await;
+        for part in 0..2 {
+            let text = format!("{round}.{part}");
+            writer
+                .call("session::append", json!({"session_id": id, "message": message(&text)}))
+                .await;
+        }
+        let call = reader.called("ui::on").await;
+        texts.push(call["data"]["message"]["content"][0]["text"].as_str().unwrap().to_owned());
+        reader.answer(&call, json!({})).await;
+        // The answer is read before the connection breaks.
+        reader.call("engine::workers::list", json!({})).await;
+        drop(reader);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        round += 1;
+    }
+    assert_eq!(texts, ["0.0", "0.1", "1.0"]);
+}
+
+#[tokio::test]
+async fn a_trigger_type_of_another_worker_is_routed_to_it() {
+    let place = Place::in_memory().await;
+    let (mut subscriber, mut owner) = (place.worker().await, place.worker().await);
+    subscriber.host("ui::tick").await;
+    subscriber.bind("early", "clock::tick", "ui::tick", json!({"every": 1})).await;
+    subscriber.call("engine::workers::list", json!({})).await;
+    owner
+        .send(json!({"type": "registertriggertype", "id": "clock::tick", "description": "d"}))
+        .await;
+    let bound = owner.next(|frame| frame["type"] == "registertrigger").await;
+    assert_eq!((&bound["id"], &bound["config"]), (&json!("early"), &json!({"every": 1})));
+    owner
+        .send(json!({"type": "invokefunction", "function_id": "ui::tick", "data": {"n": 1},
+                      "action": {"type": "void"}}))
+        .await;
+    assert_eq!(subscriber.called("ui::tick").await["data"]["n"], 1);
+    subscriber.bind("bad", "clock::tick", "ui::tick", json!({"every": 0})).await;
+    owner.next(|frame| frame["type"] == "registertrigger" && frame["id"] == "bad").await;
+    owner
+        .send(
+            json!({"type": "triggerregistrationresult", "id": "bad", "trigger_type": "clock::tick",
+                      "function_id": "ui::tick", "error": {"code": "x", "message": "no"}}),
+        )
+        .await;
+    let refused = subscriber.next(|frame| frame["type"] == "triggerregistrationresult").await;
+    assert_eq!(refused["error"]["code"], "x");
+    drop(subscriber);
+    let gone = owner.next(|frame| frame["type"] == "unregistertrigger").await;
+    assert_eq!(gone["id"], "early");
+}
+
+#[tokio::test]
+async fn bridges_hear_of_everything_in_envelopes() {
+    let place = Place::in_memory().await;
+    let mut bridge = place.worker().await;
+    bridge.host("session::bridge::recv::1").await;
+    bridge.bind("b", "session::store::events", "session::bridge::recv::1", json!({})).await;
+    let body = json!({"title": "t", "metadata": {"owner": "u"}});
+    let made = bridge.call("session::create", body).await;
+    let call = bridge.called("session::bridge::recv::1").await;
+    assert_eq!(call["data"]["trigger_type"], "session::created");
+    assert_eq!(call["data"]["payload"]["session_id"], made["session_id"]);
+    assert_eq!(call["data"]["session_metadata"], json!({"owner": "u"}));
+}

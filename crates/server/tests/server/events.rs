@@ -1,0 +1,196 @@
+//! Live events over server-sent events.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Event};
+use crate::http::{new_session, user};
+use crate::place::Place;
+
+fn texts(events: &[Event]) -> Vec<&str> {
+    let text = |event: &'_ Event| event.data.pointer("/payload/message/content/0/text").cloned();
+    events
+        .iter()
+        .filter(|event| text(event).is_some())
+        .filter_map(|event| event.data.pointer("/payload/message/content/0/text")?.as_str())
+        .collect()
+}
+
+async fn append(client: &Client, id: &str, text: &str) -> Value {
+    client.post(&format!("/v1/sessions/{id}/entries"), user(text)).await.ok()
+}
+
+#[tokio::test]
+async fn events_are_told_in_order_with_their_place() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let mut all = client.events("/v1/events").await;
+    let id = new_session(&client).await;
+    let mut one = client.events(&format!("/v1/sessions/{id}/events")).await;
+    let entry = append(&client, &id, "hello\nworld\r\n\nid: 7").await;
+    client.put(&format!("/v1/sessions/{id}/status"), json!({"status": "working"})).await.ok();
+    assert_eq!(all.expect("session::created").await.data["payload"]["session_id"], id.as_str());
+    for stream in [&mut all, &mut one] {
+        let added = stream.expect("session::message-added").await;
+        assert_eq!(added.data["payload"]["entry_id"], entry["entry_id"]);
+        assert_eq!(added.data["type"], "session::message-added");
+        assert_eq!(added.id.as_deref(), added.data["cursor"].as_str());
+        assert!(added.data["seq"].as_u64().is_some());
+        let text = &added.data["payload"]["message"]["content"][0]["text"];
+        assert_eq!(text, "hello\nworld\r\n\nid: 7", "what users write stays inside the data");
+        let changed = stream.expect("session::status-changed").await;
+        assert_eq!(changed.data["payload"]["status"], "working");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_after_the_last_event_that_was_seen() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    for (path, header) in
+        [(format!("/v1/sessions/{id}/events"), true), ("/v1/events".to_owned(), false)]
+    {
+        let mut stream = client.events(&path).await;
+        append(&client, &id, "1").await;
+        append(&client, &id, "2").await;
+        let first = stream.expect("session::message-added").await;
+        drop(stream);
+        append(&client, &id, "3").await;
+        let place = first.id.clone().unwrap();
+        let mut resumed = if header {
+            client.with("last-event-id", &place).events(&path).await
+        } else {
+            client.events(&format!("{path}?after={place}")).await
+        };
+        let second = resumed.expect("session::message-added").await;
+        let third = resumed.expect("session::message-added").await;
+        assert_eq!(texts(&[first, second, third]), ["1", "2", "3"]);
+    }
+}
+
+#[tokio::test]
+async fn every_event_is_told_once_however_often_the_connection_breaks() {
+    let place = Place::with("").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}/events");
+    let writing = {
+        let (client, id) = (client.clone(), id.clone());
+        tokio::spawn(async move {
+            for n in 0..60 {
+                append(&client, &id, &n.to_string()).await;
+            }
+        })
+    };
+    let mut seen: Vec<Event> = Vec::new();
+    let mut after = "start".to_owned();
+    while seen.len() < 60 {
+        let mut stream = client.events(&format!("{path}?after={after}")).await;
+        // Each connection breaks after a few events.
+        for _ in 0..7 {
+            if seen.len() == 60 {
+                break;
+            }
+            let event = stream.next().await.unwrap();
+            after = event.id.clone().unwrap();
+            if event.name == "session::message-added" {
+                seen.push(event);
+            }
+        }
+    }
+    writing.await.unwrap();
+    let expected: Vec<String> = (0..60).map(|n| n.to_string()).collect();
+    assert_eq!(texts(&seen), expected);
+}
+
+#[tokio::test]
+async fn a_session_stream_goes_on_after_a_restart() {
+    let place = Place::with("").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}/events");
+    let mut stream = client.events(&path).await;
+    append(&client, &id, "1").await;
+    let first = stream.expect("session::message-added").await;
+    append(&client, &id, "2").await;
+    let dir = place.stop().await;
+    let place = Place::again(dir).await;
+    let client = place.client();
+    let mut resumed = client.with("last-event-id", &first.id.unwrap()).events(&path).await;
+    append(&client, &id, "3").await;
+    let second = resumed.expect("session::message-added").await;
+    let third = resumed.expect("session::message-added").await;
+    assert_eq!(texts(&[second, third]), ["2", "3"]);
+}
+
+#[tokio::test]
+async fn a_snapshot_comes_before_what_follows() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    append(&client, &id, "before").await;
+    let mut stream = client.events(&format!("/v1/sessions/{id}/events?snapshot=true")).await;
+    let snapshot = stream.expect("snapshot").await;
+    assert_eq!(snapshot.data["meta"]["session_id"], id.as_str());
+    assert_eq!(snapshot.data["messages"][0]["message"]["content"][0]["text"], "before");
+    append(&client, &id, "after").await;
+    let added = loop {
+        let event = stream.next().await.unwrap();
+        if event.name == "session::message-added" {
+            break event;
+        }
+    };
+    assert_eq!(texts(&[added]), ["after"]);
+}
+
+#[tokio::test]
+async fn filters_choose_types_roles_and_metadata() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let query = "types=session::message-added&roles=assistant&metadata.owner=u_1";
+    let mut stream = client.events(&format!("/v1/events?{query}")).await;
+    let assistant = |text: &str| {
+        json!({"message": {"role": "assistant", "content": [{"type": "text", "text": text}],
+               "stop_reason": "end", "model": "m", "provider": "p", "timestamp": 1}})
+    };
+    for (owner, marks) in [("u_2", ["x", "y"]), ("u_1", ["z", "wanted"])] {
+        let body = json!({"metadata": {"owner": owner}});
+        let made = client.post("/v1/sessions", body).await.ok();
+        let path = format!("/v1/sessions/{}/entries", made["session_id"].as_str().unwrap());
+        client.post(&path, user(marks[0])).await.ok();
+        client.post(&path, assistant(marks[1])).await.ok();
+    }
+    let event = stream.next().await.unwrap();
+    assert_eq!(texts(&[event]), ["wanted"]);
+    let refused = client.get("/v1/events?types=session::odd").await;
+    assert_eq!(refused.problem(400), "session/malformed_request");
+}
+
+#[tokio::test]
+async fn a_place_of_another_life_is_a_gap() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let path = "/v1/sessions/s/events";
+    client.put("/v1/sessions/s", json!({})).await.ok();
+    let mut stream = client.events(path).await;
+    append(&client, "s", "old").await;
+    let old = stream.expect("session::message-added").await.id.unwrap();
+    client.delete("/v1/sessions/s").await.ok();
+    client.put("/v1/sessions/s", json!({})).await.ok();
+    let mut resumed = client.with("last-event-id", &old).events(path).await;
+    // What happened meanwhile is told, or that something is missing; never is the new life taken for the old.
+    let first = resumed.next().await.unwrap();
+    assert!(["gap", "session::deleted"].contains(&first.name.as_str()), "{first:?}");
+}
+
+#[tokio::test]
+async fn a_quiet_stream_shows_that_it_lives_and_there_are_only_so_many() {
+    let place = Place::with("adapter: {name: memory}\nlimits: {heartbeat: 20ms, streams: 1}").await;
+    let client = place.client();
+    let mut first = client.events("/v1/events").await;
+    assert_eq!(client.get("/v1/events").await.problem(503), "http/too_busy");
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    let id = new_session(&client).await;
+    let created = first.expect("session::created").await;
+    assert_eq!(created.data["payload"]["session_id"], id.as_str());
+}

@@ -1,0 +1,185 @@
+//! The HTTP API.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::place::Place;
+
+pub(crate) fn user(text: &str) -> Value {
+    json!({"message": {"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1}})
+}
+
+pub(crate) async fn new_session(client: &Client) -> String {
+    let made = client.post("/v1/sessions", json!({"title": "t"})).await.ok();
+    made["session_id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_session_is_made_written_and_read() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let made =
+        client.post("/v1/sessions", json!({"title": "first", "metadata": {"owner": "u_1"}})).await;
+    assert_eq!(made.status, 201);
+    let id = made.json()["session_id"].as_str().unwrap().to_owned();
+    assert_eq!(made.header("location"), Some(format!("/v1/sessions/{id}").as_str()));
+    let entries = format!("/v1/sessions/{id}/entries");
+    let first = client.post(&entries, user("hello")).await.ok();
+    let page = client.get(&format!("/v1/sessions/{id}/messages?roles=user&limit=5")).await.ok();
+    assert_eq!(page["messages"][0]["entry_id"], first["entry_id"]);
+    let listed = client.get("/v1/sessions?metadata.owner=u_1").await.ok();
+    assert_eq!(listed["sessions"][0]["session_id"], id.as_str());
+    let none = client.get("/v1/sessions?metadata.owner=u_2").await.ok();
+    assert_eq!(none["sessions"], json!([]));
+    let meta = client.get(&format!("/v1/sessions/{id}")).await.ok();
+    assert_eq!(meta["meta"]["message_count"], 1);
+    assert_eq!(client.delete(&format!("/v1/sessions/{id}")).await.ok(), json!({"deleted": true}));
+    assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.problem(404), "session/not_found");
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_by_cursor() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    for n in 0..5 {
+        client.post(&format!("/v1/sessions/{id}/entries"), user(&n.to_string())).await.ok();
+    }
+    let (mut texts, mut query) = (Vec::new(), "limit=2".to_owned());
+    loop {
+        let page = client.get(&format!("/v1/sessions/{id}/messages?{query}")).await.ok();
+        for item in page["messages"].as_array().unwrap() {
+            texts.push(item["message"]["content"][0]["text"].as_str().unwrap().to_owned());
+        }
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        query = format!("limit=2&cursor={}", cursor.replace('+', "%2B").replace('=', "%3D"));
+    }
+    assert_eq!(texts, ["0", "1", "2", "3", "4"]);
+}
+
+#[tokio::test]
+async fn ids_of_any_kind_are_one_part_of_the_path() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let path = "/v1/sessions/..%2Fescape%20chat%3F%E4%B8%96";
+    let made = client.put(path, json!({"title": "odd"})).await.ok();
+    assert_eq!(made["session_id"], "../escape chat?世");
+    assert_eq!(client.get(path).await.ok()["meta"]["title"], "odd");
+}
+
+#[tokio::test]
+async fn the_same_idempotency_key_is_the_same_request() {
+    let place = Place::in_memory().await;
+    let client = place.client().with("idempotency-key", "k-1");
+    let first = client.post("/v1/sessions", json!({"title": "a"})).await.ok();
+    let again = client.post("/v1/sessions", json!({"title": "a"})).await.ok();
+    assert_eq!(first, again);
+    assert!(first.get("created").is_none(), "the answer is the one of session::create");
+    let entries = format!("/v1/sessions/{}/entries", first["session_id"].as_str().unwrap());
+    let one = client.post(&entries, user("x")).await.ok();
+    assert_eq!(client.post(&entries, user("x")).await.ok(), one);
+    let other = client.with("idempotency-key", "k-2").post(&entries, user("x")).await.ok();
+    assert_ne!(other["entry_id"], one["entry_id"]);
+    let long = client.with("idempotency-key", &"k".repeat(300));
+    assert_eq!(long.post("/v1/sessions", json!({})).await.problem(400), "http/bad_request");
+}
+
+#[tokio::test]
+async fn etags_are_preconditions_on_revisions_and_leaves() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let entries = format!("/v1/sessions/{id}/entries");
+    let first = client.post(&entries, user("a")).await;
+    let leaf = first.header("etag").unwrap().to_owned();
+    let entry = format!("{entries}/{}", first.json()["entry_id"].as_str().unwrap());
+    let read = client.get(&entry).await;
+    let tag = read.header("etag").unwrap().to_owned();
+    assert_eq!(client.with("if-none-match", &tag).get(&entry).await.status, 304);
+    let content = json!({"content": [{"type": "text", "text": "b"}]});
+    let changed = client.with("if-match", &tag).put(&entry, content.clone()).await;
+    assert_eq!(changed.status, 200);
+    let stale = client.with("if-match", &tag).put(&entry, content).await;
+    assert_eq!(stale.problem(412), "session/revision_conflict");
+    assert_eq!(client.with("if-none-match", &tag).get(&entry).await.status, 200);
+    let followed = client.with("if-match", &leaf).post(&entries, user("c")).await;
+    assert_eq!(followed.status, 200);
+    let late = client.with("if-match", &leaf).post(&entries, user("d")).await;
+    assert_eq!(late.problem(412), "session/leaf_conflict");
+    let session = format!("/v1/sessions/{id}");
+    let tag = client.get(&session).await.header("etag").unwrap().to_owned();
+    assert_eq!(client.with("if-none-match", &tag).get(&session).await.status, 304);
+    client.post(&entries, user("e")).await.ok();
+    assert_eq!(client.with("if-none-match", &tag).get(&session).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_a_problem_with_a_code_and_a_hint() {
+    let place = Place::with("adapter: {name: memory}\nlimits: {body_bytes: 1000}").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let entries = format!("/v1/sessions/{id}/entries");
+    let plain = client.with("content-type", "text/plain");
+    let check = |answer: crate::client::Answer, status: u16, code: &str| {
+        assert_eq!(answer.problem(status), code);
+    };
+    check(client.get("/v1/nothing").await, 404, "http/not_found");
+    check(client.post("/v1/search", json!({})).await, 405, "http/method_not_allowed");
+    check(client.get("/v1/sessions?limt=1").await, 400, "http/bad_request");
+    check(client.get("/v1/sessions?limit=x").await, 400, "http/bad_request");
+    check(client.get("/v1/sessions?status=odd").await, 400, "session/malformed_request");
+    check(client.send("POST", "/v1/sessions", Some("{".to_owned())).await, 400, "http/bad_request");
+    check(client.post("/v1/sessions", json!([])).await, 400, "http/bad_request");
+    check(plain.post("/v1/sessions", json!({})).await, 415, "http/not_json");
+    check(client.post(&entries, user(&"x".repeat(2000))).await, 413, "http/too_large");
+    check(client.post(&entries, json!({"session_id": "other"})).await, 400, "http/bad_request");
+    check(client.post("/v1/sessions/none/entries", user("a")).await, 404, "session/not_found");
+    check(client.get(&format!("{entries}/none")).await, 404, "session/entry_not_found");
+    check(client.get("/v1/events?after=nonsense").await, 400, "session/invalid_cursor");
+}
+
+#[tokio::test]
+async fn every_function_can_be_called_by_its_name() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let made = client.post("/v1/call/session::create", json!({"title": "t"})).await.ok();
+    assert!(made["session_id"].is_string());
+    let none = client.post("/v1/call/session::get", json!({"session_id": "none"})).await;
+    assert_eq!((none.status, none.text.as_str()), (200, "null"));
+    let wrong = client.post("/v1/call/session::nope", json!({})).await;
+    assert_eq!(wrong.problem(404), "session/function_not_found");
+}
+
+#[tokio::test]
+async fn the_server_says_how_it_is() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    new_session(&client).await;
+    assert_eq!(client.get("/healthz").await.ok()["status"], "ok");
+    let ready = client.get("/readyz").await.ok();
+    assert_eq!((&ready["status"], &ready["config"]), (&json!("ready"), &json!("applied")));
+    assert_eq!(client.get("/version").await.ok()["name"], "bough");
+    let metrics = client.get("/metrics").await;
+    assert!(
+        metrics.text.contains("bough_calls_total{function=\"session::create\",outcome=\"ok\"} 1")
+    );
+    let document = client.get("/openapi.json").await.ok();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(place.server().welcome().contains("/openapi.json"));
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_restart() {
+    let place = Place::with("").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    client.post(&format!("/v1/sessions/{id}/entries"), user("kept")).await.ok();
+    let dir = place.stop().await;
+    assert!(
+        !dir.path().join("server.key").exists(),
+        "the key of a server that is gone opens nothing"
+    );
+    let place = Place::again(dir).await;
+    let page = place.client().get(&format!("/v1/sessions/{id}/messages")).await.ok();
+    assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "kept");
+}

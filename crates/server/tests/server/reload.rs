@@ -1,0 +1,80 @@
+//! Configuration that changes while the server runs.
+
+use serde_json::json;
+
+use crate::client::Client;
+use crate::http::new_session;
+use crate::place::Place;
+
+async fn until(client: &Client, path: &str, fits: impl Fn(&serde_json::Value) -> bool) {
+    loop {
+        if fits(&client.get(path).await.json()) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn limits_change_without_a_restart() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    for _ in 0..3 {
+        new_session(&client).await;
+    }
+    place.reconfigure("adapter: {name: memory}\nmax_list_limit: 2");
+    until(&client, "/v1/sessions", |page| page["sessions"].as_array().unwrap().len() == 2).await;
+    let status = client.get("/v1/config/status").await.ok();
+    assert_eq!(
+        (&status["last_outcome"], &status["rejected_reloads"]),
+        (&json!("applied"), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_built_leaves_everything_as_it_was() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let bad = [
+        "adapter: {name: nowhere}",
+        "max_list_limit: 0",
+        "adapter: {name: fs, config: {data_dir: /dev/null/x}}",
+        "adapter: [",
+    ];
+    for (count, config) in bad.iter().enumerate() {
+        place.reconfigure(config);
+        until(&client, "/v1/config/status", |status| status["rejected_reloads"] == count + 1).await;
+        let status = client.get("/v1/config/status").await.ok();
+        assert_eq!(status["last_outcome"], "rejected");
+        assert!(status["last_error"].as_str().is_some_and(|text| !text.is_empty()));
+        assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
+    }
+    assert_eq!(client.get("/readyz").await.ok()["config"], "rejected");
+    place.reconfigure("adapter: {name: memory}\nmax_list_limit: 7");
+    until(&client, "/v1/config/status", |status| status["last_outcome"] == "applied").await;
+    assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
+}
+
+#[tokio::test]
+async fn another_store_is_swapped_in_and_told_to_subscribers() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let old = new_session(&client).await;
+    let mut stream = client.events("/v1/events").await;
+    let dir = place.path().join("files");
+    place.reconfigure(&format!("adapter: {{name: fs, config: {{data_dir: '{}'}}}}", dir.display()));
+    stream.expect("gap").await;
+    let gone = stream.expect("session::deleted").await;
+    assert_eq!(gone.data["payload"]["session_id"], old.as_str());
+    assert_eq!(client.get(&format!("/v1/sessions/{old}")).await.status, 404);
+    let new = new_session(&client).await;
+    loop {
+        let event = stream.next().await.unwrap();
+        if event.name == "session::created" {
+            assert_eq!(event.data["payload"]["session_id"], new.as_str());
+            break;
+        }
+    }
+    assert_eq!(client.get("/readyz").await.ok()["store"], "fs");
+}
