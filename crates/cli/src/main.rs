@@ -1,2 +1,7 @@
 //! The `bough` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bough_cli::run(std::env::args_os())
+}

@@ -1,0 +1,81 @@
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bough_platform::{Clock, Entropy, OsEntropy, SystemClock};
+use clap::{CommandFactory, Parser};
+
+use crate::args::Cli;
+use crate::backend::Backend;
+use crate::command_error::{CommandError, CommandResult};
+use crate::globals::Globals;
+use crate::output::Output;
+
+/// What every command is given.
+pub(crate) struct App {
+    pub(crate) globals: Globals,
+    pub(crate) output: Output,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+}
+
+impl App {
+    /// Opens the sessions, does something with them and lets go of them again, however it ended.
+    pub(crate) async fn with_backend<T>(
+        &self,
+        work: impl AsyncFnOnce(&Backend) -> CommandResult<T>,
+    ) -> CommandResult<T> {
+        let backend = Backend::open(&self.globals).await?;
+        let done = work(&backend).await;
+        let closed = backend.close().await;
+        let answer = done?;
+        closed?;
+        Ok(answer)
+    }
+
+    /// Wall time in milliseconds since the epoch.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+}
+
+/// Runs the command that `args` (the program's name first) ask for.
+#[must_use]
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return explain(&error),
+    };
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let globals = cli.globals;
+    let output = Output::of_process(globals.json, globals.color, clock.clone());
+    let app = App { globals, output, clock, entropy: Arc::new(OsEntropy) };
+    let Some(command) = cli.command.or_else(|| cli.resume.then(crate::args::resume)) else {
+        let help = Cli::command().render_help().to_string();
+        drop(app.output.text(&help));
+        return ExitCode::from(2);
+    };
+    let done = block_on(crate::commands::run(&app, command));
+    match done.and_then(|()| app.output.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            app.output.error(&error);
+            ExitCode::from(error.kind.exit_code())
+        }
+    }
+}
+
+fn block_on(work: impl Future<Output = CommandResult<()>>) -> CommandResult<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(CommandError::from)?;
+    let done = runtime.block_on(work);
+    // A question for news that nobody waits for any more must not keep the program.
+    runtime.shutdown_background();
+    done
+}
+
+/// Shows help, the version, or what is wrong with the command line.
+fn explain(error: &clap::Error) -> ExitCode {
+    drop(error.print());
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}

@@ -1,0 +1,410 @@
+//! The functions of the table that commands and screens use, by what they mean here.
+
+use std::collections::HashSet;
+
+use bough_service::api::{
+    BranchesResponse, ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse, MessagesResponse,
+    UndeleteResponse, UsageResponse,
+};
+use bough_session::{
+    AgentMessage, Bookkeeping, Canonical, EntryId, JsonMap, SessionDetails, SessionEntry, SessionId,
+    SessionMeta, SessionStatus, TaskStatus,
+};
+use bough_store::ListOrder;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::direct::outline_on_path;
+use super::types::{EntriesPage, ListPage, PathPage, Summary, TrashedSession, Watched};
+use super::{Backend, CallError, LoopOutline};
+use crate::compact::PathItem;
+use crate::limits::{ENTRIES_PAGE, NEWS_WAIT};
+
+/// Which sessions to list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct ListAsk {
+    pub(crate) limit: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<ListOrder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<SessionStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) task_status: Option<TaskStatus>,
+    /// `exclude`, `include` or `only`.
+    pub(crate) archived: &'static str,
+    #[serde(skip_serializing_if = "JsonMap::is_empty")]
+    pub(crate) metadata: JsonMap,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) query: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id_prefix: Option<String>,
+    pub(crate) include_details: bool,
+}
+
+impl ListAsk {
+    /// The sessions that changed last, without the archived ones.
+    pub(crate) fn recent(limit: usize) -> Self {
+        Self { limit, archived: "exclude", include_details: true, ..Self::default() }
+    }
+}
+
+#[derive(Deserialize)]
+struct ListAnswer {
+    sessions: Vec<SessionMeta>,
+    #[serde(default)]
+    details: Option<Vec<SessionDetails>>,
+    #[serde(default)]
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct GetAnswer {
+    meta: SessionMeta,
+    #[serde(default)]
+    details: Option<SessionDetails>,
+    #[serde(default)]
+    active_leaf: Option<EntryId>,
+}
+
+impl Backend {
+    /// A page of sessions.
+    pub(crate) async fn list(&self, ask: &ListAsk) -> Result<ListPage, CallError> {
+        if let Self::Local(local) = self {
+            return local.list(ask).await;
+        }
+        let answer: ListAnswer = self.call("session::list", ask).await?;
+        let mut details = answer.details.unwrap_or_default().into_iter();
+        let sessions = answer.sessions.into_iter().map(|meta| Summary {
+            meta,
+            details: details.next().unwrap_or_default(),
+            active_leaf: None,
+        });
+        Ok(ListPage { sessions: sessions.collect(), next_cursor: answer.next_cursor })
+    }
+
+    /// One session, if it is there.
+    pub(crate) async fn summary(&self, session: &SessionId) -> Result<Option<Summary>, CallError> {
+        if let Self::Local(local) = self {
+            return local.summary(session).await;
+        }
+        let request = json!({ "session_id": session, "include_details": true });
+        let answer: Option<GetAnswer> = absent_is_none(self.call("session::get", &request).await)?;
+        Ok(answer.map(|answer| Summary {
+            meta: answer.meta,
+            details: answer.details.unwrap_or_default(),
+            active_leaf: answer.active_leaf,
+        }))
+    }
+
+    /// A page of the path to an entry (the active leaf when none is given), custom entries included.
+    pub(crate) async fn path_page(
+        &self,
+        session: &SessionId,
+        leaf: Option<&EntryId>,
+        newest_first: bool,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<PathPage, CallError> {
+        let request = json!({
+            "session_id": session, "from_entry_id": leaf, "limit": limit, "cursor": cursor,
+            "include_custom": true,
+        });
+        let function =
+            if newest_first { "session::messages-tail" } else { "session::messages" };
+        let answer: MessagesResponse = self.call(function, &request).await?;
+        Ok(PathPage { items: answer.messages, next_cursor: answer.next_cursor })
+    }
+
+    /// The whole path to an entry, root first.
+    pub(crate) async fn path(
+        &self,
+        session: &SessionId,
+        leaf: Option<&EntryId>,
+    ) -> Result<Vec<PathItem>, CallError> {
+        let mut path = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let page =
+                self.path_page(session, leaf, false, ENTRIES_PAGE, cursor.as_deref()).await?;
+            path.extend(page.items.into_iter().filter_map(|item| {
+                let said = item.message.map(Canonical::Message);
+                let said = said.or_else(|| item.custom.map(Canonical::Custom));
+                Some(PathItem { id: item.entry_id, said: said? })
+            }));
+            match page.next_cursor {
+                Some(next) => cursor = Some(next),
+                None => return Ok(path),
+            }
+        }
+    }
+
+    /// A page of all entries of a session, whatever branch they are on, in the order of the log.
+    pub(crate) async fn entries(
+        &self,
+        session: &SessionId,
+        cursor: Option<&str>,
+    ) -> Result<EntriesPage, CallError> {
+        if let Self::Local(local) = self {
+            return local.entries(session, cursor).await;
+        }
+        self.entries_by_branches(session).await
+    }
+
+    /// All entries at once, branch by branch: each branch is read back to where a known one begins.
+    async fn entries_by_branches(&self, session: &SessionId) -> Result<EntriesPage, CallError> {
+        let request = json!({ "session_id": session, "limit": ENTRIES_PAGE });
+        let branches: BranchesResponse = self.call("session::branches", &request).await?;
+        let mut found = EntriesPage { active_leaf: branches.active_leaf, ..EntriesPage::default() };
+        let mut known: HashSet<EntryId> = HashSet::new();
+        for branch in branches.branches.iter().rev() {
+            let path = self.path(session, Some(&branch.entry_id)).await?;
+            let mut parent = None;
+            for item in path {
+                if known.insert(item.id.clone()) {
+                    found.entries.push(outline_on_path(item.id.clone(), parent, item.said));
+                }
+                parent = Some(item.id);
+            }
+        }
+        Ok(found)
+    }
+
+    /// One entry, if it is there.
+    pub(crate) async fn entry(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+    ) -> Result<Option<SessionEntry>, CallError> {
+        let request = json!({ "session_id": session, "entry_id": entry });
+        let answer: Option<GetMessageResponse> =
+            absent_is_none(self.call("session::get-message", &request).await)?;
+        Ok(answer.map(|answer| answer.entry))
+    }
+
+    /// Copies the path to an entry into a new session.
+    pub(crate) async fn fork(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+        title: Option<&str>,
+    ) -> Result<SessionMeta, CallError> {
+        let request = json!({ "session_id": session, "entry_id": entry, "title": title });
+        let answer: ForkResponse = self.call("session::fork", &request).await?;
+        Ok(answer.meta)
+    }
+
+    /// Moves the active leaf; `None` is before the first entry.
+    pub(crate) async fn set_leaf(
+        &self,
+        session: &SessionId,
+        entry: Option<&EntryId>,
+    ) -> Result<(), CallError> {
+        let request = json!({ "session_id": session, "entry_id": entry });
+        let function = match entry {
+            Some(_) => "session::set-active-leaf",
+            None => "session::store::delete-active-leaf",
+        };
+        let _moved: Value = self.call(function, &request).await?;
+        Ok(())
+    }
+
+    /// Appends a message at the active leaf, if that still is where the caller saw it.
+    pub(crate) async fn append_message(
+        &self,
+        session: &SessionId,
+        message: &AgentMessage,
+        expected_leaf: Option<&EntryId>,
+    ) -> Result<EntryId, CallError> {
+        self.append(session, json!({ "message": message }), expected_leaf).await
+    }
+
+    /// Appends bookkeeping at the active leaf, if that still is where the caller saw it.
+    pub(crate) async fn append_note(
+        &self,
+        session: &SessionId,
+        note: &Bookkeeping,
+        expected_leaf: Option<&EntryId>,
+    ) -> Result<EntryId, CallError> {
+        self.append(session, json!({ "custom": note.to_payload() }), expected_leaf).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        mut request: Value,
+        expected_leaf: Option<&EntryId>,
+    ) -> Result<EntryId, CallError> {
+        #[derive(Deserialize)]
+        struct Appended {
+            entry_id: EntryId,
+        }
+        if let Some(fields) = request.as_object_mut() {
+            let leaf = expected_leaf.map(EntryId::as_str).unwrap_or_default();
+            fields.insert("session_id".to_owned(), json!(session));
+            fields.insert("expected_leaf".to_owned(), json!(leaf));
+        }
+        let answer: Appended = self.call("session::append", &request).await?;
+        Ok(answer.entry_id)
+    }
+
+    /// Names an entry, or takes its name away.
+    pub(crate) async fn set_label(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+        label: Option<&str>,
+    ) -> Result<(), CallError> {
+        let request = json!({ "session_id": session, "entry_id": entry, "label": label });
+        let _named: Value = self.call("session::set-label", &request).await?;
+        Ok(())
+    }
+
+    /// Gives a session a title.
+    pub(crate) async fn rename(
+        &self,
+        session: &SessionId,
+        title: &str,
+    ) -> Result<SessionMeta, CallError> {
+        #[derive(Deserialize)]
+        struct Renamed {
+            meta: SessionMeta,
+        }
+        let request = json!({ "session_id": session, "title": title });
+        let answer: Renamed = self.call("session::set-meta", &request).await?;
+        Ok(answer.meta)
+    }
+
+    /// Puts a session away, or takes it back; says whether that changed anything.
+    pub(crate) async fn set_archived(
+        &self,
+        session: &SessionId,
+        archived: bool,
+    ) -> Result<bool, CallError> {
+        #[derive(Deserialize)]
+        struct Archived {
+            changed: bool,
+        }
+        let function = if archived { "session::archive" } else { "session::unarchive" };
+        let answer: Archived = self.call(function, &json!({ "session_id": session })).await?;
+        Ok(answer.changed)
+    }
+
+    /// Moves a session to the trash; says whether it was there.
+    pub(crate) async fn delete(&self, session: &SessionId) -> Result<bool, CallError> {
+        #[derive(Deserialize)]
+        struct Deleted {
+            deleted: bool,
+        }
+        let request = json!({ "session_id": session });
+        let answer: Deleted = self.call("session::delete", &request).await?;
+        Ok(answer.deleted)
+    }
+
+    /// A page of the trash, the last deleted first.
+    pub(crate) async fn trash(
+        &self,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<(Vec<TrashedSession>, Option<String>), CallError> {
+        let request = json!({ "limit": limit, "cursor": cursor });
+        let answer: ListTrashResponse = self.call("session::list-trash", &request).await?;
+        Ok((answer.sessions, answer.next_cursor))
+    }
+
+    /// Brings a deleted session back.
+    pub(crate) async fn undelete(
+        &self,
+        session: &SessionId,
+        incarnation: Option<&str>,
+    ) -> Result<SessionMeta, CallError> {
+        let request = json!({ "session_id": session, "incarnation": incarnation });
+        let answer: UndeleteResponse = self.call("session::undelete", &request).await?;
+        Ok(answer.meta)
+    }
+
+    /// Removes a deleted session for good; says whether it was there.
+    pub(crate) async fn purge(
+        &self,
+        session: &SessionId,
+        incarnation: &str,
+    ) -> Result<bool, CallError> {
+        #[derive(Deserialize)]
+        struct Purged {
+            purged: bool,
+        }
+        let request = json!({ "session_id": session, "incarnation": incarnation });
+        let answer: Purged = self.call("session::purge", &request).await?;
+        Ok(answer.purged)
+    }
+
+    /// Tokens and money of a session and of one branch.
+    pub(crate) async fn usage(
+        &self,
+        session: &SessionId,
+        leaf: Option<&EntryId>,
+    ) -> Result<UsageResponse, CallError> {
+        let request = json!({ "session_id": session, "from_entry_id": leaf });
+        self.call("session::usage", &request).await
+    }
+
+    /// What a model would be sent.
+    pub(crate) async fn context(
+        &self,
+        session: &SessionId,
+        leaf: Option<&EntryId>,
+        max_tokens: Option<u64>,
+    ) -> Result<ContextResponse, CallError> {
+        let request =
+            json!({ "session_id": session, "from_entry_id": leaf, "max_tokens": max_tokens });
+        self.call("session::context", &request).await
+    }
+
+    /// What happened after a place (from now on when none is given), waiting a while for it.
+    pub(crate) async fn news(
+        &self,
+        session: &SessionId,
+        after: Option<&str>,
+    ) -> Result<Watched, CallError> {
+        let wait = if after.is_some() { NEWS_WAIT.as_millis() } else { 0 };
+        let wait = u64::try_from(wait).unwrap_or(0);
+        let request = json!({
+            "session_id": session, "after": after, "wait_ms": wait, "limit": ENTRIES_PAGE,
+            "types": NEWS,
+        });
+        self.call("session::watch", &request).await
+    }
+
+    /// The loops of a session, the first started first.
+    pub(crate) async fn loops(&self, session: &SessionId) -> Result<Vec<LoopOutline>, CallError> {
+        match self {
+            Self::Local(local) => local.loops(session).await,
+            Self::Remote(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// What a follower of one session wants to hear.
+const NEWS: [&str; 10] = [
+    "session::created",
+    "session::message-added",
+    "session::message-updated",
+    "session::status-changed",
+    "session::meta-updated",
+    "session::deleted",
+    "session::leaf-moved",
+    "session::archived",
+    "session::label-changed",
+    "session::loop-changed",
+];
+
+/// A server says "not found" where the table says `null`.
+fn absent_is_none<T>(answer: Result<Option<T>, CallError>) -> Result<Option<T>, CallError> {
+    match answer {
+        Err(error) if error.is_not_found() => Ok(None),
+        answer => answer,
+    }
+}

@@ -1,0 +1,83 @@
+//! Where sessions are: in a data directory that this process opens, or behind a server.
+//!
+//! Every command speaks to a [`Backend`] in the functions of the service's table, so that it works the same on
+//! either. A session that another process holds is reached through that process's server, if it has one.
+
+mod calls;
+mod direct;
+mod error;
+mod local;
+mod remote;
+mod route;
+mod types;
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::command_error::CommandResult;
+use crate::globals::Globals;
+
+pub(crate) use calls::ListAsk;
+pub(crate) use error::CallError;
+pub(crate) use local::Local;
+pub(crate) use remote::Remote;
+pub(crate) use types::{
+    EntriesPage, Happening, ListPage, LoopOutline, Outline, PathPage, Summary, TrashedSession, Watched,
+};
+
+/// Where sessions are. Cheap to clone; clones are the same place.
+#[derive(Clone)]
+pub(crate) enum Backend {
+    /// A data directory of this machine.
+    Local(Local),
+    /// A server.
+    Remote(Remote),
+}
+
+impl Backend {
+    /// Opens what the command line names: the server if one is given, the data directory otherwise.
+    pub(crate) async fn open(globals: &Globals) -> CommandResult<Self> {
+        if let Some(server) = &globals.server {
+            let remote = Remote::new(server, globals.token.clone())?;
+            return Ok(Self::Remote(remote));
+        }
+        Ok(Self::Local(Local::open(globals.data_dir()?).await?))
+    }
+
+    /// Calls a function of the service's table.
+    pub(crate) async fn call<A: DeserializeOwned>(
+        &self,
+        function: &'static str,
+        request: &impl Serialize,
+    ) -> Result<A, CallError> {
+        let request = serde_json::to_value(request).map_err(|error| CallError::shape(&error))?;
+        let answer = self.call_value(function, request).await?;
+        serde_json::from_value(answer).map_err(|error| CallError::shape(&error))
+    }
+
+    async fn call_value(&self, function: &'static str, request: Value) -> Result<Value, CallError> {
+        match self {
+            Self::Local(local) => local.call(function, request).await,
+            Self::Remote(remote) => remote.call(function, request).await,
+        }
+    }
+
+    /// The data directory, when this is one.
+    pub(crate) fn data_dir(&self) -> Option<&Path> {
+        match self {
+            Self::Local(local) => Some(local.data_dir()),
+            Self::Remote(_) => None,
+        }
+    }
+
+    /// Finishes what can be finished and lets go of locks.
+    pub(crate) async fn close(&self) -> CommandResult<()> {
+        match self {
+            Self::Local(local) => local.close().await,
+            Self::Remote(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! From a function and its request to an HTTP request: the path's names are fields, the rest is the query or the body.
+
+use bough_service::{Function, Method, Route};
+use serde_json::{Map, Value};
+
+/// An HTTP request that is ready but for the server's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sendable {
+    pub(super) method: &'static str,
+    /// Path and query.
+    pub(super) target: String,
+    pub(super) body: Option<String>,
+}
+
+/// The request for a function; `None` for functions that only instances call.
+pub(super) fn sendable(function: &Function, request: Value) -> Option<Sendable> {
+    let Route { method, path } = function.route?;
+    let mut fields = match request {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    fields.retain(|_, value| !value.is_null());
+    let path = fill(path, &mut fields);
+    Some(match method {
+        Method::Get | Method::Delete => {
+            let query = query(&fields);
+            let mark = if query.is_empty() { "" } else { "?" };
+            let target = format!("{path}{mark}{query}");
+            Sendable { method: name(method), target, body: None }
+        }
+        Method::Post | Method::Put | Method::Patch => {
+            let body = Some(Value::Object(fields).to_string());
+            Sendable { method: name(method), target: path, body }
+        }
+    })
+}
+
+const fn name(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+    }
+}
+
+/// The path with its names replaced by the fields of the same name, which are taken out.
+fn fill(path: &str, fields: &mut Map<String, Value>) -> String {
+    let part = |part: &str| {
+        let name = part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        match name {
+            Some(name) => {
+                let value = fields.remove(name).unwrap_or_default();
+                escape(value.as_str().unwrap_or_default())
+            }
+            None => part.to_owned(),
+        }
+    };
+    path.split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+fn query(fields: &Map<String, Value>) -> String {
+    let mut pairs = Vec::new();
+    for (name, value) in fields {
+        match value {
+            Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => {
+                pairs.extend(items.iter().map(|item| format!("{name}={}", escape(&plain(item)))));
+            }
+            value => pairs.push(format!("{name}={}", escape(&plain(value)))),
+        }
+    }
+    pairs.join("&")
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Percent-encodes everything but letters, digits and `-._~`.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                escaped.push(char::from(byte));
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(function: &str, request: Value, method: &str, target: &str, body: Option<&str>) {
+        let function = bough_service::function(function).unwrap();
+        let made = sendable(function, request).unwrap();
+        assert_eq!((made.method, made.target.as_str(), made.body.as_deref()), (method, target, body));
+    }
+
+    #[test]
+    fn fields_go_into_the_path_the_query_or_the_body() {
+        check("session::get", json!({"session_id": "a/b ü"}), "GET", "/v1/sessions/a%2Fb%20%C3%BC", None);
+        check(
+            "session::list",
+            json!({"limit": 5, "cursor": null, "metadata": {"cwd": "/x"}}),
+            "GET",
+            "/v1/sessions?limit=5&metadata=%7B%22cwd%22%3A%22%2Fx%22%7D",
+            None,
+        );
+        check(
+            "session::messages",
+            json!({"session_id": "s", "roles": ["user", "assistant"]}),
+            "GET",
+            "/v1/sessions/s/messages?roles=user&roles=assistant",
+            None,
+        );
+        check(
+            "session::set-meta",
+            json!({"session_id": "s", "title": "t"}),
+            "PATCH",
+            "/v1/sessions/s",
+            Some(r#"{"title":"t"}"#),
+        );
+    }
+
+    #[test]
+    fn what_only_instances_call_has_no_route() {
+        let function = bough_service::function("session::store::get-meta").unwrap();
+        assert_eq!(sendable(function, json!({"session_id": "s"})), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Answers as the commands and screens use them. Fields that an older server does not send are filled in.
+
+use bough_service::api::{MessageItem, TrashItem};
+use bough_session::{EntryId, ModelName, Role, SessionDetails, SessionId, SessionMeta};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A session as lists show it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Summary {
+    /// Its own record.
+    #[serde(flatten)]
+    pub(crate) meta: SessionMeta,
+    /// What is known beyond that.
+    pub(crate) details: SessionDetails,
+    /// The active leaf, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) active_leaf: Option<EntryId>,
+}
+
+impl Summary {
+    /// What a person calls the session: its title, its name, or how it begins.
+    pub(crate) fn caption(&self) -> &str {
+        let details = &self.details;
+        let candidates =
+            [Some(self.meta.title.as_str()), details.name.as_deref(), details.preview.as_deref()];
+        let named = candidates.into_iter().flatten().find(|text| !text.trim().is_empty());
+        named.unwrap_or("(empty)")
+    }
+
+    /// Whether somebody gave it a name.
+    pub(crate) fn is_named(&self) -> bool {
+        !self.meta.title.trim().is_empty() || self.details.name.is_some()
+    }
+
+    /// The directory that it belongs to.
+    pub(crate) fn cwd(&self) -> Option<&str> {
+        self.meta.metadata.as_ref()?.get("cwd")?.as_str()
+    }
+
+    /// The model that spoke last.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.details.model.as_ref().map(|ModelName { model, .. }| model.as_str())
+    }
+
+    /// What it cost.
+    pub(crate) fn cost_usd(&self) -> f64 {
+        self.details.usage.total.cost_usd
+    }
+
+    /// The id, for showing.
+    pub(crate) const fn id(&self) -> &SessionId {
+        &self.meta.session_id
+    }
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ListPage {
+    pub(crate) sessions: Vec<Summary>,
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// A part of a path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct PathPage {
+    pub(crate) items: Vec<MessageItem>,
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// One entry as a tree shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Outline {
+    pub(crate) id: EntryId,
+    pub(crate) parent_id: Option<EntryId>,
+    #[serde(default)]
+    pub(crate) timestamp: i64,
+    /// Who speaks, when it is a message.
+    #[serde(default)]
+    pub(crate) role: Option<Role>,
+    /// What it is, when it is not.
+    #[serde(default)]
+    pub(crate) custom_type: Option<String>,
+    /// How it begins, in one line.
+    #[serde(default)]
+    pub(crate) preview: String,
+    /// The functions that it calls.
+    #[serde(default)]
+    pub(crate) calls: Vec<String>,
+    /// The entry that it labels, when it is a label.
+    #[serde(default)]
+    pub(crate) label_target: Option<EntryId>,
+    /// The label that it gives.
+    #[serde(default)]
+    pub(crate) label: Option<String>,
+}
+
+/// A part of all entries of a session.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct EntriesPage {
+    pub(crate) entries: Vec<Outline>,
+    #[serde(default)]
+    pub(crate) active_leaf: Option<EntryId>,
+    #[serde(default)]
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// A deleted session that can be brought back.
+pub(crate) type TrashedSession = TrashItem;
+
+/// Something that happened in a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Happening {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) seq: u64,
+    pub(crate) revision: u64,
+    pub(crate) payload: Value,
+}
+
+/// News of a session, and where to go on.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct Watched {
+    pub(crate) events: Vec<Happening>,
+    pub(crate) next: String,
+    #[serde(default)]
+    pub(crate) gap: bool,
+}
+
+/// A loop of an agent as an outline shows it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LoopOutline {
+    pub(crate) loop_id: String,
+    #[serde(default)]
+    pub(crate) parent_loop_id: Option<String>,
+    #[serde(default)]
+    pub(crate) status: String,
+    #[serde(default)]
+    pub(crate) turns: u64,
+    /// Sessions of sub-agents that it started.
+    #[serde(default)]
+    pub(crate) spawned: Vec<String>,
+}

@@ -1,0 +1,145 @@
+//! What went wrong, for a person: a kind that decides the exit code, the error, and what to do next.
+
+use std::error::Error;
+use std::fmt;
+
+/// How a command failed. The exit code follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ErrorKind {
+    /// Something went wrong.
+    Failed,
+    /// The command line makes no sense.
+    Usage,
+    /// There is no such session, entry or file.
+    NotFound,
+    /// Somebody else writes, or wrote, there.
+    Conflict,
+    /// What is stored is damaged.
+    Damaged,
+    /// A token or a scope does not allow it.
+    Forbidden,
+    /// The server does not answer.
+    Unreachable,
+    /// The person said no, or pressed Ctrl-C.
+    Cancelled,
+    /// Whoever read our output went away.
+    ClosedPipe,
+}
+
+impl ErrorKind {
+    /// The exit code, as `bough help` documents it.
+    pub(crate) const fn exit_code(self) -> u8 {
+        match self {
+            Self::ClosedPipe => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Conflict => 4,
+            Self::Damaged => 5,
+            Self::Forbidden => 6,
+            Self::Unreachable => 7,
+            Self::Cancelled => 130,
+        }
+    }
+
+    /// The kind's name in JSON.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::NotFound => "not_found",
+            Self::Conflict => "conflict",
+            Self::Damaged => "damaged",
+            Self::Forbidden => "forbidden",
+            Self::Unreachable => "unreachable",
+            Self::Cancelled => "cancelled",
+            Self::ClosedPipe => "closed_pipe",
+        }
+    }
+}
+
+/// The text that `bough help` shows about exit codes.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    failed
+  2    the command line makes no sense
+  3    no such session, entry or file
+  4    somebody else is writing there, or was faster
+  5    damage was found
+  6    not allowed
+  7    the server does not answer
+  130  cancelled";
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    /// What kind of failure.
+    pub(crate) kind: ErrorKind,
+    /// What happened.
+    pub(crate) error: Box<dyn Error + Send + Sync>,
+    /// What to do next, the most likely first.
+    pub(crate) hints: Vec<String>,
+}
+
+/// The result of a command, or of a part of one.
+pub(crate) type CommandResult<T> = Result<T, CommandError>;
+
+impl CommandError {
+    pub(crate) fn new(kind: ErrorKind, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { kind, error: error.into(), hints: Vec::new() }
+    }
+
+    pub(crate) fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Failed, error)
+    }
+
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, text.into())
+    }
+
+    pub(crate) fn not_found(text: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, text.into())
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "cancelled; nothing was changed")
+    }
+
+    /// Adds what to do next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)?;
+        let mut source = self.error.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> Self {
+        let kind = match error.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            std::io::ErrorKind::BrokenPipe => ErrorKind::ClosedPipe,
+            std::io::ErrorKind::Interrupted => ErrorKind::Cancelled,
+            std::io::ErrorKind::PermissionDenied => ErrorKind::Forbidden,
+            _ => ErrorKind::Failed,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::failed(error)
+    }
+}

@@ -1,0 +1,77 @@
+use std::path::PathBuf;
+
+use bough_server::config::{DOCUMENTED_FILE, Loaded, Overrides, load, show};
+use serde_json::json;
+
+use crate::app::App;
+use crate::command_error::{CommandError, CommandResult};
+
+/// Show or check the configuration
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough config show                what a server would run with
+  bough config check --config bough.yaml
+  bough config example > config.yaml")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+
+    /// The configuration file [default: config.yaml in the data directory]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::Subcommand)]
+enum Action {
+    /// Print what a server would run with: defaults, file, environment and flags together
+    Show,
+    /// Say whether the configuration can be used
+    Check,
+    /// Print a file with every field, its default and what it means
+    Example,
+}
+
+pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
+    if matches!(args.action, Action::Example) {
+        if app.output.is_json() {
+            return app.output.json(&json!({ "example": DOCUMENTED_FILE }));
+        }
+        return app.output.bytes(DOCUMENTED_FILE.as_bytes());
+    }
+    let flags = Overrides {
+        data_dir: app.globals.data_dir.clone(),
+        config: args.config,
+        ..Overrides::default()
+    };
+    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
+        CommandError::failed(error).hint("`bough config example` shows every field")
+    })?;
+    match args.action {
+        Action::Check => check(app, &loaded),
+        _ => print(app, &loaded),
+    }
+}
+
+fn check(app: &App, loaded: &Loaded) -> CommandResult<()> {
+    if app.output.is_json() {
+        return app.output.json(&json!({ "ok": true, "file": loaded.file }));
+    }
+    match &loaded.file {
+        Some(file) => app.output.line(format!("{} is well", file.display())),
+        None => app.output.line(format!("{} does not exist; the defaults hold", loaded.watched.display())),
+    }
+}
+
+fn print(app: &App, loaded: &Loaded) -> CommandResult<()> {
+    if app.output.is_json() {
+        let mut config = serde_json::to_value(&loaded.config)?;
+        if let Some(token) = config.pointer_mut("/adapter/config/token") {
+            *token = json!("(hidden)");
+        }
+        return app.output.json(&json!({
+            "config": config, "data_dir": loaded.data_dir, "file": loaded.file,
+        }));
+    }
+    app.output.text(&show(loaded))
+}

@@ -1,0 +1,125 @@
+use std::io::Write;
+use std::path::PathBuf;
+
+use bough_migrate::{ExportFormat, ExportOptions, MigrateError, export};
+use serde_json::json;
+
+use crate::app::App;
+use crate::backend::Backend;
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
+use crate::files;
+use crate::output::{Line, Style};
+use crate::resolve;
+use crate::text::count;
+
+/// Write a session to a file, in a format that others read
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough export last --format md -o session.md
+  bough export last --format pi -o session.jsonl
+  bough export last --format json | jq .session
+  bough export last --format jsonl --leaf plan-b")]
+pub(crate) struct Args {
+    /// The session
+    session: String,
+
+    /// pi: a session file of pi; jsonl: one entry a line; json: one document; md: for people
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "jsonl")]
+    format: Format,
+
+    /// Write to this file instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Only the branch that ends at this entry
+    #[arg(long, value_name = "ENTRY")]
+    leaf: Option<String>,
+
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    Pi,
+    Jsonl,
+    Json,
+    Md,
+}
+
+impl From<Format> for ExportFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Pi => Self::Pi,
+            Format::Jsonl => Self::Jsonl,
+            Format::Json => Self::Json,
+            Format::Md => Self::Md,
+        }
+    }
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
+    app.globals.data_dir_only("export")?;
+    if let Some(path) = &args.output {
+        files::refuse_existing(path, args.force)?;
+    }
+    app.with_backend(async |backend| {
+        let Backend::Local(local) = backend else {
+            return Err(CommandError::usage("exporting works on a data directory"));
+        };
+        let session = resolve::session(backend, &args.session).await?;
+        let leaf = match &args.leaf {
+            Some(text) => Some(resolve::entry(backend, &session, text).await?),
+            None => None,
+        };
+        let options = ExportOptions { format: args.format.into(), leaf, cwd: None };
+        let mut bytes = Vec::new();
+        let out: &mut (dyn Write + Send) = &mut bytes;
+        let written = export(&*local.store(), session.id(), &options, out).await.map_err(failed)?;
+        match &args.output {
+            Some(path) => files::write(path, &bytes)?,
+            None => return app.output.bytes(&bytes),
+        }
+        if app.output.is_json() {
+            return app.output.json(&json!({
+                "session_id": session.id(), "file": args.output, "written": written,
+            }));
+        }
+        let entries = count(written.entries, "entry", "entries");
+        app.output.note(Line::of(Style::Dim, format!("wrote {entries}")));
+        Ok(())
+    })
+    .await
+}
+
+/// A failure of migrating, rolling back or exporting, by what a person can do about it.
+pub(crate) fn failed(error: MigrateError) -> CommandError {
+    let (kind, hint) = match &error {
+        MigrateError::Missing { .. }
+        | MigrateError::NotASession { .. }
+        | MigrateError::NothingToRollBackTo { .. } => (ErrorKind::NotFound, None),
+        MigrateError::Exists { .. } => {
+            (ErrorKind::Conflict, Some("`bough export` it and `bough rm` it, then migrate again"))
+        }
+        MigrateError::SourceChanged { .. } | MigrateError::Locked { .. } => {
+            (ErrorKind::Conflict, Some("run the command again when the file is quiet"))
+        }
+        MigrateError::WouldLose { .. } => {
+            (ErrorKind::Conflict, Some("`bough export SESSION`, or pass --accept-loss"))
+        }
+        MigrateError::TargetChanged { .. } => {
+            (ErrorKind::Conflict, Some("`bough export SESSION`, or pass --accept-changed"))
+        }
+        MigrateError::VerificationFailed { .. } | MigrateError::NeedsOperator { .. } => {
+            (ErrorKind::Damaged, None)
+        }
+        _ => (ErrorKind::Failed, None),
+    };
+    let failed = CommandError::new(kind, error);
+    match hint {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}

@@ -1,0 +1,161 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bough_migrate::{FileResult, Migrator, OsV1Files, Outcome, Plan, Progress, Standing};
+use bough_platform::Platform;
+use serde_json::json;
+
+use crate::app::App;
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
+use crate::commands::export::failed;
+use crate::output::{Cell, Line, Style, Table};
+use crate::text::{bytes, count};
+
+/// Bring in sessions of pi: a file, or all below a directory
+///
+/// The files are only read. Each becomes a session of its own, is compared with its source before it is used, and can
+/// be rolled back. A file that was brought in before is left alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough migrate ~/.pi/agent/sessions --dry-run
+  bough migrate ~/.pi/agent/sessions
+  bough migrate session.jsonl --json
+  bough import session.jsonl       the same")]
+pub(crate) struct Args {
+    /// A session file, or a directory
+    source: PathBuf,
+
+    /// Only say what would be done
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
+    let data_dir = app.globals.data_dir_only("migrate")?;
+    let migrator = open(&data_dir)?;
+    let source = args.source.to_str().map(str::to_owned).ok_or_else(|| {
+        CommandError::usage(format!("{} is not UTF-8", args.source.display()))
+    })?;
+    if args.dry_run { plan(app, &migrator, &source) } else { carry_out(app, &migrator, &source) }
+}
+
+/// The one who moves sessions in and out of a data directory.
+pub(crate) fn open(data_dir: &Path) -> CommandResult<Migrator> {
+    let platform = Platform::system(data_dir)?;
+    Migrator::open(platform, Arc::new(OsV1Files)).map_err(failed)
+}
+
+fn plan(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
+    let found = migrator.find(source).map_err(failed)?;
+    let mut plans = Vec::new();
+    let mut refused = Vec::new();
+    let mut bar = app.output.progress("Reading");
+    for (at, file) in found.iter().enumerate() {
+        bar.set(at as u64, found.len() as u64, file);
+        match migrator.plan(file, &mut |_| {}) {
+            Ok(plan) => plans.push(plan),
+            Err(error) => refused.push((file, error.to_string())),
+        }
+    }
+    drop(bar);
+    if app.output.is_json() {
+        let refused: Vec<_> =
+            refused.iter().map(|(file, error)| json!({ "address": file, "error": error })).collect();
+        return app.output.json(&json!({ "dry_run": true, "plans": plans, "refused": refused }));
+    }
+    let mut table = Table::new(&["SESSION", "FILE", "ENTRIES", "SIZE", "WOULD BE"], Some(1));
+    for plan in &plans {
+        table.row(plan_row(plan));
+    }
+    app.output.table(&table)?;
+    for (file, error) in refused {
+        app.output.warn(&format!("{file}: {error}"));
+    }
+    app.output.note(Line::of(Style::Dim, "nothing was written (--dry-run)"));
+    Ok(())
+}
+
+fn plan_row(plan: &Plan) -> Vec<Cell> {
+    let standing = match plan.standing {
+        Standing::New => "brought in",
+        Standing::Migrated => "left alone: it is here already",
+        Standing::MigratedThenChanged => "refused: it was changed since",
+        Standing::ServedFromFile => "brought in again",
+        Standing::Taken => "refused: another session has the id",
+    };
+    vec![
+        Cell::new(plan.session_id.as_str()),
+        Cell::new(&plan.address),
+        Cell::new(plan.report.entries.to_string()).right(),
+        Cell::new(bytes(plan.bytes)).right(),
+        Cell::new(standing),
+    ]
+}
+
+fn carry_out(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
+    let mut bar = app.output.progress("Migrating");
+    let results = migrator
+        .migrate_all(
+            source,
+            &mut |file: &str, at: Progress| bar.set(at.done_bytes, at.total_bytes, file),
+            &mut |_| {},
+        )
+        .map_err(failed)?;
+    drop(bar);
+    let wrong = results.iter().filter(|result| result.error.is_some() && !result.skipped).count();
+    if app.output.is_json() {
+        app.output.json(&json!({ "files": results, "failed": wrong }))?;
+    } else {
+        report(app, &results)?;
+    }
+    if wrong > 0 {
+        let text = format!("{} could not be brought in", count(wrong as u64, "file", "files"));
+        return Err(CommandError::new(ErrorKind::Failed, text));
+    }
+    if results.is_empty() {
+        return Err(CommandError::not_found(format!("there are no session files in {source}")));
+    }
+    Ok(())
+}
+
+fn report(app: &App, results: &[FileResult]) -> CommandResult<()> {
+    let (mut migrated, mut already, mut skipped) = (0_u64, 0_u64, 0_u64);
+    for result in results {
+        match (&result.summary, &result.error) {
+            (Some(summary), _) => {
+                match summary.outcome {
+                    Outcome::Migrated => migrated += 1,
+                    Outcome::AlreadyMigrated => already += 1,
+                }
+                if !summary.plan.report.is_well() {
+                    app.output.warn(&findings(&summary.plan));
+                }
+            }
+            (None, _) if result.skipped => skipped += 1,
+            (None, error) => {
+                let error = error.as_deref().unwrap_or_default();
+                app.output.warn(&format!("{}: {error}", result.address));
+            }
+        }
+    }
+    let sessions = count(migrated, "session", "sessions");
+    let mut text = format!("brought in {sessions}");
+    if already > 0 {
+        text.push_str(&format!(", {already} were here already"));
+    }
+    if skipped > 0 {
+        text.push_str(&format!(", {skipped} files are no sessions"));
+    }
+    app.output.line(text)
+}
+
+/// What was not as it should be in a file. Nothing of it was left out.
+fn findings(plan: &Plan) -> String {
+    let counts = plan.report.counts.iter().map(|(kind, number)| {
+        let word = serde_json::to_value(kind).ok();
+        let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or("odd").replace('_', " ");
+        format!("{number} {word}")
+    });
+    format!("{}: {} (kept)", plan.address, counts.collect::<Vec<_>>().join(", "))
+}

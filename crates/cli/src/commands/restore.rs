@@ -1,0 +1,116 @@
+use serde_json::json;
+
+use crate::app::App;
+use crate::backend::{Backend, TrashedSession};
+use crate::command_error::{CommandError, CommandResult};
+use crate::commands::print::short_id;
+use crate::limits::{CANDIDATES_SHOWN, ENTRIES_PAGE};
+use crate::output::{Cell, Style, Table};
+use crate::text::{age, stamp};
+
+/// Bring a deleted session back
+///
+/// Without a session, the one that was deleted last.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough restore                    what was deleted last
+  bough restore s_4f2a
+  bough restore --list             what can be brought back
+  bough undo                       the same as `bough restore`")]
+pub(crate) struct Args {
+    /// The session: an id, a unique beginning of one, or its title
+    session: Option<String>,
+
+    /// Only show what can be brought back
+    #[arg(short = 'l', long, conflicts_with = "session")]
+    list: bool,
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
+    app.with_backend(async |backend| {
+        let trash = all(backend).await?;
+        if args.list {
+            return list(app, &trash);
+        }
+        let chosen = choose(&trash, args.session.as_deref())?;
+        let id = &chosen.meta.session_id;
+        let meta = backend.undelete(id, Some(&chosen.incarnation)).await?;
+        if app.output.is_json() {
+            return app.output.json(&json!({ "meta": meta }));
+        }
+        app.output.line(format!("{} is back ({id})", named(chosen)))
+    })
+    .await
+}
+
+async fn all(backend: &Backend) -> CommandResult<Vec<TrashedSession>> {
+    let mut trash = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let (page, next) = backend.trash(ENTRIES_PAGE, cursor.as_deref()).await?;
+        trash.extend(page);
+        match next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(trash),
+        }
+    }
+}
+
+fn list(app: &App, trash: &[TrashedSession]) -> CommandResult<()> {
+    if app.output.is_json() {
+        return app.output.json(&json!({ "sessions": trash }));
+    }
+    if trash.is_empty() {
+        app.output.note("nothing was deleted, or its retention has ended");
+        return Ok(());
+    }
+    let now = app.now_ms();
+    let mut table = Table::new(&["ID", "TITLE", "MSGS", "DELETED", "KEPT UNTIL"], Some(1));
+    for item in trash {
+        table.row(vec![
+            Cell::of(Style::Dim, short_id(item.meta.session_id.as_str())),
+            Cell::new(named(item)),
+            Cell::new(item.meta.message_count.to_string()).right(),
+            Cell::new(age(now, item.deleted_at)).right(),
+            Cell::new(item.expires_at.map_or_else(|| "purged".to_owned(), stamp)),
+        ]);
+    }
+    app.output.table(&table)
+}
+
+/// The last deleted life of the session that is meant. The trash is in that order.
+fn choose<'a>(trash: &'a [TrashedSession], text: Option<&str>) -> CommandResult<&'a TrashedSession> {
+    let Some(text) = text else {
+        return trash.first().ok_or_else(|| {
+            CommandError::not_found("nothing was deleted, or its retention has ended")
+        });
+    };
+    let exact = trash.iter().find(|item| item.meta.session_id.as_str() == text);
+    if let Some(found) = exact {
+        return Ok(found);
+    }
+    let mut found: Vec<&TrashedSession> = Vec::new();
+    for item in trash {
+        let fits = item.meta.session_id.as_str().starts_with(text)
+            || item.meta.title.eq_ignore_ascii_case(text);
+        let known = found.iter().any(|other| other.meta.session_id == item.meta.session_id);
+        if fits && !known {
+            found.push(item);
+        }
+    }
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(CommandError::not_found(format!("no deleted session fits {text:?}"))
+            .hint("`bough restore --list` shows what can be brought back")),
+        many => {
+            let error = CommandError::usage(format!("{text:?} fits more than one deleted session"));
+            let named = |item: &&TrashedSession| format!("{}  {}", item.meta.session_id, named(item));
+            Err(many.iter().take(CANDIDATES_SHOWN).map(named).fold(error, CommandError::hint))
+        }
+    }
+}
+
+fn named(item: &TrashedSession) -> String {
+    if item.meta.title.is_empty() { "(no title)".to_owned() } else { item.meta.title.clone() }
+}

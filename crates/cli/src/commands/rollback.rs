@@ -1,0 +1,68 @@
+use bough_migrate::RollbackOptions;
+
+use crate::app::App;
+use crate::command_error::{CommandError, CommandResult};
+use crate::commands::export::failed;
+use crate::commands::migrate::open;
+use crate::output::{Line, Style};
+use crate::resolve;
+use crate::text::count;
+
+/// Give a session that was brought in back to its file
+///
+/// What was written since is added to the file first, and the file is verified; then it answers for the session again.
+/// What the file cannot hold is named, and nothing is done unless the loss is accepted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough rollback last
+  bough rollback s_4f2a --yes --reason 'back to pi'
+  bough rollback s_4f2a --accept-loss")]
+pub(crate) struct Args {
+    /// The session
+    session: String,
+
+    /// Why, for the ledger
+    #[arg(long, default_value = "asked for")]
+    reason: String,
+
+    /// Go back even if something cannot be said in the file
+    #[arg(long)]
+    accept_loss: bool,
+
+    /// Go back even if another program wrote to the file
+    #[arg(long)]
+    accept_changed: bool,
+
+    /// Do not ask
+    #[arg(short = 'y', long)]
+    yes: bool,
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
+    let data_dir = app.globals.data_dir_only("rollback")?;
+    // The session is named while the store is open, and let go of before it is moved.
+    let session = app
+        .with_backend(async |backend| resolve::session(backend, &args.session).await)
+        .await?;
+    let question = format!("Give {:?} back to its file?", session.caption());
+    if !args.yes && !app.output.confirm(&question, "--yes")? {
+        return Err(CommandError::cancelled());
+    }
+    let options = RollbackOptions {
+        reason: args.reason,
+        accept_loss: args.accept_loss,
+        accept_changed_target: args.accept_changed,
+    };
+    let done = open(&data_dir)?.rollback(session.id().as_str(), &options).map_err(failed)?;
+    if app.output.is_json() {
+        return app.output.json(&done);
+    }
+    if done.already {
+        return app.output.line(format!("{} answered for it already", done.address));
+    }
+    app.output.line(format!("{} answers for the session again", done.address))?;
+    let lines = count(done.exported, "line", "lines");
+    app.output.note(Line::of(Style::Dim, format!("{lines} were added to it")));
+    Ok(())
+}

@@ -1,0 +1,182 @@
+use bough_platform::{Disk, OsDisk};
+use bough_server::config::Span;
+use bough_server::{NewToken, TokenError, TokenFile, TokenRecord};
+use bough_service::Right;
+use bough_session::JsonMap;
+use serde_json::json;
+
+use crate::app::App;
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
+use crate::commands::ls::parse_pair;
+use crate::output::{Cell, Line, Style, Table};
+use crate::text::stamp;
+
+/// Make, list and revoke tokens for the server
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough token create --name laptop --rights read,write
+  bough token create --scope owner=u_1 --rights read --expires 30d
+  bough token list
+  bough token revoke 4f2a91c07b33")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Make a token; it is shown once
+    Create(Create),
+    /// List tokens
+    List,
+    /// Revoke a token
+    Revoke {
+        /// The token's id
+        id: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Create {
+    /// What it is for
+    #[arg(long, default_value = "")]
+    name: String,
+
+    /// What its bearer may do: read, write, admin, bridge
+    #[arg(long, value_delimiter = ',', default_value = "read,write", value_name = "RIGHTS")]
+    rights: Vec<RightWord>,
+
+    /// Only sessions with this metadata; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    scope: Vec<String>,
+
+    /// Only this function; may be repeated
+    #[arg(long = "function", value_name = "ID")]
+    functions: Vec<String>,
+
+    /// When it ends, such as 30d or 12h [default: never]
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RightWord {
+    Read,
+    Write,
+    Admin,
+    Bridge,
+}
+
+impl From<RightWord> for Right {
+    fn from(word: RightWord) -> Self {
+        match word {
+            RightWord::Read => Self::Read,
+            RightWord::Write => Self::Write,
+            RightWord::Admin => Self::Admin,
+            RightWord::Bridge => Self::Bridge,
+        }
+    }
+}
+
+pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
+    let disk = OsDisk::create(app.globals.data_dir_only("token")?)?;
+    let file = TokenFile::new(&disk as &dyn Disk);
+    match args.action {
+        Action::Create(create) => make(app, &file, create),
+        Action::List => list(app, &file),
+        Action::Revoke { id } => {
+            let record = file.revoke(&id, app.now_ms()).map_err(failed)?;
+            if app.output.is_json() {
+                return app.output.json(&shown(&record));
+            }
+            app.output.line(format!("token {} is revoked", record.id))
+        }
+    }
+}
+
+fn make(app: &App, file: &TokenFile<'_>, create: Create) -> CommandResult<()> {
+    let mut scope = JsonMap::new();
+    for pair in &create.scope {
+        let (key, value) = parse_pair(pair)?;
+        scope.insert(key, value);
+    }
+    let now = app.now_ms();
+    let new = NewToken {
+        name: create.name,
+        scope,
+        rights: create.rights.into_iter().map(Right::from).collect(),
+        functions: Some(create.functions).filter(|functions| !functions.is_empty()),
+        expires_at: create.expires.as_deref().map(|text| ends_at(text, now)).transpose()?.flatten(),
+    };
+    let (text, record) = file.create(new, app.entropy.as_ref(), now).map_err(failed)?;
+    if app.output.is_json() {
+        return app.output.json(&json!({ "token": text.reveal(), "record": shown(&record) }));
+    }
+    app.output.line(text.reveal())?;
+    app.output.note(Line::of(Style::Dim, "keep it safe: it is not shown again"));
+    Ok(())
+}
+
+/// When a token ends, from a length of time such as `30d`; `None` is never.
+fn ends_at(text: &str, now_ms: i64) -> CommandResult<Option<i64>> {
+    let span: Span = text.parse().map_err(|error: bough_server::config::SpanError| {
+        CommandError::usage(error.to_string()).hint("write a length of time such as 30d or 12h")
+    })?;
+    let length = span.duration().map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+    Ok(length.map(|length| now_ms.saturating_add(length)))
+}
+
+fn list(app: &App, file: &TokenFile<'_>) -> CommandResult<()> {
+    let tokens = file.list().map_err(failed)?;
+    if app.output.is_json() {
+        let tokens: Vec<_> = tokens.iter().map(shown).collect();
+        return app.output.json(&json!({ "tokens": tokens }));
+    }
+    if tokens.is_empty() {
+        app.output.note("no tokens; on this machine the server lets everybody in");
+        return Ok(());
+    }
+    let mut table = Table::new(&["ID", "NAME", "RIGHTS", "SCOPE", "STATE"], Some(3));
+    for token in &tokens {
+        let rights: Vec<&str> = token.rights.iter().map(|right| right.name()).collect();
+        let scope = serde_json::to_string(&token.scope)?;
+        table.row(vec![
+            Cell::of(Style::Strong, &token.id),
+            Cell::new(&token.name),
+            Cell::new(rights.join(",")),
+            Cell::new(if token.scope.is_empty() { "all" } else { &scope }),
+            Cell::new(state(token, app.now_ms())),
+        ]);
+    }
+    app.output.table(&table)
+}
+
+fn state(token: &TokenRecord, now_ms: i64) -> String {
+    match (token.revoked_at, token.expires_at) {
+        (Some(at), _) => format!("revoked {}", stamp(at)),
+        (None, Some(end)) if end <= now_ms => format!("ended {}", stamp(end)),
+        (None, Some(end)) => format!("until {}", stamp(end)),
+        (None, None) => "good".to_owned(),
+    }
+}
+
+/// A token without anything that could be used in its place.
+fn shown(record: &TokenRecord) -> serde_json::Value {
+    json!({
+        "id": record.id, "name": record.name, "scope": record.scope, "rights": record.rights,
+        "functions": record.functions, "created_at": record.created_at,
+        "expires_at": record.expires_at, "revoked_at": record.revoked_at,
+    })
+}
+
+fn failed(error: TokenError) -> CommandError {
+    let kind = match &error {
+        TokenError::Unknown { .. } => ErrorKind::NotFound,
+        TokenError::Busy { .. } => ErrorKind::Conflict,
+        TokenError::Damaged { .. } => ErrorKind::Damaged,
+        TokenError::NoRights => ErrorKind::Usage,
+        TokenError::Io(_) | TokenError::TooMany => ErrorKind::Failed,
+    };
+    CommandError::new(kind, error)
+}

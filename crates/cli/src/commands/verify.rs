@@ -1,0 +1,87 @@
+use bough_log::{LogError, LogStore, Options, VerifyReport};
+use bough_platform::Platform;
+use serde_json::json;
+
+use crate::app::App;
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
+use crate::output::{Line, Style};
+use crate::resolve;
+use crate::text::{bytes, count};
+
+/// Check every byte of the stored sessions; changes nothing
+///
+/// Exit code 0 only when all is well.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough verify
+  bough verify last
+  bough verify --json | jq '.sessions[] | select(.damage != [])'")]
+pub(crate) struct Args {
+    /// Only this session [default: all, deleted ones too]
+    session: Option<String>,
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
+    let data_dir = app.globals.data_dir_only("verify")?;
+    let session = match &args.session {
+        Some(name) => {
+            let found = app.with_backend(async |backend| resolve::session(backend, name).await);
+            Some(found.await?)
+        }
+        None => None,
+    };
+    let log = LogStore::open_to_look(Platform::system(&data_dir)?, Options::default());
+    let mut reports = Vec::new();
+    match session {
+        Some(session) => reports.push(log.verify(session.id().as_str()).map_err(log_failed)?),
+        None => {
+            let mut bar = app.output.progress("Checking");
+            let mut checked = 0;
+            log.verify_all(&mut |report| {
+                checked += 1;
+                bar.set(checked, 0, &report.id);
+                reports.push(report);
+            })
+            .map_err(log_failed)?;
+        }
+    }
+    report(app, &reports)
+}
+
+fn report(app: &App, reports: &[VerifyReport]) -> CommandResult<()> {
+    let damaged = reports.iter().filter(|report| !report.is_well()).count();
+    if app.output.is_json() {
+        app.output.json(&json!({ "ok": damaged == 0, "sessions": reports }))?;
+    } else {
+        for report in reports.iter().filter(|report| !report.is_well()) {
+            app.output.line(Line::of(Style::Error, format!("damaged: {}", report.id)))?;
+            for damage in &report.damage {
+                app.output.line(format!("  {damage}"))?;
+            }
+        }
+        let size = bytes(reports.iter().map(|report| report.bytes).sum());
+        let sessions = count(reports.len() as u64, "session", "sessions");
+        app.output.line(format!("checked {sessions}, {size}: {damaged} damaged"))?;
+    }
+    if damaged == 0 {
+        return Ok(());
+    }
+    let text = format!("{} damaged", count(damaged as u64, "session is", "sessions are"));
+    Err(CommandError::new(ErrorKind::Damaged, text)
+        .hint("`bough salvage --to DIR` copies what is whole into a new data directory"))
+}
+
+/// A failure of the log, by what a person can do about it.
+pub(crate) fn log_failed(error: LogError) -> CommandError {
+    let kind = match &error {
+        LogError::NotFound { .. } => ErrorKind::NotFound,
+        LogError::Locked { .. } | LogError::Conflict { .. } | LogError::Exists { .. } => {
+            ErrorKind::Conflict
+        }
+        LogError::Corrupt(_) => ErrorKind::Damaged,
+        LogError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+        _ => ErrorKind::Failed,
+    };
+    CommandError::new(kind, error)
+}

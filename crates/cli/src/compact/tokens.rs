@@ -1,0 +1,58 @@
+use bough_session::{
+    AgentMessage, Bookkeeping, StopReason, Usage, estimate_text_tokens, estimate_tokens,
+};
+
+use super::path::{PathItem, newest_compaction};
+
+/// How many tokens the context of a path has: what the newest answer reported, and estimates for all that
+/// came after it. A report from before the newest compaction says nothing about the context now.
+#[must_use]
+pub fn context_tokens(path: &[PathItem]) -> u64 {
+    let previous = newest_compaction(path);
+    let (from, after) = previous.as_ref().map_or((0, 0), |found| (found.kept_from, found.at + 1));
+    let reported = path.iter().enumerate().skip(after).rev().find_map(|(at, item)| {
+        let reported = reported(item)?;
+        Some((at, reported))
+    });
+    let (start, base) = match reported {
+        Some((at, tokens)) => (at + 1, tokens),
+        None => {
+            let summary = previous.map_or(0, |found| text_tokens(&found.compaction.summary));
+            (from, summary)
+        }
+    };
+    path.iter().skip(start).map(item_tokens).fold(base, u64::saturating_add)
+}
+
+/// What an entry adds to a context, estimated.
+pub(super) fn item_tokens(item: &PathItem) -> u64 {
+    if let Some(message) = item.message() {
+        return estimate_tokens(message) as u64;
+    }
+    match item.bookkeeping() {
+        Some(Bookkeeping::BranchSummary(summary)) => text_tokens(&summary.summary),
+        _ => 0,
+    }
+}
+
+fn text_tokens(text: &str) -> u64 {
+    estimate_text_tokens(text) as u64
+}
+
+/// The whole context as an answer reported it. An answer that broke off reported something else.
+fn reported(item: &PathItem) -> Option<u64> {
+    let AgentMessage::Assistant(message) = item.message()? else {
+        return None;
+    };
+    if matches!(message.stop_reason, StopReason::Aborted | StopReason::Error) {
+        return None;
+    }
+    message.usage.as_ref().map(total).filter(|tokens| *tokens > 0)
+}
+
+fn total(usage: &Usage) -> u64 {
+    [usage.input, usage.output, usage.cache_read, usage.cache_write]
+        .into_iter()
+        .flatten()
+        .fold(0, u64::saturating_add)
+}

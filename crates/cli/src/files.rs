@@ -1,0 +1,220 @@
+//! Files that a person names: read whole, written whole, through the one door to the disk.
+
+use std::path::{Path, PathBuf};
+
+use bough_platform::{Access, Disk, File, OsDisk, RelPath};
+
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
+use crate::limits::FILE_BYTES_MAX;
+
+/// The folder and the name of a path.
+fn parts(path: &Path) -> CommandResult<(PathBuf, RelPath)> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.and_then(|name| RelPath::root().join(name).ok());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).to_owned();
+    name.map(|name| (folder, name))
+        .ok_or_else(|| CommandError::usage(format!("{} is not the name of a file", path.display())))
+}
+
+fn failed(path: &Path, error: std::io::Error) -> CommandError {
+    let mut failed = CommandError::from(error);
+    failed.error = format!("{}: {}", path.display(), failed.error).into();
+    failed
+}
+
+/// Opens a file for reading.
+pub(crate) fn open(path: &Path) -> CommandResult<Box<dyn File>> {
+    let (folder, name) = parts(path)?;
+    let opened = OsDisk::open(&folder).and_then(|disk| disk.open(&name, Access::Read));
+    opened.map_err(|error| failed(path, error))
+}
+
+/// A whole file as text.
+pub(crate) fn read_text(path: &Path) -> CommandResult<String> {
+    let (folder, name) = parts(path)?;
+    let read = OsDisk::open(&folder)
+        .and_then(|disk| (&disk as &dyn Disk).read_all(&name, FILE_BYTES_MAX));
+    let bytes = read.map_err(|error| failed(path, error))?;
+    String::from_utf8(bytes)
+        .map_err(|_| CommandError::failed(format!("{} is not UTF-8 text", path.display())))
+}
+
+/// Writes a whole file: the old content stays until the new one is on the disk.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> CommandResult<()> {
+    let (folder, name) = parts(path)?;
+    let written = OsDisk::open(&folder).and_then(|disk| {
+        let temp = RelPath::root().join(&format!(".{}.bough-tmp", name.file_name()))?;
+        (&disk as &dyn Disk).replace(&name, &temp, bytes)
+    });
+    written.map_err(|error| failed(path, error))
+}
+
+/// Whether something is at a path.
+pub(crate) fn exists(path: &Path) -> bool {
+    let Ok((folder, name)) = parts(path) else { return false };
+    OsDisk::open(&folder).is_ok_and(|disk| disk.stat(&name).is_ok_and(|found| found.is_some()))
+}
+
+/// A file of this process, for an editor; removed when it is dropped.
+pub(crate) struct TempFile {
+    disk: OsDisk,
+    name: RelPath,
+}
+
+impl TempFile {
+    /// A file with a text in it, with a name that nobody can foresee.
+    pub(crate) fn new(random: [u8; 8], suffix: &str, text: &str) -> CommandResult<Self> {
+        let disk = OsDisk::open(std::env::temp_dir())?;
+        let name = format!("bough-{}{suffix}", bough_session::hex(&random));
+        let name = RelPath::root().join(&name).map_err(std::io::Error::from)?;
+        let file = disk.create(&name)?;
+        let made = Self { disk, name };
+        file.write_at(0, text.as_bytes())?;
+        Ok(made)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.disk.root().join(self.name.as_str())
+    }
+
+    /// What is in it now.
+    pub(crate) fn read(&self) -> CommandResult<String> {
+        read_text(&self.path())
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        // An editor that renames may have taken it away already.
+        drop(self.disk.remove_file(&self.name));
+    }
+}
+
+/// Lines of a file or of standard input, with a bound on their length.
+pub(crate) struct Lines<R> {
+    from: R,
+    limit: usize,
+    number: u64,
+}
+
+/// One line that was read, or why it was not.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LineRead {
+    /// The line without its end.
+    Line(Vec<u8>),
+    /// It was longer than the bound and was passed over.
+    TooLong,
+}
+
+impl<R: std::io::BufRead> Lines<R> {
+    pub(crate) const fn new(from: R, limit: usize) -> Self {
+        Self { from, limit, number: 0 }
+    }
+
+    /// The next line and its number, counted from 1.
+    pub(crate) fn next(&mut self) -> std::io::Result<Option<(u64, LineRead)>> {
+        let mut line = Vec::new();
+        let mut too_long = false;
+        loop {
+            let chunk = self.from.fill_buf()?;
+            if chunk.is_empty() {
+                break;
+            }
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
+            too_long |= self.limit < line.len() + part.len();
+            if !too_long {
+                line.extend_from_slice(part);
+            }
+            let used = part.len() + usize::from(end.is_some());
+            self.from.consume(used);
+            if end.is_some() {
+                return Ok(Some(self.numbered(line, too_long)));
+            }
+        }
+        let any = !line.is_empty() || too_long;
+        Ok(any.then(|| self.numbered(line, too_long)))
+    }
+
+    fn numbered(&mut self, mut line: Vec<u8>, too_long: bool) -> (u64, LineRead) {
+        self.number += 1;
+        if too_long {
+            return (self.number, LineRead::TooLong);
+        }
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        (self.number, LineRead::Line(line))
+    }
+}
+
+/// A file as a reader from its beginning to its end.
+pub(crate) struct FileReader {
+    file: Box<dyn File>,
+    at: u64,
+}
+
+impl FileReader {
+    pub(crate) fn new(file: Box<dyn File>) -> Self {
+        Self { file, at: 0 }
+    }
+}
+
+impl std::io::Read for FileReader {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read_at(self.at, out)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// Refuses to write over a file, unless that was asked for.
+pub(crate) fn refuse_existing(path: &Path, force: bool) -> CommandResult<()> {
+    if force || !exists(path) {
+        return Ok(());
+    }
+    let text = format!("{} is there already", path.display());
+    Err(CommandError::new(ErrorKind::Conflict, text).hint("pass --force to write over it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, limit: usize) -> Vec<(u64, LineRead)> {
+        let reader = std::io::BufReader::with_capacity(3, text.as_bytes());
+        let mut lines = Lines::new(reader, limit);
+        std::iter::from_fn(|| lines.next().unwrap()).collect()
+    }
+
+    fn line(text: &str) -> LineRead {
+        LineRead::Line(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn lines_end_with_a_line_feed_or_the_file() {
+        assert_eq!(lines("one\r\n\ntwo", 9), [(1, line("one")), (2, line("")), (3, line("two"))]);
+        assert_eq!(lines("", 9), []);
+        assert_eq!(lines("a\n", 9), [(1, line("a"))]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over_whole() {
+        assert_eq!(lines("abcdefgh\nij\n", 4), [(1, LineRead::TooLong), (2, line("ij"))]);
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_a_name_is_needed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        assert!(!exists(&path));
+        write(&path, b"one").unwrap();
+        write(&path, b"two").unwrap();
+        assert_eq!(read_text(&path).unwrap(), "two");
+        assert!(refuse_existing(&path, false).is_err());
+        assert_eq!(read_text(&folder.path().join("b")).unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(read_text(Path::new("/")).unwrap_err().kind, ErrorKind::Usage);
+    }
+}

@@ -1,0 +1,55 @@
+//! Flags that every command takes.
+
+use std::path::PathBuf;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::output::ColorChoice;
+
+/// Flags that every command takes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Globals {
+    /// Where sessions are kept [default: the user's data directory]
+    #[arg(long, global = true, env = "BOUGH_DATA_DIR", value_name = "DIR")]
+    #[arg(help_heading = "Global options", hide_env_values = true)]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Use the sessions of a server instead, such as http://127.0.0.1:7717
+    #[arg(long, global = true, env = "BOUGH_SERVER", value_name = "URL")]
+    #[arg(help_heading = "Global options", hide_env_values = true)]
+    pub(crate) server: Option<String>,
+
+    /// The token to show to the server
+    #[arg(long, global = true, env = "BOUGH_TOKEN", value_name = "TOKEN")]
+    #[arg(help_heading = "Global options", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+
+    /// Answer in JSON
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) json: bool,
+
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(help_heading = "Global options", hide_possible_values = false)]
+    pub(crate) color: ColorChoice,
+}
+
+impl Globals {
+    /// The data directory: as given, or the user's own.
+    pub(crate) fn data_dir(&self) -> CommandResult<PathBuf> {
+        let given = self.data_dir.clone().filter(|dir| !dir.as_os_str().is_empty());
+        given.or_else(bough_platform::user_data_dir).ok_or_else(|| {
+            CommandError::usage("there is no home directory to keep sessions in")
+                .hint("name a place with --data-dir, or in BOUGH_DATA_DIR")
+        })
+    }
+
+    /// The data directory, for commands that no server can carry out.
+    pub(crate) fn data_dir_only(&self, command: &str) -> CommandResult<PathBuf> {
+        if let Some(server) = &self.server {
+            let text = format!("`bough {command}` works on a data directory, not through {server}");
+            let hint = "run it on the server's machine, without --server and BOUGH_SERVER";
+            return Err(CommandError::usage(text).hint(hint));
+        }
+        self.data_dir()
+    }
+}

@@ -1,0 +1,30 @@
+//! The `bough` command and its terminal screens.
+//!
+//! Invariants:
+//! - No storage format is known here: sessions are reached through the functions of the service, in a data
+//!   directory or behind a server, and every command works on either.
+//! - Only `output` and the terminal of `screens` print, and no text of a transcript reaches a terminal as it is.
+//! - A screen is a state, a function from events to states and a function from states to frames; it touches
+//!   neither the store nor the terminal.
+//! - [`compact`] is pure: a server can follow the same rules.
+//! - Every bound is in `limits`.
+
+pub mod compact;
+
+mod app;
+mod args;
+mod backend;
+mod command_error;
+mod commands;
+mod editor;
+mod files;
+mod globals;
+mod limits;
+mod output;
+mod resolve;
+mod screens;
+mod summarise;
+mod text;
+mod transcript;
+
+pub use app::run;

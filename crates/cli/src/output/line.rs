@@ -1,0 +1,109 @@
+use crate::text::{clean_line, width};
+
+/// How a piece of a line looks, by what it means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Style {
+    #[default]
+    Plain,
+    Strong,
+    Dim,
+    Good,
+    Warning,
+    Error,
+    User,
+    Assistant,
+    Tool,
+}
+
+impl Style {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Strong => "\x1b[1m",
+            Self::Dim => "\x1b[2m",
+            Self::Good => "\x1b[32m",
+            Self::Warning => "\x1b[33m",
+            Self::Error => "\x1b[1;31m",
+            Self::User => "\x1b[36m",
+            Self::Assistant => "\x1b[35m",
+            Self::Tool => "\x1b[34m",
+        }
+    }
+}
+
+/// One line of text in pieces of a style. Every piece is made harmless when it comes in, so that no text can bring
+/// its own escapes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line {
+    pieces: Vec<(Style, String)>,
+}
+
+impl Line {
+    pub(crate) fn of(style: Style, text: impl AsRef<str>) -> Self {
+        Self::default().add(style, text)
+    }
+
+    pub(crate) fn add(mut self, style: Style, text: impl AsRef<str>) -> Self {
+        self.pieces.push((style, clean_line(text.as_ref()).into_owned()));
+        self
+    }
+
+    pub(crate) fn plain(self, text: impl AsRef<str>) -> Self {
+        self.add(Style::Plain, text)
+    }
+
+    pub(crate) fn dim(self, text: impl AsRef<str>) -> Self {
+        self.add(Style::Dim, text)
+    }
+
+    /// All pieces of another line after the own.
+    pub(crate) fn join(mut self, other: Self) -> Self {
+        self.pieces.extend(other.pieces);
+        self
+    }
+
+    /// How many columns it takes.
+    pub(crate) fn width(&self) -> usize {
+        self.pieces.iter().map(|(_, text)| width(text)).sum()
+    }
+
+    pub(super) fn render(&self, color: bool) -> String {
+        let mut text = String::new();
+        for (style, piece) in &self.pieces {
+            let code = style.code();
+            if color && !code.is_empty() {
+                text.push_str(code);
+                text.push_str(piece);
+                text.push_str("\x1b[0m");
+            } else {
+                text.push_str(piece);
+            }
+        }
+        text
+    }
+}
+
+impl From<&str> for Line {
+    fn from(text: &str) -> Self {
+        Self::of(Style::Plain, text)
+    }
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Self {
+        Self::of(Style::Plain, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_have_no_escapes_but_ours() {
+        let line = Line::of(Style::Error, "bad\u{1b}[0m").plain(" news\n");
+        assert_eq!(line.render(false), "bad␛[0m news ");
+        assert_eq!(line.render(true), "\x1b[1;31mbad␛[0m\x1b[0m news ");
+        assert_eq!(line.width(), 13);
+    }
+}

@@ -1,0 +1,258 @@
+//! The only place that prints. Whatever text comes in is made harmless on the way out.
+
+mod line;
+mod progress;
+mod table;
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bough_platform::Clock;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
+use crate::text::{clean_text, escape_json};
+
+pub(crate) use line::{Line, Style};
+pub(crate) use progress::Progress;
+pub(crate) use table::{Cell, Table};
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Also into files and pipes.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Which of the three streams are terminals, and how wide the window is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) stdin_is_terminal: bool,
+    pub(crate) stdout_is_terminal: bool,
+    pub(crate) stderr_is_terminal: bool,
+    pub(crate) columns: usize,
+    pub(crate) no_color: bool,
+}
+
+/// Tables on something that is not a terminal are not cut.
+const WIDE_ENOUGH: usize = 10_000;
+/// How wide a terminal is that does not say.
+const COLUMNS_DEFAULT: usize = 80;
+
+impl Surroundings {
+    /// As this process finds them.
+    pub(crate) fn look() -> Self {
+        let stdout_is_terminal = std::io::stdout().is_terminal();
+        let columns = if stdout_is_terminal {
+            let size = ratatui::crossterm::terminal::size();
+            size.map_or(COLUMNS_DEFAULT, |(columns, _)| usize::from(columns.max(20)))
+        } else {
+            WIDE_ENOUGH
+        };
+        Self {
+            stdin_is_terminal: std::io::stdin().is_terminal(),
+            stdout_is_terminal,
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            columns,
+            no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+        }
+    }
+}
+
+/// Where a command writes, and whom it asks.
+pub(crate) struct Output {
+    json: bool,
+    around: Surroundings,
+    color_out: bool,
+    color_err: bool,
+    clock: Arc<dyn Clock>,
+    out: Mutex<Box<dyn Write + Send>>,
+    err: Arc<Mutex<Box<dyn Write + Send>>>,
+    input: Mutex<Box<dyn BufRead + Send>>,
+}
+
+impl Output {
+    /// The streams of this process.
+    pub(crate) fn of_process(json: bool, choice: ColorChoice, clock: Arc<dyn Clock>) -> Self {
+        let streams = (
+            Box::new(std::io::stdout()) as Box<dyn Write + Send>,
+            Box::new(std::io::stderr()) as Box<dyn Write + Send>,
+            Box::new(std::io::BufReader::new(std::io::stdin())) as Box<dyn BufRead + Send>,
+        );
+        Self::new(json, choice, clock, Surroundings::look(), streams)
+    }
+
+    fn new(
+        json: bool,
+        choice: ColorChoice,
+        clock: Arc<dyn Clock>,
+        around: Surroundings,
+        (out, err, input): (Box<dyn Write + Send>, Box<dyn Write + Send>, Box<dyn BufRead + Send>),
+    ) -> Self {
+        let color = |is_terminal: bool| match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !around.no_color,
+        };
+        Self {
+            json,
+            around,
+            color_out: color(around.stdout_is_terminal),
+            color_err: color(around.stderr_is_terminal),
+            clock,
+            out: Mutex::new(out),
+            err: Arc::new(Mutex::new(err)),
+            input: Mutex::new(input),
+        }
+    }
+
+    /// Whether the answer is to be JSON.
+    pub(crate) const fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a person can press keys and see a screen, which is drawn on standard error.
+    pub(crate) const fn can_show_screens(&self) -> bool {
+        self.around.stdin_is_terminal && self.around.stderr_is_terminal
+    }
+
+    /// Whether screens may use colours.
+    pub(crate) const fn screens_have_color(&self) -> bool {
+        self.color_err
+    }
+
+    /// Whether somebody looks at what is printed.
+    pub(crate) const fn stdout_is_terminal(&self) -> bool {
+        self.around.stdout_is_terminal
+    }
+
+    /// How wide a line may be.
+    pub(crate) const fn columns(&self) -> usize {
+        self.around.columns
+    }
+
+    /// One line of the answer.
+    pub(crate) fn line(&self, line: impl Into<Line>) -> CommandResult<()> {
+        let text = line.into().render(self.color_out);
+        self.write_out(format!("{text}\n").as_bytes())
+    }
+
+    /// Several lines of the answer, made harmless.
+    pub(crate) fn text(&self, text: &str) -> CommandResult<()> {
+        self.write_out(format!("{}\n", clean_text(text).trim_end_matches('\n')).as_bytes())
+    }
+
+    /// A table, cut to the window.
+    pub(crate) fn table(&self, table: &Table) -> CommandResult<()> {
+        for line in table.lines(self.around.columns) {
+            self.line(line)?;
+        }
+        Ok(())
+    }
+
+    /// The answer as one JSON document.
+    pub(crate) fn json(&self, value: &impl Serialize) -> CommandResult<()> {
+        let text = serde_json::to_string_pretty(value)?;
+        self.write_out(format!("{}\n", escape_json(&text)).as_bytes())
+    }
+
+    /// One JSON document on a line of its own, for answers that go on.
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> CommandResult<()> {
+        let text = serde_json::to_string(value)?;
+        self.write_out(format!("{}\n", escape_json(&text)).as_bytes())?;
+        Ok(self.lock_out().flush()?)
+    }
+
+    /// Bytes as they are, for files of other programs. On a terminal they are made harmless.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> CommandResult<()> {
+        if self.around.stdout_is_terminal {
+            let text = String::from_utf8_lossy(bytes);
+            return self.write_out(clean_text(&text).as_bytes());
+        }
+        self.write_out(bytes)
+    }
+
+    /// A remark beside the answer: what was done, what to try next. Silent with `--json`.
+    pub(crate) fn note(&self, line: impl Into<Line>) {
+        if !self.json {
+            self.write_err(&line.into().render(self.color_err));
+        }
+    }
+
+    /// A warning; also with `--json`, since it is not part of the answer.
+    pub(crate) fn warn(&self, text: &str) {
+        let line = Line::of(Style::Warning, "warning: ").plain(text);
+        self.write_err(&line.render(self.color_err));
+    }
+
+    /// Why the command failed, and what to do next.
+    pub(crate) fn error(&self, error: &CommandError) {
+        if error.kind == ErrorKind::ClosedPipe {
+            return;
+        }
+        if self.json {
+            let value = json!({ "error": {
+                "kind": error.kind.as_str(),
+                "message": error.to_string(),
+                "hints": error.hints,
+            }});
+            self.write_err(&escape_json(&value.to_string()));
+            return;
+        }
+        let line = Line::of(Style::Error, "error: ").plain(error.to_string());
+        self.write_err(&line.render(self.color_err));
+        for hint in &error.hints {
+            let line = Line::of(Style::Dim, "hint: ").plain(hint);
+            self.write_err(&line.render(self.color_err));
+        }
+    }
+
+    /// Asks yes or no; no is what just pressing Enter means. Without a person there, an error that names
+    /// the flag which answers.
+    pub(crate) fn confirm(&self, question: &str, flag: &str) -> CommandResult<bool> {
+        if !self.around.stdin_is_terminal {
+            let text = format!("this asks before it goes on: {question}");
+            return Err(CommandError::usage(text).hint(format!("pass {flag} to answer yes")));
+        }
+        {
+            let mut err = self.err.lock().unwrap_or_else(PoisonError::into_inner);
+            write!(err, "{} [y/N] ", Line::from(question).render(self.color_err))?;
+            err.flush()?;
+        }
+        let mut answer = String::new();
+        self.input.lock().unwrap_or_else(PoisonError::into_inner).read_line(&mut answer)?;
+        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// A bar for long work; invisible unless somebody looks.
+    pub(crate) fn progress(&self, what: &str) -> Progress {
+        let visible = self.around.stderr_is_terminal && !self.json;
+        let err = visible.then(|| self.err.clone());
+        Progress::new(what, err, self.clock.clone())
+    }
+
+    fn write_out(&self, bytes: &[u8]) -> CommandResult<()> {
+        Ok(self.lock_out().write_all(bytes)?)
+    }
+
+    fn lock_out(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_err(&self, line: &str) {
+        let mut err = self.err.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody is left to be told that telling failed.
+        drop(writeln!(err, "{line}"));
+    }
+
+    /// Sends what is buffered on its way.
+    pub(crate) fn flush(&self) -> CommandResult<()> {
+        Ok(self.lock_out().flush()?)
+    }
+}

@@ -1,0 +1,74 @@
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bough_platform::Clock;
+
+use crate::text::{clean_line, fit};
+
+type Err = Arc<Mutex<Box<dyn Write + Send>>>;
+
+/// A bar on standard error for work that takes a while. It is taken away when it is dropped.
+pub(crate) struct Progress {
+    what: String,
+    err: Option<Err>,
+    clock: Arc<dyn Clock>,
+    drawn_at: Option<Duration>,
+}
+
+/// How often the bar is drawn at most.
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+const BAR_COLUMNS: u64 = 24;
+const LABEL_COLUMNS: usize = 40;
+
+impl Progress {
+    pub(super) fn new(what: &str, err: Option<Err>, clock: Arc<dyn Clock>) -> Self {
+        Self { what: clean_line(what).into_owned(), err, clock, drawn_at: None }
+    }
+
+    /// `done` of `total` is done, and `label` is being worked on.
+    pub(crate) fn set(&mut self, done: u64, total: u64, label: &str) {
+        let Some(err) = &self.err else { return };
+        let now = self.clock.monotonic();
+        let soon = self.drawn_at.is_some_and(|then| now.saturating_sub(then) < DRAW_EVERY);
+        if soon && done < total {
+            return;
+        }
+        self.drawn_at = Some(now);
+        let line = bar(&self.what, done, total, label);
+        let mut err = err.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(write!(err, "\r\x1b[K{line}").and_then(|()| err.flush()));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let (Some(err), Some(_)) = (&self.err, self.drawn_at) {
+            let mut err = err.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(write!(err, "\r\x1b[K").and_then(|()| err.flush()));
+        }
+    }
+}
+
+fn bar(what: &str, done: u64, total: u64, label: &str) -> String {
+    let label = fit(&clean_line(label), LABEL_COLUMNS);
+    if total == 0 {
+        return format!("{what} {done} {label}");
+    }
+    let filled = (done.min(total).saturating_mul(BAR_COLUMNS) / total).min(BAR_COLUMNS);
+    let full = "█".repeat(usize::try_from(filled).unwrap_or(0));
+    let empty = "░".repeat(usize::try_from(BAR_COLUMNS - filled).unwrap_or(0));
+    format!("{what} {full}{empty} {done}/{total} {label}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_fills_up() {
+        assert_eq!(bar("Checking", 1, 4, "s_1"), "Checking ██████░░░░░░░░░░░░░░░░░░ 1/4 s_1");
+        assert_eq!(bar("Checking", 9, 4, ""), "Checking ████████████████████████ 9/4 ");
+        assert_eq!(bar("Reading", 12, 0, "x\u{1b}"), "Reading 12 x␛");
+    }
+}

@@ -1,0 +1,118 @@
+use super::line::{Line, Style};
+use crate::text::{clean_line, fit, width};
+
+/// Rows of cells in columns. One column may be cut so that the rest fits the window.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// The column that gives way, where one does.
+    flexible: Option<usize>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// One cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    style: Style,
+    text: String,
+    right: bool,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl AsRef<str>) -> Self {
+        Self::of(Style::Plain, text)
+    }
+
+    pub(crate) fn of(style: Style, text: impl AsRef<str>) -> Self {
+        Self { style, text: clean_line(text.as_ref()).into_owned(), right: false }
+    }
+
+    /// At the right of its column, as numbers are.
+    pub(crate) fn right(mut self) -> Self {
+        self.right = true;
+        self
+    }
+}
+
+/// Columns between two cells.
+const GAP: usize = 2;
+/// The least that a cell which gives way keeps.
+const FLEXIBLE_MIN: usize = 8;
+
+impl Table {
+    pub(crate) fn new(headings: &[&str], flexible: Option<usize>) -> Self {
+        let heading = headings.iter().map(|text| Cell::of(Style::Dim, text)).collect();
+        Self { flexible, rows: vec![heading] }
+    }
+
+    /// A table without headings.
+    pub(crate) fn bare(flexible: Option<usize>) -> Self {
+        Self { flexible, rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    pub(super) fn lines(&self, columns: usize) -> Vec<Line> {
+        let widths = self.widths(columns);
+        self.rows.iter().map(|row| lay_out(row, &widths)).collect()
+    }
+
+    fn widths(&self, columns: usize) -> Vec<usize> {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widest = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            cells.map(|cell| width(&cell.text)).max().unwrap_or(0)
+        };
+        let mut widths: Vec<usize> = (0..count).map(widest).collect();
+        let total: usize = widths.iter().sum::<usize>() + GAP * count.saturating_sub(1);
+        if let Some(cell) = self.flexible.and_then(|at| widths.get_mut(at)) {
+            let others = total - *cell;
+            *cell = (*cell).min(columns.saturating_sub(others).max(FLEXIBLE_MIN));
+        }
+        widths
+    }
+}
+
+fn lay_out(row: &[Cell], widths: &[usize]) -> Line {
+    let mut line = Line::default();
+    for (at, (cell, columns)) in row.iter().zip(widths).enumerate() {
+        let text = fit(&cell.text, *columns);
+        let space = " ".repeat(columns.saturating_sub(width(&text)));
+        let is_last = at + 1 == row.len();
+        line = match cell.right {
+            true => line.plain(space).add(cell.style, text),
+            // Nothing follows the last cell, so nothing fills it.
+            false if is_last => line.add(cell.style, text),
+            false => line.add(cell.style, text).plain(space),
+        };
+        if !is_last {
+            line = line.plain(" ".repeat(GAP));
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flexible_column_gives_way() {
+        let mut table = Table::new(&["ID", "TITLE", "N"], Some(1));
+        table.row(vec![Cell::new("s_1"), Cell::new("a rather long title"), Cell::new("7").right()]);
+        table.row(vec![Cell::new("s_22"), Cell::new("世界"), Cell::new("12").right()]);
+        let lines = |columns| -> Vec<String> {
+            table.lines(columns).iter().map(|line| line.render(false)).collect()
+        };
+        assert_eq!(
+            lines(80),
+            [
+                "ID    TITLE                N",
+                "s_1   a rather long title   7",
+                "s_22  世界                 12",
+            ]
+        );
+        assert_eq!(lines(20), ["ID    TITLE       N", "s_1   a rather…   7", "s_22  世界       12"]);
+    }
+}

@@ -1,0 +1,166 @@
+//! From what a person types to a session or an entry: an id, a unique beginning of one, a title, `last`.
+
+use bough_session::{EntryId, SessionId};
+
+use crate::backend::{Backend, ListAsk, Outline, Summary};
+use crate::command_error::{CommandError, CommandResult};
+use crate::limits::{CANDIDATES_SHOWN, TITLE_PAGE};
+
+/// The word for the session that changed last.
+const LAST: &str = "last";
+/// What stands before an id that would otherwise be read as something else.
+const ID_MARK: &str = "id:";
+/// The word for the active leaf.
+const LEAF: &str = "leaf";
+
+/// Finds the session that an argument names.
+pub(crate) async fn session(backend: &Backend, text: &str) -> CommandResult<Summary> {
+    if let Some(id) = text.strip_prefix(ID_MARK) {
+        let found = backend.summary(&SessionId::from_stored(id)).await?;
+        return found.ok_or_else(|| nothing(text));
+    }
+    if text == LAST {
+        return last(backend).await;
+    }
+    if text.is_empty() {
+        return Err(CommandError::usage("the name of the session is empty"));
+    }
+    if let Some(found) = backend.summary(&SessionId::from_stored(text)).await? {
+        return Ok(found);
+    }
+    let by_id = with_prefix(backend, text).await?;
+    if let Some(found) = only(text, by_id)? {
+        return Ok(found);
+    }
+    let by_title = with_title(backend, text).await?;
+    only(text, by_title)?.ok_or_else(|| nothing(text))
+}
+
+async fn last(backend: &Backend) -> CommandResult<Summary> {
+    let page = backend.list(&ListAsk::recent(1)).await?;
+    let first = page.sessions.into_iter().next();
+    first.ok_or_else(|| {
+        CommandError::not_found("there are no sessions yet")
+            .hint("`bough migrate` brings sessions in, `bough record` records one")
+    })
+}
+
+async fn with_prefix(backend: &Backend, prefix: &str) -> CommandResult<Vec<Summary>> {
+    let ask = ListAsk {
+        id_prefix: Some(prefix.to_owned()),
+        archived: "include",
+        ..ListAsk::recent(CANDIDATES_SHOWN + 1)
+    };
+    let page = backend.list(&ask).await?;
+    let fits = |found: &Summary| found.id().as_str().starts_with(prefix);
+    Ok(page.sessions.into_iter().filter(fits).collect())
+}
+
+/// Sessions that are called so; failing that, those whose caption has it in it.
+async fn with_title(backend: &Backend, title: &str) -> CommandResult<Vec<Summary>> {
+    let ask = ListAsk {
+        query: Some(title.to_owned()),
+        archived: "include",
+        ..ListAsk::recent(TITLE_PAGE)
+    };
+    let page = backend.list(&ask).await?;
+    let wanted = title.to_lowercase();
+    let (mut equal, mut within) = (Vec::new(), Vec::new());
+    for found in page.sessions {
+        let name = found.details.name.as_deref().unwrap_or_default();
+        if found.meta.title.to_lowercase() == wanted || name.to_lowercase() == wanted {
+            equal.push(found);
+        } else if found.caption().to_lowercase().contains(&wanted) {
+            within.push(found);
+        }
+    }
+    Ok(if equal.is_empty() { within } else { equal })
+}
+
+/// The one session that fits; an error that names them when there are several.
+fn only(text: &str, mut found: Vec<Summary>) -> CommandResult<Option<Summary>> {
+    if found.len() < 2 {
+        return Ok(found.pop());
+    }
+    let more = found.len() > CANDIDATES_SHOWN;
+    let mut error = CommandError::usage(format!("{text:?} fits more than one session"));
+    for candidate in found.iter().take(CANDIDATES_SHOWN) {
+        error = error.hint(format!("{}  {}", candidate.id(), candidate.caption()));
+    }
+    Err(if more { error.hint("... and more") } else { error })
+}
+
+fn nothing(text: &str) -> CommandError {
+    CommandError::not_found(format!("no session fits {text:?}"))
+        .hint("`bough ls --all` lists the sessions, `bough restore --list` the deleted ones")
+}
+
+/// Finds the entry that an argument names: an id, a label, a unique beginning of an id, or `leaf`.
+pub(crate) async fn entry(
+    backend: &Backend,
+    session: &Summary,
+    text: &str,
+) -> CommandResult<EntryId> {
+    if text == LEAF {
+        let empty = || CommandError::not_found("the session has no entries");
+        return leaf(backend, session).await?.ok_or_else(empty);
+    }
+    let exact = EntryId::from_stored(text);
+    if backend.entry(session.id(), &exact).await?.is_some() {
+        return Ok(exact);
+    }
+    let tree = all_entries(backend, session.id()).await?.0;
+    let labelled = labels(&tree).into_iter().filter(|(_, label)| *label == text);
+    let mut found: Vec<EntryId> = labelled.map(|(id, _)| id.clone()).collect();
+    if found.is_empty() {
+        let fits = tree.iter().filter(|entry| entry.id.as_str().starts_with(text));
+        found = fits.map(|entry| entry.id.clone()).collect();
+    }
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(CommandError::not_found(format!("no entry or label fits {text:?}"))
+            .hint("`bough tree SESSION --print` shows the entries with their ids")),
+        _ => {
+            let error = CommandError::usage(format!("{text:?} fits more than one entry"));
+            Err(found.iter().take(CANDIDATES_SHOWN).fold(error, |error, id| error.hint(id.as_str())))
+        }
+    }
+}
+
+/// The active leaf of a session.
+pub(crate) async fn leaf(backend: &Backend, session: &Summary) -> CommandResult<Option<EntryId>> {
+    if session.active_leaf.is_some() {
+        return Ok(session.active_leaf.clone());
+    }
+    let page = backend.path_page(session.id(), None, true, 1, None).await?;
+    Ok(page.items.into_iter().next().map(|item| item.entry_id))
+}
+
+/// All entries of a session and its active leaf.
+pub(crate) async fn all_entries(
+    backend: &Backend,
+    session: &SessionId,
+) -> CommandResult<(Vec<Outline>, Option<EntryId>)> {
+    let mut entries = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = backend.entries(session, cursor.as_deref()).await?;
+        entries.extend(page.entries);
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => return Ok((entries, page.active_leaf)),
+        }
+    }
+}
+
+/// The labels that stand at the end: the last one given to each entry.
+fn labels(entries: &[Outline]) -> Vec<(&EntryId, &str)> {
+    let mut standing: Vec<(&EntryId, &str)> = Vec::new();
+    for entry in entries {
+        if let Some(target) = &entry.label_target {
+            standing.retain(|(labelled, _)| *labelled != target);
+            standing.extend(entry.label.as_deref().map(|label| (target, label)));
+        }
+    }
+    standing
+}

@@ -1,0 +1,219 @@
+//! The screens that lie on each other, and what moves between them. Pure.
+
+use bough_session::SessionId;
+use ratatui::Frame;
+
+use super::event::{Answer, Event, Key, Size};
+use super::paint::Theme;
+use super::picker::{self, PickerOptions, PickerState};
+use super::session::{self, SessionState};
+use super::tree::{self, TreeState};
+
+/// What a screen asks for.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Request {
+    /// Something on the backend.
+    Picker(picker::Effect),
+    Tree(tree::Effect),
+    Session(session::Effect),
+    /// Another screen on top.
+    Open(Target),
+    /// This screen away; the one below is seen again.
+    Back,
+    /// This screen away, having done what it was for.
+    Done(String),
+    /// All screens away.
+    Quit,
+    /// All screens away, with a choice.
+    Pick(SessionId),
+}
+
+/// Another screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Session(SessionId),
+    Tree(SessionId),
+}
+
+/// What is to be done on the backend.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Effect {
+    Picker(picker::Effect),
+    Tree(tree::Effect),
+    Session(session::Effect),
+}
+
+/// How it all ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The person left.
+    Left,
+    /// The person left with Ctrl-C, or without having chosen anything.
+    Cancelled,
+    /// A session was chosen.
+    Picked(SessionId),
+    /// Something was done, in words.
+    Done(String),
+}
+
+#[derive(Debug)]
+enum Screen {
+    Picker(Box<PickerState>),
+    Tree(Box<TreeState>),
+    Session(Box<SessionState>),
+}
+
+/// The screens that lie on each other.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    size: Size,
+    now_ms: i64,
+    screens: Vec<Screen>,
+    outcome: Option<Outcome>,
+    only_pick: bool,
+}
+
+impl Desk {
+    /// The picker alone, and what it needs first.
+    pub(crate) fn with_picker(options: PickerOptions) -> (Self, Vec<Effect>) {
+        let mut desk = Self::empty(options.size, options.now_ms);
+        desk.only_pick = options.only_pick;
+        let mut state = PickerState::new(options);
+        let requests = picker::start(&mut state);
+        desk.screens.push(Screen::Picker(Box::new(state)));
+        let effects = desk.serve(requests);
+        (desk, effects)
+    }
+
+    /// One other screen alone, and what it needs first.
+    pub(crate) fn with(target: Target, size: Size, now_ms: i64) -> (Self, Vec<Effect>) {
+        let mut desk = Self::empty(size, now_ms);
+        let effects = desk.serve(vec![Request::Open(target)]);
+        (desk, effects)
+    }
+
+    const fn empty(size: Size, now_ms: i64) -> Self {
+        Self { size, now_ms, screens: Vec::new(), outcome: None, only_pick: false }
+    }
+
+    /// How it ended, once it has.
+    pub(crate) const fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// From an event to the next state, and what is to be done.
+    pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
+        let requests = match event {
+            Event::Resize(size) => {
+                self.size = size;
+                self.tell_all(|| Event::Resize(size))
+            }
+            Event::Tick { now_ms } => {
+                self.now_ms = now_ms;
+                self.tell_all(|| Event::Tick { now_ms })
+            }
+            Event::Closed => vec![Request::Quit],
+            Event::Answer(answer) => self.tell_asker(answer),
+            Event::Key(_) | Event::Paste(_) => match self.screens.last_mut() {
+                Some(top) => top.update(event),
+                None => Vec::new(),
+            },
+        };
+        self.serve(requests)
+    }
+
+    /// Draws the screen on top.
+    pub(crate) fn view(&self, frame: &mut Frame, theme: Theme) {
+        match self.screens.last() {
+            Some(Screen::Picker(state)) => picker::view(state, frame, theme),
+            Some(Screen::Tree(state)) => tree::view(state, frame, theme),
+            Some(Screen::Session(state)) => session::view(state, frame, theme),
+            None => {}
+        }
+    }
+
+    fn tell_all(&mut self, event: impl Fn() -> Event) -> Vec<Request> {
+        self.screens.iter_mut().flat_map(|screen| screen.update(event())).collect()
+    }
+
+    /// An answer goes to the newest screen of the kind that asked; each knows which answers are its own.
+    fn tell_asker(&mut self, answer: Answer) -> Vec<Request> {
+        let asked = |screen: &&mut Screen| {
+            matches!(
+                (screen, &answer),
+                (Screen::Picker(_), Answer::Picker(_))
+                    | (Screen::Tree(_), Answer::Tree(_))
+                    | (Screen::Session(_), Answer::Session(_))
+            )
+        };
+        match self.screens.iter_mut().rev().find(asked) {
+            Some(screen) => screen.update(Event::Answer(answer)),
+            None => Vec::new(),
+        }
+    }
+
+    fn serve(&mut self, requests: Vec<Request>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for request in requests {
+            match request {
+                Request::Picker(effect) => effects.push(Effect::Picker(effect)),
+                Request::Tree(effect) => effects.push(Effect::Tree(effect)),
+                Request::Session(effect) => effects.push(Effect::Session(effect)),
+                Request::Open(target) => {
+                    let needs = self.open(target);
+                    effects.extend(self.serve(needs));
+                }
+                Request::Back => self.close(Outcome::Left),
+                Request::Done(text) => self.close(Outcome::Done(text)),
+                Request::Quit => self.outcome = Some(Outcome::Cancelled),
+                Request::Pick(session) => self.outcome = Some(Outcome::Picked(session)),
+            }
+        }
+        effects
+    }
+
+    fn open(&mut self, target: Target) -> Vec<Request> {
+        match target {
+            Target::Session(id) => {
+                let mut state = SessionState::new(id, self.size, self.now_ms);
+                let requests = session::start(&mut state);
+                self.screens.push(Screen::Session(Box::new(state)));
+                requests
+            }
+            Target::Tree(id) => {
+                let mut state = TreeState::new(id, self.size, self.now_ms);
+                let requests = tree::start(&mut state);
+                self.screens.push(Screen::Tree(Box::new(state)));
+                requests
+            }
+        }
+    }
+
+    fn close(&mut self, outcome: Outcome) {
+        self.screens.pop();
+        if self.screens.is_empty() {
+            let cancelled = outcome == Outcome::Left && self.only_pick;
+            self.outcome = Some(if cancelled { Outcome::Cancelled } else { outcome });
+        }
+    }
+}
+
+impl Screen {
+    fn update(&mut self, event: Event) -> Vec<Request> {
+        if let Event::Key(key) = &event
+            && quits(*key)
+        {
+            return vec![Request::Quit];
+        }
+        match self {
+            Self::Picker(state) => picker::update(state, event),
+            Self::Tree(state) => tree::update(state, event),
+            Self::Session(state) => session::update(state, event),
+        }
+    }
+}
+
+/// Ctrl-C leaves from anywhere.
+fn quits(key: Key) -> bool {
+    key.is_ctrl('c')
+}

@@ -1,0 +1,135 @@
+//! The loop: events in, effects out, a frame after each round.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bough_platform::{Clock, Entropy};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::desk::{Desk, Effect, Outcome};
+use super::event::{Event, Size};
+use super::paint::Theme;
+use super::perform::{EditedEntry, Performer, needs_editor, perform};
+use super::terminal::{Keys, Taken};
+use crate::app::App;
+use crate::backend::Backend;
+use crate::command_error::CommandResult;
+use crate::editor;
+use crate::summarise::Configured;
+
+/// What a screen needs beside its desk.
+pub(crate) struct ScreenOptions {
+    pub(crate) backend: Backend,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) configured: Configured,
+    pub(crate) color: bool,
+}
+
+impl ScreenOptions {
+    /// What a command has at hand.
+    pub(crate) fn new(app: &App, backend: &Backend, configured: Configured) -> Self {
+        Self {
+            backend: backend.clone(),
+            clock: app.clock.clone(),
+            entropy: app.entropy.clone(),
+            configured,
+            color: app.output.screens_have_color(),
+        }
+    }
+}
+
+/// How often ages are made anew.
+const TICK: Duration = Duration::from_secs(20);
+
+/// The size of the window; a usual one where it does not say.
+pub(crate) fn window_size() -> Size {
+    let (columns, rows) = ratatui::crossterm::terminal::size().unwrap_or((80, 24));
+    Size { columns, rows }
+}
+
+/// Shows a desk until it has an outcome. `make` is given the size of the window.
+pub(crate) async fn run(
+    options: ScreenOptions,
+    make: impl FnOnce(Size, i64) -> (Desk, Vec<Effect>),
+) -> CommandResult<Outcome> {
+    let (sender, receiver) = unbounded_channel();
+    let taken = Taken::take()?;
+    let keys = Keys::start(sender.clone());
+    let (desk, effects) = make(window_size(), options.clock.now_ms());
+    let performer = Performer {
+        backend: options.backend.clone(),
+        clock: options.clock.clone(),
+        configured: Arc::new(options.configured.clone()),
+    };
+    let mut shown = Shown { taken, keys, desk, sender, performer, options };
+    shown.start(effects).await?;
+    shown.run(receiver).await
+}
+
+struct Shown {
+    taken: Taken,
+    keys: Keys,
+    desk: Desk,
+    sender: UnboundedSender<Event>,
+    performer: Performer,
+    options: ScreenOptions,
+}
+
+impl Shown {
+    async fn run(mut self, mut events: UnboundedReceiver<Event>) -> CommandResult<Outcome> {
+        let theme = Theme { color: self.options.color };
+        let mut ticks = tokio::time::interval(TICK);
+        loop {
+            self.taken.canvas.draw(|frame| self.desk.view(frame, theme))?;
+            let event = tokio::select! {
+                event = events.recv() => event.unwrap_or(Event::Closed),
+                _ = ticks.tick() => Event::Tick { now_ms: self.options.clock.now_ms() },
+            };
+            self.hear(event).await?;
+            // What has come meanwhile is heard before the next frame is drawn.
+            while let Ok(event) = events.try_recv() {
+                self.hear(event).await?;
+            }
+            if let Some(outcome) = self.desk.outcome() {
+                return Ok(outcome.clone());
+            }
+        }
+    }
+
+    async fn hear(&mut self, event: Event) -> CommandResult<()> {
+        if self.desk.outcome().is_some() {
+            return Ok(());
+        }
+        let effects = self.desk.update(event);
+        self.start(effects).await
+    }
+
+    async fn start(&mut self, effects: Vec<Effect>) -> CommandResult<()> {
+        for effect in effects {
+            let edited = match needs_editor(&effect) {
+                Some(entry) => Some(self.edit(entry).await?),
+                None => None,
+            };
+            let (performer, sender) = (self.performer.clone(), self.sender.clone());
+            tokio::spawn(async move {
+                let answer = perform(&performer, effect, edited).await;
+                // The screen may be gone by now; then nobody wants to know.
+                drop(sender.send(Event::Answer(answer)));
+            });
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal to the person's editor. The text is read first.
+    async fn edit(&mut self, entry: EditedEntry) -> CommandResult<Result<String, String>> {
+        let text = match self.performer.text_of(&entry).await {
+            Ok(text) => text,
+            Err(error) => return Ok(Err(error)),
+        };
+        let entropy = self.options.entropy.clone();
+        let taken = &mut self.taken;
+        let edited = self.keys.pause(|| taken.lend(|| editor::edit(&text, entropy.as_ref())))?;
+        Ok(edited.map_err(|error| error.to_string()))
+    }
+}

@@ -1,0 +1,12 @@
+//! The resume picker: sessions of this project or of all, searched as one types.
+
+mod state;
+mod update;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use state::{Answer, Effect, Mode, PickerOptions, PickerState, Preview, Scope};
+pub(crate) use update::{start, update};
+pub(crate) use view::view;

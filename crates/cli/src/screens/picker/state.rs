@@ -1,0 +1,346 @@
+use std::collections::{HashMap, HashSet};
+
+use bough_service::api::MessageItem;
+use bough_session::{JsonMap, SessionId};
+use bough_store::ListOrder;
+use serde_json::Value;
+
+use super::super::event::Size;
+use super::super::input::Input;
+use super::super::list::Window;
+use super::super::paint::Status;
+use crate::backend::{ListAsk, ListPage, Summary};
+use crate::limits::{PICKER_PAGE, PICKER_SESSIONS_MAX, SEARCH_PAGE};
+use crate::text::{Query, Score};
+
+/// What the picker is asked to be.
+#[derive(Clone, Debug)]
+pub(crate) struct PickerOptions {
+    pub(crate) size: Size,
+    pub(crate) now_ms: i64,
+    /// The directory whose sessions are "this project's".
+    pub(crate) project: Option<String>,
+    pub(crate) scope: Scope,
+    /// Whether choosing a session ends the picker instead of opening the session.
+    pub(crate) only_pick: bool,
+}
+
+/// Whose sessions are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Project,
+    #[default]
+    All,
+}
+
+/// In which order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// The last changed first.
+    #[default]
+    Recent,
+    /// Forks below what they were forked from.
+    Threaded,
+    /// The best match first.
+    Best,
+}
+
+/// What the keys are for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Searching and moving.
+    #[default]
+    Browse,
+    /// A new title is typed.
+    Rename(Input),
+    /// Deleting is to be confirmed.
+    ConfirmDelete,
+}
+
+/// What the newest messages of a session say.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Preview {
+    Loading,
+    Shown(Vec<MessageItem>),
+    Failed(String),
+}
+
+/// What the picker wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    Load { ask: ListAsk, generation: u64 },
+    Preview(SessionId),
+    Rename { session: SessionId, title: String },
+    SetArchived { session: SessionId, archived: bool },
+    Delete(SessionId),
+    Undelete(SessionId),
+}
+
+/// What was done.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Loaded { generation: u64, page: Result<ListPage, String> },
+    Previewed { session: SessionId, items: Result<Vec<MessageItem>, String> },
+    Renamed { session: SessionId, title: Result<String, String> },
+    Archived { session: SessionId, archived: bool, done: Result<(), String> },
+    Deleted { session: SessionId, done: Result<(), String> },
+    Undeleted { session: SessionId, done: Result<(), String> },
+}
+
+/// One line of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Which session.
+    pub(crate) at: usize,
+    /// How many forks lead to it, when forks are shown below what they came from.
+    pub(crate) depth: usize,
+}
+
+/// Everything that the picker knows.
+#[derive(Debug)]
+pub(crate) struct PickerState {
+    pub(crate) size: Size,
+    pub(crate) now_ms: i64,
+    pub(crate) project: Option<String>,
+    pub(crate) scope: Scope,
+    pub(crate) sort: Sort,
+    pub(crate) named_only: bool,
+    pub(crate) show_path: bool,
+    pub(crate) show_archived: bool,
+    pub(crate) show_preview: bool,
+    pub(crate) only_pick: bool,
+    pub(crate) search: Input,
+    pub(crate) mode: Mode,
+    pub(crate) status: Option<Status>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) window: Window,
+    pub(crate) is_loading: bool,
+    /// Which question the answers belong to; older ones are dropped.
+    pub(super) generation: u64,
+    pub(super) cursor: Option<String>,
+    pub(super) is_complete: bool,
+    pub(super) sessions: Vec<Known>,
+    pub(super) places: HashMap<SessionId, usize>,
+    pub(super) previews: HashMap<SessionId, Preview>,
+    /// The session that was deleted last, to bring it back.
+    pub(super) deleted: Option<SessionId>,
+}
+
+/// A session that was read, with the text that is searched.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) summary: Summary,
+    pub(super) haystack: String,
+}
+
+/// Previews that are kept at hand.
+const PREVIEWS_MAX: usize = 64;
+
+impl PickerState {
+    pub(crate) fn new(options: PickerOptions) -> Self {
+        Self {
+            size: options.size,
+            now_ms: options.now_ms,
+            project: options.project,
+            scope: options.scope,
+            sort: Sort::default(),
+            named_only: false,
+            show_path: false,
+            show_archived: false,
+            show_preview: true,
+            only_pick: options.only_pick,
+            search: Input::default(),
+            mode: Mode::default(),
+            status: None,
+            rows: Vec::new(),
+            window: Window::default(),
+            is_loading: false,
+            generation: 0,
+            cursor: None,
+            is_complete: false,
+            sessions: Vec::new(),
+            places: HashMap::new(),
+            previews: HashMap::new(),
+            deleted: None,
+        }
+    }
+
+    /// The session of a row.
+    pub(crate) fn session(&self, row: Row) -> Option<&Summary> {
+        self.sessions.get(row.at).map(|known| &known.summary)
+    }
+
+    /// The chosen session.
+    pub(crate) fn chosen(&self) -> Option<&Summary> {
+        self.rows.get(self.window.chosen).and_then(|row| self.session(*row))
+    }
+
+    /// The chosen session's preview.
+    pub(crate) fn preview(&self) -> Option<&Preview> {
+        self.previews.get(self.chosen()?.id())
+    }
+
+    /// How many sessions were read, and whether there are more.
+    pub(crate) fn read_so_far(&self) -> (usize, bool) {
+        (self.sessions.len(), !self.is_complete)
+    }
+
+    /// The question for the next page.
+    pub(super) fn ask(&self) -> ListAsk {
+        let mut metadata = JsonMap::new();
+        if let (Scope::Project, Some(project)) = (self.scope, &self.project) {
+            metadata.insert("cwd".to_owned(), Value::String(project.clone()));
+        }
+        let searching = !self.search.is_empty() || self.named_only || self.sort == Sort::Threaded;
+        ListAsk {
+            order: Some(ListOrder::UpdatedDesc),
+            archived: if self.show_archived { "include" } else { "exclude" },
+            cursor: self.cursor.clone(),
+            metadata,
+            ..ListAsk::recent(if searching { SEARCH_PAGE } else { PICKER_PAGE })
+        }
+    }
+
+    /// Takes a page in. A session that changed while the list was read may come twice; the newer one counts.
+    pub(super) fn take(&mut self, page: ListPage) {
+        for summary in page.sessions {
+            let known = Known { haystack: haystack(&summary), summary };
+            match self.places.get(known.summary.id()) {
+                Some(at) => {
+                    if let Some(slot) = self.sessions.get_mut(*at) {
+                        *slot = known;
+                    }
+                }
+                None => {
+                    self.places.insert(known.summary.id().clone(), self.sessions.len());
+                    self.sessions.push(known);
+                }
+            }
+        }
+        let full = self.sessions.len() >= PICKER_SESSIONS_MAX;
+        self.is_complete = page.next_cursor.is_none() || full;
+        self.cursor = page.next_cursor;
+    }
+
+    /// Forgets all sessions, to read them anew.
+    pub(super) fn forget(&mut self) {
+        self.sessions.clear();
+        self.places.clear();
+        self.rows.clear();
+        self.window = Window::default();
+        self.cursor = None;
+        self.is_complete = false;
+    }
+
+    /// Takes one session out.
+    pub(super) fn remove(&mut self, session: &SessionId) {
+        self.sessions.retain(|known| known.summary.id() != session);
+        self.places = self
+            .sessions
+            .iter()
+            .enumerate()
+            .map(|(at, known)| (known.summary.id().clone(), at))
+            .collect();
+        self.previews.remove(session);
+        self.lay_out();
+    }
+
+    pub(super) fn summary_mut(&mut self, session: &SessionId) -> Option<&mut Known> {
+        self.places.get(session).and_then(|at| self.sessions.get_mut(*at))
+    }
+
+    pub(super) fn keep_preview(&mut self, session: SessionId, preview: Preview) {
+        if self.previews.len() >= PREVIEWS_MAX && !self.previews.contains_key(&session) {
+            self.previews.clear();
+        }
+        self.previews.insert(session, preview);
+    }
+
+    /// Makes the rows from what was read, and keeps the choice where it was.
+    pub(super) fn lay_out(&mut self) {
+        let chosen = self.chosen().map(|summary| summary.id().clone());
+        let query = Query::parse(self.search.text());
+        let mut found: Vec<(usize, Score)> = Vec::new();
+        for (at, known) in self.sessions.iter().enumerate() {
+            if self.named_only && !known.summary.is_named() {
+                continue;
+            }
+            if let Some(score) = query.score(&known.haystack) {
+                found.push((at, score));
+            }
+        }
+        self.rows = match self.sort {
+            Sort::Threaded => threads(&found, &self.sessions, &self.places),
+            Sort::Best => {
+                found.sort_by_key(|(at, score)| (std::cmp::Reverse(*score), *at));
+                flat(&found)
+            }
+            Sort::Recent => flat(&found),
+        };
+        let same = |row: &Row| self.session(*row).map(Summary::id) == chosen.as_ref();
+        let at = chosen.as_ref().and_then(|_| self.rows.iter().position(same));
+        self.window.chosen = at.unwrap_or(self.window.chosen);
+        self.window.keep_in_view(self.rows.len(), super::view::list_rows(self));
+    }
+}
+
+fn flat(found: &[(usize, Score)]) -> Vec<Row> {
+    found.iter().map(|(at, _)| Row { at: *at, depth: 0 }).collect()
+}
+
+/// Forks below what they were forked from; a thread is where its newest session would be.
+fn threads(
+    found: &[(usize, Score)],
+    sessions: &[Known],
+    places: &HashMap<SessionId, usize>,
+) -> Vec<Row> {
+    let shown: HashSet<usize> = found.iter().map(|(at, _)| *at).collect();
+    let parent = |at: usize| {
+        let from = sessions.get(at)?.summary.meta.forked_from.as_ref()?;
+        places.get(from).copied().filter(|parent| shown.contains(parent))
+    };
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut roots: Vec<usize> = Vec::new();
+    for (at, _) in found {
+        // The root of a thread comes when the first of its sessions does.
+        let mut root = *at;
+        let mut steps = 0;
+        while let Some(up) = parent(root).filter(|_| steps < sessions.len()) {
+            root = up;
+            steps += 1;
+        }
+        roots.push(root);
+        if let Some(up) = parent(*at) {
+            children.entry(up).or_default().push(*at);
+        }
+    }
+    let mut rows = Vec::new();
+    let mut done = HashSet::new();
+    for root in roots {
+        let mut stack = vec![Row { at: root, depth: 0 }];
+        while let Some(row) = stack.pop() {
+            if !done.insert(row.at) {
+                continue;
+            }
+            rows.push(row);
+            let below = children.get(&row.at).into_iter().flatten().rev();
+            stack.extend(below.map(|at| Row { at: *at, depth: row.depth + 1 }));
+        }
+    }
+    rows
+}
+
+/// What a search looks into: title, name, first message, directory, model and id.
+fn haystack(summary: &Summary) -> String {
+    let details = &summary.details;
+    let parts = [
+        Some(summary.meta.title.as_str()),
+        details.name.as_deref(),
+        details.preview.as_deref(),
+        summary.cwd(),
+        summary.model(),
+        Some(summary.id().as_str()),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    parts.join("\n").to_lowercase()
+}

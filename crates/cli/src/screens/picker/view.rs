@@ -1,0 +1,255 @@
+use bough_session::SessionStatus;
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders};
+
+use super::super::paint::{Theme, dialog, footer, header, row, text_lines};
+use super::state::{Mode, PickerState, Preview, Row, Scope, Sort};
+use crate::backend::Summary;
+use crate::text::{age, clean_line, cost, fit, pad, stamp, width};
+use crate::transcript::{BlockKind, shown};
+
+/// From this width on the preview is beside the list; below, under it.
+const WIDE: u16 = 110;
+/// From this height on there is room for a preview under the list.
+const TALL: u16 = 18;
+/// Rows of a preview under the list, its border included.
+const PREVIEW_ROWS: u16 = 7;
+/// Below this, only rows are shown.
+const TINY_ROWS: u16 = 5;
+
+const KEYS: &str = "↑↓ move · Enter open · Tab folder/all · ^S sort · ^R rename · ^A archive · ^D delete · \
+                    ^N named · ^P path · ^V preview · ^T archived · Esc quit";
+
+/// Where things are.
+struct Places {
+    header: Rect,
+    search: Rect,
+    list: Rect,
+    preview: Option<Rect>,
+    footer: Rect,
+}
+
+fn places(area: Rect, with_preview: bool) -> Places {
+    if area.height < TINY_ROWS {
+        let none = Rect { height: 0, ..area };
+        return Places { header: none, search: none, list: area, preview: None, footer: none };
+    }
+    let mut list = Rect { y: area.y + 3, height: area.height - 4, ..area };
+    let preview = match (with_preview, area.width >= WIDE, area.height >= TALL) {
+        (true, true, _) => {
+            let columns = area.width * 2 / 5;
+            list.width -= columns;
+            Some(Rect { x: list.right(), width: columns, ..list })
+        }
+        (true, false, true) => {
+            list.height -= PREVIEW_ROWS;
+            Some(Rect { y: list.bottom(), height: PREVIEW_ROWS, ..list })
+        }
+        _ => None,
+    };
+    let (header, search) = (row(area, 0), row(area, 1));
+    Places { header, search, list, preview, footer: row(area, area.height - 1) }
+}
+
+fn area_of(state: &PickerState) -> Rect {
+    Rect::new(0, 0, state.size.columns, state.size.rows)
+}
+
+/// How many rows of the list are seen.
+pub(super) fn list_rows(state: &PickerState) -> usize {
+    usize::from(places(area_of(state), state.show_preview).list.height)
+}
+
+/// Draws the picker.
+pub(crate) fn view(state: &PickerState, frame: &mut Frame, theme: Theme) {
+    let area = frame.area();
+    let places = places(area, state.show_preview);
+    header(frame, places.header, theme, &title(state), &facts(state));
+    search_line(state, frame, places.search, theme);
+    list(state, frame, places.list, theme);
+    if let Some(area) = places.preview {
+        preview(state, frame, area, theme);
+    }
+    footer(frame, places.footer, theme, state.status.as_ref(), KEYS);
+    match &state.mode {
+        Mode::Browse => {}
+        Mode::ConfirmDelete => confirm(state, frame, area, theme),
+        Mode::Rename(input) => {
+            let text = fit(&clean_line(input.text()), usize::from(area.width).saturating_sub(8));
+            let lines =
+                [Line::from(format!("{text}▏")), Line::styled("Enter renames · Esc cancels", theme.dim())];
+            dialog(frame, area, theme, "Rename session", &lines);
+        }
+    }
+}
+
+fn title(state: &PickerState) -> String {
+    let scope = match state.scope {
+        Scope::Project => "Current Folder",
+        Scope::All => "All",
+    };
+    format!("Resume Session ({scope})")
+}
+
+fn facts(state: &PickerState) -> String {
+    let (read, more) = state.read_so_far();
+    let more = if more { "+" } else { "" };
+    let found = if state.search.is_empty() && !state.named_only {
+        format!("{read}{more}")
+    } else {
+        format!("{} of {read}{more}", state.rows.len())
+    };
+    let sort = match state.sort {
+        Sort::Recent => "recent",
+        Sort::Threaded => "threaded",
+        Sort::Best => "best match",
+    };
+    let named = if state.named_only { " · named" } else { "" };
+    let archived = if state.show_archived { " · archived too" } else { "" };
+    format!("{found} · {sort}{named}{archived}")
+}
+
+fn search_line(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
+    let prompt = "> ";
+    let text = fit(&clean_line(state.search.text()), usize::from(area.width).saturating_sub(3));
+    let line = if state.search.is_empty() {
+        Line::from(vec![Span::raw(prompt), Span::styled("type to search", theme.dim())])
+    } else {
+        Line::from(vec![Span::raw(prompt), Span::styled(text, theme.strong())])
+    };
+    frame.render_widget(line, area);
+    if area.height > 0 && state.mode == Mode::Browse {
+        let column = u16::try_from(state.search.cursor_columns() + prompt.len()).unwrap_or(u16::MAX);
+        let x = area.x.saturating_add(column).min(area.right().saturating_sub(1));
+        frame.set_cursor_position(Position { x, y: area.y });
+    }
+    let rule = Rect { y: area.y + 1, ..area };
+    if area.height > 0 {
+        frame.render_widget(Line::styled("─".repeat(usize::from(area.width)), theme.dim()), rule);
+    }
+}
+
+fn list(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
+    if state.rows.is_empty() {
+        let text = empty_words(state);
+        frame.render_widget(Line::styled(fit(&text, usize::from(area.width)), theme.dim()), row(area, 0));
+        return;
+    }
+    let seen = usize::from(area.height);
+    for (at, number) in state.window.range(state.rows.len(), seen).enumerate() {
+        let Some(found) = state.rows.get(number) else { continue };
+        let Some(summary) = state.session(*found) else { continue };
+        let line = row_line(state, *found, summary, usize::from(area.width), theme);
+        let line = if number == state.window.chosen { line.patch_style(theme.chosen()) } else { line };
+        frame.render_widget(line, row(area, u16::try_from(at).unwrap_or(u16::MAX)));
+    }
+}
+
+fn empty_words(state: &PickerState) -> String {
+    let words = match () {
+        () if state.is_loading => "Reading…",
+        () if !state.search.is_empty() => "Nothing fits. Esc clears the search.",
+        () if state.named_only => "No session has a name. Ctrl+N shows all.",
+        () if state.scope == Scope::Project => "No sessions of this folder. Tab shows all.",
+        () => "No sessions yet. `bough migrate` brings some in, `bough record` records one.",
+    };
+    words.to_owned()
+}
+
+/// One session: what it is called at the left, count, age, model and cost in columns at the right.
+fn row_line<'a>(
+    state: &PickerState,
+    found: Row,
+    summary: &Summary,
+    columns: usize,
+    theme: Theme,
+) -> Line<'a> {
+    let facts = facts_columns(state, summary, columns);
+    let room = columns.saturating_sub(width(&facts) + 1);
+    let indent = thread_mark(found.depth);
+    let mark = match summary.meta.status {
+        SessionStatus::Working => "* ",
+        SessionStatus::Error => "! ",
+        SessionStatus::Idle | SessionStatus::Done => "",
+    };
+    let archived = if summary.details.archived { "[archived] " } else { "" };
+    let caption = clean_line(summary.caption()).into_owned();
+    let mut text = format!("{indent}{mark}{archived}{caption}");
+    if let (true, Some(path)) = (state.show_path, summary.cwd()) {
+        text = format!("{text}  {}", clean_line(path));
+    }
+    let style = if summary.is_named() { theme.strong() } else { ratatui::style::Style::new() };
+    Line::from(vec![
+        Span::styled(pad(&text, room), style),
+        Span::raw(" "),
+        Span::styled(facts, theme.dim()),
+    ])
+}
+
+fn thread_mark(depth: usize) -> String {
+    /// Deeper threads are not indented further.
+    const DEPTH_SHOWN: usize = 8;
+    if depth == 0 {
+        return String::new();
+    }
+    format!("{}└ ", "  ".repeat(depth.min(DEPTH_SHOWN) - 1))
+}
+
+fn facts_columns(state: &PickerState, summary: &Summary, columns: usize) -> String {
+    let count = summary.meta.message_count.to_string();
+    let when = age(state.now_ms, summary.meta.updated_at);
+    let short = format!("{count:>5} {when:>4}");
+    if columns < 60 {
+        return if columns < 24 { String::new() } else { short };
+    }
+    let model = pad(&clean_line(summary.model().unwrap_or("-")), 16);
+    format!("{short}  {model} {:>8}", cost(summary.cost_usd()))
+}
+
+fn preview(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
+    let beside = area.width < frame.area().width;
+    let borders = if beside { Borders::LEFT } else { Borders::TOP };
+    let block = Block::new().borders(borders).border_style(theme.dim());
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let Some(summary) = state.chosen() else { return };
+    let mut lines = vec![Line::styled(fit(&facts_line(summary), usize::from(inner.width)), theme.dim())];
+    match state.preview() {
+        None | Some(Preview::Loading) => lines.push(Line::styled("…", theme.dim())),
+        Some(Preview::Failed(text)) => lines.extend(text_lines(text, inner, theme.problem())),
+        Some(Preview::Shown(items)) => {
+            for item in items {
+                let shown = shown(item);
+                let style = theme.speaker(shown.speaker);
+                let texts = shown.blocks.iter().filter(|block| block.kind == BlockKind::Text);
+                let text: Vec<&str> = texts.map(|block| block.body.as_str()).collect();
+                let heading = fit(&clean_line(&shown.heading), usize::from(inner.width));
+                lines.push(Line::styled(heading, style));
+                lines.extend(text_lines(&text.join("\n"), inner, ratatui::style::Style::new()));
+            }
+        }
+    }
+    for (at, line) in lines.into_iter().take(usize::from(inner.height)).enumerate() {
+        frame.render_widget(line, row(inner, u16::try_from(at).unwrap_or(u16::MAX)));
+    }
+}
+
+fn facts_line(summary: &Summary) -> String {
+    let folder = summary.cwd().map(|cwd| format!(" · {}", clean_line(cwd)));
+    let id = clean_line(summary.id().as_str()).into_owned();
+    format!("{} · {id}{}", stamp(summary.meta.updated_at), folder.unwrap_or_default())
+}
+
+fn confirm(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
+    let Some(chosen) = state.chosen() else { return };
+    let room = usize::from(area.width).saturating_sub(8);
+    let messages = format!("{} messages; it can be brought back for a while", chosen.meta.message_count);
+    let lines = [
+        Line::styled(fit(&clean_line(chosen.caption()), room), theme.strong()),
+        Line::from(messages),
+        Line::styled("Enter or y deletes · any other key cancels", theme.dim()),
+    ];
+    dialog(frame, area, theme, "Delete session?", &lines);
+}

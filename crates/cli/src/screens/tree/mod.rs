@@ -1,0 +1,16 @@
+//! The tree navigator: the branches of a session, the active path marked, to walk and to switch.
+
+mod layout;
+mod print;
+mod state;
+mod update;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use layout::Filter;
+pub(crate) use print::print_lines;
+pub(crate) use state::{Answer, Effect, Switch, SummaryWish, Switched, TreeState};
+pub(crate) use update::{start, update};
+pub(crate) use view::view;

@@ -1,0 +1,207 @@
+//! Where the text of a summary comes from: a file, a program, or the fixed rules of the digest.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use bough_server::config::{Overrides, load};
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::compact::{PathItem, Plan, Settings, branch_digest, conversation_text, digest};
+use crate::files;
+use crate::globals::Globals;
+use crate::limits::{FILE_BYTES_MAX, SUMMARY_BYTES_MAX};
+
+/// What the configuration says about compaction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Configured {
+    pub(crate) settings: Settings,
+    /// The program that writes summaries, with its arguments; empty when there is none.
+    pub(crate) command: Vec<String>,
+}
+
+impl Configured {
+    /// Reads the configuration of the data directory. With a server elsewhere, the defaults.
+    pub(crate) fn load(globals: &Globals) -> CommandResult<Self> {
+        if globals.server.is_some() {
+            return Ok(Self::default());
+        }
+        let flags = Overrides { data_dir: globals.data_dir.clone(), ..Overrides::default() };
+        let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
+            CommandError::failed(error).hint("`bough config check` says what is wrong")
+        })?;
+        let compaction = loaded.config.compaction;
+        Ok(Self {
+            settings: Settings {
+                enabled: compaction.enabled,
+                reserve_tokens: compaction.reserve_tokens,
+                keep_recent_tokens: compaction.keep_recent_tokens,
+            },
+            command: compaction.command,
+        })
+    }
+}
+
+/// Where the text of a summary comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum SummarySource {
+    /// The fixed rules.
+    Digest,
+    /// This text.
+    Text(String),
+    /// A program that reads the conversation and prints the summary.
+    Command { command: Vec<String>, focus: Option<String> },
+}
+
+impl SummarySource {
+    /// The text of a file; `-` is standard input.
+    pub(crate) fn from_file(path: &Path) -> CommandResult<Self> {
+        let text = if path == Path::new("-") {
+            let mut text = String::new();
+            std::io::stdin().lock().take(FILE_BYTES_MAX).read_to_string(&mut text)?;
+            text
+        } else {
+            files::read_text(path)?
+        };
+        let text = text.trim().to_owned();
+        if text.is_empty() {
+            return Err(CommandError::usage("the summary is empty"));
+        }
+        Ok(Self::Text(text))
+    }
+
+    pub(crate) const fn command(command: Vec<String>, focus: Option<String>) -> Self {
+        Self::Command { command, focus }
+    }
+}
+
+/// The summary for a plan.
+pub(crate) async fn summarise(
+    path: &[PathItem],
+    plan: &Plan,
+    source: &SummarySource,
+) -> CommandResult<String> {
+    match source {
+        SummarySource::Digest => Ok(digest(path, plan)),
+        SummarySource::Text(text) => Ok(format!("{text}{}", plan.files.to_text())),
+        SummarySource::Command { command, focus } => {
+            let text = run(command, input_of(path, plan), focus.clone()).await?;
+            Ok(format!("{text}{}", plan.files.to_text()))
+        }
+    }
+}
+
+/// The summary of a branch that is left behind.
+pub(crate) async fn summarise_branch(
+    items: &[PathItem],
+    source: &SummarySource,
+) -> CommandResult<String> {
+    match source {
+        SummarySource::Digest => Ok(branch_digest(items)),
+        SummarySource::Text(text) => Ok(text.clone()),
+        SummarySource::Command { command, focus } => {
+            run(command, conversation_text(items), focus.clone()).await
+        }
+    }
+}
+
+/// What a program is given: the summary before, then the conversation, the turn that goes on apart.
+fn input_of(path: &[PathItem], plan: &Plan) -> String {
+    let part = |from: usize, to: usize| conversation_text(path.get(from..to).unwrap_or_default());
+    let mut input = String::new();
+    if let Some(previous) = &plan.previous
+        && !previous.compaction.summary.is_empty()
+    {
+        let summary = &previous.compaction.summary;
+        input.push_str(&format!("<previous-summary>\n{summary}\n</previous-summary>\n\n"));
+    }
+    let range = &plan.range;
+    match plan.split_turn {
+        Some(turn) => {
+            input.push_str(&part(range.start, turn));
+            input.push_str("\n\n**Turn Context (split turn):**\n\n");
+            input.push_str(&part(turn, range.end));
+        }
+        None => input.push_str(&part(range.start, range.end)),
+    }
+    input
+}
+
+async fn run(command: &[String], input: String, focus: Option<String>) -> CommandResult<String> {
+    let command = command.to_vec();
+    let ran = tokio::task::spawn_blocking(move || run_blocking(&command, input, focus)).await;
+    ran.map_err(CommandError::failed)?
+}
+
+fn run_blocking(command: &[String], input: String, focus: Option<String>) -> CommandResult<String> {
+    let failed = |text: String| {
+        CommandError::failed(text)
+            .hint("the command reads the conversation on its standard input and prints the summary")
+            .hint("--digest needs no command")
+    };
+    let (program, arguments) =
+        command.split_first().ok_or_else(|| failed("the summary command is empty".to_owned()))?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env("BOUGH_SUMMARY_FOCUS", focus.unwrap_or_default())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(format!("{program} cannot be run: {error}")))?;
+    let stdin = child.stdin.take();
+    let writer = std::thread::spawn(move || {
+        // A program that does not read everything has seen enough.
+        stdin.map(|mut stdin| stdin.write_all(input.as_bytes()))
+    });
+    let mut output = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(SUMMARY_BYTES_MAX as u64 + 1).read_to_end(&mut output)?;
+    }
+    if output.len() > SUMMARY_BYTES_MAX {
+        drop(child.kill());
+        drop(child.wait());
+        return Err(failed(format!("{program} printed more than {SUMMARY_BYTES_MAX} bytes")));
+    }
+    let status = child.wait()?;
+    drop(writer.join());
+    if !status.success() {
+        return Err(failed(format!("{program} ended with {status}")));
+    }
+    let text = String::from_utf8_lossy(&output).trim().to_owned();
+    if text.is_empty() {
+        return Err(failed(format!("{program} printed nothing")));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Vec<String> {
+        ["sh", "-c", script].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_program_reads_the_conversation_and_prints_the_summary() {
+        let command = sh("printf '%s: ' \"$BOUGH_SUMMARY_FOCUS\"; cat");
+        let text = run_blocking(&command, "[User]: hi\n".to_owned(), Some("greetings".to_owned()));
+        assert_eq!(text.unwrap(), "greetings: [User]: hi");
+    }
+
+    #[test]
+    fn a_program_that_does_not_read_or_fails() {
+        let check = |script: &str, expected: &str| {
+            let large = "x".repeat(1 << 20);
+            let error = run_blocking(&sh(script), large, None).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+            assert!(!error.hints.is_empty());
+        };
+        check("exit 3", "ended with");
+        check("true", "printed nothing");
+        let done = run_blocking(&sh("echo short"), "x".repeat(1 << 20), None);
+        assert_eq!(done.unwrap(), "short");
+        let missing = run_blocking(&["/no/such/program".to_owned()], String::new(), None);
+        assert!(missing.unwrap_err().to_string().contains("cannot be run"));
+    }
+}

@@ -1,0 +1,232 @@
+//! A message as blocks of text, for printing and for screens. Pure.
+
+use bough_service::api::MessageItem;
+use bough_session::{
+    AgentMessage, AssistantMessage, Bookkeeping, ContentBlock, CustomPayload, StopReason,
+};
+
+use crate::text::{bytes, count, tokens};
+
+/// Who a message is from, as far as it is shown differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    User,
+    Assistant,
+    Tool,
+    Application,
+    Note,
+}
+
+/// What a block is; some are folded away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockKind {
+    Text,
+    Thinking,
+    Call,
+    Result,
+    Summary,
+    Picture,
+    Problem,
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) kind: BlockKind,
+    /// One line that stands for it when it is folded; empty for plain text.
+    pub(crate) title: String,
+    pub(crate) body: String,
+}
+
+/// An entry as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) speaker: Speaker,
+    /// Who speaks, in words.
+    pub(crate) heading: String,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// An entry as it is shown.
+pub(crate) fn shown(item: &MessageItem) -> Shown {
+    match (&item.message, &item.custom) {
+        (Some(message), _) => shown_message(message),
+        (None, Some(custom)) => shown_note(custom),
+        (None, None) => note("entry", String::new()),
+    }
+}
+
+fn shown_message(message: &AgentMessage) -> Shown {
+    let mut blocks: Vec<Block> = message.content().iter().map(block).collect();
+    let (speaker, heading) = match message {
+        AgentMessage::User(_) => (Speaker::User, "user".to_owned()),
+        AgentMessage::Assistant(said) => {
+            blocks.extend(problem(said));
+            (Speaker::Assistant, assistant_heading(said))
+        }
+        AgentMessage::FunctionResult(result) => {
+            let failed = if result.is_error { " failed" } else { "" };
+            let heading = format!("result of {}{failed}", result.function_id);
+            blocks.iter_mut().filter(|b| b.kind == BlockKind::Text).for_each(|block| {
+                block.kind = BlockKind::Result;
+                block.title = size_of(&block.body);
+            });
+            (Speaker::Tool, heading)
+        }
+        AgentMessage::Custom(custom) => (Speaker::Application, custom.custom_type.clone()),
+    };
+    Shown { speaker, heading, blocks }
+}
+
+fn assistant_heading(said: &AssistantMessage) -> String {
+    let usage = said.usage.as_ref();
+    let output = usage.and_then(|usage| usage.output).map(|output| format!(" · {} out", tokens(output)));
+    format!("assistant {}{}", said.model, output.unwrap_or_default())
+}
+
+fn problem(said: &AssistantMessage) -> Option<Block> {
+    let what = match said.stop_reason {
+        StopReason::End | StopReason::FunctionCall => return None,
+        StopReason::Length => "it ran out of room",
+        StopReason::Aborted => "it was stopped",
+        StopReason::Error => "it failed",
+    };
+    let body = said.error_message.clone().unwrap_or_default();
+    Some(Block { kind: BlockKind::Problem, title: what.to_owned(), body })
+}
+
+fn block(block: &ContentBlock) -> Block {
+    let made = |kind, title: String, body: String| Block { kind, title, body };
+    match block {
+        ContentBlock::Text(text) => made(BlockKind::Text, String::new(), text.text.clone()),
+        ContentBlock::Thinking(thinking) => {
+            let title = format!("thinking, {}", size_of(&thinking.text));
+            made(BlockKind::Thinking, title, thinking.text.clone())
+        }
+        ContentBlock::Image(image) => {
+            let size = bytes(image.data.len() as u64 / 4 * 3);
+            made(BlockKind::Picture, format!("picture, {}, {size}", image.mime), String::new())
+        }
+        ContentBlock::FunctionCall(call) => {
+            let body = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
+            let title = format!("{} {}", call.function_id, call.arguments);
+            made(BlockKind::Call, title, body)
+        }
+        ContentBlock::FunctionResult(result) => {
+            let texts: Vec<&str> = result.content.iter().filter_map(ContentBlock::as_text).collect();
+            let body = texts.join("\n");
+            let failed = if result.is_error == Some(true) { "failed, " } else { "" };
+            made(BlockKind::Result, format!("{failed}{}", size_of(&body)), body)
+        }
+    }
+}
+
+fn size_of(text: &str) -> String {
+    count(text.lines().count().max(1) as u64, "line", "lines")
+}
+
+fn note(heading: &str, title: String) -> Shown {
+    let blocks = if title.is_empty() {
+        Vec::new()
+    } else {
+        vec![Block { kind: BlockKind::Text, title: String::new(), body: title }]
+    };
+    Shown { speaker: Speaker::Note, heading: heading.to_owned(), blocks }
+}
+
+fn shown_note(custom: &CustomPayload) -> Shown {
+    let summary = |heading: &str, text: String| Shown {
+        speaker: Speaker::Note,
+        heading: heading.to_owned(),
+        blocks: vec![Block { kind: BlockKind::Summary, title: size_of(&text), body: text }],
+    };
+    match Bookkeeping::from_payload(custom) {
+        Some(Bookkeeping::ModelChange(to)) => {
+            note(&format!("model is now {}/{}", to.provider, to.model_id), String::new())
+        }
+        Some(Bookkeeping::ThinkingLevelChange(to)) => {
+            note(&format!("thinking is now {}", to.thinking_level), String::new())
+        }
+        Some(Bookkeeping::Compaction(done)) if done.summary.is_empty() => {
+            note("compaction taken back", String::new())
+        }
+        Some(Bookkeeping::Compaction(done)) => {
+            let before = tokens(done.tokens_before);
+            summary(&format!("compacted from {before} tokens"), done.summary)
+        }
+        Some(Bookkeeping::BranchSummary(left)) => summary("came back from a branch", left.summary),
+        Some(Bookkeeping::SessionInfo(info)) => {
+            note(&format!("session is called {:?}", info.name), String::new())
+        }
+        Some(Bookkeeping::Label(label)) => {
+            let name = label.label.as_deref().unwrap_or("(no label)");
+            note(&format!("label {name:?} on {}", label.target_id), String::new())
+        }
+        None => note(&custom.custom_type, String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(item: serde_json::Value, speaker: Speaker, heading: &str, blocks: &[(BlockKind, &str)]) {
+        let mut item = item;
+        item["entry_id"] = json!("e");
+        let shown = shown(&serde_json::from_value(item).unwrap());
+        assert_eq!((shown.speaker, shown.heading.as_str()), (speaker, heading));
+        let found: Vec<(BlockKind, &str)> =
+            shown.blocks.iter().map(|block| (block.kind, block.title.as_str())).collect();
+        assert_eq!(found, blocks);
+    }
+
+    #[test]
+    fn messages_become_blocks() {
+        check(
+            json!({"message": {"role": "user", "timestamp": 0,
+                "content": [{"type": "text", "text": "hi"}, {"type": "image", "mime": "image/png", "data": "AAAA"}]}}),
+            Speaker::User,
+            "user",
+            &[(BlockKind::Text, ""), (BlockKind::Picture, "picture, image/png, 3 B")],
+        );
+        check(
+            json!({"message": {"role": "assistant", "timestamp": 0, "model": "m", "provider": "p",
+                "stop_reason": "aborted", "usage": {"output": 1200}, "content": [
+                    {"type": "thinking", "text": "a\nb"},
+                    {"type": "function_call", "id": "1", "function_id": "bash", "arguments": {"command": "ls"}}]}}),
+            Speaker::Assistant,
+            "assistant m · 1.2k out",
+            &[
+                (BlockKind::Thinking, "thinking, 2 lines"),
+                (BlockKind::Call, r#"bash {"command":"ls"}"#),
+                (BlockKind::Problem, "it was stopped"),
+            ],
+        );
+        check(
+            json!({"message": {"role": "function_result", "timestamp": 0, "function_call_id": "1",
+                "function_id": "bash", "is_error": true, "content": [{"type": "text", "text": "no"}]}}),
+            Speaker::Tool,
+            "result of bash failed",
+            &[(BlockKind::Result, "1 line")],
+        );
+    }
+
+    #[test]
+    fn bookkeeping_is_a_note() {
+        check(
+            json!({"custom": {"custom_type": "bough.model_change", "data": {"provider": "p", "model_id": "m"}}}),
+            Speaker::Note,
+            "model is now p/m",
+            &[],
+        );
+        check(
+            json!({"custom": {"custom_type": "bough.compaction",
+                "data": {"summary": "s", "first_kept_entry_id": "e", "tokens_before": 52_000}}}),
+            Speaker::Note,
+            "compacted from 52k tokens",
+            &[(BlockKind::Summary, "1 line")],
+        );
+        check(json!({"custom": {"custom_type": "app.mark", "data": 1}}), Speaker::Note, "app.mark", &[]);
+    }
+}
