@@ -416,3 +416,98 @@ impl Disk for Below {
         self.disk.lock_holder(&self.at(path)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bough_testkit::{SimClock, SimDisk, SimEntropy};
+
+    use super::*;
+    use crate::record::NewRecord;
+
+    fn store(disk: &SimDisk) -> LogStore {
+        let platform = Platform {
+            disk: Arc::new(disk.clone()),
+            clock: Arc::new(SimClock::default()),
+            entropy: Arc::new(SimEntropy::new(1)),
+        };
+        let options = Options { maintenance: Maintenance::Inline, ..Options::default() };
+        LogStore::open(platform, options).unwrap()
+    }
+
+    fn source() -> Pointer {
+        Pointer::JsonlV3 { path: "/v1/s.jsonl".to_owned(), snapshot_id: "sha256:0:0".to_owned() }
+    }
+
+    fn staged(store: &LogStore, name: &str) -> Staging {
+        let staging = store.stage(name).unwrap();
+        staging.store().create("s", vec![NewRecord::plain("meta", 1, "{}")]).unwrap();
+        staging.present("s", &source()).unwrap();
+        staging
+    }
+
+    fn switch_to(through: &[StoreState], pointer: Pointer) -> Switch<'_> {
+        Switch { through, pointer, previous: Some(source()), head: None }
+    }
+
+    #[test]
+    fn a_staged_log_is_seen_by_nobody_until_it_is_moved_in_and_served_only_after_the_switch() {
+        let disk = SimDisk::new();
+        let store = store(&disk);
+        let staging = staged(&store, "m");
+        assert!(!store.contains("s").unwrap());
+        staging.move_in("s").unwrap();
+        staging.discard().unwrap();
+        assert_eq!(store.manifest("s").unwrap().unwrap().state, StoreState::MigrationStaging);
+        assert!(store.read("s").is_err(), "the V1 file answers");
+        assert!(store.read_segments("s").is_ok());
+        store.switch("s", &switch_to(&[StoreState::Migrated], Pointer::NativeV2)).unwrap();
+        assert_eq!(store.read("s").unwrap().head().seq, 1);
+    }
+
+    #[test]
+    fn a_switch_keeps_to_the_state_machine_and_to_the_head_that_it_was_told() {
+        let store = store(&SimDisk::new());
+        let staging = staged(&store, "m");
+        staging.move_in("s").unwrap();
+        let skipped = store.switch("s", &switch_to(&[StoreState::Dirty], Pointer::NativeV2));
+        assert!(matches!(skipped, Err(LogError::Transition { .. })));
+        let elsewhere = Switch {
+            head: Some(Head::genesis("s", Incarnation([0; 16]))),
+            ..switch_to(&[StoreState::Migrated], Pointer::NativeV2)
+        };
+        assert!(matches!(store.switch("s", &elsewhere), Err(LogError::Conflict { .. })));
+        assert_eq!(store.manifest("s").unwrap().unwrap().state, StoreState::MigrationStaging);
+    }
+
+    #[test]
+    fn a_native_log_makes_room_for_nobody() {
+        let store = store(&SimDisk::new());
+        store.create("s", vec![NewRecord::plain("meta", 1, "{}")]).unwrap();
+        let staging = staged(&store, "m");
+        assert!(matches!(staging.move_in("s"), Err(LogError::Exists { .. })));
+        let native = Pointer::NativeV2;
+        assert!(staging.present("s", &native).is_err(), "a staged log is not live");
+    }
+
+    #[test]
+    fn a_torn_ledger_line_is_cut_off_and_one_without_its_break_is_closed() {
+        let disk = SimDisk::new();
+        let store = store(&disk);
+        store.create("s", vec![NewRecord::plain("meta", 1, "{}")]).unwrap();
+        let event = LedgerEvent::recovery("r", "why".to_owned(), 1);
+        store.record_event("s", &event).unwrap();
+        let path = store.locate("s").unwrap().unwrap().ledger().unwrap();
+        let line = event.encode().unwrap();
+        let torn = [line.as_slice(), b"{\"schema\":\"pi."].concat();
+        disk.plant(&path, &torn).unwrap();
+        assert_eq!(store.torn_ledger_bytes("s").unwrap(), 14);
+        assert_eq!(store.record_event("s", &event).unwrap(), 14);
+        assert_eq!(store.ledger("s").unwrap().len(), 2);
+        disk.plant(&path, line.trim_ascii_end()).unwrap();
+        store.record_event("s", &event).unwrap();
+        assert_eq!(store.ledger("s").unwrap().len(), 2);
+        disk.plant(&path, &torn).unwrap();
+        assert_eq!(store.mend_ledger("s").unwrap(), 14);
+        assert!(store.verify("s").unwrap().is_well());
+    }
+}

@@ -227,12 +227,12 @@ impl LogStore {
 
     /// The head with everything accepted, durable or not, of a log that this process writes.
     pub fn accepted_head(&self, id: &str) -> Result<Head> {
-        Ok(self.writer(id)?.accepted())
+        Ok(self.living(id)?.accepted())
     }
 
     /// Takes the lock of a log now rather than at the first append; says what opening found.
     pub fn open_for_writing(&self, id: &str) -> Result<crate::OpenReport> {
-        Ok(self.writer(id)?.report.clone())
+        Ok(self.living(id)?.report.clone())
     }
 
     /// Waits until everything accepted for a log is durable.
@@ -244,7 +244,7 @@ impl LogStore {
 
     /// Makes a checkpoint of a log that this process writes.
     pub fn checkpoint(&self, id: &str) -> Result<()> {
-        let writer = self.writer(id)?;
+        let writer = self.living(id)?;
         writer.checkpoint().inspect_err(|error| writer.latch(error))
     }
 

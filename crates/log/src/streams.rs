@@ -142,20 +142,20 @@ pub(crate) fn load(
     }
     let bytes = files.disk.read_all(&path, 4 * limits::STREAM_BYTES_MAX)?;
     let header = StreamHeader::decode(&bytes).filter(|header| header.incarnation == incarnation);
-    if header.is_none() && !streams.is_empty() {
-        // Its header was durable before the record that opened the stream, and fits one sector.
-        report.damage =
-            Some(lost(0, "a message was streaming and the file's header is unreadable"));
+    let end = read_lines(&bytes, streams);
+    let has_lines = end > STREAM_HEADER_BYTES as u64;
+    if header.is_none() && !has_lines && !streams.is_empty() {
+        // A header is written over only after a line is durable; a crash that tears it leaves the line.
+        report.damage = Some(lost(0, "a message was streaming and nothing of it can be read"));
         return Ok(report);
     }
-    let end = read_lines(&bytes, streams);
     let known = header.map_or(0, |header| header.end);
     if end < known && !streams.is_empty() {
         let text = format!("deltas up to byte {known} were acknowledged and cannot all be read");
         report.damage = Some(lost(end, &text));
     }
-    // Without a header there is nothing to go on from: the file is made again.
-    streams.end = if header.is_some() { end } else { 0 };
+    // With neither header nor line there is nothing to go on from: the file is made again.
+    streams.end = if header.is_some() || has_lines { end } else { 0 };
     streams.number = streams.number.max(header.map_or(0, |header| header.acked));
     report.torn_bytes = (bytes.len() as u64).saturating_sub(end);
     Ok(report)
@@ -204,23 +204,19 @@ impl StreamFile {
     ) -> Result<Self> {
         let path = files.container.stream()?;
         let there = files.disk.stat(&path)?.is_some();
-        if there && !streams.is_empty() && streams.end >= STREAM_HEADER_BYTES as u64 {
+        if there && !streams.is_empty() && streams.end > STREAM_HEADER_BYTES as u64 {
             let opened =
                 Self { file: files.disk.open(&path, Access::ReadWrite)?.into(), incarnation };
             opened.write_header(streams)?;
             opened.file.sync()?;
             return Ok(opened);
         }
-        if there {
-            files.disk.remove_file(&path)?;
-        }
-        let file: Arc<dyn File> = files.disk.create(&path)?.into();
-        let opened = Self { file, incarnation };
+        // Without a line the header is the only word of the file: it is put in place whole.
         streams.end = STREAM_HEADER_BYTES as u64;
-        opened.write_header(streams)?;
-        opened.file.sync()?;
-        files.disk.sync_dir(&files.container.dir)?;
-        Ok(opened)
+        let header = StreamHeader { incarnation, acked: streams.number, end: streams.end };
+        files.disk.replace(&path, &files.container.temp("stream.log")?, &header.encode()?)?;
+        let file = files.disk.open(&path, Access::ReadWrite)?.into();
+        Ok(Self { file, incarnation })
     }
 
     /// Appends encoded lines and makes them durable.

@@ -85,8 +85,13 @@ impl LogStore {
     /// What is in the trash. A folder that cannot be read is left out here; `verify` names it.
     pub fn trash(&self) -> Result<Vec<ListedLog>> {
         let mut found = Vec::new();
-        self.visit_folder(&RelPath::parse(TRASH)?, &mut |log| found.extend(log.ok()))?;
-        Ok(found)
+        let mut failed = None;
+        self.visit_folder(&RelPath::parse(TRASH)?, &mut |log| match log {
+            Ok(log) => found.push(log),
+            Err(LogError::Corrupt(_) | LogError::NewerFormat { .. }) => {}
+            Err(error) => failed = Some(error),
+        })?;
+        failed.map_or(Ok(found), Err)
     }
 
     /// Reads a log that is in the trash.
