@@ -1,119 +1,31 @@
-//! Test stages in other languages, one folder each under `tests/external/`.
+//! Test stages in other languages: every folder of `tests/` with a `run.sh` is one.
 //!
-//! A folder becomes a stage by holding a `stage.json`:
-//!
-//! ```json
-//! {"about": "what it proves", "runtime": "python", "needs_bough": true,
-//!  "run": ["python", "-m", "pytest", "-q"]}
-//! ```
-//!
-//! `runtime` says what is prepared before `run`: `python` makes a virtual environment with the folder's
-//! `requirements.txt`, `node` installs its `package.json`, `none` nothing. With `needs_bough` the
-//! program is built first and its path is in the environment as `BOUGH`.
+//! The script installs what it needs from the public registries into its own folder, builds what it
+//! drives, and ends with status 0 when all is well. The first comment after its first line says what it
+//! proves. Summaries of the usual test runners in its output are counted.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde::Deserialize;
-
 use crate::counts::{self, Counts};
 use crate::shell;
 
-const FOLDER: &str = "tests/external";
+const FOLDER: &str = "tests";
+const SCRIPT: &str = "run.sh";
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    about: String,
-    runtime: Runtime,
-    #[serde(default)]
-    needs_bough: bool,
-    run: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Runtime {
-    Python,
-    Node,
-    None,
-}
-
-/// One folder that describes itself as a stage.
+/// One folder with a script.
 #[derive(Debug)]
 pub(crate) struct External {
     pub(crate) name: String,
-    folder: PathBuf,
-    /// Or why the description cannot be used: a broken stage must fail, not vanish.
-    description: Result<Description, String>,
+    pub(crate) about: String,
+    script: PathBuf,
 }
 
 impl External {
-    pub(crate) fn about(&self) -> &str {
-        match &self.description {
-            Ok(description) => &description.about,
-            Err(problem) => problem,
-        }
-    }
-
-    pub(crate) fn run(&self, root: &Path) -> Result<Counts, String> {
-        let description = self.description.as_ref().map_err(Clone::clone)?;
-        let (program, arguments) =
-            description.run.split_first().ok_or("stage.json: run is empty")?;
-        let target = target_directory(root)?;
-        let path = self.prepare(description.runtime, &target)?;
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(&self.folder);
-        command.env("PATH", path);
-        if description.needs_bough {
-            command.env("BOUGH", build_bough(root, &target)?);
-        }
-        let ran = shell::run(&mut command)?;
+    pub(crate) fn run(&self) -> Result<Counts, String> {
+        let ran = shell::run(Command::new("sh").arg(&self.script))?;
         Ok(counts::of_run(ran.success, &ran.output))
-    }
-
-    /// Installs what the runtime needs; the search path to run with.
-    fn prepare(&self, runtime: Runtime, target: &Path) -> Result<OsString, String> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        match runtime {
-            Runtime::None => Ok(path),
-            Runtime::Python => {
-                let environment = target.join("xtask").join(format!("{}-venv", self.name));
-                self.prepare_python(&environment)?;
-                prepended(&environment.join("bin"), &path)
-            }
-            Runtime::Node => {
-                self.prepare_node()?;
-                prepended(&self.folder.join("node_modules/.bin"), &path)
-            }
-        }
-    }
-
-    fn prepare_python(&self, environment: &Path) -> Result<(), String> {
-        let requirements = self.folder.join("requirements.txt");
-        let wanted = fs::read_to_string(&requirements).map_err(|error| {
-            format!("{} is needed by a python stage: {error}", requirements.display())
-        })?;
-        let installed = environment.join("installed.txt");
-        if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
-            return Ok(());
-        }
-        make_virtual_environment(environment)?;
-        let pip = environment.join("bin/pip");
-        let mut install = Command::new(pip);
-        install.args(["install", "--quiet", "--disable-pip-version-check", "-r"]);
-        succeed(install.arg(requirements))?;
-        fs::write(&installed, wanted).map_err(|error| error.to_string())
-    }
-
-    fn prepare_node(&self) -> Result<(), String> {
-        let locked = self.folder.join("package-lock.json").exists();
-        let mut install = Command::new("npm");
-        install.arg(if locked { "ci" } else { "install" });
-        install.args(["--no-audit", "--no-fund", "--loglevel=error"]);
-        succeed(install.current_dir(&self.folder))
     }
 }
 
@@ -124,31 +36,21 @@ pub(crate) fn find(root: &Path) -> Vec<External> {
     };
     let mut found: Vec<External> = folders
         .filter_map(Result::ok)
-        .filter(|entry| entry.path().join("stage.json").exists())
-        .map(|entry| External {
-            name: entry.file_name().to_string_lossy().into_owned(),
-            description: describe(&entry.path().join("stage.json")),
-            folder: entry.path(),
+        .filter_map(|entry| {
+            let script = entry.path().join(SCRIPT);
+            let text = fs::read_to_string(&script).ok()?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            Some(External { name, about: purpose(&text), script })
         })
         .collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found
 }
 
-fn describe(file: &Path) -> Result<Description, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-/// Debian ships Python without `venv`; it comes as a package of its own.
-fn make_virtual_environment(environment: &Path) -> Result<(), String> {
-    let mut make = Command::new("python3");
-    make.args(["-m", "venv", "--clear"]).arg(environment);
-    if succeed(&mut make).is_ok() {
-        return Ok(());
-    }
-    install_packages(&["python3-venv"])?;
-    succeed(&mut make)
+/// The first comment of a script after the line that names its shell.
+fn purpose(script: &str) -> String {
+    let comments = script.lines().skip(1).filter_map(|line| line.strip_prefix("# "));
+    comments.map(str::to_owned).next().unwrap_or_default()
 }
 
 /// Installs system packages, where we are allowed to.
@@ -166,23 +68,6 @@ pub(crate) fn install_packages(names: &[&str]) -> Result<(), String> {
         .map_err(|problem| format!("{problem}; install {} by hand", names.join(", ")))
 }
 
-fn build_bough(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    succeed(shell::cargo(root).args(["build", "--quiet", "--package", "bough"]))?;
-    Ok(target.join("debug/bough"))
-}
-
-fn target_directory(root: &Path) -> Result<PathBuf, String> {
-    #[derive(Deserialize)]
-    struct Metadata {
-        target_directory: PathBuf,
-    }
-    let mut command = shell::cargo(root);
-    command.args(["metadata", "--format-version", "1", "--no-deps"]);
-    let text = shell::answer(&mut command).ok_or("cargo metadata failed")?;
-    let metadata: Metadata = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    Ok(metadata.target_directory)
-}
-
 fn succeed(command: &mut Command) -> Result<(), String> {
     if shell::run(command)?.success {
         Ok(())
@@ -191,40 +76,32 @@ fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
-fn prepended(first: &Path, path: &OsString) -> Result<OsString, String> {
-    let all = std::iter::once(first.to_owned()).chain(std::env::split_paths(path));
-    std::env::join_paths(all).map_err(|error| error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn folder_with(name: &str, description: &str) -> tempfile::TempDir {
+    fn stage(script: &str) -> (tempfile::TempDir, External) {
         let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join(FOLDER).join(name);
+        let folder = root.path().join(FOLDER).join("greet");
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("stage.json"), description).unwrap();
-        root
-    }
-
-    #[test]
-    fn a_folder_that_describes_itself_is_a_stage() {
-        let root = folder_with(
-            "greet",
-            r#"{"about": "says hello", "runtime": "none", "run": ["echo", "hello"]}"#,
-        );
-        let found = find(root.path());
+        fs::write(folder.join(SCRIPT), script).unwrap();
+        fs::create_dir_all(root.path().join(FOLDER).join("data")).unwrap();
+        let mut found = find(root.path());
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].name.as_str(), found[0].about()), ("greet", "says hello"));
+        (root, found.remove(0))
     }
 
     #[test]
-    fn a_broken_description_fails_and_does_not_vanish() {
-        let root = folder_with("broken", r#"{"about": "x", "rutime": "none"}"#);
-        let found = find(root.path());
-        let problem = found[0].run(root.path()).unwrap_err();
-        assert!(problem.contains("stage.json"), "{problem}");
+    fn a_folder_with_a_script_is_a_stage_and_its_tests_are_counted() {
+        let (_root, stage) = stage("#!/bin/sh\n# Says hello.\necho '3 passed in 0.01s'\n");
+        assert_eq!((stage.name.as_str(), stage.about.as_str()), ("greet", "Says hello."));
+        assert_eq!(stage.run().unwrap(), Counts { passed: 3, failed: 0 });
+    }
+
+    #[test]
+    fn a_script_that_fails_is_a_failure() {
+        let (_root, stage) = stage("#!/bin/sh\nexit 1\n");
+        assert_eq!(stage.run().unwrap(), Counts::ONE_FAILED);
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn list(root: &Path) -> Vec<Stage> {
     ];
     stages.extend(external::find(root).into_iter().map(|found| Stage {
         name: found.name.clone(),
-        about: found.about().to_owned(),
+        about: found.about.clone(),
         work: Work::External(found),
     }));
     stages
@@ -114,7 +114,7 @@ fn run_stages(root: &Path, chosen: &[&Stage]) -> Report {
         let began = Instant::now();
         let outcome = match &stage.work {
             Work::Ours(work) => work(root),
-            Work::External(found) => found.run(root),
+            Work::External(found) => found.run(),
         };
         let counts = outcome.unwrap_or_else(|problem| {
             eprintln!("      {problem}");
@@ -171,6 +171,11 @@ fn setup(root: &Path) -> Result<Counts, String> {
     // SQLite is compiled from its C source.
     if shell::answer(Command::new("cc").arg("--version")).is_none() {
         external::install_packages(&["build-essential"])?;
+    }
+    // Debian ships Python without the module that makes virtual environments.
+    let venv = ["-c", "import venv, ensurepip"];
+    if shell::answer(Command::new("python3").args(venv)).is_none() {
+        external::install_packages(&["python3", "python3-venv"])?;
     }
     Ok(Counts::ONE_PASSED)
 }

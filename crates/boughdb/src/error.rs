@@ -11,7 +11,7 @@ pub enum Error {
     #[error("the folder cannot be used: {0}")]
     Folder(#[from] std::io::Error),
     /// A rule refused the call, or the store failed; the code and the hint say what to do.
-    #[error("{}: {0}", .0.code())]
+    #[error("{code}: {0}", code = .0.code())]
     Service(#[from] ServiceError),
 }
 

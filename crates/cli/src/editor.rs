@@ -30,8 +30,9 @@ fn chosen() -> Vec<String> {
 }
 
 fn no_editor(reason: &str) -> CommandError {
-    CommandError::failed(format!("the editor could not be used: {reason}"))
-        .hint("set EDITOR to a program that edits a file and waits, such as `nano` or `code --wait`")
+    CommandError::failed(format!("the editor could not be used: {reason}")).hint(
+        "set EDITOR to a program that edits a file and waits, such as `nano` or `code --wait`",
+    )
 }
 
 /// The words of a command line: separated by spaces, held together by quotes.

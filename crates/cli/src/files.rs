@@ -33,8 +33,8 @@ pub(crate) fn open(path: &Path) -> CommandResult<Box<dyn File>> {
 /// A whole file as text.
 pub(crate) fn read_text(path: &Path) -> CommandResult<String> {
     let (folder, name) = parts(path)?;
-    let read = OsDisk::open(&folder)
-        .and_then(|disk| (&disk as &dyn Disk).read_all(&name, FILE_BYTES_MAX));
+    let read =
+        OsDisk::open(&folder).and_then(|disk| (&disk as &dyn Disk).read_all(&name, FILE_BYTES_MAX));
     let bytes = read.map_err(|error| failed(path, error))?;
     String::from_utf8(bytes)
         .map_err(|_| CommandError::failed(format!("{} is not UTF-8 text", path.display())))

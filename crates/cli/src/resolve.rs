@@ -122,7 +122,10 @@ pub(crate) async fn entry(
             .hint("`bough tree SESSION --print` shows the entries with their ids")),
         _ => {
             let error = CommandError::usage(format!("{text:?} fits more than one entry"));
-            Err(found.iter().take(CANDIDATES_SHOWN).fold(error, |error, id| error.hint(id.as_str())))
+            Err(found
+                .iter()
+                .take(CANDIDATES_SHOWN)
+                .fold(error, |error, id| error.hint(id.as_str())))
         }
     }
 }

@@ -80,7 +80,8 @@ fn shown_message(message: &AgentMessage) -> Shown {
 
 fn assistant_heading(said: &AssistantMessage) -> String {
     let usage = said.usage.as_ref();
-    let output = usage.and_then(|usage| usage.output).map(|output| format!(" · {} out", tokens(output)));
+    let output =
+        usage.and_then(|usage| usage.output).map(|output| format!(" · {} out", tokens(output)));
     format!("assistant {}{}", said.model, output.unwrap_or_default())
 }
 
@@ -113,7 +114,8 @@ fn block(block: &ContentBlock) -> Block {
             made(BlockKind::Call, title, body)
         }
         ContentBlock::FunctionResult(result) => {
-            let texts: Vec<&str> = result.content.iter().filter_map(ContentBlock::as_text).collect();
+            let texts: Vec<&str> =
+                result.content.iter().filter_map(ContentBlock::as_text).collect();
             let body = texts.join("\n");
             let failed = if result.is_error == Some(true) { "failed, " } else { "" };
             made(BlockKind::Result, format!("{failed}{}", size_of(&body)), body)
@@ -171,7 +173,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn check(item: serde_json::Value, speaker: Speaker, heading: &str, blocks: &[(BlockKind, &str)]) {
+    fn check(
+        item: serde_json::Value,
+        speaker: Speaker,
+        heading: &str,
+        blocks: &[(BlockKind, &str)],
+    ) {
         let mut item = item;
         item["entry_id"] = json!("e");
         let shown = shown(&serde_json::from_value(item).unwrap());
@@ -227,6 +234,11 @@ mod tests {
             "compacted from 52k tokens",
             &[(BlockKind::Summary, "1 line")],
         );
-        check(json!({"custom": {"custom_type": "app.mark", "data": 1}}), Speaker::Note, "app.mark", &[]);
+        check(
+            json!({"custom": {"custom_type": "app.mark", "data": 1}}),
+            Speaker::Note,
+            "app.mark",
+            &[],
+        );
     }
 }

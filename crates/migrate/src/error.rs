@@ -42,7 +42,9 @@ pub enum MigrateError {
         address: String,
     },
     /// The database has a write of another program in the middle of it.
-    #[error("{address} has an unfinished write ({beside}); open it once with its own program first")]
+    #[error(
+        "{address} has an unfinished write ({beside}); open it once with its own program first"
+    )]
     UnfinishedWrite {
         /// The database.
         address: String,
@@ -50,13 +52,17 @@ pub enum MigrateError {
         beside: String,
     },
     /// A session of that id is there, and it did not come from this file.
-    #[error("session {session} exists already and is not a copy of this file; export or delete it first")]
+    #[error(
+        "session {session} exists already and is not a copy of this file; export or delete it first"
+    )]
     Exists {
         /// The session.
         session: String,
     },
     /// What was built is not what the source says.
-    #[error("the copy does not match its source ({detail}); nothing was changed, the source is still live")]
+    #[error(
+        "the copy does not match its source ({detail}); nothing was changed, the source is still live"
+    )]
     VerificationFailed {
         /// What was compared.
         verification: Verification,
@@ -70,13 +76,18 @@ pub enum MigrateError {
         session: String,
     },
     /// Going back would leave something out.
-    #[error("rolling back would lose {}; export the session first, or accept the loss", words(lost))]
+    #[error(
+        "rolling back would lose {}; export the session first, or accept the loss",
+        words(lost)
+    )]
     WouldLose {
         /// What, by kind.
         lost: Vec<Lost>,
     },
     /// The file to go back to is not the one that was migrated.
-    #[error("{address} was changed by another program since the migration ({detail}); accept the change, or export instead")]
+    #[error(
+        "{address} was changed by another program since the migration ({detail}); accept the change, or export instead"
+    )]
     TargetChanged {
         /// The file.
         address: String,

@@ -215,7 +215,9 @@ fn block(block: &ContentBlock) -> Value {
             "arguments": call.arguments,
         }),
         // pi has no such block; its JSON as text keeps every word of it.
-        ContentBlock::FunctionResult(_) => json!({"type": "text", "text": json!(block).to_string()}),
+        ContentBlock::FunctionResult(_) => {
+            json!({"type": "text", "text": json!(block).to_string()})
+        }
     }
 }
 

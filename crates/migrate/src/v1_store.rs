@@ -249,18 +249,11 @@ impl Store for V1Store {
         Err(StoreError::NotFound { session: session.clone() })
     }
 
-    async fn purge(
-        &self,
-        _: &SessionId,
-        _: Incarnation,
-    ) -> std::result::Result<bool, StoreError> {
+    async fn purge(&self, _: &SessionId, _: Incarnation) -> std::result::Result<bool, StoreError> {
         Ok(false)
     }
 
-    async fn trash(
-        &self,
-        _: Option<&SessionId>,
-    ) -> std::result::Result<Vec<Trashed>, StoreError> {
+    async fn trash(&self, _: Option<&SessionId>) -> std::result::Result<Vec<Trashed>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -1,11 +1,18 @@
 //! Out again: as the file that came in, in pi's words, in ours, and for people.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a test may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test may"
+)]
 
 mod common;
 
 use std::sync::Arc;
 
-use bough_migrate::{ExportFormat, ExportOptions, MigrateError, Migrator, OsV1Files, export, write_sqlite};
+use bough_migrate::{
+    ExportFormat, ExportOptions, MigrateError, Migrator, OsV1Files, export, write_sqlite,
+};
 use bough_platform::Platform;
 use bough_session::{EntryId, NewRecord, Record, SessionId};
 use bough_store::{MemoryStore, NativeOptions, NativeStore, Store};
@@ -135,7 +142,9 @@ fn native_session() -> Vec<NewRecord> {
         Record::Entry(wire.into())
     };
     let custom = |id: &str, parent: &str, kind: &str, data: Value| {
-        entry(json!({"kind":"custom","id":id,"parent_id":parent,"timestamp":5,"custom_type":kind,"data":data}))
+        entry(
+            json!({"kind":"custom","id":id,"parent_id":parent,"timestamp":5,"custom_type":kind,"data":data}),
+        )
     };
     let meta = bough_session::MetaChange { title: Some("A title".into()), ..Default::default() };
     let records = [
@@ -149,7 +158,12 @@ fn native_session() -> Vec<NewRecord> {
         entry(json!({"kind":"message","id":"w","parent_id":"v","timestamp":3,
             "message":{"role":"function_result","function_call_id":"c1","function_id":"bash","content":[{"type":"text","text":"``` out"}],"details":{"k":1},"is_error":true,"timestamp":3}})),
         custom("x", "w", "bough.model_change", json!({"provider":"q","model_id":"n"})),
-        custom("y", "x", "bough.compaction", json!({"summary":"sum","first_kept_entry_id":"w","tokens_before":9})),
+        custom(
+            "y",
+            "x",
+            "bough.compaction",
+            json!({"summary":"sum","first_kept_entry_id":"w","tokens_before":9}),
+        ),
         custom("z", "y", "app.thing", json!({"a":[1]})),
     ];
     records.into_iter().map(|record| record.at(10)).collect()
@@ -159,17 +173,35 @@ fn native_session() -> Vec<NewRecord> {
 async fn a_native_session_is_a_file_that_pi_understands() {
     let store = memory("s_1", native_session()).await;
     let lines = values(&whole(&store, "s_1", ExportFormat::Pi).await);
-    assert_eq!(lines[0], json!({"type":"session","version":3,"id":"s_1","timestamp":"1970-01-01T00:00:00.010Z","cwd":"/"}));
-    assert_eq!(lines[1]["message"]["content"][1], json!({"type":"image","mimeType":"image/png","data":"AAAA"}));
+    assert_eq!(
+        lines[0],
+        json!({"type":"session","version":3,"id":"s_1","timestamp":"1970-01-01T00:00:00.010Z","cwd":"/"})
+    );
+    assert_eq!(
+        lines[1]["message"]["content"][1],
+        json!({"type":"image","mimeType":"image/png","data":"AAAA"})
+    );
     let said = &lines[2]["message"];
-    assert_eq!(said["content"][0], json!({"type":"thinking","thinking":"hm","thinkingSignature":"sig"}));
-    assert_eq!(said["content"][1], json!({"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}}));
-    assert_eq!((&said["stopReason"], &said["usage"]["totalTokens"]), (&json!("toolUse"), &json!(3)));
+    assert_eq!(
+        said["content"][0],
+        json!({"type":"thinking","thinking":"hm","thinkingSignature":"sig"})
+    );
+    assert_eq!(
+        said["content"][1],
+        json!({"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}})
+    );
+    assert_eq!(
+        (&said["stopReason"], &said["usage"]["totalTokens"]),
+        (&json!("toolUse"), &json!(3))
+    );
     assert_eq!(said["usage"]["cost"]["total"], 0.5);
     assert_eq!(lines[3]["message"]["role"], "toolResult");
     assert_eq!(lines[4]["type"], "model_change");
     assert_eq!(lines[5]["firstKeptEntryId"], "w");
-    assert_eq!((&lines[6]["type"], &lines[6]["customType"]), (&json!("custom"), &json!("app.thing")));
+    assert_eq!(
+        (&lines[6]["type"], &lines[6]["customType"]),
+        (&json!("custom"), &json!("app.thing"))
+    );
     assert_eq!((&lines[7]["type"], &lines[7]["name"]), (&json!("session_info"), &json!("A title")));
 }
 
@@ -179,7 +211,10 @@ async fn what_pi_gets_reads_back_as_the_same_conversation() {
     let text = whole(&store, "s_1", ExportFormat::Pi).await;
     let again = migrated(&text).await;
     let canonical = |out: Vec<u8>| -> Vec<Value> {
-        values(&out).into_iter().filter(|entry| entry["custom_type"] != "bough.session_info").collect()
+        values(&out)
+            .into_iter()
+            .filter(|entry| entry["custom_type"] != "bough.session_info")
+            .collect()
     };
     let mut before = canonical(whole(&store, "s_1", ExportFormat::Jsonl).await);
     let mut after = canonical(whole(&again, "s_1", ExportFormat::Jsonl).await);

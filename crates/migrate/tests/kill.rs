@@ -134,7 +134,7 @@ fn system(disk: Arc<dyn Disk>) -> Migrator {
         entropy: Arc::new(OsEntropy),
     };
     let log = LogStore::open(platform.clone(), small()).unwrap();
-    Migrator::with_log(log, platform, Arc::new(DiskFiles(disk)))
+    Migrator::with_log(log, platform, Arc::new(DiskFiles(disk))).in_batches_of(BATCH)
 }
 
 fn os(dir: &Path) -> Arc<dyn Disk> {
@@ -146,7 +146,8 @@ fn os(dir: &Path) -> Arc<dyn Disk> {
 fn child() {
     let Ok(order) = std::env::var("BOUGH_TEST_ORDER") else { return };
     let mut words = order.splitn(3, ' ');
-    let (work, dies_at, dir) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+    let (work, dies_at, dir) =
+        (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
     let disk: Arc<dyn Disk> = match dies_at.parse() {
         Ok(dies_at) => {
             let lossy = LossyDisk::open(OsDisk::open(dir).unwrap()).unwrap();

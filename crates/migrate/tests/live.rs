@@ -104,7 +104,9 @@ fn a_file_that_pi_wrote_anew_is_read_anew() {
     ]);
     let (disk, migrator) = planted(old.as_bytes());
     let mut live = open(&migrator);
-    let assigned = live.append(&entry("n", live.leaf().cloned().as_ref().map(EntryId::as_str), "two")).unwrap();
+    let assigned = live
+        .append(&entry("n", live.leaf().cloned().as_ref().map(EntryId::as_str), "two"))
+        .unwrap();
     assert_ne!(assigned.as_str(), "n", "version 1 has no ids of its own");
     let branch = live.append(&entry("m", None, "no"));
     assert!(matches!(branch, Err(MigrateError::NotRepresentable { .. })));
@@ -181,7 +183,8 @@ fn a_database_is_migrated_and_rolled_back() {
     let summary = migrate(&migrator, DATABASE);
     assert_eq!(summary.plan.report.entries, 5);
     assert_eq!(bytes(&disk, DATABASE), content);
-    let log = bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
+    let log =
+        bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
     let added = log_record(&bough_session::Record::Entry(entry("n", Some("e"), "since")), 1);
     log.append("s", bough_log::Expected::Any, vec![added]).unwrap();
     log.close_all().unwrap();

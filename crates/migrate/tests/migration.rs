@@ -1,5 +1,10 @@
 //! Forward: what a migration leaves on the disk, and when it refuses.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a test may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test may"
+)]
 
 mod common;
 
@@ -35,8 +40,15 @@ fn a_migrated_file_is_a_native_log_with_every_entry_and_the_file_is_untouched() 
         let Answer::Native(found) = answer(&disk, &migrator, "s") else { panic!() };
         assert_eq!(found.len(), 5);
         assert_eq!(found[3], ("d".into(), Some("a".into()), "another second".into()));
-        assert_eq!(disk.files().iter().filter(|(p, _)| p.as_str().starts_with("staging/")).count(), 0);
-        assert_eq!(disk.files().iter().filter(|(p, _)| p.as_str().contains("lock")).count(), 1, "the shard's");
+        assert_eq!(
+            disk.files().iter().filter(|(p, _)| p.as_str().starts_with("staging/")).count(),
+            0
+        );
+        assert_eq!(
+            disk.files().iter().filter(|(p, _)| p.as_str().contains("lock")).count(),
+            1,
+            "the shard's"
+        );
     }
 }
 
@@ -45,9 +57,15 @@ fn the_log_goes_on_after_a_migration_like_any_other() {
     let disk = planted(&sample("s"));
     let migrator = migrator(&disk, small(), 1);
     migrate(&migrator, FILE);
-    let log = bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
+    let log =
+        bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
     let entry = native_entry("n", Some("e"), "next", 2_000_000_000_000);
-    log.append("s", bough_log::Expected::Any, vec![log_record(&bough_session::Record::Entry(entry), 1)]).unwrap();
+    log.append(
+        "s",
+        bough_log::Expected::Any,
+        vec![log_record(&bough_session::Record::Entry(entry), 1)],
+    )
+    .unwrap();
     log.close_all().unwrap();
     assert_eq!(log.manifest("s").unwrap().unwrap().state, StoreState::Checkpointed);
     assert!(log.verify("s").unwrap().is_well());
@@ -62,12 +80,18 @@ fn the_ledger_tells_the_whole_way_and_validates_against_the_contract() {
     let summary = migrator.migrate(plan, Some("run-1"), &mut |_| {}).unwrap();
     let ledger = logs(&disk).ledger("s").unwrap();
     let phases: Vec<Phase> = ledger.iter().map(|event| event.phase).collect();
-    assert_eq!(phases, [Phase::Planned, Phase::Staged, Phase::Verified, Phase::CutOver, Phase::Completed]);
+    assert_eq!(
+        phases,
+        [Phase::Planned, Phase::Staged, Phase::Verified, Phase::CutOver, Phase::Completed]
+    );
     for event in &ledger {
         assert_eq!(event.migration_id, summary.migration_id);
         assert_eq!(event.correlation_id, "run-1");
         assert_eq!(event.source_snapshot_id, snapshot);
-        assert_eq!((event.source_format.as_str(), event.target_format.as_str()), ("jsonl_v3", "native_v2"));
+        assert_eq!(
+            (event.source_format.as_str(), event.target_format.as_str()),
+            ("jsonl_v3", "native_v2")
+        );
         assert_eq!(event.outcome, Ended::Ok);
         assert!(!event.reason.is_empty());
         let verified = !matches!(event.phase, Phase::Planned | Phase::Staged);
@@ -80,7 +104,8 @@ fn the_ledger_tells_the_whole_way_and_validates_against_the_contract() {
 
 /// Holds a file or line against the published contract.
 fn validate(id: &str, text: &[u8]) {
-    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/session_store_v2_contract.json");
+    let place =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/session_store_v2_contract.json");
     let contract: Value = serde_json::from_slice(&std::fs::read(place).unwrap()).unwrap();
     let schema = json!({
         "$schema": contract["$schema"], "$ref": format!("#/$defs/{id}"), "$defs": contract["$defs"],
@@ -125,7 +150,8 @@ fn a_session_that_is_not_the_files_is_not_touched() {
     let disk = planted(&sample("s"));
     let migrator = migrator(&disk, inline(), 1);
     let other = bough_log::NewRecord::plain("meta", 1, "{}");
-    let log = bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), inline()).unwrap();
+    let log = bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), inline())
+        .unwrap();
     log.create("s", vec![other]).unwrap();
     assert_eq!(plan(&migrator, FILE).standing, Standing::Taken);
     let refused = try_migrate(&migrator, FILE).unwrap_err();
@@ -202,7 +228,8 @@ fn every_line_of_a_file_full_of_hazards_is_in_the_log() {
 /// A migration that was cut off right after its pointer moved: the ledger does not say `completed`.
 fn unfinished(disk: &SimDisk) -> String {
     migrate(&migrator(disk, small(), 1), FILE);
-    let ledger = disk.files().into_iter().find(|(p, _)| p.as_str().ends_with("ledger.jsonl")).unwrap();
+    let ledger =
+        disk.files().into_iter().find(|(p, _)| p.as_str().ends_with("ledger.jsonl")).unwrap();
     let text = String::from_utf8(ledger.1).unwrap();
     let kept: Vec<&str> = text.lines().take(3).collect();
     disk.plant(&ledger.0, format!("{}\n", kept.join("\n")).as_bytes()).unwrap();
@@ -236,7 +263,10 @@ fn one_that_fails_its_verification_is_forced_back_to_its_source() {
     let recovered = migrator.recover_session("s").unwrap();
     assert!(matches!(recovered, bough_migrate::Recovered::ForcedBack { .. }), "{recovered:?}");
     let manifest = logs(&disk).manifest("s").unwrap().unwrap();
-    assert_eq!((manifest.state, manifest.active_store), (StoreState::RolledBack, ActiveStore::JsonlV3));
+    assert_eq!(
+        (manifest.state, manifest.active_store),
+        (StoreState::RolledBack, ActiveStore::JsonlV3)
+    );
     let last = logs(&disk).ledger("s").unwrap().pop().unwrap();
     assert_eq!((last.phase, last.outcome), (Phase::RolledBack, Ended::RecoverableError));
     assert!(matches!(answer(&disk, &migrator, "s"), Answer::File(found) if found.len() == 5));
@@ -257,7 +287,8 @@ fn without_a_source_to_go_back_to_the_session_fails_closed_until_the_file_is_bac
     let last = logs(&disk).ledger("s").unwrap().pop().unwrap();
     assert_eq!(last.outcome, Ended::FatalError);
     validate("pi.session_store_v2.migration_event.v1", &last.encode().unwrap());
-    let log = bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
+    let log =
+        bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
     assert!(log.open_for_writing("s").is_err(), "nothing is served for writing");
     assert!(matches!(migrator.open_live("s"), Err(MigrateError::NeedsOperator { .. })));
     let before = disk.digest();
@@ -280,8 +311,11 @@ fn every_flipped_byte_of_an_unfinished_migration_ends_in_a_session_that_is_whole
             other => panic!("{other:?}"),
         }
     };
-    let segments: Vec<_> =
-        disk.files().into_iter().filter(|(p, _)| p.as_str().starts_with(&format!("{container}/segments"))).collect();
+    let segments: Vec<_> = disk
+        .files()
+        .into_iter()
+        .filter(|(p, _)| p.as_str().starts_with(&format!("{container}/segments")))
+        .collect();
     let mut cases = 0;
     for (place, content) in &segments {
         for at in (0..content.len()).step_by(37) {
@@ -292,11 +326,59 @@ fn every_flipped_byte_of_an_unfinished_migration_ends_in_a_session_that_is_whole
             let migrator = migrator(&copy, small(), 2);
             migrator.recover_session("s").unwrap();
             match answer(&copy, &migrator, "s") {
-                Answer::Native(found) | Answer::File(found) => assert_eq!(found, expected, "{place} {at}"),
+                Answer::Native(found) | Answer::File(found) => {
+                    assert_eq!(found, expected, "{place} {at}")
+                }
                 Answer::Unknown => panic!("{place} {at}: the session is gone"),
             }
             cases += 1;
         }
     }
     assert!(cases > 50);
+}
+
+#[test]
+fn a_copy_that_does_not_match_is_thrown_away_before_the_pointer_moves() {
+    let disk = planted(&sample("s"));
+    let migrator = migrator(&disk, small(), 1);
+    let plan = plan(&migrator, FILE);
+    let mut rotted = false;
+    let refused = migrator.migrate(plan, None, &mut |at| {
+        if at.step == Step::Verify && !rotted {
+            let staged = disk
+                .files()
+                .into_iter()
+                .find(|(p, _)| p.as_str().ends_with("0000000000000002.seg"));
+            let (place, mut content) = staged.unwrap();
+            content[40] ^= 1;
+            disk.plant(&place, &content).unwrap();
+            rotted = true;
+        }
+    });
+    let Err(MigrateError::VerificationFailed { verification, .. }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(!verification.hash_chain_match);
+    assert_eq!(answer(&disk, &migrator, "s"), Answer::Unknown);
+    assert!(disk.files().iter().all(|(path, _)| !path.as_str().starts_with("staging/")));
+    assert_eq!(try_migrate(&migrator, FILE).unwrap().outcome, Outcome::Migrated);
+}
+
+#[test]
+fn a_migration_that_is_under_way_is_left_alone() {
+    let disk = planted(&sample("s"));
+    unfinished(&disk);
+    let elsewhere = disk.another_process();
+    let lock =
+        bough_platform::Disk::lock(&elsewhere, &path("v1/s.jsonl.bough-lock"), "pid 7").unwrap();
+    let migrator = migrator(&disk, small(), 2);
+    let before = disk.digest();
+    assert_eq!(migrator.recover_session("s").unwrap(), bough_migrate::Recovered::UnderWay);
+    assert_eq!(disk.digest(), before);
+    disk.plant(&path("v1/t.jsonl"), sample("t").as_bytes()).unwrap();
+    let other =
+        bough_platform::Disk::lock(&elsewhere, &path("v1/t.jsonl.bough-lock"), "pid 7").unwrap();
+    assert!(matches!(try_migrate(&migrator, "v1/t.jsonl"), Err(MigrateError::Locked { .. })));
+    drop((lock, other));
+    assert_eq!(migrator.recover_session("s").unwrap(), bough_migrate::Recovered::Completed);
 }

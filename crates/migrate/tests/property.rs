@@ -16,9 +16,16 @@ const FILE: &str = "v1/f.jsonl";
 #[derive(Clone, Debug)]
 enum Piece {
     /// An entry of some type; its parent is the `parent`-th id, whether or not that is earlier.
-    Entry { kind: usize, id: usize, parent: Option<usize>, text: String },
+    Entry {
+        kind: usize,
+        id: usize,
+        parent: Option<usize>,
+        text: String,
+    },
     /// Without an id.
-    Nameless { text: String },
+    Nameless {
+        text: String,
+    },
     Raw(String),
     NotUtf8,
     Header,
@@ -26,8 +33,15 @@ enum Piece {
 }
 
 const KINDS: [&str; 9] = [
-    "message", "model_change", "thinking_level_change", "compaction", "branch_summary",
-    "session_info", "label", "custom", "something_new",
+    "message",
+    "model_change",
+    "thinking_level_change",
+    "compaction",
+    "branch_summary",
+    "session_info",
+    "label",
+    "custom",
+    "something_new",
 ];
 
 fn piece() -> impl Strategy<Value = Piece> {

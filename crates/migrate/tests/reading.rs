@@ -60,14 +60,20 @@ fn each_hazard_is_found_where_it_is() {
         &[h.clone(), m("a", Some("c"), ""), m("b", Some("a"), ""), m("c", Some("b"), "")],
         &[(2, ParentCycle)],
     );
-    check(&[h.clone(), json!({"type":"custom","customType":"x","timestamp":1})], &[(2, IdAssigned)]);
+    check(
+        &[h.clone(), json!({"type":"custom","customType":"x","timestamp":1})],
+        &[(2, IdAssigned)],
+    );
     check(&[h.clone(), json!({"type":"message","id":"a","parentId":null})], &[(2, TimeMissing)]);
     check(&[h.clone(), h.clone()], &[(2, HeaderAgain)]);
     check(&[h.clone(), json!([1]), json!(7)], &[(2, NotAnObject), (3, NotAnObject)]);
     check(&[m("a", None, "")], &[(1, HeaderMissing)]);
     let newer = json!({"type":"session","version":9,"id":"s","timestamp":1,"cwd":"/"});
     check(&[newer], &[(1, NewerVersion)]);
-    check(&[h, json!({"type":"message","id":"a","parentId":7,"timestamp":1})], &[(2, ParentMissing)]);
+    check(
+        &[h, json!({"type":"message","id":"a","parentId":7,"timestamp":1})],
+        &[(2, ParentMissing)],
+    );
 }
 
 #[test]
@@ -212,10 +218,13 @@ fn a_line_that_no_record_can_hold_is_refused_by_its_number() {
 
 #[test]
 fn the_snapshot_is_the_digest_of_all_bytes_and_survives_its_text() {
-    for text in [sample("s"), String::new(), "x".repeat(600_000), format!("{}\n\n", "y".repeat(300_000))] {
+    for text in
+        [sample("s"), String::new(), "x".repeat(600_000), format!("{}\n\n", "y".repeat(300_000))]
+    {
         let disk = SimDisk::new();
         disk.plant(&path("f"), text.as_bytes()).unwrap();
-        let file = bough_platform::Disk::open(&disk, &path("f"), bough_platform::Access::Read).unwrap();
+        let file =
+            bough_platform::Disk::open(&disk, &path("f"), bough_platform::Access::Read).unwrap();
         let mut lines = Lines::new(&*file).unwrap();
         while lines.next_line().unwrap().is_some() {}
         let snapshot = lines.snapshot();

@@ -41,7 +41,8 @@ impl Fixture {
     }
 
     fn back(&self) -> bough_migrate::Result<bough_migrate::RollbackSummary> {
-        self.migrator.rollback("s", &RollbackOptions { reason: "test".into(), ..Default::default() })
+        self.migrator
+            .rollback("s", &RollbackOptions { reason: "test".into(), ..Default::default() })
     }
 
     fn back_anyway(&self) -> bough_migrate::RollbackSummary {
@@ -94,7 +95,10 @@ fn the_ledger_keeps_snapshot_and_correlation_and_gives_the_reason() {
         assert_eq!(event.source_snapshot_id, forward[0].source_snapshot_id);
         assert_eq!(event.correlation_id, forward[0].correlation_id);
         assert_eq!(event.migration_id, forward[0].migration_id);
-        assert_eq!((event.source_format.as_str(), event.target_format.as_str()), ("native_v2", "jsonl_v3"));
+        assert_eq!(
+            (event.source_format.as_str(), event.target_format.as_str()),
+            ("native_v2", "jsonl_v3")
+        );
         assert_eq!(event.outcome, Ended::Ok);
     }
     assert_eq!(back[2].reason, "test");
@@ -166,7 +170,9 @@ fn a_change_of_a_migrated_entry_would_be_lost_and_one_of_a_newer_entry_is_not() 
             entry_id: EntryId::from_stored(id),
             from: 0,
             to: 1,
-            change: bough_session::ContentChange::Content(vec![bough_session::ContentBlock::text(text)]),
+            change: bough_session::ContentChange::Content(vec![bough_session::ContentBlock::text(
+                text,
+            )]),
             details: None,
             origin: None,
             finish: None,
@@ -280,7 +286,10 @@ fn another_process_that_is_writing_stops_a_rollback() {
     let log = LogStore::open(platform(Arc::new(elsewhere), 8), small()).unwrap();
     log.open_for_writing("s").unwrap();
     let refused = fixture.back();
-    assert!(matches!(refused, Err(MigrateError::Log(bough_log::LogError::Locked { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(MigrateError::Log(bough_log::LogError::Locked { .. }))),
+        "{refused:?}"
+    );
     log.close_all().unwrap();
     fixture.back().unwrap();
 }

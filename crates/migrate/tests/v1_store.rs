@@ -54,7 +54,8 @@ async fn reads_are_answered_from_the_file() {
 async fn an_append_is_lines_in_the_file_before_it_is_acknowledged() {
     let (disk, store) = served(&sample("s")).await;
     let head = store.state(&session()).await.unwrap().unwrap().head;
-    let appended = store.append(&session(), &head, vec![entry("n", "c"), entry("m", "n")]).await.unwrap();
+    let appended =
+        store.append(&session(), &head, vec![entry("n", "c"), entry("m", "n")]).await.unwrap();
     appended.durable.await.unwrap();
     let lines = values(&bytes(&disk.platter(), FILE));
     assert_eq!((&lines[6]["id"], &lines[7]["parentId"]), (&"n".into(), &"n".into()));
@@ -73,7 +74,8 @@ async fn what_pi_writes_is_seen_and_a_file_written_anew_is_another_life() {
     let page = store.records(&session(), Position::at(before.head.seq), 10).await.unwrap();
     assert_eq!(page.records.len(), 1);
     assert_eq!(page.incarnation, before.head.incarnation);
-    disk.plant(&path(FILE), sample("s").replace("\"cwd\":\"/p\"", "\"cwd\":\"/q\"").as_bytes()).unwrap();
+    disk.plant(&path(FILE), sample("s").replace("\"cwd\":\"/p\"", "\"cwd\":\"/q\"").as_bytes())
+        .unwrap();
     let after = store.state(&session()).await.unwrap().unwrap();
     assert_ne!(after.head.incarnation, before.head.incarnation);
     assert_eq!(after.state.entry_count, 5);

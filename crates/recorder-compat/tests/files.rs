@@ -1,4 +1,10 @@
 //! Session files go both ways: what we write the original reads, and what it writes we read.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test stops where something is not as it should be"
+)]
 
 use std::path::Path;
 

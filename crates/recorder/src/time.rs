@@ -8,7 +8,6 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 const SECONDS_PER_DAY: i64 = 86_400;
-const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
 /// A moment in UTC. Other offsets are understood when read; a moment is always written with `Z` and with
 /// none, three, six or nine digits of a second, whichever are needed.
@@ -160,22 +159,52 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Timestamp {
+    /// The moment in text. Session files are full of these, so they are written digit by digit.
+    fn text(self) -> String {
         let (year, month, day) = civil_from_days(self.seconds.div_euclid(SECONDS_PER_DAY));
         let second = self.seconds.rem_euclid(SECONDS_PER_DAY);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
-        let nanos = self.nanos % NANOS_PER_SECOND;
-        if nanos == 0 {
-            f.write_str("Z")
-        } else if nanos % 1_000_000 == 0 {
-            write!(f, ".{:03}Z", nanos / 1_000_000)
-        } else if nanos % 1_000 == 0 {
-            write!(f, ".{:06}Z", nanos / 1_000)
-        } else {
-            write!(f, ".{nanos:09}Z")
+        let mut text = String::with_capacity(30);
+        push_digits(&mut text, year, 4);
+        for (mark, value) in [('-', month), ('-', day), ('T', second / 3600)] {
+            text.push(mark);
+            push_digits(&mut text, value, 2);
         }
+        for value in [second / 60 % 60, second % 60] {
+            text.push(':');
+            push_digits(&mut text, value, 2);
+        }
+        let (fraction, digits) = match self.nanos {
+            0 => (0, 0),
+            nanos if nanos.is_multiple_of(1_000_000) => (nanos / 1_000_000, 3),
+            nanos if nanos.is_multiple_of(1_000) => (nanos / 1_000, 6),
+            nanos => (nanos, 9),
+        };
+        if digits > 0 {
+            text.push('.');
+            push_digits(&mut text, i64::from(fraction), digits);
+        }
+        text.push('Z');
+        text
+    }
+}
+
+/// The last digits of a number, at least so many.
+fn push_digits(text: &mut String, value: i64, digits: u32) {
+    let mut place = 10_i64.pow(digits - 1);
+    while value / place >= 10 {
+        place *= 10;
+    }
+    while place > 0 {
+        let digit = u8::try_from(value / place % 10).unwrap_or(0);
+        text.push(char::from(b'0' + digit));
+        place /= 10;
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
     }
 }
 
@@ -187,7 +216,7 @@ impl fmt::Debug for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.text())
     }
 }
 
@@ -260,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_moment_survives_its_text(seconds in -62_135_596_800_i64..253_402_300_799, nanos in 0..NANOS_PER_SECOND) {
+        fn every_moment_survives_its_text(seconds in -62_135_596_800_i64..253_402_300_799, nanos in 0..1_000_000_000_u32) {
             let moment = Timestamp { seconds, nanos };
             prop_assert_eq!(moment.to_string().parse::<Timestamp>().unwrap(), moment);
             prop_assert_eq!(Timestamp::from_unix_ms(moment.unix_ms()).seconds, seconds);

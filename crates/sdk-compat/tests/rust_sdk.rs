@@ -1,4 +1,5 @@
 //! The programs of the session-manager readme, with an old and a new Rust SDK, against Bough's own bus.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 
 /// The same program for each version: they differ in where things are, not in what they do.
 macro_rules! program {
-    ($name:ident, $sdk:ident, $request:path, $binding:expr) => {
+    ($name:ident, $sdk:ident, $request:path, $error:path, $binding:expr) => {
         #[tokio::test(flavor = "multi_thread")]
         #[allow(deprecated, reason = "triggers are what the readme shows")]
         async fn $name() {
@@ -55,7 +56,7 @@ macro_rules! program {
                     let told = told.clone();
                     async move {
                         told.send(event).unwrap();
-                        Ok::<_, String>(json!({"ok": true}))
+                        Ok::<_, $error>(json!({"ok": true}))
                     }
                 }),
             );
@@ -81,7 +82,7 @@ macro_rules! program {
     };
 }
 
-program!(sdk_0_19, iii_sdk_0_19, iii_sdk_0_19::TriggerRequest, |session| {
+program!(sdk_0_19, iii_sdk_0_19, iii_sdk_0_19::TriggerRequest, iii_sdk_0_19::IIIError, |session| {
     iii_sdk_0_19::RegisterTriggerInput {
         trigger_type: "session::message-added".to_owned(),
         function_id: "my-ui::on-message-added".to_owned(),
@@ -90,7 +91,7 @@ program!(sdk_0_19, iii_sdk_0_19, iii_sdk_0_19::TriggerRequest, |session| {
     }
 });
 
-program!(sdk_0_25, iii_sdk, iii_sdk::protocol::TriggerRequest, |session| {
+program!(sdk_0_25, iii_sdk, iii_sdk::protocol::TriggerRequest, iii_sdk::Error, |session| {
     iii_sdk::protocol::RegisterTriggerInput::new(
         "session::message-added",
         "my-ui::on-message-added",

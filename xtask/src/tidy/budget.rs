@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Finding;
 use super::metadata::Metadata;
+use super::rooms;
 
 /// Packages from outside that the product may need; tests, tools and the engine's SDK left out.
 const PRODUCT_MAX: usize = 250;
@@ -20,9 +21,6 @@ const SDK: [&str; 1] = ["iii-sdk"];
 const CORE_MAX: usize = 40;
 
 const CORE: [&str; 2] = ["bough-log", "bough-session"];
-
-/// Members of the workspace that are no part of the product.
-const NOT_SHIPPED: [&str; 3] = ["xtask", "bough-bench", "bough-testkit"];
 
 /// Licences that ask for nothing but their notice.
 const LICENCES: [&str; 13] = [
@@ -91,7 +89,7 @@ fn shipped(metadata: &Metadata) -> Vec<&str> {
     metadata
         .members()
         .map(|package| package.name.as_str())
-        .filter(|name| !NOT_SHIPPED.contains(name))
+        .filter(|name| !rooms::is_tool(name) && *name != rooms::TESTS_ONLY)
         .collect()
 }
 

@@ -1,6 +1,7 @@
 //! Every crate opens with what it is for and what it must not know.
 
 use super::Finding;
+use super::rooms::TESTS_BESIDE;
 use super::tree::{TextFile, Tree};
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -9,7 +10,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// `lib.rs`, or `main.rs` of a crate that is a program only.
 fn is_crate_root(tree: &Tree, file: &TextFile) -> bool {
-    let Some(room) = file.room() else {
+    let Some(room) = file.room().filter(|room| !room.ends_with(TESTS_BESIDE)) else {
         return false;
     };
     let folder = if room == "xtask" { room.to_owned() } else { format!("crates/{room}") };

@@ -51,8 +51,16 @@ const ROOMS: [Room; 12] = [
 /// Programs around the product: they may name any room, and no room may name them.
 const TOOLS: [&str; 2] = ["bough-bench", "xtask"];
 
+/// Crates that hold nothing but tests against another program's published crates end like this.
+pub(super) const TESTS_BESIDE: &str = "-compat";
+
+/// Whether a package stands outside the product.
+pub(super) fn is_tool(package: &str) -> bool {
+    TOOLS.contains(&package) || package.ends_with(TESTS_BESIDE)
+}
+
 /// Only tests and tools may name this one.
-const TESTS_ONLY: &str = "bough-testkit";
+pub(super) const TESTS_ONLY: &str = "bough-testkit";
 
 /// Crates from outside that belong to some rooms only: how "must not know HTTP" is checked.
 const OUTSIDE: [(&str, &[&str]); 11] = [
@@ -89,11 +97,7 @@ const OUTSIDE_THE_DOORS: [&str; 4] = ["platform", "testkit", "bench", "xtask"];
 
 /// The arrows between crates point one way.
 pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
-    metadata
-        .members()
-        .filter(|package| !TOOLS.contains(&package.name.as_str()))
-        .flat_map(check_package)
-        .collect()
+    metadata.members().filter(|package| !is_tool(&package.name)).flat_map(check_package).collect()
 }
 
 fn check_package(package: &Package) -> Vec<Finding> {
@@ -116,7 +120,7 @@ fn refused(room: &Room, dependency: &Dependency) -> Option<String> {
     if name == TESTS_ONLY {
         return Some(format!("{name} is for tests: make it a dev-dependency"));
     }
-    if TOOLS.contains(&name) {
+    if is_tool(name) {
         return Some(format!("{name} is a tool: no room may name it"));
     }
     if let Some(other) = ROOMS.iter().find(|other| other.package == name) {
@@ -229,6 +233,7 @@ mod tests {
         check_one("bough-log", "tokio", None, "log must not know tokio");
         check_one("bough-server", "axum", None, "");
         check_one("bough-store", "bough-bench", None, "tool");
+        check_one("bough-store", "bough-sdk-compat", None, "tool");
     }
 
     #[test]

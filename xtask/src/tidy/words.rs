@@ -222,7 +222,7 @@ mod tests {
         check_text("Cargo.lock", public, &[]);
         check_text("Cargo.lock", "source = \"sparse+https://mirror/\"", &[("registry", 1)]);
         let npm = "\"resolved\": \"https://npm.example/x.tgz\",";
-        check_text("tests/external/pi/package-lock.json", npm, &[("registry", 1)]);
+        check_text("tests/pi/package-lock.json", npm, &[("registry", 1)]);
         let setting = format!("{} = \"mirror\"", REGISTRY_SETTINGS[0]);
         check_text(".cargo/config.toml", &setting, &[("registry", 1)]);
     }

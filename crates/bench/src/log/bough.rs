@@ -75,6 +75,10 @@ impl Peer for Bough {
     fn writer(&self, session: usize) -> Outcome<Box<dyn Writer + Send + '_>> {
         let id = session_name(session);
         let exists = self.store.contains(&id)?;
+        if exists {
+            // Taking the lock and opening the files is not part of an append.
+            self.store.open_for_writing(&id)?;
+        }
         Ok(Box::new(BoughWriter { bough: self, id, exists }))
     }
 

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use bough_service::api::{
-    BranchesResponse, ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse, MessagesResponse,
-    UndeleteResponse, UsageResponse,
+    BranchesResponse, ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse,
+    MessagesResponse, UndeleteResponse, UsageResponse,
 };
 use bough_session::{
-    AgentMessage, Bookkeeping, Canonical, EntryId, JsonMap, SessionDetails, SessionEntry, SessionId,
-    SessionMeta, SessionStatus, TaskStatus,
+    AgentMessage, Bookkeeping, Canonical, EntryId, JsonMap, SessionDetails, SessionEntry,
+    SessionId, SessionMeta, SessionStatus, TaskStatus,
 };
 use bough_store::ListOrder;
 use serde::{Deserialize, Serialize};
@@ -113,8 +113,7 @@ impl Backend {
             "session_id": session, "from_entry_id": leaf, "limit": limit, "cursor": cursor,
             "include_custom": true,
         });
-        let function =
-            if newest_first { "session::messages-tail" } else { "session::messages" };
+        let function = if newest_first { "session::messages-tail" } else { "session::messages" };
         let answer: MessagesResponse = self.call(function, &request).await?;
         Ok(PathPage { items: answer.messages, next_cursor: answer.next_cursor })
     }

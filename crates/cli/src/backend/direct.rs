@@ -3,15 +3,13 @@
 
 use bough_recorder::RecordFold;
 use bough_session::text::preview;
-use bough_session::{
-    Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Record, Role, SessionId,
-};
+use bough_session::{Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Role, SessionId};
 use bough_store::{ListQuery, Position, Store};
 
+use super::CallError;
 use super::calls::ListAsk;
 use super::local::{Local, store_failed};
 use super::types::{EntriesPage, ListPage, LoopOutline, Outline, Summary};
-use super::CallError;
 use crate::limits::{ENTRIES_PAGE, SEARCH_PAGE};
 
 /// Characters of an entry's beginning.
@@ -92,7 +90,8 @@ impl Local {
             }
         }
         let snapshot = store.state(session).await.map_err(store_failed)?;
-        let next = last.filter(|last| *last < page.end).map(|at| format!("{}.{}", at.seq, at.revision));
+        let next =
+            last.filter(|last| *last < page.end).map(|at| format!("{}.{}", at.seq, at.revision));
         let active_leaf = snapshot.and_then(|snapshot| snapshot.state.leaf);
         Ok(EntriesPage { entries, active_leaf, next_cursor: next })
     }
@@ -125,24 +124,6 @@ impl Local {
             page.records.iter().for_each(|stored| fold.read(&stored.record));
             if last >= page.end {
                 return Ok(fold);
-            }
-            after = last;
-        }
-    }
-
-    /// The events of a recorded session, in the order in which they came.
-    pub(crate) async fn records(&self, session: &SessionId) -> Result<Vec<Record>, CallError> {
-        let store = self.store();
-        let mut records = Vec::new();
-        let mut after = Position::default();
-        loop {
-            let page = store.records(session, after, ENTRIES_PAGE).await.map_err(store_failed)?;
-            let Some(last) = page.records.last().map(|record| record.position) else {
-                return Ok(records);
-            };
-            records.extend(page.records.into_iter().map(|stored| stored.record));
-            if last >= page.end {
-                return Ok(records);
             }
             after = last;
         }

@@ -33,8 +33,9 @@ impl CallError {
         Self {
             code: "cli/unreachable".to_owned(),
             message: format!("no answer from {server}: {reason}"),
-            hint: "See that the server runs there, or leave --server out to use the data directory."
-                .to_owned(),
+            hint:
+                "See that the server runs there, or leave --server out to use the data directory."
+                    .to_owned(),
             kind: ErrorKind::Unreachable,
         }
     }
@@ -67,11 +68,6 @@ impl CallError {
     pub(crate) fn is_not_found(&self) -> bool {
         self.kind == ErrorKind::NotFound
     }
-
-    /// Whether somebody else was faster.
-    pub(crate) fn is_conflict(&self) -> bool {
-        self.kind == ErrorKind::Conflict
-    }
 }
 
 impl From<ServiceError> for CallError {
@@ -81,11 +77,8 @@ impl From<ServiceError> for CallError {
             ServiceError::Storage { source: Some(source), .. }
                 if matches!(**source, StoreError::Corrupt { .. })
         );
-        let kind = if damaged {
-            ErrorKind::Damaged
-        } else {
-            kind_of(error.code(), error.http_status())
-        };
+        let kind =
+            if damaged { ErrorKind::Damaged } else { kind_of(error.code(), error.http_status()) };
         Self {
             code: error.code().to_owned(),
             message: error.to_string(),
@@ -127,7 +120,9 @@ fn own_hint(error: &CallError) -> Option<&'static str> {
         "session/leaf_conflict" => "somebody appended meanwhile; look again and repeat the command",
         "session/not_in_trash" => "`bough restore --list` shows what can be brought back",
         "session/already_exists" => "delete or rename the session that has the id now",
-        "session/locked" => "close the program that writes it, or run the command again when it ends",
+        "session/locked" => {
+            "close the program that writes it, or run the command again when it ends"
+        }
         "session/busy" => "run the command again",
         "session/forbidden" => "use a token whose rights allow it: --token, or BOUGH_TOKEN",
         _ if error.kind == ErrorKind::Forbidden => "give a token with --token, or in BOUGH_TOKEN",

@@ -31,7 +31,11 @@ impl Local {
         Ok(Self { service, scope: Scope::owner(), data_dir: Arc::new(data_dir) })
     }
 
-    pub(super) async fn call(&self, function: &'static str, request: Value) -> Result<Value, CallError> {
+    pub(super) async fn call(
+        &self,
+        function: &'static str,
+        request: Value,
+    ) -> Result<Value, CallError> {
         match self.service.call(&self.scope, function, request.clone()).await {
             Err(ServiceError::Locked { holder }) => match self.server_of(&holder) {
                 Some(server) => server.call(function, request).await,
@@ -44,10 +48,6 @@ impl Local {
     /// The store below the service.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         self.service.store()
-    }
-
-    pub(super) fn data_dir(&self) -> &Path {
-        &self.data_dir
     }
 
     pub(super) async fn close(&self) -> CommandResult<()> {

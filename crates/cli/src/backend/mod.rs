@@ -11,8 +11,6 @@ mod remote;
 mod route;
 mod types;
 
-use std::path::Path;
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -25,7 +23,8 @@ pub(crate) use error::CallError;
 pub(crate) use local::Local;
 pub(crate) use remote::Remote;
 pub(crate) use types::{
-    EntriesPage, Happening, ListPage, LoopOutline, Outline, PathPage, Summary, TrashedSession, Watched,
+    EntriesPage, Happening, ListPage, LoopOutline, Outline, PathPage, Summary, TrashedSession,
+    Watched,
 };
 
 /// Where sessions are. Cheap to clone; clones are the same place.
@@ -62,14 +61,6 @@ impl Backend {
         match self {
             Self::Local(local) => local.call(function, request).await,
             Self::Remote(remote) => remote.call(function, request).await,
-        }
-    }
-
-    /// The data directory, when this is one.
-    pub(crate) fn data_dir(&self) -> Option<&Path> {
-        match self {
-            Self::Local(local) => Some(local.data_dir()),
-            Self::Remote(_) => None,
         }
     }
 

@@ -45,7 +45,11 @@ impl Remote {
         &self.shared.base
     }
 
-    pub(super) async fn call(&self, function: &'static str, request: Value) -> Result<Value, CallError> {
+    pub(super) async fn call(
+        &self,
+        function: &'static str,
+        request: Value,
+    ) -> Result<Value, CallError> {
         let found = bough_service::function(function);
         let made = found.and_then(|function| sendable(function, request));
         let sendable = made.ok_or_else(|| CallError::no_route(function))?;
@@ -57,7 +61,8 @@ impl Remote {
 
 impl Shared {
     fn send(&self, sendable: Sendable) -> Result<Value, CallError> {
-        let lost = |error: &dyn std::fmt::Display| CallError::unreachable(&self.base, &error.to_string());
+        let lost =
+            |error: &dyn std::fmt::Display| CallError::unreachable(&self.base, &error.to_string());
         let mut request = http::Request::builder()
             .method(sendable.method)
             .uri(format!("{}{}", self.base, sendable.target))

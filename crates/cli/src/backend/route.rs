@@ -64,7 +64,9 @@ fn query(fields: &Map<String, Value>) -> String {
     let mut pairs = Vec::new();
     for (name, value) in fields {
         match value {
-            Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => {
+            Value::Array(items)
+                if items.iter().all(|item| !item.is_object() && !item.is_array()) =>
+            {
                 pairs.extend(items.iter().map(|item| format!("{name}={}", escape(&plain(item)))));
             }
             value => pairs.push(format!("{name}={}", escape(&plain(value)))),
@@ -99,12 +101,21 @@ mod tests {
     fn check(function: &str, request: Value, method: &str, target: &str, body: Option<&str>) {
         let function = bough_service::function(function).unwrap();
         let made = sendable(function, request).unwrap();
-        assert_eq!((made.method, made.target.as_str(), made.body.as_deref()), (method, target, body));
+        assert_eq!(
+            (made.method, made.target.as_str(), made.body.as_deref()),
+            (method, target, body)
+        );
     }
 
     #[test]
     fn fields_go_into_the_path_the_query_or_the_body() {
-        check("session::get", json!({"session_id": "a/b ü"}), "GET", "/v1/sessions/a%2Fb%20%C3%BC", None);
+        check(
+            "session::get",
+            json!({"session_id": "a/b ü"}),
+            "GET",
+            "/v1/sessions/a%2Fb%20%C3%BC",
+            None,
+        );
         check(
             "session::list",
             json!({"limit": 5, "cursor": null, "metadata": {"cwd": "/x"}}),

@@ -160,7 +160,9 @@ async fn asked(
     if args.dry_run {
         return report(app, &work, &summary, None);
     }
-    if !args.yes && !app.output.confirm("Write this summary?", "--yes, or --dry-run to only look")? {
+    if !args.yes
+        && !app.output.confirm("Write this summary?", "--yes, or --dry-run to only look")?
+    {
         return Err(CommandError::cancelled());
     }
     let entry = work.write(backend, summary.clone()).await?;
@@ -175,10 +177,8 @@ fn show_plan(app: &App, work: &Work) -> CommandResult<()> {
     app.output.line(format!("context    about {} tokens", tokens(plan.tokens_before)))?;
     app.output.line(format!("summed up  {summed}"))?;
     let kept_tokens = tokens(plan.kept_tokens);
-    app.output.line(format!(
-        "kept       {kept}, about {kept_tokens} tokens, from {}",
-        plan.first_kept
-    ))?;
+    app.output
+        .line(format!("kept       {kept}, about {kept_tokens} tokens, from {}", plan.first_kept))?;
     if plan.split_turn.is_some() {
         app.output.line(Line::of(Style::Dim, "the cut goes through a turn"))?;
     }

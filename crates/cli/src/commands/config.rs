@@ -59,7 +59,9 @@ fn check(app: &App, loaded: &Loaded) -> CommandResult<()> {
     }
     match &loaded.file {
         Some(file) => app.output.line(format!("{} is well", file.display())),
-        None => app.output.line(format!("{} does not exist; the defaults hold", loaded.watched.display())),
+        None => app
+            .output
+            .line(format!("{} does not exist; the defaults hold", loaded.watched.display())),
     }
 }
 

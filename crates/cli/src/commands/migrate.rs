@@ -34,9 +34,10 @@ pub(crate) struct Args {
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let data_dir = app.globals.data_dir_only("migrate")?;
     let migrator = open(&data_dir)?;
-    let source = args.source.to_str().map(str::to_owned).ok_or_else(|| {
-        CommandError::usage(format!("{} is not UTF-8", args.source.display()))
-    })?;
+    let source =
+        args.source.to_str().map(str::to_owned).ok_or_else(|| {
+            CommandError::usage(format!("{} is not UTF-8", args.source.display()))
+        })?;
     if args.dry_run { plan(app, &migrator, &source) } else { carry_out(app, &migrator, &source) }
 }
 
@@ -60,8 +61,10 @@ fn plan(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
     }
     drop(bar);
     if app.output.is_json() {
-        let refused: Vec<_> =
-            refused.iter().map(|(file, error)| json!({ "address": file, "error": error })).collect();
+        let refused: Vec<_> = refused
+            .iter()
+            .map(|(file, error)| json!({ "address": file, "error": error }))
+            .collect();
         return app.output.json(&json!({ "dry_run": true, "plans": plans, "refused": refused }));
     }
     let mut table = Table::new(&["SESSION", "FILE", "ENTRIES", "SIZE", "WOULD BE"], Some(1));

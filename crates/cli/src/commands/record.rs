@@ -128,7 +128,9 @@ async fn record(app: &App, args: &Args, store: Arc<dyn Store>) -> CommandResult<
         return Err(CommandError::failed(failure.to_string()));
     }
     match stopped {
-        Some(text) => Err(CommandError::failed(text).hint("leave --strict out to pass over such lines")),
+        Some(text) => {
+            Err(CommandError::failed(text).hint("leave --strict out to pass over such lines"))
+        }
         None => Ok(()),
     }
 }
@@ -198,12 +200,15 @@ impl RecordSink for StoreSink {
         loop {
             tries += 1;
             let appended = match self.store.state(&session).await? {
-                Some(snapshot) => self.store.append(&session, &snapshot.head, records.clone()).await,
+                Some(snapshot) => {
+                    self.store.append(&session, &snapshot.head, records.clone()).await
+                }
                 None => self.store.create(&session, with_first_meta(records.clone())).await,
             };
             match appended {
                 Ok(appended) => return appended.durable.await,
-                Err(StoreError::Conflict { .. } | StoreError::Exists { .. }) if tries < APPEND_TRIES => {}
+                Err(StoreError::Conflict { .. } | StoreError::Exists { .. })
+                    if tries < APPEND_TRIES => {}
                 Err(error) => return Err(error),
             }
         }

@@ -80,7 +80,10 @@ fn list(app: &App, trash: &[TrashedSession]) -> CommandResult<()> {
 }
 
 /// The last deleted life of the session that is meant. The trash is in that order.
-fn choose<'a>(trash: &'a [TrashedSession], text: Option<&str>) -> CommandResult<&'a TrashedSession> {
+fn choose<'a>(
+    trash: &'a [TrashedSession],
+    text: Option<&str>,
+) -> CommandResult<&'a TrashedSession> {
     let Some(text) = text else {
         return trash.first().ok_or_else(|| {
             CommandError::not_found("nothing was deleted, or its retention has ended")
@@ -105,7 +108,8 @@ fn choose<'a>(trash: &'a [TrashedSession], text: Option<&str>) -> CommandResult<
             .hint("`bough restore --list` shows what can be brought back")),
         many => {
             let error = CommandError::usage(format!("{text:?} fits more than one deleted session"));
-            let named = |item: &&TrashedSession| format!("{}  {}", item.meta.session_id, named(item));
+            let named =
+                |item: &&TrashedSession| format!("{}  {}", item.meta.session_id, named(item));
             Err(many.iter().take(CANDIDATES_SHOWN).map(named).fold(error, CommandError::hint))
         }
     }

@@ -42,9 +42,8 @@ pub(crate) struct Args {
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let data_dir = app.globals.data_dir_only("rollback")?;
     // The session is named while the store is open, and let go of before it is moved.
-    let session = app
-        .with_backend(async |backend| resolve::session(backend, &args.session).await)
-        .await?;
+    let session =
+        app.with_backend(async |backend| resolve::session(backend, &args.session).await).await?;
     let question = format!("Give {:?} back to its file?", session.caption());
     if !args.yes && !app.output.confirm(&question, "--yes")? {
         return Err(CommandError::cancelled());

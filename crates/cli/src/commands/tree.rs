@@ -77,9 +77,7 @@ async fn print(
 
 /// The ids from the root to the leaf.
 fn active_path<'a>(entries: &'a [Outline], leaf: Option<&'a EntryId>) -> Vec<&'a EntryId> {
-    let parents: HashMap<&EntryId, &'a EntryId> = entries
-        .iter()
-        .filter_map(|entry| Some((&entry.id, entry.parent_id.as_ref()?)))
-        .collect();
+    let parents: HashMap<&EntryId, &'a EntryId> =
+        entries.iter().filter_map(|entry| Some((&entry.id, entry.parent_id.as_ref()?))).collect();
     leaf.map_or_else(Vec::new, |leaf| path_to(leaf, |id| parents.get(id).copied()))
 }

@@ -1,5 +1,5 @@
-use bough_log::{LogError, LogStore, Options, VerifyReport};
 use bough_platform::Platform;
+use bough_store::{StoreError, VerifyReport};
 use serde_json::json;
 
 use crate::app::App;
@@ -31,21 +31,15 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         }
         None => None,
     };
-    let log = LogStore::open_to_look(Platform::system(&data_dir)?, Options::default());
-    let mut reports = Vec::new();
-    match session {
-        Some(session) => reports.push(log.verify(session.id().as_str()).map_err(log_failed)?),
-        None => {
-            let mut bar = app.output.progress("Checking");
-            let mut checked = 0;
-            log.verify_all(&mut |report| {
-                checked += 1;
-                bar.set(checked, 0, &report.id);
-                reports.push(report);
-            })
-            .map_err(log_failed)?;
-        }
-    }
+    let mut bar = app.output.progress("Checking");
+    let mut reports: Vec<VerifyReport> = Vec::new();
+    let only = session.as_ref().map(|session| session.id());
+    bough_store::verify(Platform::system(&data_dir)?, only, &mut |report| {
+        bar.set(reports.len() as u64 + 1, 0, &report.id);
+        reports.push(report);
+    })
+    .map_err(store_failed)?;
+    drop(bar);
     report(app, &reports)
 }
 
@@ -72,15 +66,17 @@ fn report(app: &App, reports: &[VerifyReport]) -> CommandResult<()> {
         .hint("`bough salvage --to DIR` copies what is whole into a new data directory"))
 }
 
-/// A failure of the log, by what a person can do about it.
-pub(crate) fn log_failed(error: LogError) -> CommandError {
+/// A failure of the store, by what a person can do about it.
+pub(crate) fn store_failed(error: StoreError) -> CommandError {
     let kind = match &error {
-        LogError::NotFound { .. } => ErrorKind::NotFound,
-        LogError::Locked { .. } | LogError::Conflict { .. } | LogError::Exists { .. } => {
+        StoreError::NotFound { .. } => ErrorKind::NotFound,
+        StoreError::Locked { .. } | StoreError::Conflict { .. } | StoreError::Exists { .. } => {
             ErrorKind::Conflict
         }
-        LogError::Corrupt(_) => ErrorKind::Damaged,
-        LogError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+        StoreError::Corrupt { .. } => ErrorKind::Damaged,
+        StoreError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            ErrorKind::NotFound
+        }
         _ => ErrorKind::Failed,
     };
     CommandError::new(kind, error)

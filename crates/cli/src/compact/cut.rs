@@ -100,7 +100,11 @@ fn cut_point(path: &[PathItem], start: usize, keep_recent: u64) -> usize {
     let wanted = far_enough_back(path, start, keep_recent);
     let after = (wanted..path.len()).find(valid);
     let found = after.or_else(|| (start..wanted).rev().find(valid)).unwrap_or(start);
-    (start..found).rev().take_while(|at| path.get(*at).is_some_and(is_quiet)).last().unwrap_or(found)
+    (start..found)
+        .rev()
+        .take_while(|at| path.get(*at).is_some_and(is_quiet))
+        .last()
+        .unwrap_or(found)
 }
 
 /// The last place from which the rest has at least `keep_recent` tokens; `start` when all has less.

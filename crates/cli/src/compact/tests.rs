@@ -111,11 +111,12 @@ fn the_kept_tail_has_at_least_what_is_to_be_kept() {
 #[test]
 fn a_call_stays_with_its_result() {
     let path = || {
-        Path::default().user(TEN).answer(TEN).user(TEN).call("a", "bash", json!({})).result(
-            "a",
-            TEN,
-            false,
-        )
+        Path::default()
+            .user(TEN)
+            .answer(TEN)
+            .user(TEN)
+            .call("a", "bash", json!({}))
+            .result("a", TEN, false)
     };
     // Ten tokens back is the result; the next place a model may be shown first is after it.
     check_cut(path().answer(TEN), 20, "5", Some(2));
@@ -307,7 +308,8 @@ fn a_compaction_further_up_is_undone_by_restating_what_was_in_force() {
 #[test]
 fn what_is_left_behind_is_what_the_new_path_does_not_have() {
     let old = four_turns();
-    let ids = |names: &[&str]| names.iter().map(|name| EntryId::from_stored(*name)).collect::<Vec<_>>();
+    let ids =
+        |names: &[&str]| names.iter().map(|name| EntryId::from_stored(*name)).collect::<Vec<_>>();
     assert_eq!(left_behind(&old.0, &ids(&["0", "1", "2"])).len(), 5);
     assert_eq!(left_behind(&old.0, &ids(&[])).len(), 8);
     let all: Vec<EntryId> = old.0.iter().map(|item| item.id.clone()).collect();

@@ -42,9 +42,7 @@ fn message_paragraphs(message: &AgentMessage) -> Vec<String> {
     match message {
         AgentMessage::User(_) => said("User", &text),
         AgentMessage::Assistant(_) => answer_paragraphs(message, &text),
-        AgentMessage::FunctionResult(_) => {
-            said("Tool result", &cut_chars(&text, RESULT_CHARS_MAX))
-        }
+        AgentMessage::FunctionResult(_) => said("Tool result", &cut_chars(&text, RESULT_CHARS_MAX)),
         AgentMessage::Custom(custom) => said(&custom.custom_type, &text),
     }
 }

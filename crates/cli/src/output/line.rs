@@ -1,4 +1,4 @@
-use crate::text::{clean_line, width};
+use crate::text::clean_line;
 
 /// How a piece of a line looks, by what it means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -7,7 +7,6 @@ pub(crate) enum Style {
     Plain,
     Strong,
     Dim,
-    Good,
     Warning,
     Error,
     User,
@@ -21,7 +20,6 @@ impl Style {
             Self::Plain => "",
             Self::Strong => "\x1b[1m",
             Self::Dim => "\x1b[2m",
-            Self::Good => "\x1b[32m",
             Self::Warning => "\x1b[33m",
             Self::Error => "\x1b[1;31m",
             Self::User => "\x1b[36m",
@@ -54,17 +52,6 @@ impl Line {
 
     pub(crate) fn dim(self, text: impl AsRef<str>) -> Self {
         self.add(Style::Dim, text)
-    }
-
-    /// All pieces of another line after the own.
-    pub(crate) fn join(mut self, other: Self) -> Self {
-        self.pieces.extend(other.pieces);
-        self
-    }
-
-    /// How many columns it takes.
-    pub(crate) fn width(&self) -> usize {
-        self.pieces.iter().map(|(_, text)| width(text)).sum()
     }
 
     pub(super) fn render(&self, color: bool) -> String {
@@ -104,6 +91,5 @@ mod tests {
         let line = Line::of(Style::Error, "bad\u{1b}[0m").plain(" news\n");
         assert_eq!(line.render(false), "bad␛[0m news ");
         assert_eq!(line.render(true), "\x1b[1;31mbad␛[0m\x1b[0m news ");
-        assert_eq!(line.width(), 13);
     }
 }

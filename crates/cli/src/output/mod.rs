@@ -127,16 +127,6 @@ impl Output {
         self.color_err
     }
 
-    /// Whether somebody looks at what is printed.
-    pub(crate) const fn stdout_is_terminal(&self) -> bool {
-        self.around.stdout_is_terminal
-    }
-
-    /// How wide a line may be.
-    pub(crate) const fn columns(&self) -> usize {
-        self.around.columns
-    }
-
     /// One line of the answer.
     pub(crate) fn line(&self, line: impl Into<Line>) -> CommandResult<()> {
         let text = line.into().render(self.color_out);

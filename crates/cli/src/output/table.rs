@@ -44,11 +44,6 @@ impl Table {
         Self { flexible, rows: vec![heading] }
     }
 
-    /// A table without headings.
-    pub(crate) fn bare(flexible: Option<usize>) -> Self {
-        Self { flexible, rows: Vec::new() }
-    }
-
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
     }
@@ -113,6 +108,9 @@ mod tests {
                 "s_22  世界                 12",
             ]
         );
-        assert_eq!(lines(20), ["ID    TITLE       N", "s_1   a rather…   7", "s_22  世界       12"]);
+        assert_eq!(
+            lines(20),
+            ["ID    TITLE       N", "s_1   a rather …   7", "s_22  世界        12"]
+        );
     }
 }

@@ -6,6 +6,7 @@ use super::{picker, session, tree};
 
 /// Something happened.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time is on its way; boxing buys nothing")]
 pub(crate) enum Event {
     /// A key was pressed.
     Key(Key),

@@ -25,7 +25,11 @@ impl Theme {
     }
 
     pub(crate) fn dim(self) -> Style {
-        if self.color { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
+        if self.color {
+            Style::new().fg(Color::DarkGray)
+        } else {
+            Style::new().add_modifier(Modifier::DIM)
+        }
     }
 
     pub(crate) fn chosen(self) -> Style {
@@ -83,7 +87,13 @@ pub(crate) fn header(frame: &mut Frame, area: Rect, theme: Theme, left: &str, ri
 }
 
 /// One line at the bottom: what just happened, or which keys there are.
-pub(crate) fn footer(frame: &mut Frame, area: Rect, theme: Theme, status: Option<&Status>, keys: &str) {
+pub(crate) fn footer(
+    frame: &mut Frame,
+    area: Rect,
+    theme: Theme,
+    status: Option<&Status>,
+    keys: &str,
+) {
     let columns = usize::from(area.width);
     let line = match status {
         Some(status) => {
@@ -124,12 +134,16 @@ pub(crate) fn dialog(frame: &mut Frame, area: Rect, theme: Theme, title: &str, l
         height: rows,
     };
     frame.render_widget(Clear, inner);
-    let block = Block::new().borders(Borders::ALL).title(fit(&clean_line(title), usize::from(columns)));
-    let padded: Vec<Line<'_>> = lines.iter().map(|line| {
-        let mut line = line.clone();
-        line.spans.insert(0, Span::raw(" "));
-        line
-    }).collect();
+    let block =
+        Block::new().borders(Borders::ALL).title(fit(&clean_line(title), usize::from(columns)));
+    let padded: Vec<Line<'_>> = lines
+        .iter()
+        .map(|line| {
+            let mut line = line.clone();
+            line.spans.insert(0, Span::raw(" "));
+            line
+        })
+        .collect();
     frame.render_widget(Paragraph::new(padded).block(block.border_style(theme.title())), inner);
 }
 

@@ -11,7 +11,7 @@ use bough_session::{
 use super::desk::Effect;
 use super::event::Answer;
 use super::session::From;
-use super::tree::{Switch, SummaryWish, Switched};
+use super::tree::{SummaryWish, Switch, Switched};
 use super::{picker, session, tree};
 use crate::backend::{Backend, CallError};
 use crate::command_error::CommandError;
@@ -87,7 +87,7 @@ impl Performer {
             }
             picker::Effect::Undelete(session) => {
                 let done = backend.undelete(&session, None).await.map(drop).map_err(words);
-                picker::Answer::Undeleted { session, done }
+                picker::Answer::Undeleted { done }
             }
         }
     }
@@ -201,7 +201,8 @@ impl Performer {
             return Ok(None);
         }
         let source = self.source(&switch.summary);
-        let summary = summarise_branch(left, &source).await.map_err(|error| command_words(&error))?;
+        let summary =
+            summarise_branch(left, &source).await.map_err(|error| command_words(&error))?;
         let from_id = from.as_str().to_owned();
         let note = BranchSummary { from_id, summary, details: None, from_hook: None };
         Ok(Some(Bookkeeping::BranchSummary(note)))

@@ -1,15 +1,13 @@
 //! The terminal: taken over while a screen is shown, given back whatever happens.
 
 use std::io::{Stderr, stderr};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::event::{
-    self, DisableBracketedPaste, EnableBracketedPaste, KeyEventKind,
-};
+use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, KeyEventKind};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -61,7 +59,12 @@ fn take_over() -> std::io::Result<()> {
 }
 
 fn give_back() -> std::io::Result<()> {
-    execute!(stderr(), DisableBracketedPaste, LeaveAlternateScreen, ratatui::crossterm::cursor::Show)?;
+    execute!(
+        stderr(),
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        ratatui::crossterm::cursor::Show
+    )?;
     disable_raw_mode()
 }
 
@@ -142,7 +145,9 @@ fn read_keys(events: &UnboundedSender<Event>, wanted: &AtomicU8, is_resting: &At
                 events.send(Event::Key(key.into()))
             }
             event::Event::Paste(text) => events.send(Event::Paste(text)),
-            event::Event::Resize(columns, rows) => events.send(Event::Resize(Size { columns, rows })),
+            event::Event::Resize(columns, rows) => {
+                events.send(Event::Resize(Size { columns, rows }))
+            }
             _ => Ok(()),
         };
         if told.is_err() {

@@ -35,7 +35,9 @@ impl Query {
             if at % 2 == 1 {
                 words.extend(Some(part.trim()).filter(|p| !p.is_empty()).map(phrase));
             } else {
-                words.extend(part.split_whitespace().map(|word| Word::Fuzzy(word.chars().collect())));
+                words.extend(
+                    part.split_whitespace().map(|word| Word::Fuzzy(word.chars().collect())),
+                );
             }
         }
         Self { words }
@@ -59,9 +61,9 @@ fn phrase(text: &str) -> Word {
 impl Word {
     fn score(&self, text: &str) -> Option<Score> {
         match self {
-            Self::Phrase(phrase) => text.contains(phrase.as_str()).then(|| {
-                WHOLE + i64::try_from(phrase.len()).unwrap_or(0) * (LETTER + ADJACENT)
-            }),
+            Self::Phrase(phrase) => text
+                .contains(phrase.as_str())
+                .then(|| WHOLE + i64::try_from(phrase.len()).unwrap_or(0) * (LETTER + ADJACENT)),
             Self::Fuzzy(letters) => letters_score(letters, text),
         }
     }
@@ -121,7 +123,10 @@ mod tests {
     fn phrases_match_as_they_are() {
         assert!(score("\"the parser\"", "Fix the parser").is_some());
         assert!(score("\"fix parser\"", "Fix the parser").is_none());
-        assert!(score("\"the par", "Fix the parser").is_some(), "a quote that is still being typed");
+        assert!(
+            score("\"the par", "Fix the parser").is_some(),
+            "a quote that is still being typed"
+        );
     }
 
     #[test]

@@ -103,7 +103,10 @@ mod tests {
         check("a\u{8}b\u{7f}", "a␈b␡");
         check("safe \u{202e}txt.exe", "safe \u{fffd}txt.exe");
         check("two\nlines\tand a tab", "two lines and a tab");
-        check("family 👩\u{200d}👩\u{200d}👧 and ❤\u{fe0f}", "family 👩\u{200d}👩\u{200d}👧 and ❤\u{fe0f}");
+        check(
+            "family 👩\u{200d}👩\u{200d}👧 and ❤\u{fe0f}",
+            "family 👩\u{200d}👩\u{200d}👧 and ❤\u{fe0f}",
+        );
     }
 
     #[test]

@@ -53,6 +53,9 @@ fn wrap_line(line: &str, columns: usize, lines_max: usize, lines: &mut Vec<Strin
         let head = if head.is_empty() { first_cluster(rest) } else { head };
         let (shown, next) = break_after(rest, head.len());
         lines.push(shown.trim_end().to_owned());
+        if next.is_empty() {
+            return;
+        }
         rest = next;
     }
 }

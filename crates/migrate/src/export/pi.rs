@@ -117,7 +117,9 @@ impl Facts {
         match record.known() {
             Record::Revision(revision) => drop(self.revised.insert(revision.entry_id.clone())),
             Record::Entry(entry) => self.take_entry(entry, seq),
-            Record::Unknown(stored) if stored.kind == V1_KIND => self.take_line(record, stored, seq),
+            Record::Unknown(stored) if stored.kind == V1_KIND => {
+                self.take_line(record, stored, seq)
+            }
             _ => {}
         }
     }
@@ -223,7 +225,7 @@ impl PiFile<'_> {
             && !facts.revised.contains(&entry.id)
             && let Some(json) = original_json(entry)
         {
-            return Ok(json);
+            return Ok(json.into_owned());
         }
         let entry = newest(self.store, self.session, entry, &facts.revised).await?;
         let parent = entry.parent_id.as_ref().map(|parent| self.file_name_of(parent));
@@ -321,9 +323,10 @@ fn plain_line(kind: &str, id: &str, parent: Option<&str>, at_ms: i64, words: Val
 }
 
 /// A line of the file that is no entry and not the header.
-fn kept_line(record: &Record) -> Option<Original> {
-    original(record)
-        .filter(|line| !line.what.is_empty() && !matches!(line.what.as_str(), "header" | "sqlite_meta"))
+fn kept_line(record: &Record) -> Option<Original<'_>> {
+    original(record).filter(|line| {
+        !line.what.is_empty() && !matches!(line.what.as_str(), "header" | "sqlite_meta")
+    })
 }
 
 /// Labels of a branch's entries that were given elsewhere in the tree: they go to its end.

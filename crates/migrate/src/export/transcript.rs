@@ -159,7 +159,9 @@ fn custom_text(custom: &CustomPayload, time: &str) -> String {
         Some(Bookkeeping::Compaction(compaction)) => {
             let tokens = compaction.tokens_before;
             let summary = quoted(&compaction.summary);
-            return format!("\n*{time}: what came before ({tokens} tokens) summed up*\n\n{summary}");
+            return format!(
+                "\n*{time}: what came before ({tokens} tokens) summed up*\n\n{summary}"
+            );
         }
         Some(Bookkeeping::BranchSummary(branch)) => {
             let summary = quoted(&branch.summary);

@@ -1,7 +1,7 @@
 //! The evidence: what every event of one migration says alike.
 
-use bough_log::format::{LedgerEvent, Outcome, Phase, Verification, schema};
 use bough_log::LogStore;
+use bough_log::format::{LedgerEvent, Outcome, Phase, Verification, schema};
 use bough_platform::Platform;
 use bough_session::hex;
 

@@ -27,6 +27,7 @@ pub use run::{Outcome, Progress, Step, Summary};
 pub use walk::FileResult;
 
 use crate::error::{MigrateError, Result};
+use crate::limits::BATCH_RECORDS;
 use crate::v1::{LiveV1, V1File, V1Files};
 
 /// Moves sessions between V1 files and native logs.
@@ -35,6 +36,7 @@ pub struct Migrator {
     pub(crate) log: LogStore,
     pub(crate) platform: Platform,
     pub(crate) files: Arc<dyn V1Files>,
+    batch_records: usize,
 }
 
 impl fmt::Debug for Migrator {
@@ -55,7 +57,14 @@ impl Migrator {
     /// the one that the store was opened with.
     #[must_use]
     pub fn with_log(log: LogStore, platform: Platform, files: Arc<dyn V1Files>) -> Self {
-        Self { log, platform, files }
+        Self { log, platform, files, batch_records: BATCH_RECORDS }
+    }
+
+    /// Builds logs in batches of at most so many records. The default is meant for use; tests make it
+    /// small, so that a short file has segments and checkpoints.
+    #[must_use]
+    pub fn in_batches_of(self, batch_records: usize) -> Self {
+        Self { batch_records: batch_records.max(1), ..self }
     }
 
     /// The V1 file that answers for a session, live; [`MigrateError::NotLive`] when its log does.

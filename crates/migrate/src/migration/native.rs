@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{MigrateError, Result};
 use crate::limits::PAGE_RECORDS;
-use crate::v1::{ContentDigest, V1_KIND, V1Report, original};
+use crate::v1::{ContentDigest, V1_KIND, V1Report, original_of};
 
 /// What the mark's `what` says.
 const END: &str = "end";
@@ -120,8 +120,7 @@ impl Migrated {
             self.mark = Some(mark);
             self.mark_seq = stored.seq;
         } else {
-            let record = decoded(&stored.record);
-            if let Some(line) = original(&record) {
+            if let Some(line) = original_of(&stored.record.kind, &stored.record.payload) {
                 self.content.add(&line.bytes, line.what.is_empty());
             }
         }

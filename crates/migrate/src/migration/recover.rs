@@ -166,7 +166,8 @@ impl Recovery<'_> {
 
     fn switch(&self, through: &[StoreState], pointer: &Pointer) -> Result<()> {
         let native = self.manifest.active_store == ActiveStore::NativeV2;
-        let previous = if native { Some(Pointer::NativeV2) } else { self.manifest.previous.clone() };
+        let previous =
+            if native { Some(Pointer::NativeV2) } else { self.manifest.previous.clone() };
         let switch = Switch { through, pointer: pointer.clone(), previous, head: None };
         self.migrator.log.switch(self.session, &switch)?;
         Ok(())

@@ -9,7 +9,7 @@ use super::native::{EndMark, to_log};
 use super::verify::{Checked, Expectation, check};
 use super::{Migrator, Plan, Standing};
 use crate::error::{MigrateError, Result};
-use crate::limits::{ALIVE_EVERY_MS, BATCH_BYTES, BATCH_RECORDS};
+use crate::limits::{ALIVE_EVERY_MS, BATCH_BYTES};
 use crate::v1::{Mapper, V1File, Want, fallback_id};
 
 /// Where a long piece of work is.
@@ -268,15 +268,7 @@ struct Builder<'a, 'r> {
 impl<'a, 'r> Builder<'a, 'r> {
     fn new(run: &'a mut Run<'r>, staging: &'a Staging, session: &'a str) -> Self {
         let alive_at_ms = run.migrator.platform.clock.monotonic().as_millis();
-        Self {
-            run,
-            staging,
-            session,
-            batch: Vec::new(),
-            bytes: 0,
-            created: false,
-            alive_at_ms,
-        }
+        Self { run, staging, session, batch: Vec::new(), bytes: 0, created: false, alive_at_ms }
     }
 
     fn take(
@@ -292,7 +284,7 @@ impl<'a, 'r> Builder<'a, 'r> {
             }
             self.bytes += size;
             self.batch.push(to_log(record));
-            if self.batch.len() == BATCH_RECORDS {
+            if self.batch.len() >= self.run.migrator.batch_records {
                 self.flush()?;
             }
         }

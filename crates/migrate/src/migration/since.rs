@@ -10,9 +10,7 @@ use super::lost::{Lost, LostKind};
 use super::native::{EndMark, Migrated, decoded, each_record, newest_entry};
 use crate::error::{MigrateError, Result};
 use crate::pi_line;
-use crate::v1::{
-    ContentDigest, Seen, Snapshot, format_iso, look, original, without_identity,
-};
+use crate::v1::{ContentDigest, Seen, Snapshot, format_iso, look, original_of, without_identity};
 
 /// What was written since.
 #[derive(Debug)]
@@ -175,20 +173,20 @@ impl Gather {
     fn take(&mut self, stored: &StoredRecord) {
         let in_file = self.migrated.take(stored);
         self.linear = self.migrated.mark.as_ref().is_some_and(|mark| mark.report.version == 1);
-        let record = decoded(&stored.record);
         if in_file {
-            self.take_from_file(stored, &record);
+            self.take_from_file(stored);
         } else {
             self.last_ms = self.last_ms.max(stored.record.at_ms);
-            self.take_since(&record);
+            self.take_since(&decoded(&stored.record));
         }
         if let Some(id) = &stored.record.id {
             self.last = Some(id.clone());
         }
     }
 
-    fn take_from_file(&mut self, stored: &StoredRecord, record: &Record) {
-        let Some(line) = original(record) else { return };
+    fn take_from_file(&mut self, stored: &StoredRecord) {
+        let record = &stored.record;
+        let Some(line) = original_of(&record.kind, &record.payload) else { return };
         if line.what != "sqlite_meta" {
             self.file_content.add(&line.bytes, line.what.is_empty());
         }

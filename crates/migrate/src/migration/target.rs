@@ -13,6 +13,9 @@ use crate::v1::{
     digest_of_prefix, fallback_id,
 };
 
+/// Gives out lines, one after another, to whoever it is called with.
+pub(crate) type EachLine<'a> = dyn Fn(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;
+
 /// What of the file stays as it is.
 #[derive(Debug)]
 pub(crate) struct Kept {
@@ -123,10 +126,7 @@ impl Rest {
 }
 
 /// Visits the lines of a file, or the rows of a database; says how many lines and bytes there are.
-fn each_line(
-    file: &V1File,
-    visit: &mut dyn FnMut(&Line<'_>) -> Result<()>,
-) -> Result<(u64, u64)> {
+fn each_line(file: &V1File, visit: &mut dyn FnMut(&Line<'_>) -> Result<()>) -> Result<(u64, u64)> {
     let mut count = 0;
     match file.format() {
         V1Format::JsonlV3 => {
@@ -168,11 +168,7 @@ fn survey(file: &V1File, lines: u64) -> Result<Survey> {
 impl Kept {
     /// Puts the file that stays and the lines that are added in the file's place; says how many were
     /// added.
-    pub(crate) fn write(
-        &self,
-        file: &V1File,
-        each: &dyn Fn(&mut dyn FnMut(&str) -> Result<()>) -> Result<()>,
-    ) -> Result<u64> {
+    pub(crate) fn write(&self, file: &V1File, each: &EachLine<'_>) -> Result<u64> {
         let mut added = 0;
         let each_new = |visit: &mut dyn FnMut(&str) -> Result<()>| {
             each(&mut |line| {
@@ -193,11 +189,7 @@ impl Kept {
         Ok(added)
     }
 
-    fn write_lines(
-        &self,
-        file: &V1File,
-        each_new: &dyn Fn(&mut dyn FnMut(&str) -> Result<()>) -> Result<()>,
-    ) -> Result<()> {
+    fn write_lines(&self, file: &V1File, each_new: &EachLine<'_>) -> Result<()> {
         let old = file.open(Access::Read)?;
         file.replace(&mut |new| {
             let mut out = Appender { file: new, at: 0, buffer: Vec::new() };
@@ -207,11 +199,7 @@ impl Kept {
         })
     }
 
-    fn write_rows(
-        &self,
-        file: &V1File,
-        each_new: &dyn Fn(&mut dyn FnMut(&str) -> Result<()>) -> Result<()>,
-    ) -> Result<()> {
+    fn write_rows(&self, file: &V1File, each_new: &EachLine<'_>) -> Result<()> {
         let (session, _) = file.open_database()?;
         session.keep_rows(self.lines)?;
         each_new(&mut |line| Ok(session.push(line)?))?;

@@ -59,7 +59,8 @@ pub(crate) fn check(
     };
     let own = Expectation { entries: mark.entries, content: mark.content.clone() };
     let expected = expected.unwrap_or(&own);
-    let content_fits = migrated.content.hex() == expected.content && mark.content == expected.content;
+    let content_fits =
+        migrated.content.hex() == expected.content && mark.content == expected.content;
     let verification = Verification {
         entry_count_match: migrated.content.entries == expected.entries,
         hash_chain_match: content_fits && !report.damage.iter().any(|d| !is_index(d.kind)),

@@ -53,9 +53,9 @@ impl Migrator {
         let correlation = fresh_id(&self.platform, "run")?;
         let mut results = Vec::new();
         for file in self.find(address)? {
-            let done = self
-                .plan(&file, &mut |at| progress(&file, at))
-                .and_then(|plan| self.migrate(plan, Some(&correlation), &mut |at| progress(&file, at)));
+            let done = self.plan(&file, &mut |at| progress(&file, at)).and_then(|plan| {
+                self.migrate(plan, Some(&correlation), &mut |at| progress(&file, at))
+            });
             let skipped = matches!(done, Err(MigrateError::NotASession { .. }));
             let (summary, error) = match done {
                 Ok(summary) => (Some(summary), None),

@@ -172,6 +172,7 @@ impl V1File {
         while let Some(line) = lines.next_line()? {
             self.check_length(&line)?;
             mapper.line(&line);
+            lines.forget_line();
             watch(mapper, lines.position(), lines.end())?;
         }
         Ok(lines.snapshot())
@@ -244,10 +245,7 @@ impl V1File {
     }
 
     /// Puts the bytes that `write` makes in the file's place, whole or not at all.
-    pub(crate) fn replace(
-        &self,
-        write: &mut dyn FnMut(&dyn File) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn replace(&self, write: &mut dyn FnMut(&dyn File) -> Result<()>) -> Result<()> {
         let temp = self.temp()?;
         if self.disk.stat(&temp)?.is_some() {
             self.disk.remove_file(&temp)?;
@@ -292,7 +290,7 @@ impl V1File {
     }
 
     /// The parts of a pointer to this file, or to another.
-    pub(crate) fn of_pointer<'p>(pointer: &'p Pointer) -> Option<(&'p str, &'p str)> {
+    pub(crate) fn of_pointer(pointer: &Pointer) -> Option<(&str, &str)> {
         match pointer {
             Pointer::NativeV2 => None,
             Pointer::JsonlV3 { path, snapshot_id } | Pointer::SqliteV1 { path, snapshot_id } => {

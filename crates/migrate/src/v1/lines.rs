@@ -79,7 +79,10 @@ pub struct Lines<'a> {
 
 impl fmt::Debug for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lines").field("at", &self.at).field("end", &self.end).finish_non_exhaustive()
+        f.debug_struct("Lines")
+            .field("at", &self.at)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
     }
 }
 
@@ -117,6 +120,11 @@ impl<'a> Lines<'a> {
         self.end
     }
 
+    /// Gives back the memory of a long line that was given out.
+    pub(crate) fn forget_line(&mut self) {
+        self.long = Vec::new();
+    }
+
     /// The snapshot of what was read; of the whole file once there are no more lines.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -125,7 +133,7 @@ impl<'a> Lines<'a> {
 
     /// The next line; `None` at the end.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
-        self.long = Vec::new();
+        self.forget_line();
         if self.at >= self.end {
             return Ok(None);
         }

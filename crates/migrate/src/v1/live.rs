@@ -316,8 +316,9 @@ fn decoded(record: LogRecord) -> NewRecord {
 fn is_whole(line: &Line<'_>) -> bool {
     match line.content {
         Content::TooLong(_) => false,
-        Content::Bytes(bytes) => std::str::from_utf8(bytes)
-            .is_ok_and(|text| !matches!(look(text.trim()), Seen::NotJson)),
+        Content::Bytes(bytes) => {
+            std::str::from_utf8(bytes).is_ok_and(|text| !matches!(look(text.trim()), Seen::NotJson))
+        }
     }
 }
 

@@ -10,18 +10,14 @@
 //!
 //! A `v1` record is of a kind that folds pass over: it carries what an export must give back and what is
 //! not part of the tree. The one thing ever added to an entry's JSON is `firstKeptEntryId` of a version-1
-//! compaction; the entry's origin says so, and [`original`] takes it off again.
+//! compaction; the entry's origin says so, and [`super::original`] takes it off again.
 
 use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bough_session::codec::{self, LogRecord};
-use bough_session::{
-    Entry, EntryBody, FORMAT_PI, JsonMap, MetaChange, Record, SessionId, hex,
-};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use bough_session::{FORMAT_PI, JsonMap, MetaChange, Record, SessionId, hex};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -36,9 +32,9 @@ use crate::limits::CWD_BYTES_MAX;
 pub const V1_KIND: &str = "v1";
 
 /// The members of an entry's origin that say what was added to its JSON.
-const ORIGIN: &str = "v1";
-const ADDED: &str = "added";
-const FIRST_KEPT: &str = "firstKeptEntryId";
+pub(super) const ORIGIN: &str = "v1";
+pub(super) const ADDED: &str = "added";
+pub(super) const FIRST_KEPT: &str = "firstKeptEntryId";
 
 /// What is made of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -390,61 +386,4 @@ fn entry_record(json: &str, place: Place, at_ms: i64) -> LogRecord {
 /// The end of an object to which the kept entry was added.
 fn added(id: &str) -> String {
     format!(",\"{FIRST_KEPT}\":{}}}", Value::from(id))
-}
-
-/// A line of the file, as a record kept it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Original {
-    pub(crate) bytes: Vec<u8>,
-    /// Empty for an entry; else what kind of line it is.
-    pub(crate) what: String,
-}
-
-#[derive(Deserialize)]
-struct V1Payload<'a> {
-    what: String,
-    #[serde(borrow, default)]
-    json: Option<&'a RawValue>,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
-    base64: Option<String>,
-}
-
-/// The line that a record came from; `None` when it came from no line.
-pub(crate) fn original(record: &Record) -> Option<Original> {
-    match record.known() {
-        Record::Entry(entry) => {
-            let bytes = original_json(entry)?.into_bytes();
-            Some(Original { bytes, what: String::new() })
-        }
-        Record::Unknown(stored) if stored.kind == V1_KIND => {
-            let payload: V1Payload<'_> = serde_json::from_str(&stored.payload).ok()?;
-            let bytes = match (payload.json, payload.text, payload.base64) {
-                (Some(json), _, _) => json.get().as_bytes().to_vec(),
-                (_, Some(text), _) => text.into_bytes(),
-                (_, _, Some(base64)) => STANDARD.decode(base64).ok()?,
-                _ => return None,
-            };
-            Some(Original { bytes, what: payload.what })
-        }
-        _ => None,
-    }
-}
-
-/// The JSON of a pi entry as it came.
-pub(crate) fn original_json(entry: &Entry) -> Option<String> {
-    let EntryBody::Foreign(body) = &entry.body else {
-        return None;
-    };
-    if body.format != FORMAT_PI {
-        return None;
-    }
-    let text = body.json.get();
-    let added = entry.origin.as_ref().and_then(|origin| origin.get(ORIGIN)?.get(ADDED));
-    if added.and_then(Value::as_str) != Some(FIRST_KEPT) {
-        return Some(text.to_owned());
-    }
-    let at = text.rfind(&format!(",\"{FIRST_KEPT}\":"))?;
-    Some(format!("{}}}", text.get(..at)?))
 }

@@ -7,6 +7,7 @@ mod lines;
 mod live;
 mod map;
 mod names;
+mod original;
 mod place;
 mod report;
 mod sqlite;
@@ -24,7 +25,6 @@ pub use time::{format_iso, parse_iso};
 pub(crate) use glance::{Field, Seen, look};
 pub(crate) use lines::digest_of_prefix;
 pub(crate) use live::{fallback_id, without_identity};
-pub(crate) use map::{
-    ContentDigest, Mapper, Original, Want, original, original_json, v1_record,
-};
+pub(crate) use map::{ContentDigest, Mapper, Want, v1_record};
+pub(crate) use original::{Original, original, original_json, original_of};
 pub(crate) use sqlite::SqliteSession;

@@ -94,8 +94,13 @@ mod tests {
 
     #[test]
     fn other_names_are_not_taken_for_sessions() {
-        for name in ["session-index.sqlite", "notes.jsonl", "2024-12-03T14-00-00-000Z_.jsonl", "2024-12-03_x.jsonl",
-            "2024-99-03T14-00-00-000Z_x.jsonl"] {
+        for name in [
+            "session-index.sqlite",
+            "notes.jsonl",
+            "2024-12-03T14-00-00-000Z_.jsonl",
+            "2024-12-03_x.jsonl",
+            "2024-99-03T14-00-00-000Z_x.jsonl",
+        ] {
             assert_eq!(SessionFileName::parse(name), None, "{name}");
         }
     }

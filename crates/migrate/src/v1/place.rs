@@ -116,12 +116,7 @@ impl Placer {
         found
     }
 
-    fn first_kept(
-        &self,
-        line: u64,
-        glance: &Glance,
-        report: &mut V1Report,
-    ) -> Option<String> {
+    fn first_kept(&self, line: u64, glance: &Glance, report: &mut V1Report) -> Option<String> {
         let compaction = glance.kind.as_deref() == Some("compaction");
         let index = glance.first_kept_index.filter(|_| self.linear && compaction)?;
         if glance.first_kept_id {
@@ -217,7 +212,9 @@ impl Placer {
                 path.insert(node, order.len());
                 order.push(node);
                 next = later.get(&node).copied().or_else(|| {
-                    usize::try_from(node).ok().and_then(|at| self.parents.get(at).copied().flatten())
+                    usize::try_from(node)
+                        .ok()
+                        .and_then(|at| self.parents.get(at).copied().flatten())
                 });
             }
             done.extend(order);

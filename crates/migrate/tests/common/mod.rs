@@ -39,6 +39,9 @@ pub(crate) fn platform(disk: Arc<dyn Disk>, seed: u64) -> Platform {
     }
 }
 
+/// So that a short file is more than one batch.
+pub(crate) const BATCH: usize = 3;
+
 /// Small sizes, so that a short file has segments, an index and checkpoints.
 pub(crate) fn small() -> Options {
     Options {
@@ -63,7 +66,7 @@ pub(crate) fn migrator(disk: &SimDisk, options: Options, seed: u64) -> Migrator 
 pub(crate) fn migrator_on(disk: Arc<dyn Disk>, options: Options, seed: u64) -> Migrator {
     let platform = platform(Arc::clone(&disk), seed);
     let log = LogStore::open(platform.clone(), options).unwrap();
-    Migrator::with_log(log, platform, Arc::new(DiskFiles(disk)))
+    Migrator::with_log(log, platform, Arc::new(DiskFiles(disk))).in_batches_of(BATCH)
 }
 
 /// A second look at the logs of a disk.

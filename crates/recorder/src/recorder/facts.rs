@@ -36,11 +36,9 @@ impl SessionRecorder {
                 live.change(slot).compaction_block = block;
                 self.trace(|| Effect::Compaction { session_id, loop_id });
             }
-            (Fact::Aborted { loop_id, .. }, Some(slot)) => {
-                if live.record(slot).status.is_open() {
-                    live.abort(slot);
-                    self.trace(|| Effect::Aborted { session_id, loop_id });
-                }
+            (Fact::Aborted { loop_id, .. }, Some(slot)) if live.record(slot).status.is_open() => {
+                live.abort(slot);
+                self.trace(|| Effect::Aborted { session_id, loop_id });
             }
             _ => {}
         }

@@ -1,4 +1,10 @@
 //! Streams of events as agents might say them, made from random choices.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test stops where something is not as it should be"
+)]
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 use bough_recorder::{
@@ -129,7 +135,7 @@ impl Script {
     }
 
     fn start(&mut self, who: u8, how: u8) {
-        let again = self.pick(who, |sim| !sim.open).filter(|_| how % 23 == 0);
+        let again = self.pick(who, |sim| !sim.open).filter(|_| how.is_multiple_of(23));
         if let Some(at) = again {
             // The same id once more, as its own parent, as compaction passes do.
             let id = self.loops[at].id.clone();
@@ -220,7 +226,7 @@ impl Script {
             2 => AgentMessage::user("again", 5),
             _ => AgentMessage::user(format!("say {how}"), self.ms()),
         };
-        if how % 2 == 0 {
+        if how.is_multiple_of(2) {
             self.push(MessageStart { loop_id: loop_id.clone(), message: message.clone() });
         }
         self.loops[at].said.push(message.clone());
@@ -234,7 +240,7 @@ impl Script {
         let message = assistant(&format!("answer {how}"), self.ms());
         self.push(MessageStart { loop_id: loop_id.clone(), message: empty.clone() });
         for piece in 0..how % 4 {
-            let message = if how % 2 == 0 {
+            let message = if how.is_multiple_of(2) {
                 empty.clone()
             } else {
                 assistant(&"x".repeat(usize::from(piece) + 1), self.ms())
@@ -275,7 +281,7 @@ impl Script {
 
     fn tool_ends(&mut self, who: u8, how: u8) {
         let Some(at) = self.pick_open(who) else { return };
-        let child = self.links.other.filter(|_| how % 2 == 0);
+        let child = self.links.other.filter(|_| how.is_multiple_of(2));
         let child = child.map(|other| format!("{other}.cfg.{}", 1 + how % 5));
         let event = ToolExecutionEnd {
             loop_id: self.loops[at].id.clone(),
@@ -284,7 +290,7 @@ impl Script {
             result: ToolResult {
                 content: vec![],
                 details: serde_json::Value::Null,
-                child_loop_id: child.clone().filter(|_| how % 3 > 0),
+                child_loop_id: child.clone().filter(|_| !how.is_multiple_of(3)),
             },
             is_error: false,
             child_loop_id: child,
@@ -296,10 +302,10 @@ impl Script {
         let Some(at) = self.pick_open(who) else { return };
         self.loops[at].open = false;
         let mut messages = self.loops[at].said.clone();
-        if how % 5 == 0 {
+        if how.is_multiple_of(5) {
             messages.push(AgentMessage::user("never announced", self.ms()));
         }
-        if how % 7 == 0 {
+        if how.is_multiple_of(7) {
             messages.reverse();
         }
         let event = AgentEnd {
@@ -307,14 +313,14 @@ impl Script {
             messages,
             usage: usage(3),
             timestamp: self.now(),
-            rejection: (how % 11 == 0).then(|| "no".to_owned()),
+            rejection: how.is_multiple_of(11).then(|| "no".to_owned()),
         };
         self.push(event);
     }
 
     fn announce(&mut self, how: u8) {
         let mut loop_ids: Vec<String> = (0..2 + how % 2).map(|_| self.next_id()).collect();
-        if how % 13 == 0
+        if how.is_multiple_of(13)
             && let Some(at) = self.pick(how, |sim| !sim.open)
         {
             // An id that was used before, as groups that count from one again have it.
@@ -370,7 +376,7 @@ impl Script {
     fn something_else(&mut self, who: u8, how: u8) {
         let Some(at) = self.pick_open(who) else { return };
         let loop_id = self.loops[at].id.clone();
-        if how % 2 == 0 {
+        if how.is_multiple_of(2) {
             self.push(InputRejected { loop_id, reason: "no".to_owned() });
         } else {
             self.push(CompactionStarted {

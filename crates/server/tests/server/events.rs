@@ -47,6 +47,8 @@ async fn a_stream_goes_on_after_the_last_event_that_was_seen() {
     let place = Place::in_memory().await;
     let client = place.client();
     let id = new_session(&client).await;
+    // The newest events of all sessions are at hand while somebody follows them.
+    let _follower = client.events("/v1/events").await;
     for (path, header) in
         [(format!("/v1/sessions/{id}/events"), true), ("/v1/events".to_owned(), false)]
     {

@@ -127,7 +127,7 @@ async fn messages() {
     .await;
     check(&bed, "session::append", JSON_DEPTH_MAX, |n| {
         let call =
-            json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n)});
+            json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n - 2)});
         json!({"session_id": id, "message": {"role": "user", "content": [call], "timestamp": 1}})
     })
     .await;
@@ -203,7 +203,7 @@ async fn updates() {
     assert_eq!(bed.err("session::append-delta", request).await.0, "session/too_large");
     check(&bed, "session::update-message", JSON_DEPTH_MAX, |n| {
         let call =
-            json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n)});
+            json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n - 2)});
         json!({"session_id": id, "entry_id": entry, "content": [call]})
     })
     .await;

@@ -21,7 +21,6 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +32,7 @@ pub use rows::{CatalogueRow, Fingerprint};
 
 use crate::StoreError;
 use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, Position};
-use rows::Pending;
+use rows::{Pending, Queue};
 
 /// How many deleted lives the feed remembers.
 pub const GONE_KEPT: u64 = 10_000;
@@ -57,7 +56,7 @@ pub struct CatalogueFile {
 pub struct Catalogue {
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
-    pending: Mutex<HashMap<SessionId, Vec<Pending>>>,
+    pending: Mutex<Queue>,
     epoch: Mutex<Incarnation>,
 }
 
@@ -111,24 +110,20 @@ impl Catalogue {
 
     /// Queues what is now known of a session. It is listed from now on, and written at the next flush.
     pub fn put(&self, row: CatalogueRow) {
-        let mut pending = self.lock_pending();
-        let queue = pending.entry(row.listed.meta.session_id.clone()).or_default();
-        rows::queue(queue, Pending::Put(Box::new(row)));
+        let session = row.listed.meta.session_id.clone();
+        self.lock_pending().add(session, Pending::Put(Box::new(row)));
     }
 
     /// Queues that a life of a session is gone.
     pub fn remove(&self, session: &SessionId, incarnation: Incarnation, position: Position) {
-        let mut pending = self.lock_pending();
-        let queue = pending.entry(session.clone()).or_default();
         let gone = Pending::Gone { incarnation, position };
-        rows::queue(queue, gone);
+        self.lock_pending().add(session.clone(), gone);
     }
 
     /// Queues that a life which was gone is back.
     pub fn revive(&self, row: CatalogueRow) {
-        let mut pending = self.lock_pending();
-        let queue = pending.entry(row.listed.meta.session_id.clone()).or_default();
-        rows::queue(queue, Pending::Revived(Box::new(row)));
+        let session = row.listed.meta.session_id.clone();
+        self.lock_pending().add(session, Pending::Revived(Box::new(row)));
     }
 
     /// Writes what is queued, in one transaction; says how many changes there were. When it fails,
@@ -156,7 +151,7 @@ impl Catalogue {
         rows: impl IntoIterator<Item = CatalogueRow>,
     ) -> Result<(), StoreError> {
         let mut writer = self.lock_writer();
-        self.lock_pending().clear();
+        *self.lock_pending() = Queue::default();
         rows::rebuild(&mut writer, epoch, rows).map_err(sqlite_error)?;
         *self.epoch.lock().unwrap_or_else(PoisonError::into_inner) = epoch;
         Ok(())
@@ -212,16 +207,13 @@ impl Catalogue {
         *self.epoch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put_back(&self, queued: HashMap<SessionId, Vec<Pending>>) {
+    /// Puts a queue that could not be written in front of what came since.
+    fn put_back(&self, mut queued: Queue) {
         let mut pending = self.lock_pending();
-        for (session, older) in queued {
-            let newer = pending.remove(&session).unwrap_or_default();
-            let mut queue = older;
-            for change in newer {
-                rows::queue(&mut queue, change);
-            }
-            pending.insert(session, queue);
+        for (session, change) in std::mem::take(&mut *pending).in_order() {
+            queued.add(session, change);
         }
+        *pending = queued;
     }
 
     // A panic while one of these is held leaves SQLite's own transaction to roll back, and the queue
@@ -234,7 +226,7 @@ impl Catalogue {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_pending(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Pending>>> {
+    fn lock_pending(&self) -> MutexGuard<'_, Queue> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -55,43 +55,73 @@ impl Pending {
     }
 }
 
-/// Adds a change to a session's queue; one that says more of the same life takes the place of the last.
-pub(super) fn queue(queue: &mut Vec<Pending>, mut change: Pending) {
-    if let Some(last) = queue.last()
-        && last.incarnation() == change.incarnation()
-    {
-        // A life that came back must not be refused as gone, whatever came after it.
-        match (last, change) {
-            (Pending::Revived(_), Pending::Put(row)) => change = Pending::Revived(row),
-            (_, same) => change = same,
-        }
-        queue.pop();
+/// Changes that wait to be written, in the order of the newest of each session.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    by_session: HashMap<SessionId, (u64, Vec<Pending>)>,
+    count: u64,
+}
+
+impl Queue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_session.is_empty()
     }
-    queue.push(change);
+
+    /// Adds a change; one that says more of the same life takes the place of the last.
+    pub(super) fn add(&mut self, session: SessionId, mut change: Pending) {
+        self.count += 1;
+        let (order, changes) = self.by_session.entry(session).or_default();
+        *order = self.count;
+        if let Some(last) = changes.last()
+            && last.incarnation() == change.incarnation()
+        {
+            // A life that came back must not be refused as gone, whatever came after it.
+            change = match (last, change) {
+                (Pending::Revived(_), Pending::Put(row)) => Pending::Revived(row),
+                (_, same) => same,
+            };
+            changes.pop();
+        }
+        changes.push(change);
+    }
+
+    /// The changes, in order.
+    pub(super) fn in_order(self) -> Vec<(SessionId, Pending)> {
+        let mut sessions: Vec<_> = self.by_session.into_iter().collect();
+        sessions.sort_by_key(|(_, (order, _))| *order);
+        let changes = sessions.into_iter().flat_map(|(session, (_, changes))| {
+            changes.into_iter().map(move |change| (session.clone(), change))
+        });
+        changes.collect()
+    }
+
+    fn borrowed_in_order(&self) -> Vec<(&SessionId, &Pending)> {
+        let mut sessions: Vec<_> = self.by_session.iter().collect();
+        sessions.sort_by_key(|(_, (order, _))| *order);
+        let changes = sessions.into_iter().flat_map(|(session, (_, changes))| {
+            changes.iter().map(move |change| (session, change))
+        });
+        changes.collect()
+    }
 }
 
 /// Writes queued changes in one transaction.
-pub(super) fn write(
-    connection: &mut Connection,
-    queued: &HashMap<SessionId, Vec<Pending>>,
-) -> rusqlite::Result<usize> {
+pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let before = schema::read_number(&transaction, "change")?;
     let mut number = before;
-    for (session, changes) in queued {
-        for change in changes {
-            let written = match change {
-                Pending::Put(row) => put(&transaction, row, number + 1)?,
-                Pending::Revived(row) => {
-                    forget_gone(&transaction, session, row.incarnation)?;
-                    put(&transaction, row, number + 1)?
-                }
-                Pending::Gone { incarnation, position } => {
-                    gone(&transaction, session, *incarnation, *position, number + 1)?
-                }
-            };
-            number += u64::from(written);
-        }
+    for (session, change) in queued.borrowed_in_order() {
+        let written = match change {
+            Pending::Put(row) => put(&transaction, row, number + 1)?,
+            Pending::Revived(row) => {
+                forget_gone(&transaction, session, row.incarnation)?;
+                put(&transaction, row, number + 1)?
+            }
+            Pending::Gone { incarnation, position } => {
+                gone(&transaction, session, *incarnation, *position, number + 1)?
+            }
+        };
+        number += u64::from(written);
     }
     set_number(&transaction, "change", number)?;
     prune_gone(&transaction)?;

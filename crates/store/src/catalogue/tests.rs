@@ -154,6 +154,24 @@ fn a_damaged_or_foreign_file_is_made_anew() {
 }
 
 #[test]
+fn changes_are_numbered_in_the_order_they_were_made() {
+    let place = Place::new();
+    let catalogue = place.open();
+    let start = catalogue.newest().unwrap();
+    for n in 0..20 {
+        catalogue.put(row(&format!("s{n}"), 1, 10));
+    }
+    catalogue.put(row("s3", 2, 20));
+    catalogue.remove(&SessionId::from_stored("s5"), Incarnation::new([7; 16]), Position::at(2));
+    let page = catalogue.changes_after(&start, 99).unwrap();
+    let ids: Vec<_> = page.changes.iter().map(|change| change.session_id.as_str()).collect();
+    let mut expected: Vec<String> = (0..20).map(|n| format!("s{n}")).collect();
+    expected.retain(|id| id != "s3" && id != "s5");
+    expected.extend(["s3".to_owned(), "s5".to_owned()]);
+    assert_eq!(ids, expected);
+}
+
+#[test]
 fn a_rebuild_begins_a_new_epoch() {
     let place = Place::new();
     let catalogue = place.open();

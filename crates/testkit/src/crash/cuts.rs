@@ -109,7 +109,7 @@ impl Run<'_> {
             return;
         }
         self.report.images += 1;
-        let ending = if image.ordinal() % 2 == 0 { Ending::Close } else { Ending::Kill };
+        let ending = if image.ordinal().is_multiple_of(2) { Ending::Close } else { Ending::Kill };
         if let Err(verdict) = judge(&image.disk(), expectation, self.scale, ending) {
             let place = format!("{}:{number}:{}", self.name, image.ordinal());
             self.report.fail(&verdict, &place);

@@ -6,6 +6,7 @@ mod cuts;
 mod driver;
 mod engine;
 mod faults;
+mod histories;
 mod history;
 mod judge;
 mod kills;

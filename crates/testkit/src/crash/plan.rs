@@ -71,26 +71,19 @@ const COMBINATIONS: usize = 256;
 /// One image in so many is cut again during its recovery.
 const RECOVERY_EVERY: usize = 400;
 /// Histories whose writes are torn at every byte, not only at sectors.
-const AT_EVERY_BYTE: [&str; 20] = [
+const AT_EVERY_BYTE: [&str; 13] = [
     "appends",
     "batches",
-    "branches",
     "checkpoint",
     "close-full",
-    "close-tiny",
     "delete",
     "deltas",
-    "deltas-checkpoint",
     "deltas-kill",
     "deltas-settle",
     "group",
     "kill",
-    "kill-tiny",
     "new-life",
-    "notes",
-    "restart",
     "revisions",
-    "rounds",
     "undo",
 ];
 /// Random histories.

@@ -88,12 +88,12 @@ impl Finished {
             }
         }
         all.extend(self.next_to_the_last_segment());
-        all.extend(self.from_the_twin());
+        all.extend(self.segments_of_the_twin());
         all
     }
 
     /// Segments that fit in every number and belong to another store.
-    fn from_the_twin(&self) -> Vec<Damage> {
+    fn segments_of_the_twin(&self) -> Vec<Damage> {
         let mut all = Vec::new();
         for (path, _) in self.files() {
             if let Some(bytes) = self.twin.get(path.file_name()) {

@@ -12,8 +12,10 @@
 //! The model is the conservative one wherever file systems differ:
 //! - syncing a file does not make its name durable, and syncing a folder neither the folder's own name
 //!   nor the bytes of the files in it;
-//! - a move between two folders is one step that happens whole or not at all, and stays in doubt until
-//!   **both** folders are synced (a later durable operation on either of its two names settles it too);
+//! - a move between two folders is one step that happens whole or not at all, as in every journal, and
+//!   stays in doubt until the folder that it went **to** is synced: syncing the folder that it left does
+//!   not settle it (a later durable operation on either of its two names does). To ask for both would ask
+//!   the next process for what it cannot know: where a name that it finds came from;
 //! - a write may survive while an earlier one, of the same file or another, does not;
 //! - a surviving write may be cut, extended with zeros, miss sectors, or have one sector of garbage.
 //!   Bytes beside those written are not harmed (powersafe overwrite, as SQLite assumes);

@@ -48,8 +48,7 @@ pub(crate) struct NameChange {
     pub(crate) inode: InodeId,
     pub(crate) from: Option<Place>,
     pub(crate) to: Option<Place>,
-    from_synced: bool,
-    to_synced: bool,
+    is_synced: bool,
 }
 
 /// What an operation made durable, in order: for disks that mirror the platter elsewhere.
@@ -186,7 +185,7 @@ impl State {
         let mut is_settled = Vec::with_capacity(self.names.len());
         for change in self.names.iter().rev() {
             let settled =
-                change.is_synced() || change.places().any(|place| settled_places.contains(place));
+                change.is_synced || change.places().any(|place| settled_places.contains(place));
             if settled {
                 settled_places.extend(change.places().cloned());
             }
@@ -265,17 +264,14 @@ impl DirNode {
 
 impl NameChange {
     const fn new(inode: InodeId, from: Option<Place>, to: Option<Place>) -> Self {
-        Self { inode, from, to, from_synced: false, to_synced: false }
+        Self { inode, from, to, is_synced: false }
     }
 
+    /// The sync of the folder that a name went to settles it; for a name that is only gone, the one that
+    /// it left.
     fn mark_synced(&mut self, folder: InodeId) {
-        let is_there = |place: &Option<Place>| place.as_ref().is_some_and(|p| p.folder == folder);
-        self.from_synced |= is_there(&self.from);
-        self.to_synced |= is_there(&self.to);
-    }
-
-    const fn is_synced(&self) -> bool {
-        (self.from.is_none() || self.from_synced) && (self.to.is_none() || self.to_synced)
+        let settling = self.to.as_ref().or(self.from.as_ref());
+        self.is_synced |= settling.is_some_and(|place| place.folder == folder);
     }
 
     fn places(&self) -> impl Iterator<Item = &Place> {

@@ -7,6 +7,6 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use state::{Answer, Effect, Mode, PickerOptions, PickerState, Preview, Scope};
+pub(crate) use state::{Answer, Effect, PickerOptions, PickerState, Scope};
 pub(crate) use update::{start, update};
 pub(crate) use view::view;

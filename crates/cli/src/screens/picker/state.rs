@@ -84,7 +84,7 @@ pub(crate) enum Answer {
     Renamed { session: SessionId, title: Result<String, String> },
     Archived { session: SessionId, archived: bool, done: Result<(), String> },
     Deleted { session: SessionId, done: Result<(), String> },
-    Undeleted { session: SessionId, done: Result<(), String> },
+    Undeleted { done: Result<(), String> },
 }
 
 /// One line of the list.

@@ -277,7 +277,7 @@ fn on_answer(state: &mut PickerState, answer: Answer) -> Vec<Request> {
             state.status = Some(Status::done("Deleted; Ctrl+Z brings it back"));
             Vec::new()
         }),
-        Answer::Undeleted { done, .. } => after(state, done, |state, ()| {
+        Answer::Undeleted { done } => after(state, done, |state, ()| {
             let requests = reload(state);
             state.status = Some(Status::done("Brought back"));
             requests
@@ -309,7 +309,8 @@ fn renamed(state: &mut PickerState, session: &SessionId, title: String) -> Vec<R
 }
 
 fn put_away(state: &mut PickerState, session: &SessionId, archived: bool) -> Vec<Request> {
-    let word = if archived { "Archived; Ctrl+T shows archived sessions" } else { "No longer archived" };
+    let word =
+        if archived { "Archived; Ctrl+T shows archived sessions" } else { "No longer archived" };
     state.status = Some(Status::done(word));
     if let Some(known) = state.summary_mut(session) {
         known.summary.details.archived = archived;

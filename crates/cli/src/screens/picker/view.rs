@@ -1,3 +1,4 @@
+use bough_service::api::MessageItem;
 use bough_session::SessionStatus;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
@@ -78,8 +79,10 @@ pub(crate) fn view(state: &PickerState, frame: &mut Frame, theme: Theme) {
         Mode::ConfirmDelete => confirm(state, frame, area, theme),
         Mode::Rename(input) => {
             let text = fit(&clean_line(input.text()), usize::from(area.width).saturating_sub(8));
-            let lines =
-                [Line::from(format!("{text}▏")), Line::styled("Enter renames · Esc cancels", theme.dim())];
+            let lines = [
+                Line::from(format!("{text}▏")),
+                Line::styled("Enter renames · Esc cancels", theme.dim()),
+            ];
             dialog(frame, area, theme, "Rename session", &lines);
         }
     }
@@ -121,7 +124,8 @@ fn search_line(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme)
     };
     frame.render_widget(line, area);
     if area.height > 0 && state.mode == Mode::Browse {
-        let column = u16::try_from(state.search.cursor_columns() + prompt.len()).unwrap_or(u16::MAX);
+        let column =
+            u16::try_from(state.search.cursor_columns() + prompt.len()).unwrap_or(u16::MAX);
         let x = area.x.saturating_add(column).min(area.right().saturating_sub(1));
         frame.set_cursor_position(Position { x, y: area.y });
     }
@@ -134,7 +138,10 @@ fn search_line(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme)
 fn list(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
     if state.rows.is_empty() {
         let text = empty_words(state);
-        frame.render_widget(Line::styled(fit(&text, usize::from(area.width)), theme.dim()), row(area, 0));
+        frame.render_widget(
+            Line::styled(fit(&text, usize::from(area.width)), theme.dim()),
+            row(area, 0),
+        );
         return;
     }
     let seen = usize::from(area.height);
@@ -142,7 +149,8 @@ fn list(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
         let Some(found) = state.rows.get(number) else { continue };
         let Some(summary) = state.session(*found) else { continue };
         let line = row_line(state, *found, summary, usize::from(area.width), theme);
-        let line = if number == state.window.chosen { line.patch_style(theme.chosen()) } else { line };
+        let line =
+            if number == state.window.chosen { line.patch_style(theme.chosen()) } else { line };
         frame.render_widget(line, row(area, u16::try_from(at).unwrap_or(u16::MAX)));
     }
 }
@@ -215,25 +223,34 @@ fn preview(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let Some(summary) = state.chosen() else { return };
-    let mut lines = vec![Line::styled(fit(&facts_line(summary), usize::from(inner.width)), theme.dim())];
-    match state.preview() {
-        None | Some(Preview::Loading) => lines.push(Line::styled("…", theme.dim())),
-        Some(Preview::Failed(text)) => lines.extend(text_lines(text, inner, theme.problem())),
-        Some(Preview::Shown(items)) => {
-            for item in items {
-                let shown = shown(item);
-                let style = theme.speaker(shown.speaker);
-                let texts = shown.blocks.iter().filter(|block| block.kind == BlockKind::Text);
-                let text: Vec<&str> = texts.map(|block| block.body.as_str()).collect();
-                let heading = fit(&clean_line(&shown.heading), usize::from(inner.width));
-                lines.push(Line::styled(heading, style));
-                lines.extend(text_lines(&text.join("\n"), inner, ratatui::style::Style::new()));
-            }
+    let facts = Line::styled(fit(&facts_line(summary), usize::from(inner.width)), theme.dim());
+    frame.render_widget(facts, row(inner, 0));
+    let lines = match state.preview() {
+        None | Some(Preview::Loading) => vec![Line::styled("…", theme.dim())],
+        Some(Preview::Failed(text)) => text_lines(text, inner, theme.problem()),
+        Some(Preview::Shown(items)) => message_lines(items, inner, theme),
+    };
+    // The newest is at the end; what does not fit is left out at the front.
+    let skip = (lines.len() + 1).saturating_sub(usize::from(inner.height));
+    for (at, line) in lines.into_iter().skip(skip).enumerate() {
+        frame.render_widget(line, row(inner, u16::try_from(at + 1).unwrap_or(u16::MAX)));
+    }
+}
+
+/// Messages, which come newest first, in the order in which they were said.
+fn message_lines<'a>(items: &[MessageItem], area: Rect, theme: Theme) -> Vec<Line<'a>> {
+    let mut lines = Vec::new();
+    for item in items.iter().rev() {
+        let shown = shown(item);
+        let texts = shown.blocks.iter().filter(|block| block.kind == BlockKind::Text);
+        let text: Vec<&str> = texts.map(|block| block.body.as_str()).collect();
+        let heading = fit(&clean_line(&shown.heading), usize::from(area.width));
+        lines.push(Line::styled(heading, theme.speaker(shown.speaker)));
+        if !text.is_empty() {
+            lines.extend(text_lines(&text.join("\n"), area, ratatui::style::Style::new()));
         }
     }
-    for (at, line) in lines.into_iter().take(usize::from(inner.height)).enumerate() {
-        frame.render_widget(line, row(inner, u16::try_from(at).unwrap_or(u16::MAX)));
-    }
+    lines
 }
 
 fn facts_line(summary: &Summary) -> String {
@@ -245,7 +262,8 @@ fn facts_line(summary: &Summary) -> String {
 fn confirm(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
     let Some(chosen) = state.chosen() else { return };
     let room = usize::from(area.width).saturating_sub(8);
-    let messages = format!("{} messages; it can be brought back for a while", chosen.meta.message_count);
+    let messages =
+        format!("{} messages; it can be brought back for a while", chosen.meta.message_count);
     let lines = [
         Line::styled(fit(&clean_line(chosen.caption()), room), theme.strong()),
         Line::from(messages),

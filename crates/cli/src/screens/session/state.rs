@@ -30,6 +30,7 @@ pub(crate) enum Effect {
 
 /// What was done.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time is on its way; boxing buys nothing")]
 pub(crate) enum Answer {
     Summary { session: SessionId, summary: Result<Option<Summary>, String> },
     Page { session: SessionId, generation: u64, from: From, page: Result<PathPage, String> },

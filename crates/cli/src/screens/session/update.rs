@@ -145,7 +145,8 @@ fn to_end(state: &mut SessionState) -> Vec<Request> {
 /// Goes to the next or the previous message.
 fn step(state: &mut SessionState, forward: bool) {
     let last = state.items.len().saturating_sub(1);
-    let chosen = if forward { (state.chosen + 1).min(last) } else { state.chosen.saturating_sub(1) };
+    let chosen =
+        if forward { (state.chosen + 1).min(last) } else { state.chosen.saturating_sub(1) };
     let line = state.line_of(chosen);
     state.follows = false;
     state.top = line.min(state.total().saturating_sub(text_rows(state)));
@@ -208,15 +209,18 @@ fn take_page(state: &mut SessionState, from: From, page: PathPage) {
     state.cursor = page.next_cursor;
     match from {
         From::Head => {
-            let items: Vec<Item> = page.items.into_iter().map(|item| state.laid_out(item)).collect();
+            let items: Vec<Item> =
+                page.items.into_iter().map(|item| state.laid_out(item)).collect();
             state.items.extend(items);
         }
         From::Tail => {
             // Newest first; what came as news meanwhile is there already.
             let older = page.items.into_iter().filter(|item| state.place(&item.entry_id).is_none());
             let older: Vec<MessageItem> = older.collect();
-            let older: Vec<Item> = older.into_iter().rev().map(|item| state.laid_out(item)).collect();
-            let (count, added) = (older.len(), older.iter().map(|item| item.lines.len()).sum::<usize>());
+            let older: Vec<Item> =
+                older.into_iter().rev().map(|item| state.laid_out(item)).collect();
+            let (count, added) =
+                (older.len(), older.iter().map(|item| item.lines.len()).sum::<usize>());
             state.items.splice(0..0, older);
             state.top += added;
             state.chosen += count;
@@ -236,8 +240,7 @@ fn watched(state: &mut SessionState, news: Result<Watched, String>) -> Vec<Reque
     let first = state.after.is_none();
     state.after = Some(news.next.clone());
     let session = state.id.clone();
-    let mut requests =
-        vec![Request::Session(Effect::Watch { session, after: Some(news.next) })];
+    let mut requests = vec![Request::Session(Effect::Watch { session, after: Some(news.next) })];
     if first {
         requests.extend(read_from(state, From::Tail));
         return requests;

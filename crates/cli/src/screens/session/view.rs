@@ -108,7 +108,8 @@ fn usage_line(state: &SessionState) -> String {
 
 fn transcript(state: &SessionState, frame: &mut Frame, area: Rect, theme: Theme) {
     if state.items.is_empty() {
-        let words = if state.is_loading { "Reading…" } else { "The session has no messages yet." };
+        let words =
+            if state.is_loading { "Reading…" } else { "The session has no messages yet." };
         frame.render_widget(Line::styled(words, theme.dim()), row(area, 0));
         return;
     }

@@ -11,6 +11,6 @@ mod tests;
 
 pub(crate) use layout::Filter;
 pub(crate) use print::print_lines;
-pub(crate) use state::{Answer, Effect, Switch, SummaryWish, Switched, TreeState};
+pub(crate) use state::{Answer, Effect, SummaryWish, Switch, Switched, TreeState};
 pub(crate) use update::{start, update};
 pub(crate) use view::view;

@@ -85,6 +85,7 @@ pub(crate) enum Effect {
 
 /// What was done.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time is on its way; boxing buys nothing")]
 pub(crate) enum Answer {
     Loaded { generation: u64, page: Result<EntriesPage, String> },
     Summary { session: SessionId, summary: Result<Summary, String> },

@@ -257,12 +257,7 @@ fn on_confirm_key(state: &mut TreeState, choice: Choice, key: Key) -> Vec<Reques
     }
 }
 
-fn on_summary_key(
-    state: &mut TreeState,
-    choice: Choice,
-    option: usize,
-    key: Key,
-) -> Vec<Request> {
+fn on_summary_key(state: &mut TreeState, choice: Choice, option: usize, key: Key) -> Vec<Request> {
     let last = SUMMARY_OPTIONS.len() - 1;
     let option = match key.code {
         KeyCode::Up | KeyCode::Char('k') => option.saturating_sub(1),
@@ -284,12 +279,7 @@ fn on_summary_key(
     Vec::new()
 }
 
-fn on_focus_key(
-    state: &mut TreeState,
-    choice: Choice,
-    mut input: Input,
-    key: Key,
-) -> Vec<Request> {
+fn on_focus_key(state: &mut TreeState, choice: Choice, mut input: Input, key: Key) -> Vec<Request> {
     match key.code {
         KeyCode::Esc => state.mode = Mode::Summary { choice, option: 0 },
         KeyCode::Enter => {
@@ -411,7 +401,9 @@ fn switched(state: &mut TreeState, done: Result<Switched, String>) -> Vec<Reques
         Ok(switched) => {
             let place = switched.leaf.as_ref().map_or("the beginning", AsRef::as_ref);
             let how = if switched.appended { "with a new message" } else { "" };
-            vec![Request::Done(format!("the session goes on from {place} {how}").trim_end().to_owned())]
+            vec![Request::Done(
+                format!("the session goes on from {place} {how}").trim_end().to_owned(),
+            )]
         }
         Err(text) => {
             state.status = Some(Status::problem(text));

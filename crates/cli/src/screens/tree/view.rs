@@ -93,7 +93,8 @@ fn rows(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
     for (at, number) in range.enumerate() {
         let Some(drawn) = state.drawing.rows.get(number) else { continue };
         let line = row_line(state, *drawn, usize::from(area.width), theme);
-        let line = if number == state.window.chosen { line.patch_style(theme.chosen()) } else { line };
+        let line =
+            if number == state.window.chosen { line.patch_style(theme.chosen()) } else { line };
         frame.render_widget(line, row(area, u16::try_from(at).unwrap_or(u16::MAX)));
     }
 }
@@ -115,7 +116,8 @@ fn row_line<'a>(state: &TreeState, drawn: Row, columns: usize, theme: Theme) -> 
         Span::styled(fold, theme.dim()),
     ];
     if let Some(label) = state.forest.label(drawn.node) {
-        let when = if state.show_label_times { format!(" {}", stamp(label.at_ms)) } else { String::new() };
+        let when =
+            if state.show_label_times { format!(" {}", stamp(label.at_ms)) } else { String::new() };
         spans.push(Span::styled(format!("[{}{when}] ", clean_line(&label.text)), theme.label()));
     }
     let (who, what) = entry_words(&node.entry);
@@ -151,8 +153,10 @@ pub(super) fn entry_words(entry: &Outline) -> (String, String) {
     } else {
         format!("→ {}", entry.calls.join(", "))
     };
-    let parts: Vec<&str> =
-        [entry.preview.as_str(), calls.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = [entry.preview.as_str(), calls.as_str()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
     let what = if parts.is_empty() { "(nothing)".to_owned() } else { parts.join(" ") };
     (clean_line(&who).into_owned(), clean_line(&what).into_owned())
 }
@@ -163,7 +167,8 @@ fn overlay(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
     match &state.mode {
         Mode::Browse | Mode::Search => {}
         Mode::Label(input) => {
-            let hint = Line::styled("Enter sets it, empty takes it away · Esc cancels", theme.dim());
+            let hint =
+                Line::styled("Enter sets it, empty takes it away · Esc cancels", theme.dim());
             dialog(frame, area, theme, "Label", &[typed(input.text()), hint]);
         }
         Mode::ConfirmSwitch(_) => {

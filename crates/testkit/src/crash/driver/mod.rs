@@ -103,6 +103,7 @@ impl Driver {
     pub(crate) fn act(&mut self, action: Action) -> Result<(), LogError> {
         match action {
             Action::Create(session) => self.create(session),
+            Action::Import(session) => self.import(session),
             Action::Append(session, size) => {
                 let batch = self.batch(session, size);
                 self.append(session, batch)

@@ -13,9 +13,45 @@ use crate::crash::judge::check_life;
 use crate::crash::report::Verdict;
 use crate::crash::workload::{SMALL, Size};
 
+/// A life that was asked for.
+struct Begun {
+    life: LifeId,
+    id: String,
+    batch: Batch,
+    /// What the session was before.
+    before: Option<Tracked>,
+}
+
 impl Driver {
     pub(super) fn create(&mut self, session: u8) -> Result<(), LogError> {
         let store = self.store()?;
+        let begun = self.begin_life(session, SMALL);
+        match store.create(&begun.id, begun.batch.to_vec()) {
+            Ok(head) => {
+                self.life_is_there(session, &begun, head);
+                Ok(())
+            }
+            Err(error) => Err(self.life_is_refused(session, begun, error)),
+        }
+    }
+
+    /// What is built out of sight appears whole or not at all.
+    pub(super) fn import(&mut self, session: u8) -> Result<(), LogError> {
+        let store = self.store()?;
+        let begun = self.begin_life(session, Size { records: 4, bytes: 60 });
+        let staging = store.stage("import")?;
+        let (first, rest) = begun.batch.split_at(begun.batch.len() / 2);
+        let head = staging.store().create(&begun.id, first.to_vec())?;
+        staging.store().append(&begun.id, Expected::Head(head), rest.to_vec())?;
+        staging.store().close(&begun.id)?;
+        if let Err(error) = staging.move_in(&begun.id) {
+            return Err(self.life_is_refused(session, begun, error));
+        }
+        self.life_is_there(session, &begun, head);
+        staging.discard()
+    }
+
+    fn begin_life(&mut self, session: u8, size: Size) -> Begun {
         let life = self.history.now().lives.len();
         let id = format!("s{session}");
         let tracked = Tracked {
@@ -27,24 +63,25 @@ impl Driver {
             revisions: BTreeMap::new(),
         };
         let before = self.sessions.insert(session, tracked);
-        let batch = self.batch(session, SMALL);
+        let batch = self.batch(session, size);
         self.note_event(Event::CreateBegun { id: id.clone() });
-        let begun = Event::AppendBegun { life, batch: Arc::clone(&batch) };
-        self.note_event(begun);
-        let head = match store.create(&id, batch.to_vec()) {
-            Ok(head) => head,
-            Err(error) => {
-                if let (LogError::Exists { .. }, Some(before)) = (&error, before) {
-                    self.sessions.insert(session, before);
-                    self.note_event(Event::CreateRefused { life });
-                }
-                return Err(error);
-            }
-        };
-        let incarnation = head.incarnation;
+        self.note_event(Event::AppendBegun { life, batch: Arc::clone(&batch) });
+        Begun { life, id, batch, before }
+    }
+
+    fn life_is_there(&mut self, session: u8, begun: &Begun, head: Head) {
+        let (life, incarnation) = (begun.life, head.incarnation);
         self.note_event(Event::CreateDone { life, incarnation });
-        self.appended(session, &batch);
-        Ok(())
+        self.appended(session, &begun.batch);
+    }
+
+    /// An id that is taken leaves everything as it was; after any other failure nobody knows yet.
+    fn life_is_refused(&mut self, session: u8, begun: Begun, error: LogError) -> LogError {
+        if let (LogError::Exists { .. }, Some(before)) = (&error, begun.before) {
+            self.sessions.insert(session, before);
+            self.note_event(Event::CreateRefused { life: begun.life });
+        }
+        error
     }
 
     /// New entries, each the child of the one before.

@@ -1,0 +1,228 @@
+use bough_service::api::MessageItem;
+use bough_session::{EntryId, SessionId};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::desk::{Request, Target};
+use super::super::event::{self, Event, Size};
+use super::super::testing::*;
+use super::state::*;
+use super::*;
+use crate::backend::{Happening, LoopOutline, PathPage, Watched};
+
+fn session() -> SessionId {
+    SessionId::from_stored("s_1")
+}
+
+/// The screen once it has read the newest page: `items` are in the order of the path.
+fn opened(size: Size, items: Vec<MessageItem>, older: Option<&str>) -> SessionState {
+    let mut state = SessionState::new(session(), size, NOW);
+    start(&mut state);
+    tell(
+        &mut state,
+        Answer::Summary { session: session(), summary: Ok(Some(summary("s_1", "Readme tour", 1))) },
+    );
+    tell(&mut state, news(vec![]));
+    tell(&mut state, page(1, From::Tail, items, older));
+    state
+}
+
+fn page(generation: u64, from: From, mut items: Vec<MessageItem>, next: Option<&str>) -> Answer {
+    if from == From::Tail {
+        items.reverse();
+    }
+    let page = Ok(PathPage { items, next_cursor: next.map(str::to_owned) });
+    Answer::Page { session: session(), generation, from, page }
+}
+
+fn news(events: Vec<(&str, serde_json::Value)>) -> Answer {
+    let events = events.into_iter().map(|(kind, payload)| Happening {
+        kind: format!("session::{kind}"),
+        seq: 1,
+        revision: 0,
+        payload,
+    });
+    let news = Watched { events: events.collect(), next: "cursor".into(), gap: false };
+    Answer::Watched { session: session(), news: Ok(news) }
+}
+
+fn added(item: &MessageItem, parent: Option<&str>) -> (&'static str, serde_json::Value) {
+    let mut payload = serde_json::to_value(item).unwrap();
+    payload["parent_id"] = json!(parent);
+    ("message-added", payload)
+}
+
+fn tell(state: &mut SessionState, answer: Answer) -> Vec<Request> {
+    update(state, Event::Answer(event::Answer::Session(answer)))
+}
+
+fn press(state: &mut SessionState, keys: &[&str]) -> Vec<Request> {
+    keys.iter().flat_map(|name| update(state, Event::Key(key(name)))).collect()
+}
+
+fn conversation() -> Vec<MessageItem> {
+    vec![
+        user("u1", "What is in the \u{1b}[31m readme of 世界?"),
+        answer("a1", "Let me look."),
+        result("r1", "line one\nline two"),
+        answer("a2", "It says hello."),
+    ]
+}
+
+fn text(state: &SessionState) -> String {
+    let lines = state.items.iter().flat_map(|item| &item.lines);
+    lines.map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+fn ids(state: &SessionState) -> Vec<&str> {
+    state.items.iter().map(|item| item.item.entry_id.as_str()).collect()
+}
+
+#[test]
+fn frames() {
+    for (name, size) in [("session_80x24", SMALL), ("session_160x50", LARGE)] {
+        let mut state = opened(size, conversation(), None);
+        let loops = vec![LoopOutline {
+            loop_id: "main-1".into(),
+            status: "completed".into(),
+            turns: 2,
+            spawned: vec!["s_sub".into()],
+            ..LoopOutline::default()
+        }];
+        tell(&mut state, Answer::Loops { session: session(), loops: Ok(loops) });
+        if size == LARGE {
+            press(&mut state, &["o"]);
+        }
+        check_snapshot(name, &draw(size, |frame, theme| view(&state, frame, theme)));
+    }
+}
+
+#[test]
+fn thoughts_and_tools_are_folded_until_asked_for() {
+    let mut state = opened(SMALL, conversation(), None);
+    let folded = text(&state);
+    assert!(folded.contains("▸ thinking, 2 lines") && !folded.contains("Step by step"));
+    assert!(folded.contains("▸ bash {\"command\":\"ls\"}") && !folded.contains("line two"));
+    press(&mut state, &["Ctrl+t"]);
+    assert!(text(&state).contains("Step by step") && !text(&state).contains("line two"));
+    press(&mut state, &["Ctrl+o"]);
+    assert!(text(&state).contains("line two"));
+    assert!(!text(&state).contains('\u{1b}'), "nothing that a terminal would obey");
+}
+
+#[test]
+fn one_message_is_unfolded_alone() {
+    let mut state = opened(SMALL, conversation(), None);
+    press(&mut state, &["Enter"]);
+    assert_eq!(text(&state).matches("Step by step").count(), 1);
+}
+
+#[test]
+fn what_is_written_is_seen_at_once() {
+    let mut state = opened(SMALL, conversation(), None);
+    let next = user("u2", "Thanks!");
+    tell(&mut state, news(vec![added(&next, Some("a2"))]));
+    assert_eq!(ids(&state), ["u1", "a1", "r1", "a2", "u2"]);
+    tell(&mut state, news(vec![added(&next, Some("a2"))]));
+    assert_eq!(ids(&state).len(), 5, "told twice, shown once");
+    let grown = serde_json::to_value(user("u2", "Thanks a lot!")).unwrap();
+    tell(&mut state, news(vec![("message-updated", grown)]));
+    assert!(text(&state).contains("Thanks a lot!"));
+    assert!(state.follows);
+}
+
+#[test]
+fn another_branch_is_read_anew() {
+    let mut state = opened(SMALL, conversation(), None);
+    let asked = tell(&mut state, news(vec![added(&user("u9", "From before"), Some("a1"))]));
+    assert!(
+        asked
+            .iter()
+            .any(|request| matches!(request, Request::Session(Effect::Page { cursor: None, .. })))
+    );
+    let asked = tell(&mut state, news(vec![("leaf-moved", json!({"entry_id": "a1"}))]));
+    assert!(
+        asked
+            .iter()
+            .any(|request| matches!(request, Request::Session(Effect::Page { cursor: None, .. })))
+    );
+}
+
+#[test]
+fn older_messages_come_above_and_what_is_seen_stays() {
+    let long: Vec<MessageItem> = (0..30).map(|n| user(&format!("n{n}"), "words")).collect();
+    let mut state = opened(SMALL, long, Some("older"));
+    assert!(state.follows);
+    let asked = press(&mut state, &["PageUp", "PageUp", "PageUp", "PageUp"]);
+    assert!(asked.iter().any(|request| matches!(request, Request::Session(Effect::Page { cursor: Some(c), .. }) if c == "older")));
+    let seen = draw(SMALL, |frame, theme| view(&state, frame, theme));
+    let older: Vec<MessageItem> = (0..10).map(|n| user(&format!("o{n}"), "old")).collect();
+    tell(&mut state, page(1, From::Tail, older, None));
+    assert_eq!(ids(&state)[0], "o0");
+    let still = draw(SMALL, |frame, theme| view(&state, frame, theme));
+    assert_eq!(seen, still);
+}
+
+#[test]
+fn the_beginning_is_read_from_the_beginning() {
+    let mut state = opened(SMALL, conversation(), Some("older"));
+    let asked = press(&mut state, &["g"]);
+    assert!(matches!(
+        asked.as_slice(),
+        [Request::Session(Effect::Page { from: From::Head, cursor: None, .. })]
+    ));
+    let generation = state.generation;
+    tell(&mut state, page(generation, From::Head, vec![user("first", "Hello")], Some("more")));
+    assert_eq!(ids(&state)[0], "first");
+    let asked = press(&mut state, &["G"]);
+    assert!(
+        asked.iter().any(|request| matches!(
+            request,
+            Request::Session(Effect::Page { from: From::Tail, .. })
+        ))
+    );
+}
+
+#[test]
+fn keys_that_leave() {
+    let mut state = opened(SMALL, conversation(), None);
+    assert_eq!(press(&mut state, &["t"]), [Request::Open(Target::Tree(session()))]);
+    assert_eq!(press(&mut state, &["q"]), [Request::Back]);
+    tell(&mut state, news(vec![("deleted", json!({}))]));
+    assert!(
+        draw(SMALL, |frame, theme| view(&state, frame, theme)).contains("The session was deleted")
+    );
+}
+
+#[test]
+fn a_window_made_tiny_breaks_nothing() {
+    let mut state = opened(SMALL, conversation(), None);
+    for size in TINY {
+        update(&mut state, Event::Resize(size));
+        press(&mut state, &["Up", "o", "Ctrl+t", "PageDown"]);
+        draw(size, |frame, theme| view(&state, frame, theme));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn any_keys_leave_a_screen_that_can_be_drawn(keys in prop::collection::vec(0..14_usize, 0..25), count in 0..40_usize) {
+        const NAMES: [&str; 14] = ["Up", "Down", "PageUp", "PageDown", "Home", "End", "n", "p", "Enter", "Ctrl+t", "Ctrl+o", "o", "g", "G"];
+        let items: Vec<MessageItem> = (0..count).map(|n| answer(&n.to_string(), "some words")).collect();
+        let mut state = opened(SMALL, items, None);
+        for at in keys {
+            press(&mut state, &[NAMES[at]]);
+            prop_assert!(state.top <= state.total());
+            prop_assert!(state.items.is_empty() || state.chosen < state.items.len());
+        }
+        draw(SMALL, |frame, theme| view(&state, frame, theme));
+    }
+}
+
+#[test]
+fn ids_are_compared_whole() {
+    let state = opened(SMALL, conversation(), None);
+    assert_eq!(state.place(&EntryId::from_stored("a2")), Some(3));
+    assert_eq!(state.place(&EntryId::from_stored("a")), None);
+}

@@ -1,0 +1,457 @@
+//! The real program on a real data directory: what it prints, and how it ends.
+#![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
+
+mod common;
+
+use std::io::Write;
+use std::process::Stdio;
+
+use common::{Place, answer, answered, user};
+use serde_json::{Value, json};
+
+fn one_conversation() -> (Place, String, Vec<String>) {
+    let place = Place::new();
+    let (session, entries) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
+    let entries = entries.into_iter().map(|id| id.into_string()).collect();
+    (place, session.into_string(), entries)
+}
+
+/// Output with ids and ages taken out, so that it can be compared.
+fn plain(text: &str, ids: &[&str]) -> String {
+    let mut text = text.to_owned();
+    for (at, id) in ids.iter().enumerate() {
+        text = text.replace(id, &format!("<{at}>"));
+        let short: String = id.chars().take(12).collect();
+        text = text.replace(&short, &format!("<{at}>"));
+    }
+    text
+}
+
+#[test]
+fn an_empty_store() {
+    let place = Place::new();
+    let listed = place.run(&["ls"]);
+    assert_eq!((listed.code, listed.out.as_str()), (0, ""));
+    assert!(listed.err.contains("no sessions yet"));
+    assert_eq!(place.json(&["ls"]), json!({"sessions": [], "more": false}));
+    let shown = place.run(&["show", "last"]);
+    assert_eq!(shown.code, 3);
+    assert_eq!(
+        shown.err,
+        "error: there are no sessions yet\n\
+         hint: `bough migrate` brings sessions in, `bough record` records one\n"
+    );
+    assert!(place.ok(&["verify"]).contains("checked 0 sessions"));
+    assert_eq!(place.json(&["restore", "--list"]), json!({"sessions": []}));
+}
+
+#[test]
+fn a_session_is_listed_and_shown() {
+    let (place, session, entries) = one_conversation();
+    let listed = plain(&place.ok(&["ls"]), &[&session]);
+    assert_eq!(
+        listed,
+        "ID            TITLE        MSGS  AGE  MODEL      COST\n\
+         <0>  Date parser     6  now  sonnet-4  $0.03\n"
+    );
+    let json = place.json(&["ls"]);
+    assert_eq!(json["sessions"][0]["title"], "Date parser");
+    assert_eq!(json["sessions"][0]["details"]["preview"], "Fix the date parser");
+    let shown = place.ok(&["show", &session]);
+    let transcript = shown.split("\n\n").skip(1).collect::<Vec<_>>().join("\n\n");
+    let ids: Vec<&str> = entries.iter().map(String::as_str).collect();
+    assert_eq!(
+        plain(&transcript, &ids),
+        "● user  <0>\n  Fix the date parser\n\n\
+         ● assistant sonnet-4 · 50 out  <1>\n  → read {\"path\":\"src/date.rs\"}\n\n\
+         ● result of read  <2>\n  ← 1 line\n\n\
+         ● assistant sonnet-4 · 50 out  <3>\n  Fixed it.\n\n\
+         ● user  <4>\n  Add a test\n\n\
+         ● assistant sonnet-4 · 50 out  <5>\n  Added ␛[31m\u{fffd} one for 世界.\n\n"
+    );
+}
+
+#[test]
+fn sessions_are_found_by_id_prefix_title_and_last() {
+    let (place, session, _) = one_conversation();
+    place.with(async |sessions| sessions.conversation("Date parser, plan B").await);
+    let found =
+        |name: &str| place.json(&["show", name, "-n", "0"])["session"]["session_id"].clone();
+    assert_eq!(found(&session), json!(session));
+    assert_eq!(found(&session[..10]), json!(session));
+    assert_eq!(found("date parser"), json!(session), "a title that fits exactly wins");
+    assert_eq!(found("plan B"), found("last"));
+    assert_eq!(found(&format!("id:{session}")), json!(session));
+    let ambiguous = place.run(&["show", "s_"]);
+    assert_eq!(ambiguous.code, 2);
+    assert!(ambiguous.err.contains("fits more than one session"), "{}", ambiguous.err);
+    assert_eq!(ambiguous.err.matches("hint: s_").count(), 2, "the candidates are named");
+    assert_eq!(place.run(&["show", "nothing like it"]).code, 3);
+}
+
+#[test]
+fn errors_are_json_when_asked_for() {
+    let place = Place::new();
+    let failed = place.run(&["show", "nope", "--json"]);
+    let error: Value = serde_json::from_str(&failed.err).unwrap();
+    assert_eq!((failed.code, &error["error"]["kind"]), (3, &json!("not_found")));
+    assert!(error["error"]["hints"][0].as_str().unwrap().contains("bough ls"));
+}
+
+#[test]
+fn renaming_archiving_and_labels() {
+    let (place, session, entries) = one_conversation();
+    assert_eq!(place.json(&["rename", &session, "New name"])["meta"]["title"], "New name");
+    place.ok(&["archive", "New name"]);
+    assert_eq!(place.json(&["ls"])["sessions"], json!([]));
+    assert_eq!(place.json(&["ls", "--archived"])["sessions"][0]["title"], "New name");
+    place.ok(&["unarchive", "New name"]);
+    place.ok(&["label", "last", &entries[3], "fixed"]);
+    let tree = place.ok(&["tree", "last", "--print"]);
+    assert!(tree.contains("[fixed] assistant: Fixed it."), "{tree}");
+    assert_eq!(
+        place.json(&["context", "last", "--leaf", "fixed"])["context"]["messages"]
+            .as_array()
+            .unwrap()
+            .len(),
+        4
+    );
+    place.ok(&["label", "last", "fixed", "--clear"]);
+    assert!(!place.ok(&["tree", "last", "--print"]).contains("[fixed]"));
+}
+
+#[test]
+fn a_fork_goes_its_own_way() {
+    let (place, session, entries) = one_conversation();
+    let fork = place.json(&["fork", &session, &entries[4], "--before", "--title", "Plan B"]);
+    let id = fork["session_id"].as_str().unwrap();
+    assert_eq!(place.json(&["show", id])["messages"].as_array().unwrap().len(), 4);
+    assert_eq!(place.json(&["show", &session])["messages"].as_array().unwrap().len(), 6);
+    assert_eq!(fork["meta"]["forked_from"], json!(session));
+}
+
+#[test]
+fn deleting_asks_and_can_be_undone() {
+    let (place, session, _) = one_conversation();
+    let asked = place.run(&["rm", &session]);
+    assert_eq!(asked.code, 2, "nobody is there to answer");
+    assert!(asked.err.contains("hint: pass --yes to answer yes"), "{}", asked.err);
+    place.ok(&["rm", &session, "--yes"]);
+    assert_eq!(place.run(&["show", &session]).code, 3);
+    assert_eq!(place.json(&["restore", "--list"])["sessions"][0]["meta"]["title"], "Date parser");
+    place.ok(&["undo"]);
+    assert_eq!(place.json(&["show", &session])["messages"].as_array().unwrap().len(), 6);
+    place.ok(&["rm", &session, "--yes", "--purge"]);
+    assert_eq!(place.run(&["restore", &session]).code, 3);
+}
+
+#[test]
+fn usage_is_added_up() {
+    let (place, session, _) = one_conversation();
+    let usage = place.json(&["usage", &session]);
+    assert_eq!(usage["session"]["total"]["output"], 150);
+    assert_eq!(place.json(&["usage"])["usage"]["models"]["sonnet-4"]["input"], 3_000);
+    assert!(place.ok(&["usage", "last"]).contains("sonnet-4"));
+}
+
+#[test]
+fn compacting_is_shown_written_and_undone() {
+    let (place, session, _) = one_conversation();
+    let looked = place.json(&["compact", &session, "--keep-recent", "5", "--dry-run"]);
+    assert_eq!(looked["entry_id"], Value::Null);
+    let asked = place.run(&["compact", &session, "--keep-recent", "5"]);
+    assert_eq!(asked.code, 2, "it is shown before it is written");
+    assert!(asked.out.contains("## Goal\nFix the date parser"), "{}", asked.out);
+    place.ok(&["compact", &session, "--keep-recent", "5", "--yes"]);
+    let context = place.ok(&["context", &session]);
+    assert!(context.contains("compacted into the following summary"), "{context}");
+    assert!(context.contains("src/date.rs"));
+    assert_eq!(
+        place.json(&["compact", &session, "--yes"])["nothing_to_do"],
+        "the session was just compacted"
+    );
+    place.ok(&["compact", &session, "--undo"]);
+    assert!(!place.ok(&["context", &session]).contains("compacted"));
+    assert_eq!(
+        place.json(&["compact", &session, "--undo"])["nothing_to_do"],
+        "no compaction is in force"
+    );
+}
+
+#[test]
+fn a_summary_comes_from_a_file_or_a_program() {
+    let (place, session, _) = one_conversation();
+    let base = ["compact", &session, "--keep-recent", "5", "--dry-run"];
+    let file = place.file("summary.md");
+    write(&file, "My own words.");
+    let path = file.display().to_string();
+    let from_file = place.json(&[&base[..], &["--summary-file", &path]].concat());
+    assert!(from_file["summary"].as_str().unwrap().starts_with("My own words."));
+    let program = ["--command", "sh -c 'grep -c User'"];
+    let from_program = place.json(&[&base[..], &program].concat());
+    assert!(from_program["summary"].as_str().unwrap().starts_with('2'), "{from_program}");
+    let failed = place.run(&[&base[..], &["--command", "false"]].concat());
+    assert_eq!(failed.code, 1);
+    assert!(failed.err.contains("false ended with"), "{}", failed.err);
+}
+
+#[test]
+fn nothing_is_compacted_by_itself_without_a_known_window() {
+    let (place, _, _) = one_conversation();
+    assert_eq!(place.json(&["compact", "--auto"]), json!({"compacted": []}));
+}
+
+#[test]
+fn exports_in_every_format() {
+    let (place, session, entries) = one_conversation();
+    let lines = place.ok(&["export", &session]);
+    assert_eq!(lines.lines().count(), 6);
+    let branch = place.ok(&["export", &session, "--leaf", &entries[0]]);
+    assert_eq!(branch.lines().count(), 1);
+    let document: Value =
+        serde_json::from_str(&place.ok(&["export", &session, "--format", "json"])).unwrap();
+    assert_eq!(document["entries"].as_array().unwrap().len(), 6);
+    let file = place.file("out.md").display().to_string();
+    place.ok(&["export", &session, "--format", "md", "-o", &file]);
+    let refused = place.run(&["export", &session, "--format", "md", "-o", &file]);
+    assert_eq!(refused.code, 4, "a file is not written over");
+    place.ok(&["export", &session, "--format", "md", "-o", &file, "--force"]);
+}
+
+#[test]
+fn a_pi_file_is_brought_in_and_given_back() {
+    let place = Place::new();
+    let file = place.file("2026-02-07T14-00-00.000Z_0f0e0d0c.jsonl");
+    let lines = [
+        json!({"type": "session", "version": 3, "id": "0f0e0d0c", "timestamp": "2026-02-07T14:00:00.000Z", "cwd": "/p"}),
+        json!({"type": "message", "id": "a1", "parentId": null, "timestamp": "2026-02-07T14:00:01.000Z",
+            "message": {"role": "user", "content": "Hello", "timestamp": 1}}),
+    ];
+    write(&file, &lines.each_ref().map(|line| format!("{line}\n")).concat());
+    let path = file.display().to_string();
+    assert!(place.ok(&["migrate", &path, "--dry-run"]).contains("brought in"));
+    assert_eq!(place.json(&["ls", "--all"])["sessions"], json!([]), "a dry run writes nothing");
+    assert_eq!(place.ok(&["migrate", &path]), "brought in 1 session\n");
+    assert_eq!(place.ok(&["import", &path]), "brought in 0 sessions, 1 were here already\n");
+    let shown = place.json(&["show", "id:0f0e0d0c"]);
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 1);
+    let exported = place.ok(&["export", "id:0f0e0d0c", "--format", "pi"]);
+    let back: Vec<Value> =
+        exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(back, lines);
+    assert!(
+        place.ok(&["rollback", "id:0f0e0d0c", "--yes"]).contains("answers for the session again")
+    );
+    assert_eq!(place.run(&["migrate", "/no/such/file.jsonl"]).code, 3);
+}
+
+#[test]
+fn damage_is_found_and_what_is_whole_is_copied() {
+    let (place, session, _) = one_conversation();
+    assert!(place.ok(&["verify", &session]).contains("0 damaged"));
+    let segment = find(&place.data_dir(), "seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x20;
+    std::fs::write(&segment, bytes).unwrap();
+    let checked = place.run(&["verify", "--json"]);
+    assert_eq!(checked.code, 5);
+    let report: Value = serde_json::from_str(&checked.out).unwrap();
+    assert_eq!(report["ok"], false);
+    let rescued = place.file("rescued").display().to_string();
+    let saved = place.ok(&["salvage", "--to", &rescued]);
+    assert!(saved.contains("saved"), "{saved}");
+    assert!(place.ok(&["verify", "--data-dir", &rescued]).contains("0 damaged"));
+}
+
+#[test]
+fn events_are_recorded_and_played_back() {
+    let place = Place::new();
+    let events = events();
+    let file = place.file("events.jsonl");
+    write(
+        &file,
+        &format!(
+            "{}not json\n",
+            events.iter().map(|event| format!("{event}\n")).collect::<String>()
+        ),
+    );
+    let path = file.display().to_string();
+    let recorded = place.run(&["record", &path, "--print", "sessions"]);
+    assert_eq!(recorded.code, 0, "{recorded:?}");
+    assert!(recorded.err.contains("line 5: not an event"), "{}", recorded.err);
+    let sessions: Value = serde_json::from_str(&recorded.out).unwrap();
+    assert_eq!(sessions[0]["session_id"], "rec-1");
+    assert_eq!(place.json(&["show", "rec-1", "--loops"])["loops"][0]["loop_id"], "loop-1");
+    assert_eq!(place.run(&["record", &path, "--strict"]).code, 1);
+    let replayed = place.ok(&["replay", "rec-1"]);
+    let kinds: Vec<Value> = replayed
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone())
+        .collect();
+    assert_eq!(kinds.first(), Some(&events[0]["type"]));
+}
+
+/// The events of one short loop.
+fn events() -> Vec<Value> {
+    let at = |second: u32| format!("2026-02-07T14:00:{second:02}Z");
+    let message =
+        json!({"role": "user", "content": [{"type": "text", "text": "hi"}], "timestamp": 1});
+    vec![
+        json!({"type": "agentStart", "agent_id": "agent", "session_id": "rec-1", "loop_id": "loop-1",
+            "parent_loop_id": null, "continuation_kind": {"type": "Initial"}, "timestamp": at(0), "metadata": null}),
+        json!({"type": "messageStart", "loop_id": "loop-1", "message": message}),
+        json!({"type": "messageEnd", "loop_id": "loop-1", "message": message}),
+        json!({"type": "agentEnd", "loop_id": "loop-1", "messages": [message], "usage": {
+            "input": 1, "output": 2, "reasoning": 0, "cache_read": 0, "cache_write": 0, "total_tokens": 3},
+            "timestamp": at(5), "rejection": null}),
+    ]
+}
+
+#[test]
+fn a_session_is_followed_while_another_process_writes_it() {
+    let (place, session, _) = one_conversation();
+    let mut follower = place
+        .command(&["tail", "-f", &session, "--json"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines =
+        std::io::BufRead::lines(std::io::BufReader::new(follower.stdout.take().unwrap()));
+    for _ in 0..6 {
+        let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(line["type"], "message");
+    }
+    let id = bough_session::SessionId::from_stored(&session);
+    place.with(async |sessions| sessions.append(&id, user("Are you following?")).await);
+    let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(line["type"], "session::message-added");
+    assert_eq!(line["payload"]["message"]["content"][0]["text"], "Are you following?");
+    place.ok(&["rm", &session, "--yes"]);
+    assert!(follower.wait().unwrap().success(), "it ends when the session is deleted");
+}
+
+#[test]
+fn tokens_and_configuration() {
+    let place = Place::new();
+    let made = place.json(&[
+        "token",
+        "create",
+        "--scope",
+        "owner=u_1",
+        "--rights",
+        "read",
+        "--expires",
+        "30d",
+    ]);
+    let id = made["record"]["id"].as_str().unwrap().to_owned();
+    assert!(made["token"].as_str().unwrap().starts_with("bough_"));
+    assert_eq!(place.json(&["token", "list"])["tokens"][0]["scope"], json!({"owner": "u_1"}));
+    place.ok(&["token", "revoke", &id]);
+    assert!(place.ok(&["token", "list"]).contains("revoked"));
+    assert_eq!(place.run(&["token", "revoke", "nobody"]).code, 3);
+    assert!(place.ok(&["config", "show"]).contains("keep_recent_tokens: 20000"));
+    assert!(place.ok(&["config", "check"]).contains("the defaults hold"));
+    write(&place.data_dir().join("config.yaml"), "listen: nonsense\n");
+    let wrong = place.run(&["config", "check"]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.err.contains("listen"), "{}", wrong.err);
+}
+
+#[test]
+fn a_session_that_a_server_holds_is_reached_through_it() {
+    let (place, session, _) = one_conversation();
+    let mut server = place
+        .command(&["serve", "--listen", "127.0.0.1:0", "--bus", "off"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stdout.take().unwrap()));
+    let address = std::iter::from_fn(|| lines.next()?.ok()).find_map(|line| {
+        line.split_whitespace().find(|word| word.starts_with("http://")).map(str::to_owned)
+    });
+    let address = address.expect("the server says where it listens");
+    let address = address.trim_end_matches(['/', '.', ',']).to_owned();
+    // Writing through the server makes it hold the session.
+    place.ok(&["rename", &session, "Held by the server", "--server", &address]);
+    place.ok(&[
+        "label",
+        &session,
+        "leaf",
+        "through",
+        "--data-dir",
+        &place.data_dir().display().to_string(),
+    ]);
+    let shown = place.json(&["show", "Held by the server", "--server", &address]);
+    assert_eq!(shown["session"]["title"], "Held by the server");
+    let tree = place.ok(&["tree", &session, "--print"]);
+    assert!(tree.contains("[through]"), "{tree}");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let gone = place.run(&["ls", "--server", &address]);
+    assert_eq!(gone.code, 7, "{gone:?}");
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let (place, _, _) = one_conversation();
+    assert!(!place.ok(&["ls"]).contains('\u{1b}'), "a pipe gets none");
+    assert!(place.ok(&["ls", "--color", "always"]).contains('\u{1b}'));
+    let mut plain = place.command(&["ls", "--color", "auto"]);
+    let out = answered(plain.env("NO_COLOR", "1").output().unwrap()).out;
+    assert!(!out.contains('\u{1b}'));
+}
+
+#[test]
+fn help_and_completions() {
+    let place = Place::new();
+    let help = place.ok(&["--help"]);
+    assert!(help.contains("Examples:") && help.contains("Exit codes:"));
+    assert!(place.ok(&["rm", "--help"]).contains("bough restore"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(place.ok(&["completions", shell]).contains("bough"));
+    }
+    assert_eq!(place.run(&[]).code, 2);
+    assert_eq!(place.run(&["frobnicate"]).code, 2);
+    assert_eq!(place.run(&["resume"]).code, 2, "a screen needs a terminal");
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let place = Place::new();
+    place.with(async |sessions| {
+        let session = sessions.create("Long").await;
+        sessions
+            .append_many(&session, (0..2_000).map(|n| answer(&format!("line {n}"))).collect())
+            .await;
+    });
+    let mut shown =
+        place.command(&["show", "last", "--all"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(shown.stdout.take());
+    assert!(shown.wait().unwrap().success());
+}
+
+fn write(path: &std::path::Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+/// The first file below a folder whose name ends so.
+fn find(folder: &std::path::Path, ending: &str) -> std::path::PathBuf {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == ending) {
+                return path;
+            }
+        }
+    }
+    panic!("no .{ending} file");
+}

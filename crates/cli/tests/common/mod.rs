@@ -1,0 +1,200 @@
+//! What tests of the real program share: a data directory, sessions in it, and the program.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use bough_platform::Platform;
+use bough_service::api::{AppendManyRequest, AppendRequest, CreateRequest, SetActiveLeafRequest};
+use bough_service::{Scope, Service};
+use bough_session::{
+    AgentMessage, AssistantMessage, ContentBlock, EntryId, FunctionCallBlock,
+    FunctionResultMessage, SessionId, StopReason, Usage, UserMessage,
+};
+use bough_store::{NativeOptions, NativeStore};
+use serde_json::{Value, json};
+
+/// A data directory of a test, and the program on it.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+/// What the program answered.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.file("data")
+    }
+
+    /// The program with some arguments, on this data directory and away from the tester's own settings.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
+        command.args(args).env_clear();
+        for (name, value) in self.environment() {
+            command.env(name, value);
+        }
+        command
+    }
+
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("BOUGH_DATA_DIR", self.data_dir().display().to_string()),
+            ("HOME", self.path().display().to_string()),
+            ("PATH", std::env::var("PATH").unwrap_or_default()),
+            ("TERM", "xterm-256color".into()),
+        ]
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Answered {
+        self.command(args).stdin(Stdio::null()).output().map(answered).unwrap()
+    }
+
+    /// Runs, and expects it to go well; what it printed.
+    #[track_caller]
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
+        let answered = self.run(args);
+        assert_eq!(answered.code, 0, "{args:?} failed: {answered:?}");
+        answered.out
+    }
+
+    /// Runs with `--json`, and expects it to go well.
+    #[track_caller]
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+        let out = self.ok(&args);
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}"))
+    }
+
+    /// Does something with the sessions through the library.
+    pub(crate) fn with<T>(&self, work: impl AsyncFnOnce(Sessions) -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let platform = Platform::system(self.data_dir()).unwrap();
+            let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
+            let options = NativeOptions::default();
+            let store = NativeStore::open(platform, self.data_dir(), options).await.unwrap();
+            let service = Service::new(Arc::new(store), clock, entropy);
+            let done = work(Sessions { service: service.clone() }).await;
+            service.store().close().await.unwrap();
+            done
+        })
+    }
+}
+
+pub(crate) fn answered(output: Output) -> Answered {
+    Answered {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Sessions, to be made.
+#[derive(Clone)]
+pub(crate) struct Sessions {
+    pub(crate) service: Service,
+}
+
+impl Sessions {
+    pub(crate) async fn create(&self, title: &str) -> SessionId {
+        let metadata = json!({"cwd": "/home/u/project"}).as_object().cloned();
+        let request = CreateRequest { title: Some(title.into()), description: None, metadata };
+        self.service.create(&Scope::owner(), request).await.unwrap().session_id
+    }
+
+    pub(crate) async fn append(&self, session: &SessionId, message: AgentMessage) -> EntryId {
+        let request: AppendRequest =
+            serde_json::from_value(json!({"session_id": session, "message": message})).unwrap();
+        self.service.append(&Scope::owner(), request).await.unwrap().entry_id
+    }
+
+    pub(crate) async fn append_many(
+        &self,
+        session: &SessionId,
+        messages: Vec<AgentMessage>,
+    ) -> Vec<EntryId> {
+        let request: AppendManyRequest =
+            serde_json::from_value(json!({"session_id": session, "messages": messages})).unwrap();
+        self.service.append_many(&Scope::owner(), request).await.unwrap().entry_ids
+    }
+
+    pub(crate) async fn set_leaf(&self, session: &SessionId, entry: &EntryId) {
+        let request = SetActiveLeafRequest { session_id: session.clone(), entry_id: entry.clone() };
+        self.service.set_active_leaf(&Scope::owner(), request).await.unwrap();
+    }
+
+    /// A question, a call with its result, an answer, a second question and an answer to it.
+    pub(crate) async fn conversation(&self, title: &str) -> (SessionId, Vec<EntryId>) {
+        let session = self.create(title).await;
+        let messages = vec![
+            user("Fix the date parser"),
+            call("c1", "read", json!({"path": "src/date.rs"})),
+            result("c1", "fn parse() {}"),
+            answer("Fixed it."),
+            user("Add a test"),
+            answer("Added \u{1b}[31m\u{202e} one for 世界."),
+        ];
+        let entries = self.append_many(&session, messages).await;
+        (session, entries)
+    }
+}
+
+pub(crate) fn user(text: &str) -> AgentMessage {
+    AgentMessage::User(UserMessage { content: vec![ContentBlock::text(text)], timestamp: 1 })
+}
+
+pub(crate) fn answer(text: &str) -> AgentMessage {
+    said(vec![ContentBlock::text(text)])
+}
+
+pub(crate) fn call(id: &str, function: &str, arguments: Value) -> AgentMessage {
+    let call = FunctionCallBlock { id: id.into(), function_id: function.into(), arguments };
+    said(vec![ContentBlock::FunctionCall(call)])
+}
+
+fn said(content: Vec<ContentBlock>) -> AgentMessage {
+    let usage =
+        Usage { input: Some(1_000), output: Some(50), cost_usd: Some(0.01), ..Usage::default() };
+    AgentMessage::Assistant(AssistantMessage {
+        content,
+        stop_reason: StopReason::End,
+        native_stop_reason: None,
+        error_message: None,
+        error_kind: None,
+        warnings: None,
+        usage: Some(usage),
+        model: "sonnet-4".into(),
+        provider: "p".into(),
+        timestamp: 1,
+    })
+}
+
+pub(crate) fn result(id: &str, text: &str) -> AgentMessage {
+    AgentMessage::FunctionResult(FunctionResultMessage {
+        function_call_id: id.into(),
+        function_id: "read".into(),
+        content: vec![ContentBlock::text(text)],
+        details: Value::Null,
+        is_error: false,
+        timestamp: 1,
+    })
+}

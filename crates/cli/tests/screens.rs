@@ -1,0 +1,337 @@
+//! The real program in a pseudo-terminal: keys go in, the screen is read.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use bough_session::SessionId;
+use common::{Place, answer, user};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// A terminal with the program in it.
+struct Terminal {
+    screen: vt100::Parser,
+    bytes: Receiver<Vec<u8>>,
+    keys: Box<dyn Write + Send>,
+    master: Box<dyn MasterPty + Send>,
+    child: Box<dyn Child + Send + Sync>,
+}
+
+/// Far longer than anything takes, so that only what never happens fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Terminal {
+    fn start(place: &Place, rows: u16, cols: u16, args: &[&str], extra: &[(&str, &str)]) -> Self {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_bough"));
+        command.args(args);
+        command.env_clear();
+        for (name, value) in place.environment() {
+            command.env(name, value);
+        }
+        for (name, value) in extra {
+            command.env(name, value);
+        }
+        command.cwd(place.path());
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let (sender, bytes) = channel();
+        std::thread::spawn(move || {
+            let mut chunk = [0; 8192];
+            while let Ok(read @ 1..) = reader.read(&mut chunk) {
+                if sender.send(chunk[..read].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let keys = pair.master.take_writer().unwrap();
+        let screen = vt100::Parser::new(rows, cols, 0);
+        Self { screen, bytes, keys, master: pair.master, child }
+    }
+
+    fn text(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// Reads the screen until a text is on it.
+    #[track_caller]
+    fn wait_for(&mut self, wanted: &str) -> String {
+        self.wait_until(wanted, |text| text.contains(wanted))
+    }
+
+    #[track_caller]
+    fn wait_until(&mut self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+        loop {
+            let text = self.text();
+            if is_there(&text) {
+                return text;
+            }
+            match self.bytes.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.screen.process(&bytes),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("{what:?} did not come; the screen is:\n{}", self.text())
+                }
+            }
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    fn resize(&mut self, rows: u16, cols: u16) {
+        self.screen.screen_mut().set_size(rows, cols);
+        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    }
+
+    /// Waits for the program to end, and says how it did and what it left on the screen.
+    fn end(mut self) -> (u32, String) {
+        while let Ok(bytes) = self.bytes.recv_timeout(PATIENCE) {
+            self.screen.process(&bytes);
+        }
+        let status = self.child.wait().unwrap();
+        (status.exit_code(), self.text())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Already gone when the test went well.
+        drop(self.child.kill());
+    }
+}
+
+const ENTER: &str = "\r";
+const ESC: &str = "\u{1b}";
+const CTRL_D: &str = "\u{4}";
+const CTRL_C: &str = "\u{3}";
+const DOWN: &str = "\u{1b}[B";
+const UP: &str = "\u{1b}[A";
+
+#[test]
+fn an_empty_store_says_so_and_is_left() {
+    let place = Place::new();
+    let mut terminal = Terminal::start(&place, 24, 80, &["resume"], &[]);
+    terminal.wait_for("No sessions yet");
+    terminal.press(ESC);
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_session_is_picked_for_a_script() {
+    let place = Place::new();
+    let session = place.with(async |sessions| {
+        sessions.conversation("Something else").await;
+        sessions.conversation("Date parser").await.0
+    });
+    let mut terminal = Terminal::start(&place, 24, 80, &["resume", "--print-id"], &[]);
+    terminal.wait_for("Something else");
+    terminal.press("dprs");
+    terminal
+        .wait_until("one row", |text| text.contains("1 of 2") && !text.contains("Something else"));
+    terminal.press(ENTER);
+    let (code, left) = terminal.end();
+    assert_eq!(code, 0);
+    assert_eq!(left.trim(), session.as_str(), "the screen is given back, the id is printed");
+}
+
+#[test]
+fn leaving_the_picker_without_a_choice_is_told_to_scripts() {
+    let place = Place::new();
+    let mut terminal = Terminal::start(&place, 24, 80, &["resume", "--print-id"], &[]);
+    terminal.wait_for("No sessions yet");
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.end().0, 130);
+}
+
+#[test]
+fn a_session_is_deleted_from_the_picker_and_brought_back() {
+    let place = Place::new();
+    place.with(async |sessions| sessions.conversation("Date parser").await);
+    let mut terminal = Terminal::start(&place, 24, 80, &["-r"], &[]);
+    terminal.wait_for("Date parser");
+    terminal.press(CTRL_D);
+    terminal.wait_for("Delete session?");
+    terminal.press("y");
+    terminal.wait_for("Ctrl+Z brings it back");
+    terminal.press("\u{1a}");
+    terminal.wait_for("Brought back");
+    terminal.wait_for("Date parser");
+    terminal.press(ESC);
+    terminal.end();
+}
+
+#[test]
+fn a_session_is_read_live_and_escapes_do_nothing() {
+    let place = Place::new();
+    let session = place.with(async |sessions| sessions.conversation("Date parser").await.0);
+    let mut terminal = Terminal::start(&place, 24, 80, &["resume"], &[]);
+    terminal.wait_for("Date parser");
+    terminal.press(ENTER);
+    let text = terminal.wait_for("one for 世界");
+    assert!(text.contains("␛[31m"), "shown, not obeyed:\n{text}");
+    assert!(text.contains("6 messages"));
+    place
+        .with(async |sessions| sessions.append(&session, user("Written by another process")).await);
+    terminal.wait_for("Written by another process");
+    terminal.press("q");
+    terminal.wait_for("Resume Session");
+    terminal.press(ESC);
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_window_made_tiny_and_large_again() {
+    let place = Place::new();
+    place.with(async |sessions| sessions.conversation("Date parser").await);
+    let mut terminal = Terminal::start(&place, 24, 80, &["resume"], &[]);
+    terminal.wait_for("Date parser");
+    terminal.resize(3, 12);
+    terminal.wait_until("the title", |text| text.contains("Date"));
+    terminal.resize(50, 160);
+    terminal.wait_until("the wide picker", |text| {
+        text.contains("Resume Session (All)") && text.contains("Ctrl") | text.contains("^V preview")
+    });
+    terminal.press(ESC);
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn another_branch_is_chosen_in_the_tree() {
+    let place = Place::new();
+    let (session, entries) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
+    let mut terminal = Terminal::start(&place, 24, 100, &["tree", session.as_str()], &[]);
+    terminal.wait_for("← active");
+    // Up to the answer before the last question.
+    terminal.press(UP);
+    terminal.press(UP);
+    terminal.press(ENTER);
+    terminal.wait_for("messages are left behind");
+    terminal.press(DOWN);
+    terminal.press(ENTER);
+    let (code, left) = terminal.end();
+    assert_eq!(code, 0);
+    assert!(left.contains("the session goes on from"), "{left}");
+    let shown = place.json(&["show", session.as_str()]);
+    let messages = shown["messages"].as_array().unwrap();
+    assert_eq!(messages[3]["entry_id"], entries[3].as_str());
+    assert_eq!(messages[4]["custom"]["custom_type"], "bough.branch_summary");
+    assert_eq!(messages[4]["custom"]["data"]["from_id"], entries[5].as_str());
+}
+
+#[test]
+fn a_question_is_asked_differently_in_the_editor() {
+    let place = Place::new();
+    let (session, entries) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
+    let editor = ("EDITOR", "sed -i s/test/benchmark/");
+    let mut terminal = Terminal::start(&place, 24, 100, &["tree", session.as_str()], &[editor]);
+    terminal.wait_for("← active");
+    terminal.press(UP);
+    terminal.press(ENTER);
+    terminal.wait_for("messages are left behind");
+    terminal.press(ENTER);
+    let (code, left) = terminal.end();
+    assert_eq!(code, 0, "{left}");
+    let shown = place.json(&["show", session.as_str()]);
+    let messages = shown["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 5);
+    assert_eq!(messages[3]["entry_id"], entries[3].as_str());
+    assert_eq!(messages[4]["message"]["content"][0]["text"], "Add a benchmark");
+    let tree = place.ok(&["tree", session.as_str(), "--print"]);
+    assert!(
+        tree.contains("├─ user: Add a benchmark") && tree.contains("└─ user: Add a test"),
+        "{tree}"
+    );
+}
+
+#[test]
+fn entries_are_labelled_and_forked_in_the_tree() {
+    let place = Place::new();
+    let (session, _) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let mut terminal = Terminal::start(&place, 24, 100, &["tree", session.as_str()], &[]);
+    terminal.wait_for("← active");
+    terminal.press("l");
+    terminal.wait_for("Enter sets it");
+    terminal.press("good");
+    terminal.press(ENTER);
+    terminal.wait_for("[good]");
+    terminal.press("f");
+    terminal.wait_for("Forked as");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+    assert_eq!(place.json(&["ls"])["sessions"].as_array().unwrap().len(), 2);
+}
+
+/// Ten thousand sessions: the first screen comes from one page, a search goes through all.
+#[test]
+fn ten_thousand_sessions() {
+    let place = Place::new();
+    place.with(async |sessions| {
+        let mut tasks = tokio::task::JoinSet::new();
+        for worker in 0..16 {
+            let sessions = sessions.clone();
+            tasks.spawn(async move {
+                for number in (worker..10_000).step_by(16) {
+                    sessions.create(&format!("Session number {number}")).await;
+                }
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.unwrap();
+        }
+    });
+    let mut terminal = Terminal::start(&place, 24, 80, &["resume", "--print-id"], &[]);
+    terminal.wait_for("100+");
+    terminal.press("\"number 4321\"");
+    terminal.wait_for("1 of 10000");
+    terminal.press(ENTER);
+    let (code, left) = terminal.end();
+    assert_eq!(code, 0);
+    let found = place.json(&["show", left.trim()]);
+    assert_eq!(found["session"]["title"], "Session number 4321");
+}
+
+/// A hundred thousand entries in five hundred branches.
+#[test]
+fn a_very_large_session() {
+    let place = Place::new();
+    let session = place.with(async |sessions| large_session(&sessions).await);
+    let printed = place.ok(&["tree", session.as_str(), "--print", "--filter", "user"]);
+    assert_eq!(printed.lines().count(), 1 + 50_000);
+    let mut terminal = Terminal::start(&place, 30, 100, &["tree", session.as_str()], &[]);
+    terminal.wait_for("100000 of 100000");
+    terminal.wait_for("← active");
+    terminal.press("/");
+    terminal.press("\"question 77-50\"");
+    terminal.wait_for("1 of 100000");
+    terminal.press(ENTER);
+    terminal.press(ESC);
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+    let tail = place.json(&["show", session.as_str(), "-n", "2"]);
+    assert_eq!(tail["messages"].as_array().unwrap().len(), 2);
+}
+
+async fn large_session(sessions: &common::Sessions) -> SessionId {
+    let session = sessions.create("Very large").await;
+    let mut fork_at = None;
+    for branch in 0..500 {
+        if let Some(entry) = &fork_at {
+            sessions.set_leaf(&session, entry).await;
+        }
+        let messages = (0..200).map(|step| match step % 2 {
+            0 => user(&format!("question {branch}-{step}")),
+            _ => answer(&format!("answer {branch}-{step}")),
+        });
+        let entries = sessions.append_many(&session, messages.collect()).await;
+        fork_at = entries.get(100).cloned();
+    }
+    session
+}
