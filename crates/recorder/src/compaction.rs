@@ -240,7 +240,7 @@ fn summary_line(messages: &[AgentMessage]) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut short: String = line.chars().take(SUMMARY_LINE_CHARS).collect();
     if short.len() < line.len() {
-        short.push('…');
+        short.push('\u{2026}');
     }
     format!("[Summary] {short}")
 }

@@ -23,7 +23,7 @@ pub fn preview(text: &str, limit: usize) -> String {
             continue;
         }
         if count + usize::from(gap) >= limit {
-            line.push('…');
+            line.push('\u{2026}');
             return line;
         }
         if gap {
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn a_preview_is_one_short_line() {
         assert_eq!(preview("  a\n\n b\u{1b}c ", 20), "a b c");
-        assert_eq!(preview("abcdef", 3), "abc…");
-        assert_eq!(preview("ab cd", 3), "ab…");
+        assert_eq!(preview("abcdef", 3), "abc\u{2026}");
+        assert_eq!(preview("ab cd", 3), "ab\u{2026}");
         assert_eq!(preview("世界", 2), "世界");
         assert_eq!(preview("", 2), "");
     }

@@ -76,6 +76,7 @@ impl TextFile {
         folders
             .any(|name| matches!(name, "tests" | "conformance" | "benches" | "examples" | "fuzz"))
             || self.path.ends_with("/tests.rs")
+            || self.path.ends_with("/testing.rs")
             || self.path.ends_with("_tests.rs")
             || self.room() == Some("testkit")
             || self.room().is_some_and(|room| room.ends_with(TESTS_BESIDE))
