@@ -52,7 +52,7 @@ fn a_session_is_listed_and_shown() {
     let listed = plain(&place.ok(&["ls"]), &[&session]);
     assert_eq!(
         listed,
-        "ID            TITLE        MSGS  AGE  MODEL      COST\n\
+        "ID            TITLE        MSGS  AGE  MODEL     COST\n\
          <0>  Date parser     6  now  sonnet-4  $0.03\n"
     );
     let json = place.json(&["ls"]);
@@ -295,17 +295,17 @@ fn events_are_recorded_and_played_back() {
 
 /// The events of one short loop.
 fn events() -> Vec<Value> {
-    let at = |second: u32| format!("2026-02-07T14:00:{second:02}Z");
     let message =
         json!({"role": "user", "content": [{"type": "text", "text": "hi"}], "timestamp": 1});
+    let usage = json!({"input": 1, "output": 2, "reasoning": 0, "cache_read": 0, "cache_write": 0, "total_tokens": 3});
     vec![
-        json!({"type": "agentStart", "agent_id": "agent", "session_id": "rec-1", "loop_id": "loop-1",
-            "parent_loop_id": null, "continuation_kind": {"type": "Initial"}, "timestamp": at(0), "metadata": null}),
-        json!({"type": "messageStart", "loop_id": "loop-1", "message": message}),
-        json!({"type": "messageEnd", "loop_id": "loop-1", "message": message}),
-        json!({"type": "agentEnd", "loop_id": "loop-1", "messages": [message], "usage": {
-            "input": 1, "output": 2, "reasoning": 0, "cache_read": 0, "cache_write": 0, "total_tokens": 3},
-            "timestamp": at(5), "rejection": null}),
+        json!({"type": "AgentStart", "agent_id": "agent", "session_id": "rec-1", "loop_id": "loop-1",
+            "parent_loop_id": null, "continuation_kind": "Initial", "timestamp": "2026-02-07T14:00:00Z",
+            "metadata": null}),
+        json!({"type": "MessageStart", "loop_id": "loop-1", "message": message}),
+        json!({"type": "MessageEnd", "loop_id": "loop-1", "message": message}),
+        json!({"type": "AgentEnd", "loop_id": "loop-1", "messages": [message], "usage": usage,
+            "timestamp": "2026-02-07T14:00:05Z", "rejection": null}),
     ]
 }
 

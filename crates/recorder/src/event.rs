@@ -5,16 +5,18 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
-use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::message::{AgentMessage, Content, Message, Usage};
-use crate::model::LoopConfigSnapshot;
+use crate::message::Content;
 use crate::time::Timestamp;
-use crate::words::TurnTrigger;
+
+mod variants;
+
+pub use variants::*;
 
 /// How a loop relates to the one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -71,308 +73,15 @@ pub struct ToolResult {
     pub child_loop_id: Option<String>,
 }
 
-macro_rules! events {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })+) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-            pub struct $name {
-                $($(#[$field_doc])* pub $field: $type,)*
-            }
-
-            impl From<$name> for AgentEvent {
-                fn from(event: $name) -> Self {
-                    Self::$name(event)
-                }
-            }
-        )+
-
-        /// Something that an agent says while it works.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum AgentEvent {
-            $($(#[$doc])* $name($name),)+
-            /// An event of a type that this version does not know.
-            Unknown(UnknownEvent),
-        }
-
-        impl AgentEvent {
-            /// The name of the event's type.
-            #[must_use]
-            pub fn type_name(&self) -> &str {
-                match self {
-                    $(Self::$name(_) => stringify!($name),)+
-                    Self::Unknown(event) => event.type_name(),
-                }
-            }
-
-            /// The event of the given type whose other fields `fields` gives.
-            fn read<'de, D: Deserializer<'de>>(type_name: &str, fields: D) -> Result<Self, D::Error> {
-                match type_name {
-                    $(stringify!($name) => $name::deserialize(fields).map(Self::$name),)+
-                    _ => {
-                        let mut fields = Map::deserialize(fields)?;
-                        fields.insert("type".to_owned(), Value::from(type_name));
-                        Ok(Self::Unknown(UnknownEvent(fields)))
-                    }
-                }
-            }
-        }
-
-        impl Serialize for AgentEvent {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                #[derive(serde::Serialize)]
-                #[serde(tag = "type")]
-                enum Tagged<'a> {
-                    $($name(&'a $name),)+
-                }
-                match self {
-                    $(Self::$name(event) => Tagged::$name(event).serialize(serializer),)+
-                    Self::Unknown(event) => event.0.serialize(serializer),
-                }
-            }
-        }
-    };
-}
-
-events! {
-    /// A loop begins.
-    AgentStart {
-        /// Who runs it.
-        agent_id: String,
-        /// The session that it belongs to.
-        session_id: String,
-        /// Names the loop.
-        loop_id: String,
-        /// The loop before it, of this session or of another.
-        parent_loop_id: Option<String>,
-        /// How it relates to the loop before it.
-        #[serde(default)]
-        continuation_kind: ContinuationKind,
-        /// When.
-        timestamp: Timestamp,
-        /// The caller's own data.
-        metadata: Option<Value>,
-        /// The model and settings that it runs with.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        config_snapshot: Option<Box<LoopConfigSnapshot>>,
-    }
-    /// A loop ends.
-    AgentEnd {
-        /// Which loop.
-        loop_id: String,
-        /// All messages that it made.
-        messages: Vec<AgentMessage>,
-        /// What it cost.
-        usage: Usage,
-        /// When.
-        timestamp: Timestamp,
-        /// Why its input was refused, if it was.
-        rejection: Option<String>,
-    }
-    /// A turn begins: one call of the model.
-    TurnStart {
-        /// Which loop.
-        loop_id: String,
-        /// Which turn of it, from 0.
-        turn_index: u32,
-        /// When.
-        timestamp: Timestamp,
-        /// What made it begin.
-        triggered_by: TurnTrigger,
-    }
-    /// A turn ends.
-    TurnEnd {
-        /// Which loop.
-        loop_id: String,
-        /// What the model said.
-        message: AgentMessage,
-        /// What the turn cost.
-        usage: Usage,
-        /// When.
-        timestamp: Timestamp,
-        /// What the tools answered.
-        tool_results: Vec<Message>,
-    }
-    /// A message begins.
-    MessageStart {
-        /// Which loop.
-        loop_id: String,
-        /// The message as far as it is known.
-        message: AgentMessage,
-    }
-    /// A piece of a message.
-    MessageUpdate {
-        /// Which loop.
-        loop_id: String,
-        /// The message as far as it is known.
-        message: AgentMessage,
-        /// The piece.
-        delta: StreamDelta,
-    }
-    /// A message is complete.
-    MessageEnd {
-        /// Which loop.
-        loop_id: String,
-        /// The message.
-        message: AgentMessage,
-    }
-    /// A tool begins its work.
-    ToolExecutionStart {
-        /// Which loop.
-        loop_id: String,
-        /// Names the call.
-        tool_call_id: String,
-        /// Which tool.
-        tool_name: String,
-        /// With what.
-        args: Value,
-    }
-    /// A tool has something to show already.
-    ToolExecutionUpdate {
-        /// Which loop.
-        loop_id: String,
-        /// Names the call.
-        tool_call_id: String,
-        /// Which tool.
-        tool_name: String,
-        /// What it has so far.
-        partial_result: ToolResult,
-    }
-    /// A tool is done.
-    ToolExecutionEnd {
-        /// Which loop.
-        loop_id: String,
-        /// Names the call.
-        tool_call_id: String,
-        /// Which tool.
-        tool_name: String,
-        /// What it gave back.
-        result: ToolResult,
-        /// Whether it failed.
-        is_error: bool,
-        /// The loop of the sub-agent that it ran.
-        child_loop_id: Option<String>,
-    }
-    /// A tool says how it is getting on.
-    ProgressMessage {
-        /// Which loop.
-        loop_id: String,
-        /// Names the call.
-        tool_call_id: String,
-        /// Which tool.
-        tool_name: String,
-        /// What it says.
-        text: String,
-    }
-    /// An input filter refused what the user said.
-    InputRejected {
-        /// Which loop.
-        loop_id: String,
-        /// Why.
-        reason: String,
-    }
-    /// Several loops are about to run side by side, from the same beginning.
-    ParallelLoopStart {
-        /// The session that they belong to.
-        session_id: String,
-        /// The loops, in the order of their configurations.
-        loop_ids: Vec<String>,
-        /// When.
-        timestamp: Timestamp,
-    }
-    /// One of several loops was chosen.
-    ParallelLoopEnd {
-        /// The session that they belong to.
-        session_id: String,
-        /// The chosen loop.
-        selected_loop_id: String,
-        /// Its place among the configurations, from 0.
-        selected_config_index: u64,
-        /// What choosing cost.
-        evaluation_usage: Usage,
-        /// When.
-        timestamp: Timestamp,
-    }
-    /// The context is about to be compacted.
-    CompactionStarted {
-        /// Which loop.
-        loop_id: String,
-        /// How large the context is.
-        estimated_tokens: u64,
-        /// How many messages it has.
-        message_count: u64,
-        /// When.
-        timestamp: Timestamp,
-    }
-    /// The context was compacted.
-    CompactionEnded {
-        /// Which loop.
-        loop_id: String,
-        /// Messages before.
-        messages_before: u64,
-        /// Messages after.
-        messages_after: u64,
-        /// Tokens before.
-        estimated_tokens_before: u64,
-        /// Tokens after.
-        estimated_tokens_after: u64,
-        /// How many loops have a new overlay.
-        loops_compacted: u64,
-        /// When.
-        timestamp: Timestamp,
-    }
-    /// Messages were pruned from the context.
-    PrunApplied {
-        /// Which loop.
-        loop_id: String,
-        /// How many tokens.
-        tokens_removed: u64,
-        /// How many messages.
-        messages_removed: u64,
-        /// What to remember of them.
-        memo: Option<String>,
-        /// When the pruned messages were said, milliseconds since the epoch.
-        pruned_timestamps: Vec<u64>,
-        /// When.
-        timestamp: Timestamp,
-    }
-    /// The conversation went back to an earlier point (since 0.8).
-    RevertApplied {
-        /// Which loop.
-        loop_id: String,
-        /// Why: `failure`, `tangent`, `completion` or `step-summary`.
-        category: String,
-        /// The node that it went back to.
-        target: Option<u64>,
-        /// The nodes that it left behind.
-        abandoned_node_ids: Vec<u64>,
-        /// What to remember of them.
-        summary: String,
-        /// Whether it was done.
-        applied: bool,
-        /// Why, or why not.
-        reason: Value,
-        /// When.
-        timestamp: Timestamp,
-    }
-    /// What the model is about to be asked (since 0.9).
-    TurnRequest {
-        /// Which loop.
-        loop_id: String,
-        /// Which turn of it, from 0.
-        turn_index: u32,
-        /// The request, as it came.
-        payload: Value,
-        /// When.
-        timestamp: Timestamp,
-    }
-}
-
 /// An event of a type that this version does not know, as it came.
 #[derive(Clone, Debug, PartialEq)]
-pub struct UnknownEvent(pub(crate) Map<String, Value>);
+pub struct UnknownEvent(Arc<Map<String, Value>>);
 
 impl UnknownEvent {
+    pub(crate) fn new(fields: Map<String, Value>) -> Self {
+        Self(Arc::new(fields))
+    }
+
     /// The name of the event's type.
     #[must_use]
     pub fn type_name(&self) -> &str {
@@ -381,7 +90,7 @@ impl UnknownEvent {
 
     /// The fields of the event, its type among them.
     #[must_use]
-    pub const fn fields(&self) -> &Map<String, Value> {
+    pub fn fields(&self) -> &Map<String, Value> {
         &self.0
     }
 
@@ -400,23 +109,23 @@ impl AgentEvent {
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         match self {
-            Self::AgentStart(AgentStart { loop_id, .. })
-            | Self::AgentEnd(AgentEnd { loop_id, .. })
-            | Self::TurnStart(TurnStart { loop_id, .. })
-            | Self::TurnEnd(TurnEnd { loop_id, .. })
-            | Self::MessageStart(MessageStart { loop_id, .. })
-            | Self::MessageUpdate(MessageUpdate { loop_id, .. })
-            | Self::MessageEnd(MessageEnd { loop_id, .. })
-            | Self::ToolExecutionStart(ToolExecutionStart { loop_id, .. })
-            | Self::ToolExecutionUpdate(ToolExecutionUpdate { loop_id, .. })
-            | Self::ToolExecutionEnd(ToolExecutionEnd { loop_id, .. })
-            | Self::ProgressMessage(ProgressMessage { loop_id, .. })
-            | Self::InputRejected(InputRejected { loop_id, .. })
-            | Self::CompactionStarted(CompactionStarted { loop_id, .. })
-            | Self::CompactionEnded(CompactionEnded { loop_id, .. })
-            | Self::PrunApplied(PrunApplied { loop_id, .. })
-            | Self::RevertApplied(RevertApplied { loop_id, .. })
-            | Self::TurnRequest(TurnRequest { loop_id, .. }) => Some(loop_id),
+            Self::AgentStart(event) => Some(&event.loop_id),
+            Self::AgentEnd(event) => Some(&event.loop_id),
+            Self::TurnStart(event) => Some(&event.loop_id),
+            Self::TurnEnd(event) => Some(&event.loop_id),
+            Self::MessageStart(event) => Some(&event.loop_id),
+            Self::MessageUpdate(event) => Some(&event.loop_id),
+            Self::MessageEnd(event) => Some(&event.loop_id),
+            Self::ToolExecutionStart(event) => Some(&event.loop_id),
+            Self::ToolExecutionUpdate(event) => Some(&event.loop_id),
+            Self::ToolExecutionEnd(event) => Some(&event.loop_id),
+            Self::ProgressMessage(event) => Some(&event.loop_id),
+            Self::InputRejected(event) => Some(&event.loop_id),
+            Self::CompactionStarted(event) => Some(&event.loop_id),
+            Self::CompactionEnded(event) => Some(&event.loop_id),
+            Self::PrunApplied(event) => Some(&event.loop_id),
+            Self::RevertApplied(event) => Some(&event.loop_id),
+            Self::TurnRequest(event) => Some(&event.loop_id),
             Self::ParallelLoopStart(_) | Self::ParallelLoopEnd(_) => None,
             Self::Unknown(event) => event.text("loop_id"),
         }
@@ -426,17 +135,17 @@ impl AgentEvent {
     #[must_use]
     pub fn timestamp(&self) -> Option<Timestamp> {
         match self {
-            Self::AgentStart(AgentStart { timestamp, .. })
-            | Self::AgentEnd(AgentEnd { timestamp, .. })
-            | Self::TurnStart(TurnStart { timestamp, .. })
-            | Self::TurnEnd(TurnEnd { timestamp, .. })
-            | Self::ParallelLoopStart(ParallelLoopStart { timestamp, .. })
-            | Self::ParallelLoopEnd(ParallelLoopEnd { timestamp, .. })
-            | Self::CompactionStarted(CompactionStarted { timestamp, .. })
-            | Self::CompactionEnded(CompactionEnded { timestamp, .. })
-            | Self::PrunApplied(PrunApplied { timestamp, .. })
-            | Self::RevertApplied(RevertApplied { timestamp, .. })
-            | Self::TurnRequest(TurnRequest { timestamp, .. }) => Some(*timestamp),
+            Self::AgentStart(event) => Some(event.timestamp),
+            Self::AgentEnd(event) => Some(event.timestamp),
+            Self::TurnStart(event) => Some(event.timestamp),
+            Self::TurnEnd(event) => Some(event.timestamp),
+            Self::ParallelLoopStart(event) => Some(event.timestamp),
+            Self::ParallelLoopEnd(event) => Some(event.timestamp),
+            Self::CompactionStarted(event) => Some(event.timestamp),
+            Self::CompactionEnded(event) => Some(event.timestamp),
+            Self::PrunApplied(event) => Some(event.timestamp),
+            Self::RevertApplied(event) => Some(event.timestamp),
+            Self::TurnRequest(event) => Some(event.timestamp),
             Self::Unknown(event) => event.text("timestamp")?.parse().ok(),
             Self::MessageStart(_)
             | Self::MessageUpdate(_)

@@ -129,7 +129,7 @@ impl Fact {
 impl From<Fact> for AgentEvent {
     fn from(fact: Fact) -> Self {
         match serde_json::to_value(&fact) {
-            Ok(Value::Object(fields)) => Self::Unknown(UnknownEvent(fields)),
+            Ok(Value::Object(fields)) => Self::Unknown(UnknownEvent::new(fields)),
             _ => unreachable!("a fact is an object with text for keys"),
         }
     }

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::words::StopReason;
 
+mod fast;
 mod read;
 mod write;
 
@@ -309,7 +311,12 @@ impl AgentMessage {
 
 impl<'de> Deserialize<'de> for AgentMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read::agent_message(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        if let Some(message) = fast::agent_message(text.get()) {
+            return Ok(message);
+        }
+        let value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+        read::agent_message(value).map_err(D::Error::custom)
     }
 }
 

@@ -457,7 +457,7 @@ fn not_understood(text: &str) -> AgentEvent {
         Ok(other) => [("value".to_owned(), other)].into_iter().collect(),
         Err(_) => serde_json::Map::new(),
     };
-    AgentEvent::Unknown(UnknownEvent(fields))
+    AgentEvent::Unknown(UnknownEvent::new(fields))
 }
 
 /// Looks a session up that a recorder does not hold.

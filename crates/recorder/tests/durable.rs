@@ -309,7 +309,7 @@ fn the_chosen_parallel_loop_is_the_active_path() {
     let Some(AgentEvent::ParallelLoopEnd(end)) = events.last_mut() else {
         panic!("the case ends with the choice");
     };
-    end.selected_loop_id = "sess-a.haiku.1".to_owned();
+    Arc::make_mut(end).selected_loop_id = "sess-a.haiku.1".to_owned();
     let other = Tree::of(events, "sess-a").path();
     assert_ne!(chosen, other);
     assert!(chosen.starts_with("q | a | ") && other.starts_with("q | a | "), "{chosen} {other}");

@@ -5,7 +5,11 @@
     clippy::cast_possible_truncation,
     reason = "a test stops where something is not as it should be"
 )]
-#![expect(clippy::disallowed_methods, reason = "tests look at the folder from outside")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests look at the folder from outside"
+)]
 
 use std::fs;
 use std::path::Path;

@@ -19,7 +19,10 @@ pub(super) fn sendable(function: &Function, request: Value) -> Option<Sendable> 
         Value::Object(map) => map,
         _ => Map::new(),
     };
-    fields.retain(|_, value| !value.is_null());
+    // A server refuses what its functions do not know; what only a data directory can answer is not asked.
+    let schema = function.request_schema();
+    let known = |name: &str| schema.pointer(&format!("/properties/{name}")).is_some();
+    fields.retain(|name, value| !value.is_null() && known(name));
     let path = fill(path, &mut fields);
     Some(match method {
         Method::Get | Method::Delete => {
@@ -118,7 +121,7 @@ mod tests {
         );
         check(
             "session::list",
-            json!({"limit": 5, "cursor": null, "metadata": {"cwd": "/x"}}),
+            json!({"limit": 5, "cursor": null, "metadata": {"cwd": "/x"}, "unknown": true}),
             "GET",
             "/v1/sessions?limit=5&metadata=%7B%22cwd%22%3A%22%2Fx%22%7D",
             None,

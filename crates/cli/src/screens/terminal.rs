@@ -29,10 +29,7 @@ impl Taken {
     pub(crate) fn take() -> CommandResult<Self> {
         give_back_on_panic();
         take_over()?;
-        let canvas = Terminal::new(CrosstermBackend::new(stderr())).map_err(|error| {
-            drop(give_back());
-            CommandError::from(error)
-        })?;
+        let canvas = new_canvas().inspect_err(|_| drop(give_back()))?;
         Ok(Self { canvas })
     }
 
@@ -41,7 +38,8 @@ impl Taken {
         give_back()?;
         let done = work();
         take_over()?;
-        self.canvas.clear()?;
+        // A new canvas knows nothing of what was on the screen, so the next frame is drawn whole.
+        self.canvas = new_canvas()?;
         Ok(done)
     }
 }
@@ -51,6 +49,10 @@ impl Drop for Taken {
         // The program ends; there is nobody left to tell.
         drop(give_back());
     }
+}
+
+fn new_canvas() -> CommandResult<Canvas> {
+    Terminal::new(CrosstermBackend::new(stderr())).map_err(CommandError::from)
 }
 
 fn take_over() -> std::io::Result<()> {

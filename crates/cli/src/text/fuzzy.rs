@@ -26,6 +26,8 @@ const LETTER: Score = 1;
 const WHOLE: Score = 24;
 /// Letters between the first and the last found one cost one each, up to this.
 const GAP_MAX: Score = 16;
+/// Letters that lie further apart than this many times their number are not meant.
+const SPREAD_MAX: usize = 6;
 
 impl Query {
     /// Reads what was typed. A quote that is not closed reaches to the end.
@@ -48,9 +50,13 @@ impl Query {
         self.words.is_empty()
     }
 
-    /// How well a text matches; `None` when some word is not in it. `text` must be in small letters.
+    /// How well a text matches; `None` when some word is not in it. Each word is looked for in one line at a
+    /// time, so that letters of unrelated fields do not make one up. `text` must be in small letters.
     pub(crate) fn score(&self, text: &str) -> Option<Score> {
-        self.words.iter().try_fold(0, |sum, word| Some(sum + word.score(text)?))
+        self.words.iter().try_fold(0, |sum, word| {
+            let best = text.lines().filter_map(|line| word.score(line)).max()?;
+            Some(sum + best)
+        })
     }
 }
 
@@ -88,6 +94,9 @@ fn score_from(letters: &[char], text: &[char], start: usize) -> Option<Score> {
         at += 1;
     }
     let span = at - start;
+    if span > letters.len() * SPREAD_MAX {
+        return None;
+    }
     let gap = i64::try_from(span - letters.len()).unwrap_or(i64::MAX);
     let whole = if gap == 0 { WHOLE } else { 0 };
     Some(score + whole - gap.min(GAP_MAX))
@@ -116,6 +125,8 @@ mod tests {
         assert!(score("parser fix", "Fix the parser").is_some(), "words in any order");
         assert!(score("rsap", "Fix the parser").is_none());
         assert!(score("", "anything").is_some());
+        assert!(score("fixparser", "fix\nparser").is_none(), "not across fields");
+        assert!(score("fp", "far away from a pea").is_none(), "not across half the text");
         assert!(score("世", "你好世界").is_some());
     }
 

@@ -86,11 +86,20 @@ impl Place {
 
     /// Does something with the sessions through the library.
     pub(crate) fn with<T>(&self, work: impl AsyncFnOnce(Sessions) -> T) -> T {
+        self.with_options(NativeOptions::default(), work)
+    }
+
+    /// The same without waiting for the disk: for making much at once.
+    pub(crate) fn with_quickly<T>(&self, work: impl AsyncFnOnce(Sessions) -> T) -> T {
+        let durability = bough_log::Durability::MayLoseNewestOnPowerCut;
+        self.with_options(NativeOptions { durability, ..NativeOptions::default() }, work)
+    }
+
+    fn with_options<T>(&self, options: NativeOptions, work: impl AsyncFnOnce(Sessions) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let platform = Platform::system(self.data_dir()).unwrap();
             let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
-            let options = NativeOptions::default();
             let store = NativeStore::open(platform, self.data_dir(), options).await.unwrap();
             let service = Service::new(Arc::new(store), clock, entropy);
             let done = work(Sessions { service: service.clone() }).await;

@@ -1,4 +1,4 @@
-//! From JSON to messages.
+//! From JSON to messages, whatever the message looks like.
 //!
 //! The tag of a message stands anywhere among its keys, so an object is taken in whole and its parts are
 //! moved out of it; what is left over is what this version does not know.
@@ -32,13 +32,14 @@ pub(super) fn agent_message(value: Value) -> Result<AgentMessage, Unreadable> {
     let Some(Value::String(role)) = fields.get("role").cloned() else {
         return Err(Unreadable::NoRole);
     };
-    let for_application =
-        !fields.contains_key("content") && fields.contains_key("data") && has_kind(&fields);
-    if !is_known(&role) && !has_extension_shape(&fields) {
-        return Ok(AgentMessage::Other(Arc::new(Value::Object(fields))));
-    }
-    if for_application || !is_known(&role) {
+    let has_kind = fields.get("kind").is_some_and(Value::is_string);
+    let is_extension = has_kind && fields.contains_key("data");
+    let is_known = matches!(role.as_str(), "user" | "assistant" | "toolResult");
+    if is_extension && (!is_known || !fields.contains_key("content")) {
         return Ok(AgentMessage::Extension(Arc::new(extension(role, fields))));
+    }
+    if !is_known {
+        return Ok(AgentMessage::Other(Arc::new(Value::Object(fields))));
     }
     let message = message(&role, &mut fields)?;
     fields.remove("role");
@@ -57,18 +58,6 @@ pub(super) fn bare_message(value: Value) -> Result<Message, Unreadable> {
         return Err(Unreadable::NoRole);
     };
     message(&role, &mut fields)
-}
-
-fn is_known(role: &str) -> bool {
-    matches!(role, "user" | "assistant" | "toolResult")
-}
-
-fn has_kind(fields: &Fields) -> bool {
-    fields.get("kind").is_some_and(Value::is_string)
-}
-
-fn has_extension_shape(fields: &Fields) -> bool {
-    fields.contains_key("data") && has_kind(fields)
 }
 
 fn extension(role: String, mut fields: Fields) -> ExtensionMessage {
@@ -155,7 +144,8 @@ impl Take<'_> {
     }
 
     fn any(&mut self, field: &'static str) -> Result<Value, Unreadable> {
-        self.fields.remove(field).ok_or_else(|| self.wrong(field, "a value"))
+        let found = self.fields.remove(field);
+        found.ok_or_else(|| self.wrong(field, "a value"))
     }
 
     fn text(&mut self, field: &'static str) -> Result<String, Unreadable> {
@@ -174,35 +164,18 @@ impl Take<'_> {
     }
 
     fn number(&mut self, field: &'static str) -> Result<u64, Unreadable> {
-        self.fields
-            .remove(field)
-            .and_then(|value| value.as_u64())
-            .ok_or_else(|| self.wrong(field, "a whole number"))
+        let found = self.fields.remove(field).and_then(|value| value.as_u64());
+        found.ok_or_else(|| self.wrong(field, "a whole number"))
     }
 
     fn truth(&mut self, field: &'static str) -> Result<bool, Unreadable> {
-        self.fields
-            .remove(field)
-            .and_then(|value| value.as_bool())
-            .ok_or_else(|| self.wrong(field, "true or false"))
+        let found = self.fields.remove(field).and_then(|value| value.as_bool());
+        found.ok_or_else(|| self.wrong(field, "true or false"))
     }
 
     fn usage(&mut self) -> Result<Usage, Unreadable> {
-        let value = self.any("usage")?;
-        let part = |name: &str| value.get(name).map_or(Some(0), Value::as_u64);
-        let usage = || {
-            value.get("input")?;
-            value.get("output")?;
-            Some(Usage {
-                input: part("input")?,
-                output: part("output")?,
-                reasoning: part("reasoning")?,
-                cache_read: part("cache_read")?,
-                cache_write: part("cache_write")?,
-                total_tokens: part("total_tokens")?,
-            })
-        };
-        usage().ok_or_else(|| self.wrong("usage", "counts of tokens"))
+        let usage = serde_json::from_value(self.any("usage")?);
+        usage.map_err(|_| self.wrong("usage", "counts of tokens"))
     }
 
     fn content(&mut self) -> Result<Vec<Content>, Unreadable> {

@@ -287,6 +287,27 @@ mod tests {
         check(r#"{"content":[],"role":"user","timestamp":1,"turnId":"not one"}"#);
     }
 
+    /// Both ways of reading agree on everything that they both read.
+    #[test]
+    fn the_fast_way_reads_what_the_thorough_way_reads() {
+        for text in [
+            r#"{"content":[{"text":"a","type":"text"}],"role":"user","timestamp":1}"#,
+            r#"{"content":[],"model":"m","role":"user","timestamp":1}"#,
+            r#"{"content":[],"nodeId":1,"role":"user","timestamp":1,"turnId":{"loopId":"l","turnIndex":3}}"#,
+            r#"{"content":[{"arguments":null,"id":"c","name":"n","type":"toolCall"}],"role":"user","timestamp":1}"#,
+            r#"{"content":[],"isError":true,"role":"toolResult","timestamp":1,"toolCallId":"c","toolName":"n"}"#,
+            r#"{"content":[],"role":"user","timestamp":1,"turnId":null}"#,
+        ] {
+            let value = serde_json::from_str(text).unwrap();
+            let thorough = crate::message::read::agent_message(value).unwrap();
+            if let Some(fast) = crate::message::fast::agent_message(text) {
+                assert_eq!(fast, thorough, "{text}");
+            }
+            let message: AgentMessage = serde_json::from_str(text).unwrap();
+            assert_eq!(message, thorough, "{text}");
+        }
+    }
+
     #[test]
     fn a_bare_message_begins_with_its_role() {
         let text = concat!(

@@ -1,5 +1,7 @@
 //! The beginning and the end of a loop.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::report::{Notice, Report};
@@ -9,10 +11,11 @@ use crate::event::{AgentEnd, AgentEvent, AgentStart};
 use crate::model::{LoopRecord, LoopStatus};
 
 impl SessionRecorder {
-    pub(super) fn agent_start(&mut self, event: AgentStart, report: &mut Report) {
+    pub(super) fn agent_start(&mut self, event: Arc<AgentStart>, report: &mut Report) {
         let known = self.places.get(&event.loop_id).copied();
         if known.is_some_and(|place| self.is_repeated(place, &event)) {
-            report.note(Notice::RepeatedStart { loop_id: event.loop_id });
+            let loop_id = event.loop_id.clone();
+            report.note(Notice::RepeatedStart { loop_id });
             return;
         }
         let Some(key) = self.session_for(&event, report) else {

@@ -149,7 +149,7 @@ impl SessionRecorder {
         match event {
             AgentEvent::MessageUpdate(_) if !self.config.include_streaming_events => {}
             AgentEvent::AgentStart(event) => self.agent_start(event, &mut report),
-            AgentEvent::ParallelLoopStart(event) => self.group_start(event, &mut report),
+            AgentEvent::ParallelLoopStart(event) => self.group_start(&event, &mut report),
             AgentEvent::ParallelLoopEnd(event) => self.group_end(&event, &mut report),
             event => match Fact::from_event(&event) {
                 Some(fact) => self.on_fact(fact, &mut report),
@@ -444,7 +444,7 @@ impl SessionRecorder {
         let record = live.record(place.slot);
         record.status == LoopStatus::Running
             && record.events.first().is_some_and(
-                |first| matches!(&first.event, AgentEvent::AgentStart(start) if start == event),
+                |first| matches!(&first.event, AgentEvent::AgentStart(start) if **start == *event),
             )
     }
 }

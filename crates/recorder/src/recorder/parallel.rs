@@ -12,7 +12,7 @@ use crate::model::{LoopRecord, LoopStatus, ParallelGroupRecord};
 use crate::time::Timestamp;
 
 impl SessionRecorder {
-    pub(super) fn group_start(&mut self, event: ParallelLoopStart, report: &mut Report) {
+    pub(super) fn group_start(&mut self, event: &ParallelLoopStart, report: &mut Report) {
         if self.refused_sessions.contains(&event.session_id) {
             for loop_id in &event.loop_ids {
                 self.refused_loops.add(loop_id);
@@ -37,7 +37,7 @@ impl SessionRecorder {
             .iter()
             .map(|loop_id| self.announce_loop(key, loop_id, event.timestamp, report))
             .collect();
-        self.form_group(key, event.loop_ids, slots);
+        self.form_group(key, event.loop_ids.clone(), slots);
     }
 
     /// The record of a loop that its group announces: the one that started already, or a new one.

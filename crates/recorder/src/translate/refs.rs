@@ -7,13 +7,17 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
 
 use bough_session::{EntryId, RawJson};
 use serde_json::{Map, Value, json};
 
 use super::json_of;
-use crate::event::{AgentEvent, MessageUpdate, StreamDelta};
-use crate::message::{AgentMessage, Content, LlmMessage, Message, TurnId};
+use crate::event::{
+    AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate, StreamDelta, TurnEnd,
+};
+use crate::message::{AgentMessage, Content, LlmMessage, Message, TurnId, Usage};
+use crate::time::Timestamp;
 
 const ENTRY: &str = "$entry";
 const STREAM: &str = "$stream";
@@ -44,26 +48,56 @@ impl Said {
     }
 }
 
-/// The JSON of an event with some fields replaced.
-pub(super) fn with_fields<const N: usize>(
-    event: &AgentEvent,
-    fields: [(&str, Value); N],
-) -> RawJson {
-    let mut light = event.clone();
-    // What is replaced below is not worth writing first.
-    match &mut light {
-        AgentEvent::AgentEnd(end) => end.messages.clear(),
-        AgentEvent::TurnEnd(turn) => turn.tool_results.clear(),
-        AgentEvent::TurnRequest(request) => request.payload = Value::Null,
-        _ => {}
-    }
-    let mut value = serde_json::to_value(&light).unwrap_or_default();
-    for (field, new) in fields {
-        if let Some(old) = value.get_mut(field) {
-            *old = new;
+/// The JSON of an event with something else in place of its message.
+pub(super) fn with_message(event: &AgentEvent, message: Value) -> RawJson {
+    let message = AgentMessage::Other(Arc::new(message));
+    match event {
+        AgentEvent::MessageStart(start) => {
+            json_of(&AgentEvent::from(MessageStart { loop_id: start.loop_id.clone(), message }))
         }
+        AgentEvent::MessageEnd(end) => {
+            json_of(&AgentEvent::from(MessageEnd { loop_id: end.loop_id.clone(), message }))
+        }
+        AgentEvent::MessageUpdate(update) => json_of(&AgentEvent::from(MessageUpdate {
+            loop_id: update.loop_id.clone(),
+            message,
+            delta: update.delta.clone(),
+        })),
+        _ => json_of(event),
     }
-    json_of(&value)
+}
+
+/// The JSON of the end of a turn with something else in place of its messages.
+pub(super) fn turn_end(turn: &TurnEnd, message: &Value, tool_results: &[Value]) -> RawJson {
+    #[derive(serde::Serialize)]
+    struct Light<'a> {
+        r#type: &'static str,
+        loop_id: &'a str,
+        message: &'a Value,
+        usage: Usage,
+        timestamp: Timestamp,
+        tool_results: &'a [Value],
+    }
+    json_of(&Light {
+        r#type: "TurnEnd",
+        loop_id: &turn.loop_id,
+        message,
+        usage: turn.usage,
+        timestamp: turn.timestamp,
+        tool_results,
+    })
+}
+
+/// The JSON of the end of a loop with something else in place of its messages.
+pub(super) fn agent_end(end: &AgentEnd, messages: Vec<Value>) -> RawJson {
+    let messages = messages.into_iter();
+    json_of(&AgentEvent::from(AgentEnd {
+        loop_id: end.loop_id.clone(),
+        messages: messages.map(|message| AgentMessage::Other(Arc::new(message))).collect(),
+        usage: end.usage,
+        timestamp: end.timestamp,
+        rejection: end.rejection.clone(),
+    }))
 }
 
 /// What stands for a message in an event.
@@ -116,7 +150,7 @@ pub(super) fn streamed(
         }
     });
     match known {
-        Some(how) => with_fields(event, [("message", json!({STREAM: how}))]),
+        Some(how) => with_message(event, json!({STREAM: how})),
         None => json_of(event),
     }
 }
@@ -274,7 +308,7 @@ impl Library {
         if let (Some(Value::Object(extra)), AgentMessage::Llm(llm)) =
             (place.get("extra"), &mut message)
         {
-            std::sync::Arc::make_mut(llm).extra.clone_from(extra);
+            Arc::make_mut(llm).extra.clone_from(extra);
         }
         Some(message)
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::json_of;
 use super::refs::{self, Index, Said};
-use crate::event::{AgentEvent, ContinuationKind};
+use crate::event::{AgentEvent, ContinuationKind, TurnRequest};
 use crate::message::AgentMessage;
 use crate::model::Session;
 
@@ -314,21 +314,22 @@ impl Speaker<'_> {
                     self.bare_reference(&result, at)
                 });
                 let results: Vec<Value> = results.collect();
-                let entry_id = self.entry_id(at);
-                let fields = [("message", message), ("tool_results", Value::Array(results))];
-                (entry_id, refs::with_fields(event, fields))
+                (self.entry_id(at), refs::turn_end(turn, &message, &results))
             }
             AgentEvent::AgentEnd(end) => {
                 let messages = self.all(&end.messages);
-                (None, refs::with_fields(event, [("messages", messages)]))
+                (None, refs::agent_end(end, messages))
             }
             AgentEvent::TurnRequest(request) => {
                 let index = self.tree.index.get_or_insert_with(|| {
                     let branches = self.tree.branches.values();
                     Index::of(branches.flat_map(|branch| &branch.said))
                 });
-                let payload = refs::shortened_payload(&request.payload, index);
-                (None, refs::with_fields(event, [("payload", payload)]))
+                let shortened = TurnRequest {
+                    payload: refs::shortened_payload(&request.payload, index),
+                    ..request.as_ref().clone()
+                };
+                (None, json_of(&AgentEvent::from(shortened)))
             }
             _ => (None, json_of(event)),
         }
@@ -385,7 +386,7 @@ impl Speaker<'_> {
     }
 
     /// All messages of a loop, each matched with the first entry like it that no other was matched with.
-    fn all(&mut self, messages: &[AgentMessage]) -> Value {
+    fn all(&mut self, messages: &[AgentMessage]) -> Vec<Value> {
         let mut next = 0;
         let mut used = HashSet::new();
         let mut told = Vec::with_capacity(messages.len());
@@ -403,7 +404,7 @@ impl Speaker<'_> {
             }
             told.push(self.reference(message, at));
         }
-        Value::Array(told)
+        told
     }
 
     fn entry_id(&mut self, at: Option<usize>) -> Option<EntryId> {
@@ -428,7 +429,6 @@ impl Speaker<'_> {
         at: Option<usize>,
     ) -> (Option<EntryId>, RawJson) {
         let reference = self.reference(message, at);
-        let entry_id = self.entry_id(at);
-        (entry_id, refs::with_fields(event, [("message", reference)]))
+        (self.entry_id(at), refs::with_message(event, reference))
     }
 }
