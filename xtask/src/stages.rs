@@ -121,7 +121,7 @@ fn list(root: &Path) -> Vec<Stage> {
         },
         Stage { extra: true, ..ours("all-rooms", "lints and tests of every room", all_rooms) },
         ours("targets", "the portable rooms compile for other systems", targets),
-        ours("crash", "a short run of the crash harness", crash),
+        Stage { extra: true, ..ours("crash", "a short run of the crash harness", crash) },
     ];
     stages.extend(external::find(root).into_iter().map(|found| Stage {
         name: found.name.clone(),

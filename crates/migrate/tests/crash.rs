@@ -49,7 +49,7 @@ fn recorded(disk: &SimDisk, work: impl FnOnce(&Migrator)) -> Recording {
 /// Judges every image of every moment; says how many there were. A sample of them is recovered under a
 /// second power cut.
 fn judge_all(recording: &Recording, judge: &dyn Fn(&SimDisk)) -> usize {
-    let mut images = 0;
+    let mut images = 0_usize;
     recording.walk(|point| {
         point.images(&rules(), |image| {
             judge(&image.disk());
