@@ -13,6 +13,7 @@ use crate::format::{Checkpoint, Manifest, StoreState, schema};
 use crate::id_tables;
 use crate::limits;
 use crate::options::Durability;
+use crate::state::LogState;
 use crate::writer::Writer;
 
 /// What rounds remember from one to the next.
@@ -108,18 +109,36 @@ impl Writer {
     }
 
     /// The checkpoint of the durable head as it is now, still without its id tables. In the weaker
-    /// durability the frames up to it are synced first, and only then may their rows be written.
+    /// durability the frames up to it are synced before their rows are written; appends go on meanwhile.
     fn capture(&self, number: u64, shape: Shape) -> Result<(Checkpoint, Option<i64>)> {
         let committing = self.hold_commits();
-        if self.options.durability != Durability::Synced {
-            committing.sync_segment()?;
-        }
+        let unsynced = match self.options.durability {
+            Durability::Synced => None,
+            Durability::MayLoseNewestOnPowerCut => committing.segment(),
+        };
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut prepared = None;
         if shape == Shape::Full {
             self.ready_index(&mut state)?;
-            state.rows.flush()?;
+            match unsynced {
+                Some(_) => prepared = state.rows.file().cloned().zip(Some(state.rows.prepare())),
+                None => state.rows.flush()?,
+            }
         }
         drop(committing);
+        let captured = self.describe(&state, number, shape);
+        drop(state);
+        if let Some(segment) = unsynced {
+            segment.sync()?;
+        }
+        if let Some((file, rows)) = prepared {
+            rows.write(&*file)?;
+            self.state.write().unwrap_or_else(PoisonError::into_inner).rows.written(&rows);
+        }
+        Ok(captured)
+    }
+
+    fn describe(&self, state: &LogState, number: u64, shape: Shape) -> (Checkpoint, Option<i64>) {
         let fold = match shape {
             Shape::Full => RawValue::from_string(state.fold.snapshot()).ok(),
             Shape::Tiny => None,
@@ -139,7 +158,7 @@ impl Writer {
             deleted_at_ms: state.deleted_at_ms,
             fold,
         };
-        Ok((checkpoint, state.deleted_at_ms))
+        (checkpoint, state.deleted_at_ms)
     }
 
     /// Syncs the rows, and the names of the files that hold them.

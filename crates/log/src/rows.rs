@@ -97,21 +97,36 @@ impl Rows {
         let Some(file) = self.file.as_ref() else {
             return Ok(());
         };
-        if !self.memory.is_empty() {
-            let mut bytes = Vec::with_capacity(self.memory.len() * ROW_BYTES);
-            for row in &self.memory {
-                row.encode(&mut bytes);
+        write_rows(&**file, self.on_disk, &self.memory)?;
+        self.on_disk += self.memory.len() as u64;
+        self.memory.clear();
+        write_revised(&**file, &std::mem::take(&mut self.revised))
+    }
+
+    /// A copy of what a flush would write now. For the weaker durability, where rows may be written only
+    /// after a sync of their frames that appends do not wait for.
+    pub(crate) fn prepare(&self) -> PreparedRows {
+        PreparedRows {
+            first: self.on_disk,
+            rows: self.memory.clone(),
+            revised: self.revised.clone(),
+        }
+    }
+
+    /// Takes note that the prepared rows are in the file. What changed in them meanwhile is left to the
+    /// next flush.
+    pub(crate) fn written(&mut self, prepared: &PreparedRows) {
+        for (now, written) in self.memory.drain(..prepared.rows.len()).zip(&prepared.rows) {
+            if now.revised != written.revised {
+                self.revised.insert(now.seq, now.revised);
             }
-            file.write_at(self.on_disk * ROW_BYTES as u64, &bytes)?;
-            self.on_disk += self.memory.len() as u64;
-            self.memory.clear();
         }
-        for (seq, by) in std::mem::take(&mut self.revised) {
-            let row = OffsetRow { revised: by, ..reread(&**file, seq)? };
-            let (column, part) = row.revision_part();
-            file.write_at((seq - 1) * ROW_BYTES as u64 + column, &part)?;
+        self.on_disk += prepared.rows.len() as u64;
+        for (seq, by) in &prepared.revised {
+            if self.revised.get(seq) == Some(by) {
+                self.revised.remove(seq);
+            }
         }
-        Ok(())
     }
 
     /// Gives the rows a file to stand in; all of them are written to it by the next flush.
@@ -122,6 +137,40 @@ impl Rows {
     pub(crate) fn file(&self) -> Option<&Arc<dyn File>> {
         self.file.as_ref()
     }
+}
+
+/// Rows on their way to the file.
+#[derive(Debug)]
+pub(crate) struct PreparedRows {
+    first: u64,
+    rows: Vec<OffsetRow>,
+    revised: BTreeMap<u64, u64>,
+}
+
+impl PreparedRows {
+    /// Writes them, once the frames that they know are durable.
+    pub(crate) fn write(&self, file: &dyn File) -> Result<()> {
+        write_rows(file, self.first, &self.rows)?;
+        write_revised(file, &self.revised)
+    }
+}
+
+fn write_rows(file: &dyn File, on_disk: u64, rows: &[OffsetRow]) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut bytes = Vec::with_capacity(rows.len() * ROW_BYTES);
+    rows.iter().for_each(|row| row.encode(&mut bytes));
+    Ok(file.write_at(on_disk * ROW_BYTES as u64, &bytes)?)
+}
+
+fn write_revised(file: &dyn File, revised: &BTreeMap<u64, u64>) -> Result<()> {
+    for (seq, by) in revised {
+        let row = OffsetRow { revised: *by, ..reread(file, *seq)? };
+        let (column, part) = row.revision_part();
+        file.write_at((seq - 1) * ROW_BYTES as u64 + column, &part)?;
+    }
+    Ok(())
 }
 
 /// Reads one row again: a writer of another process may have been noting a revision in it.

@@ -55,12 +55,9 @@ pub(crate) struct HeldCommits<'a> {
 }
 
 impl HeldCommits<'_> {
-    /// Makes what was written to the open segment durable.
-    pub(crate) fn sync_segment(&self) -> Result<()> {
-        match &self.files.segment {
-            Some((_, file)) => Ok(file.sync()?),
-            None => Ok(()),
-        }
+    /// The segment that commits write to.
+    pub(crate) fn segment(&self) -> Option<Arc<dyn File>> {
+        self.files.segment.as_ref().map(|(_, file)| Arc::clone(file))
     }
 }
 
@@ -286,6 +283,12 @@ impl Writer {
             && *number == chunk.segment
         {
             return Ok(Arc::clone(file));
+        }
+        if let Some((_, full)) = &files.segment
+            && self.options.durability != Durability::Synced
+        {
+            // Rounds sync the newest segment only.
+            full.sync()?;
         }
         let path = self.files.container.segment(chunk.segment)?;
         let disk = &self.files.disk;

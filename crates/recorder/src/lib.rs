@@ -12,6 +12,7 @@ mod compaction;
 mod context;
 mod durable;
 mod event;
+mod events;
 mod fact;
 mod files;
 mod filter;
@@ -36,6 +37,7 @@ pub use context::{
 };
 pub use durable::{DurableError, DurableOptions, DurableRecorder, NoticeFn, RecordSink, Recording};
 pub use event::*;
+pub use events::Events;
 pub use fact::{Fact, SessionFact};
 pub use files::{
     AgentSessions, FileSystemSessionStore, MemorySessionStore, SessionError, SessionFolder,

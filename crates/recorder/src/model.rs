@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::event::{AgentEvent, ContinuationKind, UnknownEvent};
+use crate::event::{AgentEvent, ContinuationKind};
+use crate::events::Events;
 use crate::lineage::Lineage;
 use crate::loops::Loops;
 use crate::message::{AgentMessage, TurnId, Usage};
@@ -231,7 +231,7 @@ pub struct LoopRecord {
     pub metadata: Option<Value>,
     /// What was heard of it, in order.
     #[serde(default)]
-    pub events: Vec<LoopEvent>,
+    pub events: Events,
     /// The loops of this session that go on from it.
     #[serde(default)]
     pub children_loop_ids: Vec<String>,
@@ -380,7 +380,7 @@ impl LoopRecord {
             turns: Vec::new(),
             usage: Usage::default(),
             metadata: None,
-            events: Vec::new(),
+            events: Events::default(),
             children_loop_ids: Vec::new(),
             child_loop_refs: Vec::new(),
             parallel_group: None,
@@ -431,33 +431,6 @@ fn null_is_default<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<ContinuationKind, D::Error> {
     Ok(Option::<ContinuationKind>::deserialize(deserializer)?.unwrap_or_default())
-}
-
-impl<'de> Deserialize<'de> for LoopEvent {
-    /// An event that cannot be understood is kept as it came: one event must not make a session
-    /// unreadable.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(serde::Deserialize)]
-        struct Stored {
-            sequence: u64,
-            event: Box<RawValue>,
-        }
-        let stored = Stored::deserialize(deserializer)?;
-        let event = match serde_json::from_str(stored.event.get()) {
-            Ok(event) => event,
-            Err(_) => not_understood(stored.event.get()),
-        };
-        Ok(Self { sequence: stored.sequence, event })
-    }
-}
-
-fn not_understood(text: &str) -> AgentEvent {
-    let fields = match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(other) => [("value".to_owned(), other)].into_iter().collect(),
-        Err(_) => serde_json::Map::new(),
-    };
-    AgentEvent::Unknown(UnknownEvent::new(fields))
 }
 
 /// Looks a session up that a recorder does not hold.

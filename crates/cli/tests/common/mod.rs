@@ -91,7 +91,7 @@ impl Place {
 
     /// The same without waiting for the disk: for making much at once.
     pub(crate) fn with_quickly<T>(&self, work: impl AsyncFnOnce(Sessions) -> T) -> T {
-        let durability = bough_log::Durability::MayLoseNewestOnPowerCut;
+        let durability = bough_store::Durability::MayLoseNewestOnPowerCut;
         self.with_options(NativeOptions { durability, ..NativeOptions::default() }, work)
     }
 

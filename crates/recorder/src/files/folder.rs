@@ -6,9 +6,11 @@ use std::io;
 use std::sync::Arc;
 
 use bough_platform::{Access, Disk, LockError, RelPath, host_facts};
+use serde::Serialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::compare::missing_from;
+use super::pretty::Pretty;
 use super::write::{PieceWriter, is_marked, mark_of};
 use super::{AgentSessions, SessionError};
 use crate::limits::{FILE_ID_BYTES_MAX, SESSION_FILE_BYTES_MAX};
@@ -163,7 +165,8 @@ impl SessionFolder {
             self.disk.remove_file(&names.temp)?;
         }
         let mut writer = PieceWriter::new(self.disk.create(&names.temp)?);
-        serde_json::to_writer_pretty(&mut writer, session)?;
+        let mut json = serde_json::Serializer::with_formatter(&mut writer, Pretty::default());
+        session.serialize(&mut json)?;
         let mark = writer.finish()?;
         self.disk.rename(&names.temp, &names.file)?;
         self.disk.sync_dir(&RelPath::root())?;

@@ -17,6 +17,7 @@ use crate::model::Session;
 mod compare;
 mod folder;
 mod memory;
+mod pretty;
 mod store;
 mod write;
 

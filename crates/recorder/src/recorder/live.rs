@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::turns::PartialTurn;
 use crate::event::AgentEvent;
 use crate::loops::Slot;
-use crate::model::{LoopEvent, LoopRecord, LoopStatus, Session};
+use crate::model::{LoopRecord, LoopStatus, Session};
 
 /// A session while a recorder holds it.
 #[derive(Debug)]
@@ -54,9 +54,7 @@ impl Live {
     }
 
     pub(super) fn append(&mut self, slot: Slot, event: AgentEvent) {
-        let events = &mut self.change(slot).events;
-        let sequence = events.last().map_or(0, |last| last.sequence + 1);
-        events.push(LoopEvent { sequence, event });
+        self.change(slot).events.push(event);
     }
 
     /// Ends a loop and tells its parent, if that is in this session.

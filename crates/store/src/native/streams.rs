@@ -77,17 +77,21 @@ impl Streams {
         })
     }
 
-    /// Stops following a message, whose log said no: what it says is read again when it is needed.
+    /// Stops following a message: what it says is read again when it is needed.
     pub(super) fn forget(&mut self, entry: &EntryId) {
         self.open.remove(entry);
     }
 
-    /// The records that put together every stream for which `due` holds; those streams end.
+    /// The records that put together every stream for which `due` holds. The streams are followed on: until
+    /// the records are durable, reading does not show where their messages are.
     fn settle_if(&mut self, due: impl Fn(&Stream) -> bool) -> Vec<NewRecord> {
-        let ending: Vec<EntryId> =
-            self.open.iter().filter(|(_, stream)| due(stream)).map(|(id, _)| id.clone()).collect();
-        let ended = ending.iter().filter_map(|id| self.open.remove(id));
-        ended.filter_map(Stream::into_record).collect()
+        self.open.values_mut().filter(|stream| due(stream)).filter_map(Stream::settle).collect()
+    }
+
+    /// Stops following the messages that rested since `before` and have no step that is not in a record.
+    /// Only for a session whose records are all durable.
+    pub(super) fn forget_settled(&mut self, before: Duration) {
+        self.open.retain(|_, stream| stream.touched > before || !stream.is_settled());
     }
 
     /// The records that put together all streams.
@@ -111,8 +115,14 @@ impl Stream {
         Ok(())
     }
 
-    fn into_record(self) -> Option<NewRecord> {
-        let revision = settle(&self.base, &self.current, self.origin)?;
+    fn is_settled(&self) -> bool {
+        self.base.revision == self.current.revision
+    }
+
+    fn settle(&mut self) -> Option<NewRecord> {
+        let revision = settle(&self.base, &self.current, self.origin.take())?;
+        self.base.clone_from(&self.current);
+        self.bytes = 0;
         Some(Record::Revision(revision).at(self.last_at_ms))
     }
 }

@@ -52,6 +52,11 @@ impl Shared {
         }
         self.check_revisions(session, &batch, records)?;
         batch.extend_from_slice(records);
+        for new in records {
+            if let Record::Revision(revision) = new.record.known() {
+                live.streams.forget(&revision.entry_id);
+            }
+        }
         self.accept(session, &mut live, &batch)
     }
 
@@ -139,11 +144,22 @@ impl Shared {
         for target in self.reader(session)?.streaming() {
             let entry = EntryId::from_stored(target);
             if !live.streams.contains(&entry) {
-                let (base, steps) = self.settled_entry(session, &entry)?;
-                live.streams.begin(base, &steps)?;
+                self.follow(session, live, &entry)?;
             }
         }
         Ok(())
+    }
+
+    /// Follows one message. Waits for what is on its way first: only then reading shows where it is.
+    fn follow(
+        &self,
+        session: &SessionId,
+        live: &mut Live,
+        entry: &EntryId,
+    ) -> Result<(), StoreError> {
+        self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))?;
+        let (base, steps) = self.settled_entry(session, entry)?;
+        live.streams.begin(base, &steps)
     }
 
     /// Adds one step of a stream.
@@ -156,8 +172,7 @@ impl Shared {
         let mut live = hold(&slot);
         self.look_up(session, &mut live)?;
         if !live.streams.contains(&delta.entry_id) {
-            let (base, steps) = self.settled_entry(session, &delta.entry_id)?;
-            live.streams.begin(base, &steps)?;
+            self.follow(session, &mut live, &delta.entry_id)?;
         }
         let current = live.streams.revision(&delta.entry_id).unwrap_or(0);
         if delta.revision != current + 1 {
@@ -200,8 +215,19 @@ impl Shared {
             if !settled.is_empty() {
                 // What fails here is not lost: the steps are durable, and the next append finds them.
                 drop(self.accept(&session, &mut live, &settled));
+            } else if !live.streams.is_empty() && self.is_at_rest(&session) {
+                live.streams.forget_settled(before);
             }
         }
+    }
+
+    /// Whether all that was accepted for a session is durable; closing one waits for that.
+    fn is_at_rest(&self, session: &SessionId) -> bool {
+        if !self.log.is_open(session.as_str()) {
+            return true;
+        }
+        let durable = self.reader(session).map(|reader| convert::head(reader.head()));
+        matches!((durable, self.accepted(session)), (Ok(durable), Ok(accepted)) if durable == accepted)
     }
 
     /// Puts together every stream of a session and waits until that is durable.
@@ -226,6 +252,7 @@ impl Shared {
         let pending = self
             .log
             .enqueue(session.as_str(), log::Expected::Any, records)
+            .inspect_err(|_| live.streams = Streams::default())
             .map_err(|error| convert::error(error, session))?;
         Ok(self.announce_when_durable(session, live, &pending))
     }

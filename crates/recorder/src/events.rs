@@ -1,0 +1,160 @@
+//! The events of a loop, which are understood when somebody looks at them.
+//!
+//! They are the larger part of most session files, and most who load a session never look at them. What is
+//! loaded is kept as text until then. Understanding it cannot fail: an event that makes no sense is kept as
+//! it came.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::event::{AgentEvent, UnknownEvent};
+use crate::model::LoopEvent;
+
+/// The events of a loop, in order.
+#[derive(Default)]
+pub struct Events {
+    understood: OnceLock<Vec<LoopEvent>>,
+    /// The text that they come from, until it is understood.
+    text: Mutex<Option<Box<RawValue>>>,
+}
+
+impl Events {
+    pub(crate) fn push(&mut self, event: AgentEvent) {
+        let sequence = self.last().map_or(0, |last| last.sequence + 1);
+        if let Some(events) = self.understood.get_mut() {
+            events.push(LoopEvent { sequence, event });
+        }
+    }
+
+    fn understand(&self) -> Vec<LoopEvent> {
+        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();
+        text.map_or_else(Vec::new, |text| read(text.get()))
+    }
+}
+
+impl Deref for Events {
+    type Target = [LoopEvent];
+
+    fn deref(&self) -> &[LoopEvent] {
+        self.understood.get_or_init(|| self.understand())
+    }
+}
+
+fn read(text: &str) -> Vec<LoopEvent> {
+    serde_json::from_str(text).unwrap_or_else(|_| {
+        let values: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+        let kept = values.into_iter().map(not_understood);
+        (0..).zip(kept).map(|(sequence, event)| LoopEvent { sequence, event }).collect()
+    })
+}
+
+fn not_understood(value: Value) -> AgentEvent {
+    let fields = match value {
+        Value::Object(fields) => fields,
+        other => [("value".to_owned(), other)].into_iter().collect(),
+    };
+    AgentEvent::Unknown(UnknownEvent::new(fields))
+}
+
+impl<'de> Deserialize<'de> for LoopEvent {
+    /// An event that cannot be understood is kept as it came: one event must not make a session
+    /// unreadable.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Stored {
+            sequence: u64,
+            event: Box<RawValue>,
+        }
+        let stored = Stored::deserialize(deserializer)?;
+        let text = stored.event.get();
+        let event = serde_json::from_str(text)
+            .unwrap_or_else(|_| not_understood(serde_json::from_str(text).unwrap_or_default()));
+        Ok(Self { sequence: stored.sequence, event })
+    }
+}
+
+impl<'de> Deserialize<'de> for Events {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        if !text.get().starts_with('[') {
+            return Err(D::Error::custom("the events of a loop must be a list"));
+        }
+        Ok(Self { understood: OnceLock::new(), text: Mutex::new(Some(text)) })
+    }
+}
+
+impl Serialize for Events {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl Clone for Events {
+    fn clone(&self) -> Self {
+        self.iter().cloned().collect()
+    }
+}
+
+impl FromIterator<LoopEvent> for Events {
+    fn from_iter<I: IntoIterator<Item = LoopEvent>>(events: I) -> Self {
+        Self {
+            understood: OnceLock::from(events.into_iter().collect::<Vec<_>>()),
+            text: Mutex::default(),
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Events {
+    type Item = &'a LoopEvent;
+    type IntoIter = std::slice::Iter<'a, LoopEvent>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl PartialEq for Events {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_understood_when_somebody_looks() {
+        let text = r#"[{"sequence":0,"event":{"type":"InputRejected","loop_id":"l","reason":"r"}},
+            {"sequence":1,"event":{"type":"Dreamt"}},{"sequence":2,"event":{"type":"TurnStart"}}]"#;
+        let mut events: Events = serde_json::from_str(text).unwrap();
+        assert!(events.understood.get().is_none());
+        let names: Vec<&str> = events.iter().map(|event| event.event.type_name()).collect();
+        assert_eq!(names, ["InputRejected", "Dreamt", "TurnStart"]);
+        assert!(events.text.lock().unwrap().is_none(), "the text is not kept beside them");
+        let last = events[1].event.clone();
+        events.push(last);
+        assert_eq!(events.last().unwrap().sequence, 3);
+        assert_eq!(events, events.clone());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_kept_as_far_as_it_can_be() {
+        let events: Events = serde_json::from_str(r#"[7, {"event": {"type": "Dreamt"}}]"#).unwrap();
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[1].sequence, 1);
+        assert!(serde_json::from_str::<Events>("{}").is_err());
+    }
+}
