@@ -22,21 +22,15 @@ pub(crate) enum Task {
 pub(crate) struct TestOptions {
     /// Run only these stages; all of them when empty.
     pub(crate) only: Vec<String>,
-    /// Also run the extra stages: every room, the documentation, clients in other languages.
-    pub(crate) all: bool,
     /// Name the stages and run none.
     pub(crate) list: bool,
     pub(crate) json: bool,
 }
 
 impl TestOptions {
-    /// Whether a stage is to be run: one that was named, or any when none was; the extra ones only when they
-    /// were asked for.
-    pub(crate) fn wants(&self, stage: &str, extra: bool) -> bool {
-        if self.only.is_empty() {
-            return self.all || !extra;
-        }
-        self.only.iter().any(|name| name == stage)
+    /// Whether a stage is to be run: one that was named, or any when none was.
+    pub(crate) fn wants(&self, stage: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == stage)
     }
 }
 
@@ -62,7 +56,6 @@ fn test_options(arguments: &[String]) -> Result<TestOptions, String> {
         match argument.as_str() {
             "--json" => options.json = true,
             "--list" => options.list = true,
-            "--all" => options.all = true,
             "--stage" => {
                 let name = rest.next().ok_or("--stage needs the name of a stage")?;
                 options.only.push(name.clone());
@@ -94,24 +87,10 @@ mod tests {
     fn stages_can_be_chosen() {
         let expected = TestOptions {
             only: vec!["fmt".to_owned(), "tidy".to_owned()],
-            all: false,
             list: false,
             json: true,
         };
         assert_eq!(parsed("test --stage fmt --json --stage tidy"), Ok(Task::Test(expected)));
-    }
-
-    #[test]
-    fn extra_stages_are_asked_for() {
-        let options = |line: &str| match parsed(line) {
-            Ok(Task::Test(options)) => options,
-            other => panic!("{other:?}"),
-        };
-        assert!(!options("test").wants("sdk", true));
-        assert!(options("test").wants("fmt", false));
-        assert!(options("test --all").wants("sdk", true));
-        assert!(options("test --stage sdk").wants("sdk", true));
-        assert!(!options("test --stage sdk").wants("fmt", false));
     }
 
     #[test]

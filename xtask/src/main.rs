@@ -28,10 +28,9 @@ use args::Task;
 const HELP: &str = "\
 The project's own tasks.
 
-  cargo xtask test [--all] [--stage NAME]... [--list] [--json]
-      Format, tidy, and the lints and tests of the proven rooms; with --all also every other
-      room, the documentation, a short crash run, and clients in Python and Node.
-      The last line is 'N passed, N failed'.
+  cargo xtask test [--stage NAME]... [--list] [--json]
+      Everything: format, tidy, lints, tests, documentation, a short crash run, and clients in
+      Python and Node. The last line is 'N passed, N failed'.
   cargo xtask tidy [--json]
       The rules that the compiler does not know, and a report of sizes.
   cargo xtask crash [--short] [--json]

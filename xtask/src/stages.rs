@@ -11,29 +11,6 @@ use crate::counts::{self, Counts};
 use crate::external::{self, External};
 use crate::{crash_command, shell, tidy};
 
-/// The rooms whose suites are known to be green from a clean checkout on two cores. The others (the terminal,
-/// migration, the recorder, the harness's own tests and the compatibility suites) join as they are shown to
-/// be; until then `--stage all-rooms` runs everything but the benches' peers.
-const PROVEN: [&str; 14] = [
-    "-p",
-    "bough-platform",
-    "-p",
-    "bough-log",
-    "-p",
-    "bough-session",
-    "-p",
-    "bough-store",
-    "-p",
-    "bough-service",
-    "-p",
-    "bough-server",
-    "-p",
-    "boughdb",
-];
-
-/// Peers of the benches are heavy to build and prove nothing about us.
-const WITHOUT_BENCH: [&str; 3] = ["--workspace", "--exclude", "bough-bench"];
-
 /// The targets that the product is meant for; those that the toolchain has are checked.
 const TARGETS: [&str; 9] = [
     "x86_64-apple-darwin",
@@ -58,8 +35,6 @@ enum Work {
 struct Stage {
     name: String,
     about: String,
-    /// Run only when it is asked for.
-    extra: bool,
     work: Work,
 }
 
@@ -93,8 +68,7 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> ExitCode {
         eprintln!("xtask: there is no stage {name:?}; 'cargo xtask test --list' names them");
         return ExitCode::from(2);
     }
-    let chosen: Vec<&Stage> =
-        all.iter().filter(|stage| options.wants(&stage.name, stage.extra)).collect();
+    let chosen: Vec<&Stage> = all.iter().filter(|stage| options.wants(&stage.name)).collect();
     let report = run_stages(root, &chosen);
     print_report(&report, options.json);
     if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -104,7 +78,6 @@ fn list(root: &Path) -> Vec<Stage> {
     let ours = |name: &str, about: &str, work| Stage {
         name: name.to_owned(),
         about: about.to_owned(),
-        extra: false,
         work: Work::Ours(work),
     };
     let mut stages = vec![
@@ -115,18 +88,13 @@ fn list(root: &Path) -> Vec<Stage> {
         ours("test", "unit and integration tests", unit_tests),
         ours("doctest", "the examples in the documentation run", doctests),
         ours("examples", "the example programs build", examples),
-        Stage {
-            extra: true,
-            ..ours("doc", "the documentation builds and its links hold", documentation)
-        },
-        Stage { extra: true, ..ours("all-rooms", "lints and tests of every room", all_rooms) },
+        ours("doc", "the documentation builds and its links hold", documentation),
         ours("targets", "the portable rooms compile for other systems", targets),
-        Stage { extra: true, ..ours("crash", "a short run of the crash harness", crash) },
+        ours("crash", "a short run of the crash harness", crash),
     ];
     stages.extend(external::find(root).into_iter().map(|found| Stage {
         name: found.name.clone(),
         about: found.about.clone(),
-        extra: true,
         work: Work::External(found),
     }));
     stages
@@ -212,7 +180,7 @@ fn format(root: &Path) -> Result<Counts, String> {
 
 fn clippy(root: &Path) -> Result<Counts, String> {
     let mut command = shell::cargo(root);
-    command.args(["clippy", "--quiet", "--no-deps", "--all-targets"]).args(PROVEN);
+    command.args(["clippy", "--quiet", "--workspace", "--all-targets"]);
     checked_as_one(command.args(["--", "-D", "warnings"]))
 }
 
@@ -221,34 +189,24 @@ fn unit_tests(root: &Path) -> Result<Counts, String> {
     let mut command = shell::cargo(root);
     if shell::answer(shell::cargo(root).args(["nextest", "--version"])).is_some() {
         command.args(["nextest", "run", "--no-fail-fast", "--status-level", "slow"]);
-        return checked(command.args(PROVEN));
+        return checked(command.arg("--workspace"));
     }
-    command.args(["test", "--quiet", "--no-fail-fast"]);
-    checked(command.args(["--lib", "--bins", "--tests"]).args(PROVEN))
-}
-
-/// Everything but the benches' peers: what the default run becomes once every room is proven.
-fn all_rooms(root: &Path) -> Result<Counts, String> {
-    let mut lints = shell::cargo(root);
-    lints.args(["clippy", "--quiet", "--all-targets"]).args(WITHOUT_BENCH);
-    checked_as_one(lints.args(["--", "-D", "warnings"]))?;
-    let mut tests = shell::cargo(root);
-    tests.args(["test", "--quiet", "--no-fail-fast"]).args(WITHOUT_BENCH);
-    checked(&mut tests)
+    command.args(["test", "--quiet", "--no-fail-fast", "--workspace"]);
+    checked(command.args(["--lib", "--bins", "--tests"]))
 }
 
 fn doctests(root: &Path) -> Result<Counts, String> {
-    checked(shell::cargo(root).args(["test", "--quiet", "--doc"]).args(PROVEN))
+    checked(shell::cargo(root).args(["test", "--quiet", "--doc", "--workspace"]))
 }
 
 fn examples(root: &Path) -> Result<Counts, String> {
-    checked_as_one(shell::cargo(root).args(["build", "--quiet", "--examples"]).args(PROVEN))
+    checked_as_one(shell::cargo(root).args(["build", "--quiet", "--examples", "--workspace"]))
 }
 
 fn documentation(root: &Path) -> Result<Counts, String> {
     let mut command = shell::cargo(root);
     command.env("RUSTDOCFLAGS", "-D warnings");
-    checked_as_one(command.args(["doc", "--quiet", "--no-deps"]).args(WITHOUT_BENCH))
+    checked_as_one(command.args(["doc", "--quiet", "--no-deps", "--workspace"]))
 }
 
 fn targets(root: &Path) -> Result<Counts, String> {
@@ -286,7 +244,6 @@ mod tests {
         let stage = |name: &str, work| Stage {
             name: name.to_owned(),
             about: String::new(),
-            extra: false,
             work: Work::Ours(work),
         };
         let bad = stage("bad", |_| Err("no".to_owned()));
