@@ -4,14 +4,12 @@
 use std::sync::PoisonError;
 
 use crate::error::Result;
-use crate::format::{IdTableRef, OffsetRow, PAGE_BYTES, build_table, hash_id};
+use crate::format::{IdTableRef, PAGE_BYTES, build_table};
 use crate::ids::{Ids, table_damage};
 use crate::writer::Writer;
 
 /// A table is merged into the next older one once it has an eighth of its rows.
 const MERGE_RATIO: u64 = 8;
-/// Rows read from the index at a time.
-const ROWS_AT_A_TIME: u64 = 1024;
 
 /// The tables that the next checkpoint names.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
     if head - end <= writer.options.tail_rows_max {
         return Ok(Renewed { refs, end, changed: false, dropped: Vec::new() });
     }
-    let mut rows = rows_between(writer, end + 1, head)?;
+    let mut rows = writer.read_state().ids.after_tables(head);
     let mut kept = refs;
     let mut dropped = Vec::new();
     while let Some(older) = kept.first() {
@@ -66,23 +64,6 @@ impl Renewed {
         }
         Ok(())
     }
-}
-
-fn rows_between(writer: &Writer, from: u64, to: u64) -> Result<Vec<(u64, u64)>> {
-    let mut pairs = Vec::new();
-    let mut next = from;
-    while next <= to {
-        let count = ROWS_AT_A_TIME.min(to - next + 1);
-        let rows = writer.read_state().rows.range(next, count)?;
-        pairs.extend(rows.iter().filter_map(id_pair));
-        next += count;
-    }
-    Ok(pairs)
-}
-
-/// A row as a table files it; `None` for records that add no entry.
-pub(crate) fn id_pair(row: &OffsetRow) -> Option<(u64, u64)> {
-    (!row.id.is_empty()).then(|| (hash_id(&row.id), row.seq))
 }
 
 fn rows_of_table(writer: &Writer, table: &IdTableRef) -> Result<Vec<(u64, u64)>> {

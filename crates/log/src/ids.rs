@@ -59,7 +59,7 @@ impl Ids {
     /// The record that added an entry.
     pub(crate) fn find(&self, id: &str, rows: &Rows) -> Result<Option<u64>> {
         let row_id = OffsetRow::id_field(id);
-        if let Some(seq) = self.tail.get(&row_id) {
+        if let Some(seq) = self.tail.get(&*row_id) {
             return Ok(Some(*seq));
         }
         let hash = hash_id(&row_id);
@@ -73,6 +73,12 @@ impl Ids {
             }
         }
         Ok(None)
+    }
+
+    /// The entries that no table has, up to record `head`, as a table files them.
+    pub(crate) fn after_tables(&self, head: u64) -> Vec<(u64, u64)> {
+        let until = self.tail.iter().filter(|(_, seq)| **seq <= head);
+        until.map(|(row_id, seq)| (hash_id(row_id), *seq)).collect()
     }
 
     /// Puts new tables in place of the old ones; entries up to `end` leave the map.

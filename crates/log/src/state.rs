@@ -153,7 +153,7 @@ impl LogState {
     }
 
     fn add_entry(&mut self, id: &str, parent: Option<&str>, row: &mut OffsetRow) -> Result<()> {
-        row.id = OffsetRow::id_field(id);
+        row.id = OffsetRow::id_field(id).into_owned();
         row.run = row.seq;
         row.depth = 1;
         if let Some(parent) = parent {

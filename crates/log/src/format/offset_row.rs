@@ -15,16 +15,19 @@
 
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Bytes of a row, with its line break.
 pub const ROW_BYTES: usize = 193;
 /// The column where the newest revision stands, and after it the row's checksum.
-const REVISION_FIELD_AT: usize = 126;
+const REVISION_AT: usize = 126;
 /// Bytes of both.
-const REVISION_FIELD_BYTES: usize = 24;
+const REVISION_BYTES: usize = 24;
 /// The column where the digits of the row's checksum stand.
 const CHECKSUM_AT: usize = 141;
+/// The column where the id stands.
+const ID_AT: usize = 156;
 const ID_FIELD_CHARS: usize = 36;
 
 /// Where one frame is, and its place in the tree.
@@ -60,45 +63,43 @@ pub struct OffsetRow {
 impl OffsetRow {
     /// How an entry's id stands in a row.
     #[must_use]
-    pub fn id_field(id: &str) -> String {
+    pub fn id_field(id: &str) -> Cow<'_, str> {
         let plain = id.len() <= ID_FIELD_CHARS - 2
             && !id.starts_with('#')
             && id.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\');
         if plain {
-            return id.to_owned();
+            return Cow::Borrowed(id);
         }
         let mut text = String::from("#");
         for byte in Sha256::digest(id.as_bytes()).iter().take(16) {
             let _ = write!(text, "{byte:02x}");
         }
-        text
+        Cow::Owned(text)
     }
 
     /// Appends the row to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let id = format!("\"{}\"", self.id);
-        let line = format!(
-            "{{\"q\":{:<9},\"g\":{:<5},\"f\":{:<7},\"o\":{:<10},\"l\":{:<8},\"c\":\"{:08x}\",\
-             \"p\":{:<9},\"r\":{:<9},\"d\":{:<9},\"v\":{:<9},\"s\":\"00000000\",\"i\":{:<36}}}\n",
-            self.seq,
-            self.segment,
-            self.frame,
-            self.offset,
-            self.len,
-            self.crc,
-            self.parent,
-            self.run,
-            self.depth,
-            self.revised,
-            id,
-        );
-        debug_assert_eq!(line.len(), ROW_BYTES);
-        let checksum = format!("{:08x}", crc32c::crc32c(line.as_bytes()));
-        let start = out.len() + CHECKSUM_AT;
-        out.extend_from_slice(line.as_bytes());
-        if let Some(place) = out.get_mut(start..start + checksum.len()) {
-            place.copy_from_slice(checksum.as_bytes());
+        let mut line = *TEMPLATE;
+        let numbers = [
+            (5, 9, self.seq),
+            (19, 5, self.segment),
+            (29, 7, self.frame),
+            (41, 10, self.offset),
+            (56, 8, self.len),
+            (84, 9, self.parent),
+            (98, 9, self.run),
+            (112, 9, self.depth),
+            (REVISION_AT, 9, self.revised),
+        ];
+        for (column, width, number) in numbers {
+            put_number(&mut line, column, width, number);
         }
+        put_hex(&mut line, 70, self.crc);
+        put_text(&mut line, ID_AT, self.id.as_bytes());
+        put_text(&mut line, ID_AT + self.id.len(), b"\"");
+        let checksum = crc32c::crc32c(&line);
+        put_hex(&mut line, CHECKSUM_AT, checksum);
+        out.extend_from_slice(&line);
     }
 
     /// The part of the row that changes when an entry is revised, and the column where it stands.
@@ -106,8 +107,8 @@ impl OffsetRow {
     pub fn revision_part(&self) -> (u64, Vec<u8>) {
         let mut row = Vec::with_capacity(ROW_BYTES);
         self.encode(&mut row);
-        let part = row.get(REVISION_FIELD_AT..REVISION_FIELD_AT + REVISION_FIELD_BYTES);
-        (REVISION_FIELD_AT as u64, part.unwrap_or_default().to_vec())
+        let part = row.get(REVISION_AT..REVISION_AT + REVISION_BYTES);
+        (REVISION_AT as u64, part.unwrap_or_default().to_vec())
     }
 
     /// Reads a row; `None` when it is not one, whatever the reason. Only what [`OffsetRow::encode`] would
@@ -131,6 +132,32 @@ impl OffsetRow {
         let mut again = Vec::with_capacity(ROW_BYTES);
         row.encode(&mut again);
         (again == bytes).then_some(row)
+    }
+}
+
+/// A row with nothing in it. Members are filled in at their columns.
+const TEMPLATE: &[u8; ROW_BYTES] = b"{\"q\":         ,\"g\":     ,\"f\":       ,\"o\":          ,\
+    \"l\":        ,\"c\":\"00000000\",\"p\":         ,\"r\":         ,\"d\":         ,\"v\":         ,\
+    \"s\":\"00000000\",\"i\":\"                                   }\n";
+
+fn put_text(line: &mut [u8; ROW_BYTES], column: usize, text: &[u8]) {
+    if let Some(place) = line.get_mut(column..column + text.len()) {
+        place.copy_from_slice(text);
+    }
+}
+
+fn put_number(line: &mut [u8; ROW_BYTES], column: usize, width: usize, number: u64) {
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(number).as_bytes();
+    debug_assert!(digits.len() <= width, "{number} does not fit into {width} columns");
+    put_text(line, column, digits);
+}
+
+fn put_hex(line: &mut [u8; ROW_BYTES], column: usize, number: u32) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let nibbles = number.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    for (place, nibble) in line.iter_mut().skip(column).zip(nibbles) {
+        *place = DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
     }
 }
 
@@ -169,7 +196,7 @@ mod tests {
             run: limits::RECORDS_MAX,
             depth: limits::RECORDS_MAX,
             revised: limits::RECORDS_MAX,
-            id: OffsetRow::id_field(&"e".repeat(34)),
+            id: OffsetRow::id_field(&"e".repeat(34)).into_owned(),
         }
     }
 
