@@ -29,8 +29,13 @@ pub const TRUST_PAGE_CACHE: &str = "trust-page-cache";
 /// Move a checkpoint into place before it is synced.
 pub const CHECKPOINT_UNSYNCED: &str = "checkpoint-unsynced";
 
+/// In the weaker durability, let a frame vouch for frames that were not synced before it.
+pub const UNSYNCED_VOUCHES: &str = "unsynced-vouches";
+/// In the weaker durability, let deltas go before the revision that settles them is durable.
+pub const DELTAS_GO_EARLY: &str = "deltas-go-early";
+
 /// All of them.
-pub const ALL: [&str; 13] = [
+pub const ALL: [&str; 15] = [
     NO_SYNC,
     ROW_BEFORE_SYNC,
     NO_CHECKSUM,
@@ -44,6 +49,8 @@ pub const ALL: [&str; 13] = [
     PARTIAL_BATCHES,
     TRUST_PAGE_CACHE,
     CHECKPOINT_UNSYNCED,
+    UNSYNCED_VOUCHES,
+    DELTAS_GO_EARLY,
 ];
 
 #[cfg(feature = "canaries")]

@@ -130,6 +130,7 @@ impl Writer {
         drop(state);
         if let Some(segment) = unsynced {
             segment.sync()?;
+            self.queue().note_synced(captured.0.head.seq);
         }
         if let Some((file, rows)) = prepared {
             rows.write(&*file)?;

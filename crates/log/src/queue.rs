@@ -13,7 +13,7 @@ use crate::error::{LogError, Result};
 use crate::format::{BatchPlace, FrameHeader, Position, StreamLine, encode_frame};
 use crate::head::Head;
 use crate::limits;
-use crate::options::Options;
+use crate::options::{Durability, Options};
 use crate::record::{NewRecord, RecordView, kind};
 use crate::state::{LogState, Place};
 
@@ -84,6 +84,8 @@ pub(crate) struct Queue {
     nonces: Nonces,
     segment_bytes: u64,
     group_bytes_max: usize,
+    /// In the weaker durability: the first record that no sync is known to have made durable.
+    unsynced_from: Option<u64>,
     pub(crate) leading: bool,
     /// Threads that wait for whoever leads.
     pub(crate) followers: usize,
@@ -139,6 +141,10 @@ impl Queue {
             nonces: Nonces::default(),
             segment_bytes: options.segment_bytes,
             group_bytes_max: options.group_bytes_max,
+            unsynced_from: match options.durability {
+                Durability::Synced => None,
+                Durability::MayLoseNewestOnPowerCut => Some(state.head.seq + 1),
+            },
             leading: false,
             followers: 0,
             latched: None,
@@ -239,6 +245,8 @@ impl Queue {
         }
         let settles: Vec<_> = records.iter().map(|record| self.settles(record, state)).collect();
         self.open_chunk()?;
+        // A frame vouches only for what was durable before it was written.
+        let write_start = self.unsynced_from.filter(|_| !canary::on(canary::UNSYNCED_VOUCHES));
         let Some(chunk) = self.chunks.back_mut() else {
             return Ok(());
         };
@@ -253,7 +261,7 @@ impl Queue {
                 segment: self.position.segment,
                 frame,
                 batch: BatchPlace { index, count },
-                write_start: chunk.first_seq,
+                write_start: write_start.unwrap_or(chunk.first_seq),
                 kind: Cow::Borrowed(&record.kind),
                 id: record.id.as_deref().map(Cow::Borrowed),
                 parent: record.parent.as_deref().map(Cow::Borrowed),
@@ -374,6 +382,13 @@ impl Queue {
         }
         if let Some(line) = deltas.and_then(|deltas| deltas.lines.last()) {
             self.durable_delta = line.number;
+        }
+    }
+
+    /// In the weaker durability: records up to this one are durable now.
+    pub(crate) fn note_synced(&mut self, seq: u64) {
+        if let Some(from) = &mut self.unsynced_from {
+            *from = seq + 1;
         }
     }
 

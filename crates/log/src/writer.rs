@@ -289,6 +289,7 @@ impl Writer {
         {
             // Rounds sync the newest segment only.
             full.sync()?;
+            self.queue().note_synced(chunk.first_seq - 1);
         }
         let path = self.files.container.segment(chunk.segment)?;
         let disk = &self.files.disk;
@@ -353,6 +354,7 @@ impl Writer {
 
     fn ready_stream(&self, files: &mut CommitFiles) -> Result<()> {
         if files.stream.is_none() {
+            self.sync_what_settles(files)?;
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
             let incarnation = state.head.incarnation;
             files.stream = Some(StreamFile::ready(&self.files, incarnation, &mut state.streams)?);
@@ -372,8 +374,23 @@ impl Writer {
             return Ok(());
         }
         drop(state);
+        self.sync_what_settles(files)?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         stream.empty(&mut state.streams)
+    }
+
+    /// Deltas may go only when the revisions that take their place are durable, which in the weaker
+    /// durability they are not by themselves.
+    fn sync_what_settles(&self, files: &CommitFiles) -> Result<()> {
+        match &files.segment {
+            Some((_, segment))
+                if self.options.durability != Durability::Synced
+                    && !canary::on(canary::DELTAS_GO_EARLY) =>
+            {
+                Ok(segment.sync()?)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {

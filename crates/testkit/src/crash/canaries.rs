@@ -35,7 +35,7 @@ const LIES: [(&str, Lie, &str); 9] = [
 ];
 
 /// Histories that between them need every step. Short ones: a canary is shown them until it is noticed.
-const HISTORIES: [&str; 9] = [
+const HISTORIES: [&str; 11] = [
     "appends",
     "batches",
     "second-writer",
@@ -45,6 +45,8 @@ const HISTORIES: [&str; 9] = [
     "deltas-kill",
     "rounds",
     "restart",
+    "weak-appends",
+    "weak-settle",
 ];
 
 /// Histories whose calls fail.

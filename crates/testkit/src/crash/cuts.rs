@@ -95,6 +95,7 @@ impl Run<'_> {
         let disk = point.disk();
         if self.judged.is_new(disk.digest(), oracle, "process") {
             self.report.images += 1;
+            let expectation = &expectation.without_power_cut();
             let result = judge(&disk, expectation, self.scale, Ending::Close);
             let place = || format!("{}:{}:process", self.name, point.number());
             if let Err(verdict) = result {

@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bough_log::{
-    Fold, FoldMaker, Head, Incarnation, LogError, LogStore, Maintenance, NewDelta, NewRecord,
-    Options, Reader, RecordView,
+    Durability, Fold, FoldMaker, Head, Incarnation, LogError, LogStore, Maintenance, NewDelta,
+    NewRecord, Options, Reader, RecordView,
 };
 use bough_platform::{Disk, Platform};
 
@@ -27,10 +27,18 @@ pub(crate) fn options(scale: Scale) -> Options {
         Scale::Full => full,
         Scale::Rolling => Options { segment_bytes: 500, ..full },
         Scale::Rounds => Options { checkpoint_every_bytes: 500, ..full },
-        Scale::Tables => {
-            Options { segment_bytes: 900, checkpoint_every_bytes: 700, tail_rows_max: 2, ..full }
-        }
+        Scale::Tables => tables(full),
+        Scale::Weak => weak(full),
+        Scale::WeakTables => weak(tables(full)),
     }
+}
+
+fn tables(full: Options) -> Options {
+    Options { segment_bytes: 900, checkpoint_every_bytes: 700, tail_rows_max: 2, ..full }
+}
+
+fn weak(options: Options) -> Options {
+    Options { durability: Durability::MayLoseNewestOnPowerCut, ..options }
 }
 
 /// The doors that a process of the harness has.

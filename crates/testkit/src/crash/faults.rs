@@ -93,6 +93,7 @@ fn recover(
     driver.disk.heal();
     if trouble.evict {
         driver.disk.evict_clean_pages();
+        driver.forgive_the_unsynced();
     }
     let failed =
         |error: LogError| Verdict::broken(format!("no reopening after {action:?}: {error}"));
@@ -142,5 +143,6 @@ fn after_everything(driver: &Driver, workload: &Workload) -> Result<(), Verdict>
     let platter = driver.disk.platter();
     judge(&platter, driver.history.now(), workload.scale, Ending::Close)?;
     let cache = driver.disk.copy();
-    judge(&cache, driver.history.now(), workload.scale, Ending::Kill)
+    let expectation = driver.history.now().without_power_cut();
+    judge(&cache, &expectation, workload.scale, Ending::Kill)
 }

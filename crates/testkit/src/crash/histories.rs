@@ -2,10 +2,10 @@
 
 use super::workload::Action::{
     Append, Branch, Checkpoint, ClockJump, Close, Create, Delete, Delta, Group, Import, Kill,
-    MoveLeaf, Note, OldLife, Purge, ReadElsewhere, Repeat, Restart, Revise, SecondWriter, Stale,
-    Undo,
+    LongDelta, MoveLeaf, Note, OldLife, Purge, ReadElsewhere, Repeat, Restart, Revise,
+    SecondWriter, Stale, Undo,
 };
-use super::workload::Scale::{Full, Rolling, Rounds, Tables, Usual};
+use super::workload::Scale::{Full, Rolling, Rounds, Tables, Usual, Weak, WeakTables};
 use super::workload::{Action, LARGE, SMALL, Scale, THREE, WIDE};
 
 /// A history as it is written down.
@@ -56,6 +56,11 @@ pub(crate) const NAMED: &[Written] = &[
     ),
     ("deltas-kill", Usual, &[Create(0), Delta(0), Delta(0), Kill, Delta(0), Revise(0), Close(0)]),
     ("deltas-checkpoint", Full, &[Create(0), Delta(0), Checkpoint(0), Delta(0), Restart, Delta(0)]),
+    (
+        "deltas-empty",
+        Full,
+        &[Create(0), LongDelta(0), LongDelta(0), Revise(0), Delta(0), Kill, Revise(0)],
+    ),
     ("delete", Usual, &[Create(0), small(0), Delete(0)]),
     ("undo", Usual, &[Create(0), small(0), Delete(0), Undo(0), small(0)]),
     ("undo-full", Full, &[Create(0), small(0), Checkpoint(0), Delete(0), Undo(0), small(0)]),
@@ -121,6 +126,34 @@ pub(crate) const NAMED: &[Written] = &[
             Append(0, WIDE),
         ],
     ),
+    ("weak-appends", Weak, &[Create(0), small(0), small(0), small(0), small(0), small(0)]),
+    ("weak-batches", Weak, &[Create(0), Append(0, THREE), Append(0, WIDE), small(0)]),
+    (
+        "weak-tables",
+        WeakTables,
+        &[Create(0), Append(0, THREE), small(0), small(0), Append(0, WIDE), small(0)],
+    ),
+    (
+        "weak-checkpoint",
+        Weak,
+        &[Create(0), small(0), small(0), Checkpoint(0), small(0), small(0), Checkpoint(0)],
+    ),
+    ("weak-kill", Weak, &[Create(0), small(0), small(0), Kill, small(0), small(0), Kill]),
+    ("weak-restart", Weak, &[Create(0), small(0), Restart, small(0), small(0), Close(0)]),
+    ("weak-group", Weak, &[Create(0), Group(0, 4), small(0), Group(0, 2)]),
+    (
+        "weak-deltas",
+        Weak,
+        &[Create(0), Delta(0), Delta(0), Checkpoint(0), Delta(0), Revise(0), Delta(0)],
+    ),
+    // The stream of an earlier life is settled, and its file is needed for another.
+    ("weak-settle", Weak, &[Create(0), Delta(0), Restart, Revise(0), small(0), Delta(0)]),
+    (
+        "weak-empty",
+        Weak,
+        &[Create(0), LongDelta(0), LongDelta(0), Checkpoint(0), Revise(0), small(0)],
+    ),
+    ("weak-delete", Weak, &[Create(0), small(0), small(0), Delete(0), Undo(0), small(0)]),
 ];
 
 /// The histories whose finished stores are damaged in every way: small ones, of every shape.

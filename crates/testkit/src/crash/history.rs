@@ -43,6 +43,11 @@ pub(crate) enum Event {
     AppendDone {
         life: LifeId,
     },
+    /// The oldest batch without an answer has one, in the weaker durability: it survives the process, not
+    /// yet a power cut.
+    AppendWritten {
+        life: LifeId,
+    },
     /// The newest unanswered batch was refused before anything was written.
     AppendRefused {
         life: LifeId,
@@ -54,7 +59,19 @@ pub(crate) enum Event {
     DeltaDone {
         life: LifeId,
     },
+    /// As [`Event::AppendWritten`], for the oldest delta.
+    DeltaWritten {
+        life: LifeId,
+    },
     DeltaRefused {
+        life: LifeId,
+    },
+    /// Everything that was answered is durable.
+    Synced {
+        life: LifeId,
+    },
+    /// What was answered without a sync may be gone.
+    PowerCut {
         life: LifeId,
     },
     /// A reopened store showed so many of the unanswered batches and deltas; the rest never come.
@@ -146,8 +163,11 @@ pub(crate) struct Life {
     pub(crate) acked: Vec<Batch>,
     /// May be there, in this order.
     pub(crate) pending: Vec<Batch>,
+    /// So many of these, from the first on, were answered in the weaker durability.
+    pub(crate) written: usize,
     pub(crate) acked_deltas: Vec<NewDelta>,
     pub(crate) pending_deltas: Vec<NewDelta>,
+    pub(crate) written_deltas: usize,
     pub(crate) place: Place,
     /// Where it may be instead.
     pub(crate) moving: Option<Place>,
@@ -171,6 +191,13 @@ impl Expectation {
         self.apply(&Event::Reopened { life, batches, deltas });
     }
 
+    /// The same when only the process ended: what was answered must be there, synced or not.
+    pub(crate) fn without_power_cut(&self) -> Self {
+        let mut kept = self.clone();
+        kept.lives.iter_mut().for_each(Life::sync);
+        kept
+    }
+
     /// Tells this state of the oracle from others.
     pub(crate) fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -189,10 +216,14 @@ impl Event {
             | Self::CreateRefused { life }
             | Self::AppendBegun { life, .. }
             | Self::AppendDone { life }
+            | Self::AppendWritten { life }
             | Self::AppendRefused { life }
             | Self::DeltaBegun { life, .. }
             | Self::DeltaDone { life }
+            | Self::DeltaWritten { life }
             | Self::DeltaRefused { life }
+            | Self::Synced { life }
+            | Self::PowerCut { life }
             | Self::Reopened { life, .. }
             | Self::Kept { life, .. }
             | Self::MoveBegun { life, .. }
@@ -209,8 +240,10 @@ impl Life {
             incarnation: None,
             acked: Vec::new(),
             pending: Vec::new(),
+            written: 0,
             acked_deltas: Vec::new(),
             pending_deltas: Vec::new(),
+            written_deltas: 0,
             place: Place::Nowhere,
             moving: Some(Place::Live),
         }
@@ -227,6 +260,10 @@ impl Life {
                 self.pending.clear();
                 self.settle_at(Place::Nowhere);
             }
+            Event::AppendWritten { .. } => self.written += 1,
+            Event::DeltaWritten { .. } => self.written_deltas += 1,
+            Event::Synced { .. } => self.sync(),
+            Event::PowerCut { .. } => (self.written, self.written_deltas) = (0, 0),
             Event::AppendBegun { batch, .. } => self.pending.push(Arc::clone(batch)),
             Event::AppendDone { .. } => keep_first(&mut self.pending, &mut self.acked, 1, false),
             Event::AppendRefused { .. } => drop(self.pending.pop()),
@@ -236,10 +273,12 @@ impl Life {
             }
             Event::DeltaRefused { .. } => drop(self.pending_deltas.pop()),
             Event::Reopened { batches, deltas, .. } => {
+                (self.written, self.written_deltas) = (0, 0);
                 keep_first(&mut self.pending, &mut self.acked, *batches, true);
                 keep_first(&mut self.pending_deltas, &mut self.acked_deltas, *deltas, true);
             }
             Event::Kept { which, .. } => {
+                self.written = 0;
                 let pending = std::mem::take(&mut self.pending).into_iter().enumerate();
                 let kept = pending.filter(|(place, _)| which.contains(place));
                 self.acked.extend(kept.map(|(_, batch)| batch));
@@ -251,6 +290,13 @@ impl Life {
             }
             Event::Found { at, .. } => self.settle_at(*at),
         }
+    }
+
+    /// What was answered in the weaker durability must be there from now on.
+    fn sync(&mut self) {
+        keep_first(&mut self.pending, &mut self.acked, self.written, false);
+        keep_first(&mut self.pending_deltas, &mut self.acked_deltas, self.written_deltas, false);
+        (self.written, self.written_deltas) = (0, 0);
     }
 
     const fn settle_at(&mut self, place: Place) {
@@ -272,6 +318,7 @@ impl Life {
         self.incarnation.hash(hasher);
         (self.place, self.moving).hash(hasher);
         (self.acked.len(), self.acked_deltas.len()).hash(hasher);
+        (self.written, self.written_deltas).hash(hasher);
         for batch in self.acked.iter().chain(&self.pending) {
             for record in batch.iter() {
                 record.payload.hash(hasher);

@@ -230,6 +230,10 @@ impl Process {
             store
                 .append(id, Expected::Head(shown.head), vec![record.clone()])
                 .map_err(|error| Verdict::broken(format!("{id}: no append after it: {error}")))?;
+            if self.scale.is_weak() {
+                let synced = store.checkpoint(id);
+                synced.map_err(|error| Verdict::broken(format!("{id}: no checkpoint: {error}")))?;
+            }
             let mut records = shown.records.clone();
             records.push(record);
             expected.push((id, records));
@@ -354,6 +358,18 @@ pub(crate) fn check_life(shown: &Shown, life: &Life) -> Result<Kept, Verdict> {
     Ok(Kept { batches, deltas })
 }
 
+/// The same while no power was cut: what was answered before its sync is there, too.
+pub(crate) fn check_running(shown: &Shown, life: &Life) -> Result<Kept, Verdict> {
+    let kept = check_life(shown, life)?;
+    let streamed = life.pending_deltas.iter().take(life.written_deltas);
+    let deltas = streamed.filter(|delta| !is_settled(delta, shown)).count();
+    if kept.batches < life.written || kept.deltas < deltas {
+        let words = format!("{}: what was answered before its sync is gone", life.id);
+        return Err(Verdict::lost(words));
+    }
+    Ok(kept)
+}
+
 /// How many unanswered batches are there, whole and in order; anything else is wrong.
 fn whole_batches(mut rest: &[NewRecord], life: &Life) -> Result<usize, Verdict> {
     let id = &life.id;
@@ -378,24 +394,26 @@ fn whole_batches(mut rest: &[NewRecord], life: &Life) -> Result<usize, Verdict> 
     }
 }
 
+/// Whether a revision took a delta's place.
+fn is_settled(delta: &bough_log::NewDelta, shown: &Shown) -> bool {
+    shown.records.iter().any(|record| {
+        record.kind == kind::REVISION
+            && record.target.as_ref() == Some(&delta.target)
+            && record.revision.is_some_and(|revision| revision >= delta.revision)
+    })
+}
+
 /// Acknowledged deltas are there unless a revision took their place; nothing else is.
 fn check_deltas(shown: &Shown, life: &Life) -> Result<usize, Verdict> {
     let id = &life.id;
-    let is_settled = |delta: &bough_log::NewDelta| {
-        shown.records.iter().any(|record| {
-            record.kind == kind::REVISION
-                && record.target.as_ref() == Some(&delta.target)
-                && record.revision.is_some_and(|revision| revision >= delta.revision)
-        })
-    };
-    let acked = life.acked_deltas.iter().filter(|delta| !is_settled(delta));
+    let acked = life.acked_deltas.iter().filter(|delta| !is_settled(delta, shown));
     if let Some(lost) = acked.clone().find(|delta| !shown.deltas.contains(delta)) {
         let words = format!("{id}: delta {} of {}", lost.revision, lost.target);
         return Err(Verdict::lost(words));
     }
     let acked: Vec<_> = acked.collect();
     let extra: Vec<_> = shown.deltas.iter().filter(|delta| !acked.contains(delta)).collect();
-    let unanswered = life.pending_deltas.iter().filter(|delta| !is_settled(delta));
+    let unanswered = life.pending_deltas.iter().filter(|delta| !is_settled(delta, shown));
     if !extra.iter().copied().eq(unanswered.take(extra.len())) {
         return Err(Verdict::invented(format!("{id}: deltas {extra:?}")));
     }

@@ -3,7 +3,7 @@
 use super::driver::Driver;
 use super::engine;
 use super::history::Place;
-use super::judge::{Ending, check_life, judge};
+use super::judge::{Ending, check_running, judge};
 use super::report::{Report, Verdict};
 use super::workload::{Action, LARGE, SMALL, Scale, THREE, WIDE};
 use crate::{ImageRules, Seeded};
@@ -38,8 +38,15 @@ pub(crate) fn run_many(seed: u64, histories: std::ops::Range<u64>) -> Report {
     report
 }
 
-pub(crate) const SCALES: [Scale; 5] =
-    [Scale::Usual, Scale::Full, Scale::Rolling, Scale::Rounds, Scale::Tables];
+pub(crate) const SCALES: [Scale; 7] = [
+    Scale::Usual,
+    Scale::Full,
+    Scale::Rolling,
+    Scale::Rounds,
+    Scale::Tables,
+    Scale::Weak,
+    Scale::WeakTables,
+];
 
 fn draw(seeded: &mut Seeded) -> Step {
     let session = u8::try_from(seeded.below(SESSIONS)).unwrap_or(0);
@@ -141,7 +148,7 @@ fn answers_as_the_oracle(driver: &mut Driver) -> Result<(), Verdict> {
             return Err(Verdict::invented(format!("another life of {}", life.id)));
         }
         let shown = engine::show(&reader).map_err(|error| error.verdict())?;
-        check_life(&shown, &life)?;
+        check_running(&shown, &life)?;
     }
     Ok(())
 }

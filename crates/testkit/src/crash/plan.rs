@@ -147,7 +147,15 @@ fn cut(options: &CrashOptions) -> Report {
 }
 
 fn all_histories() -> impl Iterator<Item = Workload> {
-    let scales = [Scale::Full, Scale::Usual, Scale::Rounds, Scale::Tables];
+    let scales = [
+        Scale::Full,
+        Scale::Usual,
+        Scale::Rolling,
+        Scale::Rounds,
+        Scale::Tables,
+        Scale::Weak,
+        Scale::WeakTables,
+    ];
     let short = scales.into_iter().flat_map(|scale| workload::all_short(3, scale));
     workload::named().into_iter().chain(short)
 }

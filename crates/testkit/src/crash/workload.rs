@@ -30,6 +30,8 @@ pub(crate) enum Action {
     Revise(u8),
     /// A delta of the newest entry.
     Delta(u8),
+    /// The same of many sectors.
+    LongDelta(u8),
     /// A record that the log carries without looking.
     Note(u8),
     /// Seals, indexes, checkpoints.
@@ -68,6 +70,7 @@ impl Action {
             | Self::MoveLeaf(session)
             | Self::Revise(session)
             | Self::Delta(session)
+            | Self::LongDelta(session)
             | Self::Note(session)
             | Self::Checkpoint(session)
             | Self::Close(session)
@@ -107,6 +110,17 @@ pub(crate) enum Scale {
     Rounds,
     /// Rolling and rounds, and the id tables are used after a few rows.
     Tables,
+    /// As `Full`, acknowledged before the sync: the weaker durability.
+    Weak,
+    /// As `Tables`, in the weaker durability.
+    WeakTables,
+}
+
+impl Scale {
+    /// Whether an answer comes before the sync.
+    pub(crate) const fn is_weak(self) -> bool {
+        matches!(self, Self::Weak | Self::WeakTables)
+    }
 }
 
 /// A history with a name.

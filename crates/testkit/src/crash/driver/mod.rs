@@ -116,12 +116,14 @@ impl Driver {
             Action::Branch(session) => self.branch(session),
             Action::MoveLeaf(session) => self.move_leaf(session),
             Action::Revise(session) => self.revise(session),
-            Action::Delta(session) => self.delta(session),
+            Action::Delta(session) => self.delta(session, 15),
+            Action::LongDelta(session) => self.delta(session, 2600),
             Action::Note(session) => self.note(session),
             Action::Checkpoint(session) => self.on_session(session, LogStore::checkpoint),
             Action::Close(session) => self.on_session(session, LogStore::close),
             Action::Restart => {
                 self.store()?.close_all()?;
+                self.everything_is_synced();
                 self.next_process();
                 Ok(())
             }
@@ -169,8 +171,27 @@ impl Driver {
         self.processes += 1;
     }
 
+    /// Keeps what was asked or answered. In the weaker durability an answer does not mean a sync.
     fn note_event(&mut self, event: Event) {
+        let event = match event {
+            Event::AppendDone { life } if self.scale.is_weak() => Event::AppendWritten { life },
+            Event::DeltaDone { life } if self.scale.is_weak() => Event::DeltaWritten { life },
+            event => event,
+        };
         self.history.push(self.disk.operations(), event);
+    }
+
+    fn everything_is_synced(&mut self) {
+        for life in 0..self.history.now().lives.len() {
+            self.note_event(Event::Synced { life });
+        }
+    }
+
+    /// The power was cut, or pages were lost: what was not synced may be gone.
+    pub(crate) fn forgive_the_unsynced(&mut self) {
+        for life in 0..self.history.now().lives.len() {
+            self.note_event(Event::PowerCut { life });
+        }
     }
 
     fn tracked(&self, session: u8) -> Result<Tracked, LogError> {
@@ -183,8 +204,10 @@ impl Driver {
         session: u8,
         call: impl FnOnce(&LogStore, &str) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
-        let id = self.tracked(session)?.id;
-        call(&self.store()?, &id)
+        let Tracked { id, life, .. } = self.tracked(session)?;
+        call(&self.store()?, &id)?;
+        self.note_event(Event::Synced { life });
+        Ok(())
     }
 
     /// Does again what failed, once everything is reopened: it lands exactly once.
@@ -229,6 +252,7 @@ impl Driver {
             tracked.life = before.unwrap_or(usize::MAX);
         }
         self.sessions.retain(|_, tracked| tracked.life != usize::MAX);
+        self.forgive_the_unsynced();
     }
 
     /// Where the oracle has a session.

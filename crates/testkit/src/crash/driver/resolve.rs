@@ -5,7 +5,7 @@ use bough_log::{LogError, kind};
 use super::{Driver, Tracked};
 use crate::crash::engine::{self, ShowError, Shown};
 use crate::crash::history::{Event, Place};
-use crate::crash::judge::check_life;
+use crate::crash::judge::{check_life, check_running};
 use crate::crash::report::Verdict;
 
 impl Driver {
@@ -40,7 +40,7 @@ impl Driver {
         if expected.incarnation.is_none() {
             self.note_event(Event::CreateDone { life, incarnation });
         }
-        match check_life(&shown, &expected) {
+        match check_running(&shown, &expected) {
             Ok(kept) => {
                 let (batches, deltas) = (kept.batches, kept.deltas);
                 let event = Event::Reopened { life, batches, deltas };

@@ -73,6 +73,7 @@ impl Driver {
         let (life, incarnation) = (begun.life, head.incarnation);
         self.note_event(Event::CreateDone { life, incarnation });
         self.appended(session, &begun.batch);
+        self.note_event(Event::Synced { life });
     }
 
     /// An id that is taken leaves everything as it was; after any other failure nobody knows yet.
@@ -260,7 +261,7 @@ impl Driver {
         self.append(session, [record].into())
     }
 
-    pub(super) fn delta(&mut self, session: u8) -> Result<(), LogError> {
+    pub(super) fn delta(&mut self, session: u8, bytes: usize) -> Result<(), LogError> {
         let at_ms = self.clock.now_ms();
         let store = self.store()?;
         let tracked = self.tracked(session)?;
@@ -272,7 +273,7 @@ impl Driver {
             return Ok(());
         };
         let revision = kept.next_revision(&target);
-        let (_, payload) = kept.next_entry(15);
+        let (_, payload) = kept.next_entry(bytes);
         let life = tracked.life;
         if !is_open {
             let opening = NewRecord {
@@ -316,6 +317,7 @@ impl Driver {
         self.note_event(Event::MoveBegun { life, to });
         store.delete(&tracked.id, self.clock.now_ms(), &payload)?;
         self.note_event(Event::AppendDone { life });
+        self.note_event(Event::Synced { life });
         self.note_event(Event::MoveDone { life });
         Ok(())
     }
@@ -325,6 +327,7 @@ impl Driver {
         let life = tracked.life;
         self.undelete(session, &format!("\"undone {}\"", tracked.written))?;
         self.note_event(Event::AppendDone { life });
+        self.note_event(Event::Synced { life });
         self.note_event(Event::MoveDone { life });
         Ok(())
     }
