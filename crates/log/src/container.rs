@@ -138,6 +138,25 @@ pub(crate) fn escape_id(id: &str) -> Result<String> {
     Ok(name)
 }
 
+/// The id that a folder's name was made of; `None` when a hash stands for a part of it.
+pub(crate) fn unescape_id(escaped: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(escaped.len());
+    let mut rest = escaped.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => u8::from_str_radix(&hex_pair(&mut rest)?, 16).ok()?,
+            byte => byte,
+        });
+    }
+    let id = String::from_utf8(bytes).ok()?;
+    // Only what escaping gives is a name: a cut one, or one that somebody else made, is not.
+    escape_id(&id).is_ok_and(|again| again == escaped).then_some(id)
+}
+
+fn hex_pair(rest: &mut impl Iterator<Item = u8>) -> Option<String> {
+    Some([char::from(rest.next()?), char::from(rest.next()?)].into_iter().collect())
+}
+
 /// Refuses ids that no log can have.
 pub(crate) fn check_id(id: &str) -> Result<()> {
     check_size("an id", id.len(), limits::ID_BYTES_MAX)?;
@@ -163,6 +182,11 @@ pub(crate) fn parse_segment_name(name: &str) -> Option<u64> {
 /// The number in a checkpoint's file name; `None` for names that we did not make.
 pub(crate) fn parse_checkpoint_name(name: &str) -> Option<u64> {
     parse_number(name.strip_suffix(".json")?)
+}
+
+/// The number in an id table's file name; `None` for names that we did not make.
+pub(crate) fn parse_table_name(name: &str) -> Option<u64> {
+    parse_number(name.strip_prefix("ids-")?.strip_suffix(".tbl")?)
 }
 
 fn parse_number(digits: &str) -> Option<u64> {
@@ -196,6 +220,8 @@ mod tests {
                 (escape_id(id).unwrap().as_str(), Incarnation([7; 16]))
             );
             assert!(names.insert(container.dir.file_name().to_ascii_lowercase()), "{id:?}");
+            let whole = (!escaped.contains('~')).then(|| id.to_owned());
+            assert_eq!(unescape_id(escaped), whole, "{id:?}");
         }
         assert!(escape_id("").is_err());
         assert!(escape_id(&"x".repeat(1025)).is_err());
@@ -211,5 +237,8 @@ mod tests {
         assert_eq!(parse_segment_name("0000000000000012.seg"), Some(12));
         assert_eq!(parse_container_name("README"), None);
         assert_eq!(parse_container_name(".0123456789abcdef0123456789abcdef"), None);
+        for name in ["%", "%4", "%zz", "%61", "A", "a.b", "a~0", "%ff"] {
+            assert_eq!(unescape_id(name), None, "{name}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::PoisonError;
 
+use crate::container::parse_table_name;
 use crate::error::Result;
 use crate::format::{IdTableRef, PAGE_BYTES, build_table};
 use crate::ids::{Ids, table_damage};
@@ -17,7 +18,6 @@ pub(crate) struct Renewed {
     pub(crate) refs: Vec<IdTableRef>,
     pub(crate) end: u64,
     changed: bool,
-    dropped: Vec<u64>,
 }
 
 /// Writes what the tables lack, where it is worth it. The old ones stay until the manifest is in place.
@@ -27,28 +27,27 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
         (state.ids.refs(), state.ids.tables_end())
     };
     if head - end <= writer.options.tail_rows_max {
-        return Ok(Renewed { refs, end, changed: false, dropped: Vec::new() });
+        return Ok(Renewed { refs, end, changed: false });
     }
     let mut rows = writer.read_state().ids.after_tables(head);
     let mut kept = refs;
-    let mut dropped = Vec::new();
     while let Some(older) = kept.first() {
         if (rows.len() as u64) * MERGE_RATIO < older.rows {
             break;
         }
         rows.extend(rows_of_table(writer, older)?);
-        dropped.push(older.number);
         kept.remove(0);
     }
-    let number = dropped.iter().chain(kept.iter().map(|table| &table.number)).max();
-    let number = number.map_or(1, |number| number + 1);
-    let table = write_table(writer, number, rows)?;
+    // A number is used once: until the next manifest is in place, the last one still names its tables.
+    let newest = table_numbers(writer)?.into_iter().max().unwrap_or(0);
+    let table = write_table(writer, newest + 1, rows)?;
     kept.insert(0, table);
-    Ok(Renewed { refs: kept, end: head, changed: true, dropped })
+    Ok(Renewed { refs: kept, end: head, changed: true })
 }
 
 impl Renewed {
-    /// Lets look-ups use the new tables and removes the files of the merged ones.
+    /// Lets look-ups use the new tables and removes the files of all others: those that were merged, and
+    /// those that could not be believed.
     pub(crate) fn install(self, writer: &Writer) -> Result<()> {
         if !self.changed {
             return Ok(());
@@ -59,11 +58,19 @@ impl Renewed {
             let mut state = writer.state.write().unwrap_or_else(PoisonError::into_inner);
             state.ids.replace_tables(ids);
         }
-        for number in self.dropped {
-            files.disk.remove_file(&files.container.id_table(number)?)?;
+        for number in table_numbers(writer)? {
+            if !self.refs.iter().any(|table| table.number == number) {
+                files.disk.remove_file(&files.container.id_table(number)?)?;
+            }
         }
         Ok(())
     }
+}
+
+/// The tables that have a file, named by a checkpoint or not.
+fn table_numbers(writer: &Writer) -> Result<Vec<u64>> {
+    let listed = writer.files.disk.list(&writer.files.container.index()?)?;
+    Ok(listed.iter().filter_map(|listed| parse_table_name(&listed.name)).collect())
 }
 
 fn rows_of_table(writer: &Writer, table: &IdTableRef) -> Result<Vec<(u64, u64)>> {
@@ -82,10 +89,6 @@ fn rows_of_table(writer: &Writer, table: &IdTableRef) -> Result<Vec<(u64, u64)>>
 fn write_table(writer: &Writer, number: u64, rows: Vec<(u64, u64)>) -> Result<IdTableRef> {
     let disk = &writer.files.disk;
     let path = writer.files.container.id_table(number)?;
-    if disk.stat(&path)?.is_some() {
-        // Left by a round that never reached its manifest.
-        disk.remove_file(&path)?;
-    }
     let table = build_table(rows);
     let file = disk.create(&path)?;
     file.write_at(0, &table.bytes)?;

@@ -75,6 +75,8 @@ pub(crate) struct Loaded {
     pub(crate) last_segment: u64,
     /// The newest record that something other than its own frame knows to be durable.
     pub(crate) witness: u64,
+    /// How much of what is derived could be believed.
+    pub(crate) trust: Trust,
 }
 
 /// Reads the manifest of a container.
@@ -144,7 +146,7 @@ fn load_trusting(
     damage = damage.or(streams.damage);
     report.clean = is_clean(&manifest, &state, &stop, &files, last_segment)?;
     let witness = witness.newest();
-    Ok(Loaded { manifest, files, state, report, damage, last_segment, witness })
+    Ok(Loaded { manifest, files, state, report, damage, last_segment, witness, trust })
 }
 
 fn open_offsets(files: &Files, access: Access) -> Result<Option<Arc<dyn File>>> {

@@ -8,7 +8,9 @@ use crate::canary;
 use crate::container::Container;
 use crate::error::{LogError, Result};
 use crate::files::Files;
-use crate::format::{ActiveStore, LedgerEvent, Manifest, ROW_BYTES, STREAM_HEADER_BYTES};
+use crate::format::{
+    ActiveStore, LedgerEvent, Manifest, ROW_BYTES, STREAM_HEADER_BYTES, StoreState,
+};
 use crate::limits;
 use crate::load::{Horizon, Loaded, Trust, load, read_manifest};
 use crate::options::Options;
@@ -117,13 +119,14 @@ fn open_locked(
 ) -> Result<(Loaded, bool)> {
     let manifest = read_manifest(&files)?;
     check_native(&manifest)?;
+    check_not_failed(&manifest)?;
     let mut loaded = load(files, manifest, &*options.fold, trust, Horizon::Writer)?;
     if let Some(damage) = loaded.damage.take() {
         return Err(damage.into());
     }
     let tiny = loaded.manifest.checkpoint_seq == 0;
     let rebuilt = loaded.report.rows_rebuilt > 0 && !tiny;
-    let repair = !loaded.report.clean || rebuilt || trust == Trust::Segments;
+    let repair = !loaded.report.clean || rebuilt || loaded.trust == Trust::Segments;
     // Deltas do not move the head, so a clean head says nothing about them.
     repair_stream(&loaded)?;
     if repair {
@@ -142,6 +145,15 @@ pub(crate) fn check_native(manifest: &Manifest) -> Result<()> {
         return Ok(());
     }
     let reason = "this session is served from its V1 file; migrate it to write here".to_owned();
+    Err(LogError::Invalid { reason })
+}
+
+/// A cut-over that failed after its commit is rolled back before anything is written.
+fn check_not_failed(manifest: &Manifest) -> Result<()> {
+    if manifest.state != StoreState::Failed {
+        return Ok(());
+    }
+    let reason = "this session's migration failed; roll it back before writing".to_owned();
     Err(LogError::Invalid { reason })
 }
 

@@ -1,10 +1,13 @@
 //! Saving what is whole: a new store with every record that verifies. The damaged one is only read.
 
-use crate::container::parse_container_name;
+use bough_platform::RelPath;
+
+use crate::container::{Container, SESSIONS, parse_container_name, unescape_id};
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::decode_frame;
-use crate::load::segment_numbers;
+use crate::load::{Horizon, read_manifest, segment_numbers};
 use crate::queue::{Expected, NewDelta};
+use crate::reader::Reader;
 use crate::record::{NewRecord, StoredRecord, kind};
 use crate::scan::{Line, LineScan};
 use crate::store::LogStore;
@@ -25,6 +28,17 @@ pub struct SalvageReport {
     pub damage: Vec<Damage>,
 }
 
+impl SalvageReport {
+    fn of(id: &str) -> Self {
+        Self { id: id.to_owned(), saved: 0, reparented: 0, left_out: 0, damage: Vec::new() }
+    }
+
+    fn not_saved(id: &str, why: &LogError) -> Self {
+        let damage = Damage::new(DamageKind::Manifest, "manifest.json", 0, why.to_string());
+        Self { damage: vec![damage], ..Self::of(id) }
+    }
+}
+
 /// Records written to the new store at a time.
 const BATCH: usize = 1_000;
 
@@ -33,14 +47,59 @@ impl LogStore {
     /// are taken too: each one proves itself by its checksum, and the report says what is missing between.
     pub fn salvage(&self, id: &str, target: &Self) -> Result<SalvageReport> {
         let container = self.locate(id)?.ok_or_else(|| crate::container::not_found(id))?;
-        let mut report = SalvageReport {
-            id: id.to_owned(),
-            saved: 0,
-            reparented: 0,
-            left_out: 0,
-            damage: Vec::new(),
+        self.salvage_container(&container, id, target)
+    }
+
+    /// Copies what is whole of every live log; `visit` is called with each report. A log whose manifest is
+    /// unreadable is saved under the id that its folder is named after.
+    pub fn salvage_all(&self, target: &Self, visit: &mut dyn FnMut(SalvageReport)) -> Result<()> {
+        let disk = &self.inner.platform.disk;
+        let sessions = RelPath::parse(SESSIONS)?;
+        for shard in disk.list(&sessions)?.into_iter().filter(|shard| shard.is_dir) {
+            let dir = sessions.join(&shard.name)?;
+            for listed in disk.list(&dir)?.into_iter().filter(|listed| listed.is_dir) {
+                let container = Container { dir: dir.join(&listed.name)? };
+                if let Some(report) = self.salvage_found(&container, target)? {
+                    visit(report);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Salvages a folder that was found; `None` when it is not one of ours. One that cannot be saved stops
+    /// no other.
+    fn salvage_found(&self, container: &Container, target: &Self) -> Result<Option<SalvageReport>> {
+        let Some((escaped, _)) = parse_container_name(container.dir.file_name()) else {
+            return Ok(None);
         };
-        let records = self.whole_frames(&container, &mut report)?;
+        let id = match read_manifest(&self.files(container.clone())) {
+            Ok(manifest) => manifest.session_id,
+            // A name that is cut does not say the id; it is still a name to find the records under.
+            Err(LogError::Corrupt(_)) => unescape_id(escaped).unwrap_or_else(|| escaped.to_owned()),
+            Err(error @ LogError::NewerFormat { .. }) => {
+                return Ok(Some(SalvageReport::not_saved(escaped, &error)));
+            }
+            Err(error) => return Err(error),
+        };
+        match self.salvage_container(container, &id, target) {
+            Ok(report) => Ok(Some(report)),
+            Err(error @ LogError::Exists { .. }) => Ok(Some(SalvageReport::not_saved(&id, &error))),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn salvage_container(
+        &self,
+        container: &Container,
+        id: &str,
+        target: &Self,
+    ) -> Result<SalvageReport> {
+        let mut report = SalvageReport::of(id);
+        if let Err(LogError::Corrupt(damage)) = read_manifest(&self.files(container.clone())) {
+            report.damage.push(damage);
+        }
+        let records = self.whole_frames(container, &mut report)?;
         let mut known = std::collections::HashSet::new();
         let mut batch = Vec::new();
         let mut created = false;
@@ -53,7 +112,7 @@ impl LogStore {
             }
         }
         write(target, id, batch, &mut created, &mut report)?;
-        self.save_deltas(id, target, &known, &mut report)?;
+        self.save_deltas(container, target, &known, &mut report)?;
         target.close(id)?;
         Ok(report)
     }
@@ -61,15 +120,16 @@ impl LogStore {
     /// Deltas that were not settled stream on in the new store.
     fn save_deltas(
         &self,
-        id: &str,
+        container: &Container,
         target: &Self,
         known: &std::collections::HashSet<String>,
         report: &mut SalvageReport,
     ) -> Result<()> {
-        let Ok(reader) = self.read(id) else {
+        let id = report.id.clone();
+        let Ok(loaded) = self.load_once(&id, container.clone(), Horizon::WholeTail) else {
             return Ok(());
         };
-        for delta in reader.deltas() {
+        for delta in Reader::cold(loaded).deltas() {
             if !known.contains(&delta.target) {
                 report.left_out += 1;
                 continue;
@@ -80,7 +140,7 @@ impl LogStore {
                 at_ms: delta.at_ms,
                 payload: delta.payload.get().to_owned(),
             };
-            target.enqueue_delta(id, &new)?.wait()?;
+            target.enqueue_delta(&id, &new)?.wait()?;
             report.saved += 1;
         }
         Ok(())
@@ -88,7 +148,7 @@ impl LogStore {
 
     fn whole_frames(
         &self,
-        container: &crate::Container,
+        container: &Container,
         report: &mut SalvageReport,
     ) -> Result<Vec<StoredRecord>> {
         let files = self.files(container.clone());
@@ -115,9 +175,6 @@ impl LogStore {
             }
         }
         note_gaps(&found, report);
-        if parse_container_name(container.dir.file_name()).is_none() {
-            return Err(LogError::NotFound { id: report.id.clone() });
-        }
         Ok(found.into_values().collect())
     }
 }

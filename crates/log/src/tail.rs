@@ -40,6 +40,14 @@ struct SegmentEnd {
     found: Found,
     at: u64,
     detail: String,
+    /// The invariant that a good frame breaks by standing there.
+    breaks: DamageKind,
+}
+
+impl SegmentEnd {
+    fn new(found: Found, at: u64, detail: impl Into<String>) -> Self {
+        Self { found, at, detail: detail.into(), breaks: DamageKind::ChainBroken }
+    }
 }
 
 impl<'a> TailScan<'a> {
@@ -80,8 +88,7 @@ impl<'a> TailScan<'a> {
         at: u64,
         horizon: Horizon,
     ) -> Result<Option<SegmentEnd>> {
-        let nothing =
-            |at| SegmentEnd { found: Found::Nothing, at, detail: "the log ends".to_owned() };
+        let nothing = |at| SegmentEnd::new(Found::Nothing, at, "the log ends");
         if self.files.disk.stat(&self.files.container.segment(segment)?)?.is_none() {
             return Ok(Some(nothing(0)));
         }
@@ -91,8 +98,8 @@ impl<'a> TailScan<'a> {
             let (at, bytes) = match line {
                 Line::Whole { at, bytes } => (at, bytes),
                 Line::Partial { at } => {
-                    let detail = "a line that does not end".to_owned();
-                    return Ok(Some(SegmentEnd { found: Found::Unreadable, at, detail }));
+                    let detail = "a line that does not end";
+                    return Ok(Some(SegmentEnd::new(Found::Unreadable, at, detail)));
                 }
             };
             if let Some(end) = self.take(segment, at, bytes)? {
@@ -111,13 +118,11 @@ impl<'a> TailScan<'a> {
         let frame = match decode_frame(&line) {
             Ok(frame) => frame,
             Err(error) => {
-                let detail = error.to_string();
-                return Ok(Some(SegmentEnd { found: Found::Unreadable, at, detail }));
+                return Ok(Some(SegmentEnd::new(Found::Unreadable, at, error.to_string())));
             }
         };
         if !self.fits(&frame, segment) {
-            let detail = format!("frame {} does not continue the chain", frame.header.seq);
-            return Ok(Some(SegmentEnd { found: Found::Foreign, at, detail }));
+            return Ok(Some(self.foreign(&frame, segment, at)));
         }
         let place = Place {
             segment,
@@ -136,6 +141,23 @@ impl<'a> TailScan<'a> {
         Ok(None)
     }
 
+    /// A good frame that is not the next one: of another chain, or of this one with a wrong number.
+    fn foreign(&self, frame: &Frame<'_>, segment: u64, at: u64) -> SegmentEnd {
+        let (found, expected) = (frame.header.seq, self.expected());
+        if found != expected && frame.follows(self.tip(segment).0) {
+            let detail = format!("frame {found} stands where frame {expected} must");
+            let end = SegmentEnd::new(Found::Foreign, at, detail);
+            return SegmentEnd { breaks: DamageKind::SequenceBroken, ..end };
+        }
+        let detail = format!("frame {found} does not continue the chain");
+        SegmentEnd::new(Found::Foreign, at, detail)
+    }
+
+    /// The number of the next frame.
+    fn expected(&self) -> u64 {
+        self.state.head.seq + self.held.len() as u64 + 1
+    }
+
     fn apply_held(&mut self) -> Result<()> {
         for held in std::mem::take(&mut self.held) {
             if let Ok(frame) = decode_frame(&held.line) {
@@ -149,7 +171,6 @@ impl<'a> TailScan<'a> {
     fn fits(&self, frame: &Frame<'_>, segment: u64) -> bool {
         let header = &frame.header;
         let (chain, frames) = self.tip(segment);
-        let expected = self.state.head.seq + self.held.len() as u64 + 1;
         let batch_fits = match self.held.last() {
             Some(held) => decode_frame(&held.line).is_ok_and(|last| {
                 let last = last.header.batch;
@@ -157,7 +178,7 @@ impl<'a> TailScan<'a> {
             }),
             None => header.batch.index == 0 || canary::on(canary::PARTIAL_BATCHES),
         };
-        header.seq == expected
+        header.seq == self.expected()
             && header.segment == segment
             && header.frame == frames + 1
             && batch_fits
@@ -250,13 +271,22 @@ impl<'a> TailScan<'a> {
         if self.files.disk.stat(&self.files.container.segment(segment)?)?.is_none() {
             return Ok(missing_segment(segment).of(expected));
         }
+        if end.found == Found::Nothing && self.is_gap_after(segment)? {
+            return Ok(missing_segment(segment + 1).of(expected));
+        }
         let kind = match decision {
             Decision::AcknowledgedLost => DamageKind::Acknowledged,
-            Decision::NotOurs => DamageKind::ChainBroken,
+            Decision::NotOurs => end.breaks,
             _ => DamageKind::Frame,
         };
         let file = format!("segments/{segment:016}.seg");
         Ok(Damage::new(kind, file, end.at, end.detail.clone()).of(expected))
+    }
+
+    /// Whether the next segment is not there while a later one is.
+    fn is_gap_after(&self, segment: u64) -> Result<bool> {
+        let next = crate::load::segment_numbers(self.files)?.into_iter().find(|n| *n > segment);
+        Ok(next.is_some_and(|next| next > segment + 1))
     }
 
     /// Whether a good frame of a later write stands anywhere after the place where the scan stopped.

@@ -35,15 +35,9 @@ pub fn salvage(
     let damaged = log::LogStore::open_to_look(from, options());
     let fail = |error| convert::error(error, &named(session));
     let target = log::LogStore::open(to, options()).map_err(fail)?;
-    let mut ids = Vec::new();
     match session {
-        Some(session) => ids.push(session.to_string()),
-        None => {
-            damaged.visit(&mut |log| ids.extend(log.ok().map(|log| log.id))).map_err(fail)?;
-        }
-    }
-    for id in ids {
-        visit(damaged.salvage(&id, &target).map_err(fail)?);
+        Some(session) => visit(damaged.salvage(session.as_str(), &target).map_err(fail)?),
+        None => damaged.salvage_all(&target, visit).map_err(fail)?,
     }
     target.close_all().map_err(fail)
 }
