@@ -1,0 +1,111 @@
+//! `verify` sees everything, `salvage` saves what is whole, and neither touches what it reads.
+
+use bough_log::{DamageKind, LogStore, SalvageReport};
+
+use crate::support::*;
+
+fn salvage_all(from: &Machine, to: &LogStore) -> Vec<SalvageReport> {
+    let before = from.disk.digest();
+    let mut reports = Vec::new();
+    from.look().salvage_all(to, &mut |report| reports.push(report)).unwrap();
+    assert_eq!(from.disk.digest(), before, "the damaged store is only read");
+    reports
+}
+
+#[test]
+fn salvaging_everything_saves_a_session_whose_manifest_is_unreadable() {
+    for id in ["s", "Project/A b.%", "\u{e4}\u{f6}"] {
+        let machine = Machine::new();
+        let process = machine.start();
+        fill(&process.store, id, 3);
+        process.store.enqueue_delta(id, &delta("e3", 1)).unwrap().wait().unwrap();
+        process.kill();
+        machine.put("manifest.json", b"gone");
+        let rescued = Machine::new();
+        let target = rescued.start().store;
+        let reports = salvage_all(&machine, &target);
+        assert_eq!((reports.len(), reports[0].id.as_str()), (1, id));
+        assert_eq!(reports[0].damage[0].kind, DamageKind::Manifest, "and it says so");
+        assert_eq!(numbers(&target, id), [1, 2, 3]);
+        assert_eq!(target.read(id).unwrap().deltas().len(), 1);
+        assert!(target.verify(id).unwrap().is_well());
+    }
+}
+
+#[test]
+fn a_session_whose_name_is_cut_is_saved_under_that_name() {
+    let id = "x".repeat(400);
+    let machine = Machine::new();
+    fill(&machine.start().store, &id, 3);
+    machine.put("manifest.json", b"gone");
+    let rescued = Machine::new();
+    let target = rescued.start().store;
+    let reports = salvage_all(&machine, &target);
+    let saved = &reports[0].id;
+    assert!(id.starts_with(saved.split('~').next().unwrap()) && saved.contains('~'), "{saved}");
+    assert_eq!(numbers(&target, saved), [1, 2, 3]);
+}
+
+#[test]
+fn salvaging_everything_goes_on_past_what_cannot_be_saved() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "newer", 2);
+    process.store.close_all().unwrap();
+    machine.change_manifest(|manifest| manifest.format = 9);
+    for id in ["a", "b"] {
+        fill(&process.store, id, 2);
+    }
+    let rescued = Machine::new();
+    let target = rescued.start().store;
+    let mut saved: Vec<(String, u64)> = Vec::new();
+    for report in salvage_all(&machine, &target) {
+        saved.push((report.id, report.saved));
+    }
+    saved.sort();
+    let expected = [("a".to_owned(), 2), ("b".to_owned(), 2), ("newer".to_owned(), 0)];
+    assert_eq!(saved, expected);
+}
+
+#[test]
+fn salvage_takes_the_frames_on_both_sides_of_damage_and_says_what_is_missing() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "s", 6);
+    process.store.close_all().unwrap();
+    machine.change("0000000000000001.seg", |bytes| {
+        let starts = line_starts(bytes);
+        bytes[starts[2] + 50] ^= 1;
+        bytes[starts[3] + 50] ^= 1;
+    });
+    let rescued = Machine::new();
+    let target = rescued.start().store;
+    let report = machine.look().salvage("s", &target).unwrap();
+    assert_eq!((report.saved, report.reparented, report.left_out), (4, 1, 0));
+    assert_eq!(numbers(&target, "s"), [1, 2, 5, 6]);
+    let gap = report.damage.iter().find(|damage| damage.kind == DamageKind::SequenceBroken);
+    assert!(gap.unwrap().detail.contains("records 3 to 4"), "{gap:?}");
+    assert_eq!(target.read("s").unwrap().entry("e6").unwrap().unwrap().depth, 2);
+}
+
+#[test]
+fn verifying_everything_looks_into_the_trash_too() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "s", 3);
+    process.store.delete("s", 5, "{}").unwrap();
+    machine.change("0000000000000001.seg", |bytes| bytes[60] ^= 1);
+    let mut wrong = 0;
+    machine.look().verify_all(&mut |report| wrong += usize::from(!report.is_well())).unwrap();
+    assert_eq!(wrong, 1);
+}
+
+#[test]
+fn verify_while_a_writer_writes_finds_nothing_wrong() {
+    let machine = Machine::small();
+    let process = machine.start();
+    fill(&process.store, "s", 12);
+    let report = machine.verify("s");
+    assert!(report.is_well(), "{:?}", report.damage);
+    assert_eq!(report.records, 12);
+}

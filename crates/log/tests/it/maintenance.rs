@@ -1,0 +1,320 @@
+//! Sealing, indexing and checkpointing beside appends; sharing a sync; giving locks up.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use bough_log::{Durability, Expected, LogError, LogStore, Options};
+use bough_platform::{
+    Access, Disk, File, Listed, Lock, LockError, OsDisk, OsEntropy, Platform, RelPath, Stat,
+    SystemClock,
+};
+use bough_testkit::CountingDisk;
+
+use crate::support::*;
+
+/// Longer than any machine needs; a test that waits for it has failed.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A gate in front of the syncs of some files: whoever comes waits until it is opened.
+#[derive(Debug, Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    /// Files whose path contains this have to wait.
+    about: Option<String>,
+    waiting: usize,
+}
+
+impl Gate {
+    fn close_for(&self, about: &str) {
+        self.state.lock().unwrap().about = Some(about.to_owned());
+    }
+
+    fn open(&self) {
+        self.state.lock().unwrap().about = None;
+        self.changed.notify_all();
+    }
+
+    fn until_somebody_waits(&self) {
+        let state = self.state.lock().unwrap();
+        let waited = self.changed.wait_timeout_while(state, DEADLINE, |s| s.waiting == 0).unwrap();
+        assert!(!waited.1.timed_out(), "nobody came to the gate");
+    }
+
+    fn pass(&self, path: &str) {
+        let mut state = self.state.lock().unwrap();
+        if state.about.as_ref().is_none_or(|about| !path.contains(about.as_str())) {
+            return;
+        }
+        state.waiting += 1;
+        self.changed.notify_all();
+        let closed = |s: &mut GateState| s.about.is_some();
+        let (mut state, waited) = self.changed.wait_timeout_while(state, DEADLINE, closed).unwrap();
+        state.waiting -= 1;
+        assert!(!waited.timed_out(), "the gate was never opened");
+    }
+}
+
+#[derive(Debug)]
+struct GatedDisk {
+    disk: OsDisk,
+    gate: Arc<Gate>,
+}
+
+#[derive(Debug)]
+struct GatedFile {
+    file: Box<dyn File>,
+    path: String,
+    gate: Arc<Gate>,
+}
+
+impl GatedDisk {
+    fn gated(&self, file: Box<dyn File>, path: &RelPath) -> Box<dyn File> {
+        let (path, gate) = (path.as_str().to_owned(), Arc::clone(&self.gate));
+        Box::new(GatedFile { file, path, gate })
+    }
+}
+
+impl File for GatedFile {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.file.read_at(at, out)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_at(at, bytes)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.gate.pass(&self.path);
+        self.file.sync()
+    }
+}
+
+impl Disk for GatedDisk {
+    fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
+        Ok(self.gated(self.disk.create(path)?, path))
+    }
+
+    fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
+        Ok(self.gated(self.disk.open(path, access)?, path))
+    }
+
+    fn create_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.disk.create_dir(path)
+    }
+
+    fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &RelPath) -> io::Result<()> {
+        self.disk.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.disk.remove_dir(path)
+    }
+
+    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
+        self.disk.list(path)
+    }
+
+    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
+        self.disk.stat(path)
+    }
+
+    fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
+        self.disk.sync_dir(path)
+    }
+
+    fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
+        self.disk.lock(path, holder)
+    }
+
+    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
+        self.disk.lock_holder(path)
+    }
+}
+
+/// Holds a round at the sync of a file and appends meanwhile.
+fn appends_go_on_while(about: &str, durability: Durability) {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = Arc::new(Gate::default());
+    let disk = GatedDisk { disk: OsDisk::create(dir.path()).unwrap(), gate: Arc::clone(&gate) };
+    let platform = Platform {
+        disk: Arc::new(disk),
+        clock: Arc::new(SystemClock::new()),
+        entropy: Arc::new(OsEntropy),
+    };
+    let options = Options { durability, tiny_bytes: 0, tail_rows_max: 2, ..Options::default() };
+    let store = LogStore::open(platform, options.clone()).unwrap();
+    fill(&store, "s", 9);
+    gate.close_for(about);
+    std::thread::scope(|scope| {
+        let round = scope.spawn(|| store.checkpoint("s"));
+        gate.until_somebody_waits();
+        // The round stands still; appends are answered, and readers see them.
+        (10..=15).for_each(|n| append(&store, "s", n));
+        assert_eq!(numbers(&store, "s"), (1..=15).collect::<Vec<_>>());
+        assert!(!round.is_finished(), "the round is still at the gate");
+        gate.open();
+        round.join().unwrap().unwrap();
+    });
+    append(&store, "s", 16);
+    store.close_all().unwrap();
+    let again = LogStore::open(Platform::system(dir.path()).unwrap(), options).unwrap();
+    assert_eq!(numbers(&again, "s"), (1..=16).collect::<Vec<_>>());
+    assert!(again.verify("s").unwrap().is_well());
+}
+
+#[test]
+fn appends_go_on_while_the_segment_is_sealed() {
+    // In the usual durability the frames are synced already; in the weaker one the round syncs them.
+    appends_go_on_while(".seg", Durability::MayLoseNewestOnPowerCut);
+}
+
+#[test]
+fn appends_go_on_while_the_index_is_synced() {
+    appends_go_on_while("offsets.jsonl", Durability::Synced);
+}
+
+#[test]
+fn appends_go_on_while_the_id_tables_are_written() {
+    appends_go_on_while("ids-", Durability::Synced);
+}
+
+#[test]
+fn appends_go_on_while_the_checkpoint_is_written() {
+    appends_go_on_while("checkpoint.tmp", Durability::Synced);
+}
+
+#[test]
+fn appends_go_on_while_the_manifest_is_replaced() {
+    appends_go_on_while("manifest.json.tmp", Durability::Synced);
+}
+
+#[test]
+fn callers_that_wait_on_one_log_share_one_sync_up_to_the_byte_cap() {
+    let machine = Machine::with(|options| options.group_bytes_max = 4_000);
+    let counting = CountingDisk::new(Arc::new(machine.disk.another_process()));
+    let platform = Platform {
+        disk: Arc::new(counting.clone()),
+        clock: machine.clock.clone(),
+        entropy: Arc::new(OsEntropy),
+    };
+    let store = LogStore::open(platform, machine.options.clone()).unwrap();
+    fill(&store, "s", 2);
+    let syncs = |count: u64| {
+        let first = store.read("s").unwrap().head().seq + 1;
+        let before = counting.counts().syncs;
+        let enqueue = |n| store.enqueue("s", Expected::Any, vec![entry(n)]).unwrap();
+        let waiting: Vec<_> = (first..first + count).map(enqueue).collect();
+        for pending in waiting {
+            pending.wait().unwrap();
+        }
+        counting.counts().syncs - before
+    };
+    assert_eq!(syncs(10), 1);
+    assert!((2..20).contains(&syncs(60)), "about two hundred bytes each");
+    assert_eq!(machine.after_power_cut().shown("s"), (1..=72).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_idle_log_is_closed_and_its_lock_given_up_unless_it_is_wanted() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "s", 2);
+    let minute = Duration::from_secs(60);
+    assert_eq!(process.store.release_idle(minute, &|_| false).unwrap(), 0, "it was just used");
+    machine.clock.advance(minute);
+    assert_eq!(process.store.release_idle(minute, &|_| true).unwrap(), 0, "somebody wants it kept");
+    assert!(machine.has(".seg") && process.store.is_open("s"));
+    assert_eq!(process.store.release_idle(minute, &|_| false).unwrap(), 1);
+    assert!(!process.store.is_open("s"));
+    // The other process takes it up, and the first is refused now.
+    let other = machine.start();
+    append(&other.store, "s", 3);
+    let refused = process.store.append("s", Expected::Any, vec![entry(4)]);
+    assert!(matches!(refused, Err(LogError::Locked { .. })), "{refused:?}");
+}
+
+#[test]
+fn beyond_the_bound_of_open_logs_the_longest_idle_one_is_closed() {
+    let machine = Machine::with(|options| options.open_logs_max = 3);
+    let process = machine.start();
+    for n in 0..8 {
+        fill(&process.store, &format!("s{n}"), 2);
+        machine.clock.advance(Duration::from_secs(1));
+    }
+    let open = (0..8).filter(|n| process.store.is_open(&format!("s{n}"))).collect::<Vec<_>>();
+    assert!(open.len() <= 4 && open.contains(&7), "{open:?}");
+    // Whoever was closed is opened again when it is needed.
+    for n in 0..8 {
+        append(&process.store, &format!("s{n}"), 3);
+        assert_eq!(numbers(&process.store, &format!("s{n}")), [1, 2, 3]);
+    }
+}
+
+#[test]
+fn a_retry_after_a_crash_at_any_moment_of_the_append_lands_exactly_once() {
+    let machine = Machine::full();
+    let process = machine.start();
+    fill(&process.store, "s", 2);
+    machine.disk.record();
+    let batch = || vec![entry(3), entry(4)];
+    process.store.append("s", Expected::Any, batch()).unwrap();
+    let mut landed = [0, 0];
+    machine.disk.recording().walk(|point| {
+        for disk in [point.disk(), point.disk().platter()] {
+            let options = machine.options.clone();
+            let cut = Machine { disk, clock: machine.clock.clone(), options };
+            let again = cut.start();
+            match again.store.append("s", Expected::Any, batch()) {
+                Ok(_) => landed[0] += 1,
+                Err(LogError::Duplicate { entry, seq: 3 }) if entry == "e3" => landed[1] += 1,
+                Err(error) => panic!("{error}"),
+            }
+            assert_eq!(numbers(&again.store, "s"), [1, 2, 3, 4]);
+        }
+    });
+    assert!(landed[0] > 0 && landed[1] > 0, "both happen: {landed:?}");
+}
+
+#[test]
+fn a_full_or_broken_disk_is_an_error_by_its_name_and_loses_nothing() {
+    use bough_testkit::{Fault, FaultPlan};
+    for (fault, full) in [(Fault::Full, true), (Fault::Broken, false), (Fault::ShortWrite, true)] {
+        let machine = Machine::full();
+        let process = machine.start();
+        fill(&process.store, "s", 3);
+        let create = {
+            machine.disk.inject(FaultPlan::from(fault, 1));
+            process.store.create("t", vec![entry(1)]).unwrap_err()
+        };
+        assert_eq!(matches!(create, LogError::Full(_)), full, "{create}");
+        let failed = process.store.append("s", Expected::Any, vec![entry(4)]).unwrap_err();
+        let words = failed.to_string();
+        assert!(words.contains("reopen"), "it says what to do: {words}");
+        machine.disk.heal();
+        assert_eq!(numbers(&process.store, "s"), [1, 2, 3], "reading goes on");
+        process.store.reopen("s").unwrap();
+        match process.store.append("s", Expected::Any, vec![entry(4)]) {
+            Ok(_) | Err(LogError::Duplicate { .. }) => {}
+            Err(error) => panic!("writing resumes after reopening: {error}"),
+        }
+        assert_eq!(machine.after_power_cut().shown("s"), [1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,387 @@
+//! Random histories against a small oracle: after each step the store answers as the oracle does, and what
+//! survives a crash is a prefix in whole batches with everything acknowledged in it.
+
+use std::collections::BTreeMap;
+
+use bough_log::{Expected, Head, Incarnation, LogError, NewDelta, NewRecord, Options, kind};
+use bough_testkit::{ImageRules, Seeded, SimDisk};
+use proptest::prelude::*;
+
+use crate::support::*;
+
+/// One step. Numbers choose among what is there, so that every list of steps is a history.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Create(u8),
+    Append { session: u8, records: u8, bytes: u16 },
+    Conflict(u8),
+    Repeat(u8),
+    Delta(u8),
+    Settle(u8),
+    Checkpoint(u8),
+    Close(u8),
+    Reopen,
+    Crash { choice: u64 },
+    Delete(u8),
+    Undo(u8),
+}
+
+const SESSIONS: u8 = 2;
+
+fn step() -> impl Strategy<Value = Step> {
+    let session = 0..SESSIONS;
+    prop_oneof![
+        3 => session.clone().prop_map(Step::Create),
+        6 => (session.clone(), 1..4_u8, 0..300_u16)
+            .prop_map(|(session, records, bytes)| Step::Append { session, records, bytes }),
+        1 => session.clone().prop_map(|session| Step::Append { session, records: 60, bytes: 2_000 }),
+        1 => session.clone().prop_map(Step::Conflict),
+        1 => session.clone().prop_map(Step::Repeat),
+        3 => session.clone().prop_map(Step::Delta),
+        1 => session.clone().prop_map(Step::Settle),
+        1 => session.clone().prop_map(Step::Checkpoint),
+        1 => session.clone().prop_map(Step::Close),
+        1 => Just(Step::Reopen),
+        2 => any::<u64>().prop_map(|choice| Step::Crash { choice }),
+        1 => session.clone().prop_map(Step::Delete),
+        1 => session.prop_map(Step::Undo),
+    ]
+}
+
+/// What one life must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Life {
+    records: Vec<NewRecord>,
+    deltas: Vec<NewDelta>,
+    deleted: bool,
+}
+
+impl Life {
+    fn entries(&self) -> impl DoubleEndedIterator<Item = &String> {
+        self.records.iter().filter_map(|record| record.id.as_ref())
+    }
+
+    fn revision_of(&self, target: &str) -> u64 {
+        let recorded =
+            self.records.iter().filter(|record| record.target.as_deref() == Some(target));
+        let streamed = self.deltas.iter().filter(|delta| delta.target == target);
+        let recorded = recorded.filter_map(|record| record.revision);
+        recorded.chain(streamed.map(|delta| delta.revision)).max().unwrap_or(0)
+    }
+
+    /// Whether a stream of this entry is open: opened by a record and not settled since.
+    fn streams(&self, target: &str) -> bool {
+        let mut said = self.records.iter().rev().filter(|r| r.target.as_deref() == Some(target));
+        said.find(|record| matches!(record.kind.as_str(), kind::STREAM | kind::REVISION))
+            .is_some_and(|record| record.kind == kind::STREAM)
+    }
+}
+
+/// Which life of which session, by the number of the session and the order of its lives.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Oracle {
+    lives: BTreeMap<(u8, usize), (Incarnation, Life)>,
+}
+
+struct Run {
+    machine: Machine,
+    process: Process,
+    oracle: Oracle,
+    /// The oracle before the step that is being made: a crash may take the step back.
+    before: Oracle,
+    written: u64,
+}
+
+fn name(session: u8) -> String {
+    format!("s{session}")
+}
+
+impl Run {
+    fn new(options: Options) -> Self {
+        let machine = Machine { options, ..Machine::small() };
+        machine.disk.record();
+        let process = machine.start();
+        let (oracle, before) = (Oracle::default(), Oracle::default());
+        Self { machine, process, oracle, before, written: 0 }
+    }
+
+    fn newest(&self, session: u8) -> Option<(usize, &Life)> {
+        let mut lives = self.oracle.lives.range((session, 0)..=(session, usize::MAX));
+        lives.next_back().map(|((_, number), (_, life))| (*number, life))
+    }
+
+    fn live(&self, session: u8) -> Option<Life> {
+        self.newest(session).map(|(_, life)| life).filter(|life| !life.deleted).cloned()
+    }
+
+    fn change(&mut self, session: u8, change: impl FnOnce(&mut Life)) {
+        let (number, _) = self.newest(session).unwrap();
+        change(&mut self.oracle.lives.get_mut(&(session, number)).unwrap().1);
+    }
+
+    fn batch(&mut self, parent: Option<&String>, records: u8, bytes: u16) -> Vec<NewRecord> {
+        let mut parent = parent.cloned();
+        let mut batch = Vec::new();
+        for _ in 0..records {
+            self.written += 1;
+            let id = format!("w{}", self.written);
+            let payload = format!("\"{}{}\"", self.written, "x".repeat(usize::from(bytes)));
+            batch.push(NewRecord::entry(&id, parent.as_deref(), 1, payload));
+            parent = Some(id);
+        }
+        batch
+    }
+
+    fn make(&mut self, step: Step) {
+        self.before = self.oracle.clone();
+        match step {
+            Step::Create(session) => self.create(session),
+            Step::Append { session, records, bytes } => self.append(session, records, bytes),
+            Step::Conflict(session) => self.conflict(session),
+            Step::Repeat(session) => self.repeat(session),
+            Step::Delta(session) => self.delta(session),
+            Step::Settle(session) => self.settle(session),
+            Step::Checkpoint(session) => {
+                if self.live(session).is_some() {
+                    self.process.store.checkpoint(&name(session)).unwrap();
+                }
+            }
+            Step::Close(session) => self.process.store.close(&name(session)).unwrap(),
+            Step::Reopen => {
+                self.process.store.close_all().unwrap();
+                self.process = self.machine.start();
+            }
+            Step::Crash { .. } => {}
+            Step::Delete(session) => self.delete(session),
+            Step::Undo(session) => self.undo(session),
+        }
+    }
+
+    fn create(&mut self, session: u8) {
+        let batch = self.batch(None, 1, 10);
+        let made = self.process.store.create(&name(session), batch.clone());
+        if self.live(session).is_some() {
+            assert!(matches!(made, Err(LogError::Exists { .. })), "{made:?}");
+            return;
+        }
+        let number = self.newest(session).map_or(0, |(number, _)| number + 1);
+        let life = Life { records: batch, ..Life::default() };
+        self.oracle.lives.insert((session, number), (made.unwrap().incarnation, life));
+    }
+
+    fn append(&mut self, session: u8, records: u8, bytes: u16) {
+        let life = self.live(session);
+        let parent = life.as_ref().and_then(|life| life.entries().next_back());
+        let batch = self.batch(parent, records, bytes);
+        let answer = self.process.store.append(&name(session), Expected::Any, batch.clone());
+        match life {
+            None => assert!(matches!(answer, Err(LogError::NotFound { .. })), "{answer:?}"),
+            Some(_) => {
+                answer.unwrap();
+                self.change(session, |life| life.records.extend(batch));
+            }
+        }
+    }
+
+    fn conflict(&mut self, session: u8) {
+        if self.live(session).is_none() {
+            return;
+        }
+        let head = self.process.store.read(&name(session)).unwrap().head();
+        let stale = Head::genesis(&name(session), head.incarnation);
+        let batch = self.batch(None, 1, 1);
+        let refused = self.process.store.append(&name(session), Expected::Head(stale), batch);
+        assert!(matches!(refused, Err(LogError::Conflict { current }) if current == head));
+    }
+
+    fn repeat(&mut self, session: u8) {
+        let Some(life) = self.live(session) else { return };
+        let Some(id) = life.entries().next_back() else { return };
+        let record = NewRecord::entry(id, None, 9, "\"other words\"");
+        let refused = self.process.store.append(&name(session), Expected::Any, vec![record]);
+        assert!(matches!(refused, Err(LogError::Duplicate { .. })), "{refused:?}");
+    }
+
+    fn delta(&mut self, session: u8) {
+        let Some(life) = self.live(session) else { return };
+        let Some(target) = life.entries().next_back().cloned() else { return };
+        let base = life.revision_of(&target);
+        let delta = delta(&target, base + 1);
+        self.process.store.enqueue_delta(&name(session), &delta).unwrap().wait().unwrap();
+        let opening = (!life.streams(&target)).then(|| NewRecord {
+            target: Some(target),
+            revision: Some(base),
+            ..NewRecord::plain(kind::STREAM, delta.at_ms, "null")
+        });
+        self.change(session, |life| {
+            life.records.extend(opening);
+            life.deltas.push(delta);
+        });
+    }
+
+    fn settle(&mut self, session: u8) {
+        let Some(life) = self.live(session) else { return };
+        let Some(target) = life.entries().next_back().cloned() else { return };
+        let record = NewRecord::revision(&target, life.revision_of(&target) + 1, 4, "\"whole\"");
+        let batch = vec![record.clone()];
+        self.process.store.append(&name(session), Expected::Any, batch).unwrap();
+        self.change(session, |life| {
+            life.deltas.retain(|delta| delta.target != target);
+            life.records.push(record);
+        });
+    }
+
+    fn delete(&mut self, session: u8) {
+        let deleted = self.process.store.delete(&name(session), 5, "\"gone\"");
+        if self.live(session).is_none() {
+            assert!(matches!(deleted, Err(LogError::NotFound { .. })), "{deleted:?}");
+            return;
+        }
+        deleted.unwrap();
+        self.change(session, |life| {
+            life.records.push(NewRecord::plain(kind::TOMBSTONE, 5, "\"gone\""));
+            life.deleted = true;
+        });
+    }
+
+    fn undo(&mut self, session: u8) {
+        let Some((number, life)) = self.newest(session) else { return };
+        let deleted = life.deleted;
+        let incarnation = self.oracle.lives[&(session, number)].0;
+        let store = &self.process.store;
+        let undone = store.undelete(&name(session), Some(incarnation), 6, "\"back\"");
+        if !deleted {
+            assert!(matches!(undone, Err(LogError::Exists { .. })), "{undone:?}");
+            return;
+        }
+        assert_eq!(undone.unwrap(), incarnation);
+        self.change(session, |life| {
+            life.records.push(NewRecord::plain(kind::RESTORED, 6, "\"back\""));
+            life.deleted = false;
+        });
+    }
+
+    /// The power is cut at a moment of the last step, in a way that the number chooses; a new process goes
+    /// on with what is left, which the oracle takes over once it is found right.
+    fn crash(&mut self, operations_before: usize, choice: u64) {
+        let mut seeded = Seeded::new(choice);
+        let operations = self.machine.disk.operations();
+        let moment = operations_before + seeded.below(operations - operations_before + 1);
+        let finished = moment == operations;
+        let mut images: Vec<SimDisk> = Vec::new();
+        let then = self.machine.disk.recording().disk_at(moment);
+        let rules = ImageRules::seeded(choice).combinations_max(16);
+        then.images(&rules, |image| images.push(image.disk()));
+        let image = images.swap_remove(seeded.below(images.len()));
+        self.machine.disk = image.with_clock(self.machine.clock.clone());
+        self.machine.disk.record();
+        self.process = self.machine.start();
+        let found = self.found();
+        let (before, after) = (&self.before, &self.oracle);
+        let mut possible: Vec<&Oracle> = vec![after];
+        if !finished {
+            possible.push(before);
+        }
+        let right = possible.iter().any(|oracle| **oracle == found)
+            || !finished && is_between(before, &found, after);
+        assert!(right, "before {before:#?}\nfound {found:#?}\nafter {after:#?}");
+        self.oracle = found;
+    }
+
+    /// What the store holds, as an oracle.
+    fn found(&self) -> Oracle {
+        let mut found = Oracle::default();
+        let store = &self.process.store;
+        for ((session, number), (incarnation, _)) in &self.oracle.lives {
+            let id = name(*session);
+            let opened = store.open_for_writing(&id);
+            let live = opened.is_ok().then(|| store.read(&id).unwrap());
+            let live = live.filter(|reader| reader.head().incarnation == *incarnation);
+            let reader = match live {
+                Some(reader) => reader,
+                None => match store.read_trash(&id, *incarnation) {
+                    Ok(reader) => reader,
+                    Err(LogError::NotFound { .. }) => continue,
+                    Err(error) => panic!("{error}"),
+                },
+            };
+            assert_eq!(reader.damage(), None);
+            let records = reader.records(0, u64::MAX / 2).unwrap();
+            let records: Vec<NewRecord> = records.into_iter().map(|r| r.record).collect();
+            let life = Life {
+                deltas: reader.deltas().into_iter().map(of_line).collect(),
+                deleted: records.last().is_some_and(|r| r.kind == kind::TOMBSTONE),
+                records,
+            };
+            found.lives.insert((*session, *number), (*incarnation, life));
+        }
+        found
+    }
+}
+
+fn of_line(line: bough_log::format::StreamLine) -> NewDelta {
+    NewDelta {
+        target: line.target,
+        revision: line.revision,
+        at_ms: line.at_ms,
+        payload: line.payload.get().to_owned(),
+    }
+}
+
+/// A step in the middle: every life is at least as before and at most as after, record by record. A delta
+/// begins with the record that opens its stream, so the record may be there without the delta.
+fn is_between(before: &Oracle, found: &Oracle, after: &Oracle) -> bool {
+    let lives_fit = found.lives.keys().all(|key| after.lives.contains_key(key))
+        && before.lives.keys().all(|key| found.lives.contains_key(key));
+    lives_fit
+        && found.lives.iter().all(|(key, (_, life))| {
+            let most = &after.lives[key].1;
+            let none = Life::default();
+            let least = before.lives.get(key).map_or(&none, |(_, life)| life);
+            let settled = |delta: &NewDelta| !most.deltas.contains(delta);
+            life.records.starts_with(&least.records)
+                && most.records.starts_with(&life.records)
+                && least.deltas.iter().all(|d| life.deltas.contains(d) || settled(d))
+                && life.deltas.iter().all(|d| least.deltas.contains(d) || most.deltas.contains(d))
+        })
+}
+
+fn run(options: Options, steps: &[Step]) {
+    let mut run = Run::new(options);
+    let mut last = 0;
+    for step in steps {
+        match step {
+            Step::Crash { choice } => run.crash(last.min(run.machine.disk.operations()), *choice),
+            step => {
+                last = run.machine.disk.operations();
+                run.make(*step);
+            }
+        }
+        if matches!(step, Step::Crash { .. }) {
+            last = run.machine.disk.operations();
+            run.before = run.oracle.clone();
+        }
+        assert_eq!(run.found(), run.oracle, "after {step:?}");
+    }
+    run.process.store.close_all().unwrap();
+    let look = run.machine.look();
+    look.verify_all(&mut |report| assert!(report.is_well(), "{:?}", report.damage)).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_answers_as_the_oracle_when_nothing_is_tiny(
+        steps in prop::collection::vec(step(), 1..24),
+    ) {
+        run(Machine::small().options, &steps);
+    }
+
+    #[test]
+    fn the_store_answers_as_the_oracle_at_its_usual_sizes(
+        steps in prop::collection::vec(step(), 1..24),
+    ) {
+        run(Machine::new().options, &steps);
+    }
+}

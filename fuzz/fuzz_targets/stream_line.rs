@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../../crates/log/tests/it/decoders.rs"]
+mod decoders;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| decoders::stream_line(data));
