@@ -28,7 +28,14 @@ impl LogStore {
 
     pub(crate) fn move_to_trash(&self, container: &Container) -> Result<()> {
         let disk = &self.inner.platform.disk;
-        disk.rename(&container.dir, &container.moved_to(TRASH)?.dir)?;
+        let trashed = container.moved_to(TRASH)?.dir;
+        match disk.rename(&container.dir, &trashed) {
+            // Another process that opened it in between found the record and finished the move.
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound
+                    && disk.stat(&trashed)?.is_some() => {}
+            moved => moved?,
+        }
         disk.sync_dir(&RelPath::parse(TRASH)?)?;
         Ok(disk.sync_dir(&container.dir.parent())?)
     }

@@ -116,10 +116,15 @@ impl Asked {
         let mut next = self.store.read(id)?.head().seq + 1;
         loop {
             self.store.append(id, Expected::Any, vec![free(next)])?;
-            println!("{ANSWER}{next}");
+            say(&next.to_string());
             next += 1;
         }
     }
+}
+
+fn say(answer: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{ANSWER}{answer}").unwrap();
 }
 
 fn ok() -> String {
@@ -159,7 +164,7 @@ fn a_child_does_what_it_is_asked() {
     let mut asked = Asked { store: open(Path::new(&dir)), head: None };
     for line in std::io::stdin().lines() {
         let answer = asked.answer(&line.unwrap()).unwrap_or_else(|error| in_a_word(&error));
-        println!("{ANSWER}{answer}");
+        say(&answer);
     }
 }
 

@@ -73,11 +73,11 @@ fn looking_at_a_real_directory_leaves_the_tree_as_it_was() {
     }
     let file = |id: &str, end: &str| {
         let folder = format!("/{id}.");
-        let found = tree(dir.path()).into_keys().filter(|path| {
+        let mut found = tree(dir.path()).into_keys().filter(|path| {
             let text = path.to_string_lossy();
             text.contains(&folder) && text.ends_with(end)
         });
-        found.last().unwrap()
+        found.next_back().unwrap()
     };
     let torn = file("torn", ".seg");
     let mut bytes = std::fs::read(&torn).unwrap();
