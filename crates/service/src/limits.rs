@@ -17,6 +17,8 @@ pub const SCAN_ENTRIES: usize = 500;
 
 /// Records that a feed reads at a time.
 pub const FEED_RECORDS_PER_READ: usize = 256;
+/// Records that a subscriber of all sessions reads at a time while it catches up.
+pub const FEED_COLD_RECORDS_PER_READ: usize = 64;
 /// A reader that begins within the first records of a session makes itself exact by reading those before.
 pub const FEED_FOLD_RECORDS_MAX: usize = 2_000;
 /// Events that a subscriber takes at a time.

@@ -4,7 +4,8 @@
 //! slow finds the newest when it comes back, and reads what it missed from the log. So a stalled
 //! subscriber costs its watch and nothing more, and slows nobody.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bough_session::{Incarnation, SessionId};
@@ -12,8 +13,7 @@ use tokio::sync::watch;
 
 use crate::types::{ChangeCursor, ChangePage, Position, SessionChange};
 
-/// How many changed sessions a hub remembers; older changes are a gap, unless the store keeps them
-/// elsewhere.
+/// How many changes are kept, in a hub or in the catalogue; older ones are a gap.
 pub const CHANGES_KEPT: usize = 65_536;
 
 /// Where changes are announced, and from where the watches are woken. Cheap to clone.
@@ -34,8 +34,8 @@ struct HubState {
     number: u64,
     /// Changes up to this one are no longer remembered.
     forgotten: u64,
-    by_number: BTreeMap<u64, SessionChange>,
-    by_session: HashMap<SessionId, u64>,
+    /// The newest changes, in order.
+    kept: VecDeque<SessionChange>,
     watches: HashMap<SessionId, watch::Sender<Wake>>,
 }
 
@@ -66,36 +66,48 @@ impl ChangeHub {
     /// A hub that counts from the beginning of a new epoch.
     #[must_use]
     pub fn new(epoch: Incarnation) -> Self {
-        Self::starting_at(epoch, 0)
+        let (newest, state) = (watch::Sender::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { epoch, newest, state }) }
     }
 
-    /// A hub that goes on counting in an epoch; what came before `number` is kept elsewhere.
-    #[must_use]
-    pub fn starting_at(epoch: Incarnation, number: u64) -> Self {
-        let state = HubState { number, forgotten: number, ..HubState::default() };
-        let shared = Shared { epoch, newest: watch::Sender::new(number), state: Mutex::new(state) };
-        Self { shared: Arc::new(shared) }
-    }
-
-    /// Announces that a session has durable records up to `position`, and wakes who waits for it.
-    /// Returns the number of the change.
+    /// Announces and remembers that the records of a session in a range of its feed became durable, and wakes who waits
+    /// for it. Returns the number of the change.
     pub fn publish(
         &self,
         session: &SessionId,
         incarnation: Incarnation,
-        position: Position,
+        range: Range<Position>,
         deleted: bool,
     ) -> u64 {
-        let mut state = self.lock();
-        let number = state.number + 1;
-        state.number = number;
-        state.remember(SessionChange {
+        let change = |number| SessionChange {
             number,
             session_id: session.clone(),
             incarnation,
-            position,
+            after: range.start,
+            position: range.end,
             deleted,
-        });
+        };
+        self.tell(session, range.end, |state| {
+            let change = change(state.number);
+            state.remember(change);
+        })
+    }
+
+    /// Wakes who waits for a session, in a store that keeps its changes elsewhere.
+    pub fn wake(&self, session: &SessionId, position: Position) {
+        self.tell(session, position, |_| {});
+    }
+
+    fn tell(
+        &self,
+        session: &SessionId,
+        position: Position,
+        remember: impl FnOnce(&mut HubState),
+    ) -> u64 {
+        let mut state = self.lock();
+        state.number += 1;
+        let number = state.number;
+        remember(&mut state);
         if let Some(sender) = state.watches.get(session) {
             sender.send_modify(|wake| {
                 wake.position = position;
@@ -140,9 +152,9 @@ impl ChangeHub {
         let known = cursor.epoch == epoch && cursor.number <= state.number;
         let gap = !known || cursor.number < state.forgotten;
         let after = if known { cursor.number } else { 0 };
-        let found = state.by_number.range(after.saturating_add(1)..);
-        let changes: Vec<SessionChange> =
-            found.take(limit.max(1)).map(|(_, change)| change.clone()).collect();
+        let first = state.kept.partition_point(|change| change.number <= after);
+        let found = state.kept.range(first..).take(limit.max(1));
+        let changes: Vec<SessionChange> = found.cloned().collect();
         let number = match changes.last() {
             Some(last) if changes.len() >= limit.max(1) => last.number,
             _ => state.number,
@@ -169,17 +181,12 @@ impl ChangeHub {
 
 impl HubState {
     fn remember(&mut self, change: SessionChange) {
-        let number = change.number;
-        if let Some(older) = self.by_session.insert(change.session_id.clone(), number) {
-            self.by_number.remove(&older);
+        if self.kept.len() >= CHANGES_KEPT
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.forgotten = oldest.number;
         }
-        self.by_number.insert(number, change);
-        while self.by_number.len() > CHANGES_KEPT {
-            if let Some((number, change)) = self.by_number.pop_first() {
-                self.by_session.remove(&change.session_id);
-                self.forgotten = number;
-            }
-        }
+        self.kept.push_back(change);
     }
 }
 

@@ -19,6 +19,7 @@ mod image;
 mod listing;
 mod memory;
 mod native;
+mod seal;
 mod store;
 mod types;
 
@@ -29,6 +30,7 @@ pub use error::StoreError;
 pub use fs::FsStore;
 pub use memory::MemoryStore;
 pub use native::{NativeOptions, NativeStore, salvage, verify};
+pub use seal::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::Store;
 pub use types::{
     Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, Durable, Head, ListOrder,

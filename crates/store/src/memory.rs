@@ -46,6 +46,8 @@ struct Room {
     /// What the next append builds on, where it is ahead of that.
     accepted: Option<Image>,
     change: u64,
+    /// Where the feed is, as far as it was announced.
+    told: Position,
 }
 
 #[derive(Debug)]
@@ -79,7 +81,8 @@ impl MemoryStore {
         let mut rooms = self.lock();
         for (session, room) in &mut rooms.live {
             if let Some(image) = room.accepted.take() {
-                room.change = self.announce(session, &image, false);
+                room.change = self.announce(session, room.told, &image, false);
+                room.told = Position::at(image.seq());
                 room.durable = Some(image);
             }
         }
@@ -96,9 +99,9 @@ impl MemoryStore {
         self.shared.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn announce(&self, session: &SessionId, image: &Image, deleted: bool) -> u64 {
-        let position = Position::at(image.seq());
-        self.shared.hub.publish(session, image.incarnation, position, deleted)
+    fn announce(&self, session: &SessionId, told: Position, image: &Image, deleted: bool) -> u64 {
+        let range = told..Position::at(image.seq());
+        self.shared.hub.publish(session, image.incarnation, range, deleted)
     }
 
     /// Puts a changed image in its room: durable at once, or when it is released.
@@ -116,7 +119,8 @@ impl MemoryStore {
             });
             return Appended { head, position, durable };
         }
-        room.change = self.announce(session, &image, false);
+        room.change = self.announce(session, room.told, &image, false);
+        room.told = position;
         room.durable = Some(image);
         Appended { head, position, durable: Durable::ready() }
     }
@@ -208,7 +212,8 @@ impl Store for MemoryStore {
         for new in records {
             image.push(new);
         }
-        let mut room = Room { durable: None, accepted: None, change: 0 };
+        let told = Position::default();
+        let mut room = Room { durable: None, accepted: None, change: 0, told };
         let appended = self.settle(session, &mut room, image);
         rooms.live.insert(session.clone(), room);
         Ok(appended)
@@ -280,6 +285,19 @@ impl Store for MemoryStore {
         page.ok_or_else(|| not_found(session))
     }
 
+    async fn trashed_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let rooms = self.lock();
+        let found = rooms.place_in_trash(session, incarnation).and_then(|at| rooms.trash.get(at));
+        let found = found.map(|trash| trash.image.records_after(after, limit));
+        found.ok_or_else(|| not_found(session))
+    }
+
     async fn branch_heads(
         &self,
         session: &SessionId,
@@ -291,11 +309,15 @@ impl Store for MemoryStore {
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
         let mut rooms = self.lock();
-        let Some(mut image) = rooms.live.remove(session).and_then(Room::into_newest) else {
+        let Some(room) = rooms.live.remove(session) else {
+            return Ok(None);
+        };
+        let told = room.told;
+        let Some(mut image) = room.into_newest() else {
             return Ok(None);
         };
         image.push(Record::Tombstone.at(at_ms));
-        self.announce(session, &image, true);
+        self.announce(session, told, &image, true);
         let trash = Trash { image, deleted_at: at_ms };
         let trashed = trash.shown();
         rooms.trash.push(trash);
@@ -316,10 +338,12 @@ impl Store for MemoryStore {
         let at = rooms.place_in_trash(session, incarnation);
         let at = at.ok_or_else(|| not_found(session))?;
         let mut image = rooms.trash.remove(at).image;
+        let told = Position::at(image.seq());
         image.push(Record::Restored.at(at_ms));
         let snapshot = image.snapshot();
         let room = Room {
-            change: self.announce(session, &image, false),
+            change: self.announce(session, told, &image, false),
+            told: snapshot.position,
             durable: Some(image),
             accepted: None,
         };

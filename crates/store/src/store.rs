@@ -81,6 +81,18 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<RecordPage, StoreError>;
 
+    /// The records of a deleted session that is still there, as [`records`](Self::records) has those of others.
+    /// `NotFound` when that life is not in the trash, or the store cannot look into it.
+    async fn trashed_records(
+        &self,
+        session: &SessionId,
+        _incarnation: Incarnation,
+        _after: Position,
+        _limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        Err(StoreError::NotFound { session: session.clone() })
+    }
+
     /// The ends of the session's branches, the newest first, at most `limit` of them. `NotFound` for
     /// an unknown session.
     async fn branch_heads(
@@ -130,7 +142,8 @@ pub trait Store: Send + Sync {
     /// Where the feed of all sessions is now.
     async fn change_cursor(&self) -> Result<ChangeCursor, StoreError>;
 
-    /// The sessions that changed since a cursor, each life of one at most once, under its newest change.
+    /// The changes since a cursor, in order. Those of one life of a session follow each other without a hole, also
+    /// when several processes made them; what is no longer kept is a gap.
     async fn changes_after(
         &self,
         cursor: &ChangeCursor,

@@ -147,13 +147,18 @@ pub struct ListQuery {
     pub status: Option<SessionStatus>,
     /// Only with this task status.
     pub task_status: Option<TaskStatus>,
+    /// Only with a task of this name.
+    pub task_name: Option<String>,
     /// Only archived ones, or only others; `None` is both.
     pub archived: Option<bool>,
+    /// Only with an id that begins so.
+    pub id_prefix: Option<String>,
     /// Only with these metadata: every key equals.
     pub metadata: JsonMap,
     /// Only with these metadata too: what the caller may see at all.
     pub scope: JsonMap,
-    /// Only with this text in title, description, name or first message, whatever its case.
+    /// Only with this text in title, description, name, task, first message, model or working directory,
+    /// whatever its case.
     pub text: Option<String>,
     /// How many at most.
     pub limit: usize,
@@ -217,16 +222,20 @@ pub struct ChangeCursor {
     pub number: u64,
 }
 
-/// A session that changed.
+/// A session that changed: a range of its records became durable, or it went away.
+///
+/// The changes of one life follow each other without a hole: each begins where the one before ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionChange {
-    /// The number of the change. One life of a session appears once, under its newest number.
+    /// The number of the change.
     pub number: u64,
     /// The session.
     pub session_id: SessionId,
     /// Its life.
     pub incarnation: Incarnation,
-    /// Where its feed ends.
+    /// Where its feed was before the change.
+    pub after: Position,
+    /// Where its feed is after it.
     pub position: Position,
     /// Whether it is gone.
     pub deleted: bool,

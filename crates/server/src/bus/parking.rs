@@ -72,7 +72,7 @@ mod tests {
             config: json!({}),
             metadata: None,
         };
-        let cursor: FeedCursor = format!("all.{}.7", "0".repeat(32)).parse().unwrap();
+        let cursor: FeedCursor = format!("all.{}", "0".repeat(64)).parse().unwrap();
         let other = TriggerFrame { config: json!({"metadata": {}}), ..frame.clone() };
         let mut parking = Parking::default();
         parking.put("a", &frame, cursor.clone(), Duration::ZERO);

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     fn place(number: u64) -> FeedCursor {
-        format!("all.{}.{number}", "0".repeat(32)).parse().unwrap()
+        format!("all.{number:064}").parse().unwrap()
     }
 
     #[test]

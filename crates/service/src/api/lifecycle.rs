@@ -93,6 +93,8 @@ pub struct ListRequest {
     pub task: Option<String>,
     /// Only sessions whose task has this status.
     pub task_status: Option<TaskStatus>,
+    /// Only sessions whose id begins so.
+    pub id_prefix: Option<String>,
 }
 
 /// Output of `session::list`.

@@ -54,7 +54,8 @@ pub struct ContextResponse {
 /// Input of `session::search`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchRequest {
-    /// Text to look for in titles, descriptions, names and first messages, whatever its case.
+    /// Text to look for in titles, descriptions, names, tasks, first messages, models and working directories, whatever its
+    /// case.
     pub query: String,
     /// Page size. Default 50, clamped to the configured maximum.
     pub limit: Option<usize>,

@@ -6,22 +6,30 @@ use std::sync::Arc;
 use bough_store::ChangeWatch;
 
 use super::all::{AllItem, AllTail};
-use super::cursor::{AllCursor, FeedCursor};
+use super::all_reader::AllReader;
+use super::cursor::{AllCursor, AllPlace, FeedCursor};
 use super::ring::Read;
 use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
 use crate::error::ServiceError;
-use crate::limits::FEED_PAGE;
+use crate::limits::{FEED_COLD_RECORDS_PER_READ, FEED_PAGE};
 use crate::runtime::Runtime;
 
 pub(super) struct AllSource {
     tail: Arc<AllTail>,
     watch: ChangeWatch,
     /// How far was read.
-    at: AllCursor,
-    /// The number of the next item in the ring.
-    next: u64,
+    at: AllPlace,
+    reading: Reading,
     /// Something happened that the tail has yet to follow; how many rounds it had read by then.
     wake: Option<u64>,
+}
+
+/// From where a subscriber reads.
+enum Reading {
+    /// From the ring, from this number on.
+    Ring(u64),
+    /// From the store, until it meets the ring.
+    Store(Box<AllReader>),
 }
 
 impl AllSource {
@@ -34,10 +42,10 @@ impl AllSource {
         let watch = runtime.store.watch();
         let tail = runtime.hub.all_tail().await?;
         let (now, number) = tail.advance_to_end().await?;
-        let mut source = Self { tail, watch, at: now, next: number, wake: None };
+        let mut source = Self { tail, watch, at: now, reading: Reading::Ring(number), wake: None };
         match start {
             StartAt::Now | StartAt::Start | StartAt::Snapshot => {}
-            StartAt::After(FeedCursor::All(cursor)) => source.go_to(cursor, page),
+            StartAt::After(FeedCursor::All(cursor)) => source.go_to(runtime, &cursor, page),
             StartAt::After(FeedCursor::Session(_)) => {
                 return Err(ServiceError::InvalidCursor {
                     reason: "the cursor is of the feed of one session".to_owned(),
@@ -47,18 +55,28 @@ impl AllSource {
         Ok(source)
     }
 
-    /// Goes to a place, if the ring reaches back to it; otherwise there is a gap up to now.
-    fn go_to(&mut self, cursor: AllCursor, page: &mut VecDeque<FeedItem>) {
-        match self.tail.find(&cursor) {
-            Some(next) => {
-                self.next = next;
-                self.at = cursor;
+    /// Goes to a place. One that cannot be read is of another count: there is a gap up to now.
+    fn go_to(&mut self, runtime: &Arc<Runtime>, cursor: &AllCursor, page: &mut VecDeque<FeedItem>) {
+        match cursor.place(self.at.change.epoch) {
+            Some(place) => {
+                self.at = place;
+                self.leave_ring(runtime);
             }
             None => page.push_back(FeedItem::Gap(GapReason::TooOld)),
         }
     }
 
-    pub(super) const fn read_at(&self) -> &AllCursor {
+    /// Goes on from the store: it keeps more than the ring does, and says so where it does not.
+    fn leave_ring(&mut self, runtime: &Arc<Runtime>) {
+        self.reading = Reading::Store(Box::new(AllReader::at(
+            self.at.clone(),
+            runtime.store.clone(),
+            Arc::downgrade(&runtime.hub),
+            FEED_COLD_RECORDS_PER_READ,
+        )));
+    }
+
+    pub(super) const fn read_at(&self) -> &AllPlace {
         &self.at
     }
 
@@ -80,35 +98,51 @@ impl AllSource {
     /// Reads a page; says whether there was something to read.
     pub(super) async fn read(
         &mut self,
+        runtime: &Arc<Runtime>,
         page: &mut VecDeque<FeedItem>,
     ) -> Result<bool, ServiceError> {
         if let Some(rounds) = self.wake {
             self.tail.advance(rounds).await?;
             self.wake = None;
         }
-        match self.tail.read(self.next, FEED_PAGE) {
-            Read::Items(items) => {
-                self.next += items.len() as u64;
-                self.take_in(items, page);
-                Ok(true)
-            }
-            Read::Nothing => Ok(false),
-            Read::Behind => {
-                // What fell out of the ring is not to be had in order again: say so, and go on from now.
-                let (now, next) = self.tail.advance_to_end().await?;
-                page.push_back(FeedItem::Gap(GapReason::TooOld));
-                (self.at, self.next) = (now, next);
-                Ok(true)
-            }
+        if let Some(number) = self.tail.find(&self.at)
+            && matches!(self.reading, Reading::Store(_))
+        {
+            self.reading = Reading::Ring(number);
         }
+        let items = match &mut self.reading {
+            Reading::Ring(next) => match self.tail.read(*next, FEED_PAGE) {
+                Read::Items(items) => {
+                    *next += items.len() as u64;
+                    items
+                }
+                Read::Nothing => return Ok(false),
+                Read::Behind => {
+                    self.leave_ring(runtime);
+                    return Ok(true);
+                }
+            },
+            Reading::Store(reader) => {
+                let items = reader.next().await?;
+                if items.is_empty() {
+                    self.at = reader.place().clone();
+                    // The ring reaches back to its own end, at the latest.
+                    self.tail.advance_to_end().await?;
+                }
+                items
+            }
+        };
+        self.take_in(items, page);
+        Ok(true)
     }
 
     fn take_in(&mut self, items: Vec<AllItem>, page: &mut VecDeque<FeedItem>) {
-        for item in items {
-            self.at = item.cursor.clone();
-            page.push_back(match item.event {
+        for AllItem { event, place } in items {
+            self.at = place.clone();
+            page.push_back(match event {
                 Some(event) => {
-                    FeedItem::Event(Delivery { event, cursor: FeedCursor::All(item.cursor) })
+                    let cursor = FeedCursor::All(AllCursor::at(place));
+                    FeedItem::Event(Delivery { event, cursor })
                 }
                 None => FeedItem::Gap(GapReason::TooOld),
             });

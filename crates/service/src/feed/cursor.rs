@@ -1,8 +1,9 @@
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bough_session::Incarnation;
-use bough_store::{ChangeCursor, Position};
+use bough_store::{ChangeCursor, Position, SEAL_CHARS, Sealed, seal, unseal};
 
 use super::event::FeedEvent;
 use crate::error::ServiceError;
@@ -28,14 +29,106 @@ pub struct SessionCursor {
     pub part: Option<u32>,
 }
 
-/// A place in the feed of all sessions: `all.<epoch>.<number>`, or `all.<epoch>.<number>.<part>` between two events of one
-/// change.
+/// A place in the feed of all sessions: `all.` and a seal. The feed counts what everybody writes, so whoever sees only some
+/// sessions must not be able to read the place; nor does the text of one place look the same twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllCursor {
+pub struct AllCursor(Held);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Held {
+    Place(AllPlace),
+    Seal(String),
+}
+
+/// A place in the feed of all sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AllPlace {
     /// The last change that was read whole.
-    pub change: ChangeCursor,
-    /// How many events of the next change were read.
-    pub part: u32,
+    pub(super) change: ChangeCursor,
+    /// How far the next change was read.
+    pub(super) inside: Option<Inside>,
+}
+
+/// A place inside a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inside {
+    /// The last record that was read.
+    pub(super) position: Position,
+    /// How many events of that record were read; `None` is all of them.
+    pub(super) part: Option<u32>,
+}
+
+impl AllCursor {
+    pub(super) const fn at(place: AllPlace) -> Self {
+        Self(Held::Place(place))
+    }
+
+    /// The place, if it is of this epoch.
+    pub(super) fn place(&self, epoch: Incarnation) -> Option<AllPlace> {
+        match &self.0 {
+            Held::Place(place) => Some(place.clone()).filter(|place| place.change.epoch == epoch),
+            Held::Seal(text) => AllPlace::read(epoch, &unseal(epoch, text)?),
+        }
+    }
+}
+
+/// What stands for "none" in a sealed place.
+const NONE: u32 = u32::MAX;
+
+impl AllPlace {
+    /// After all changes up to one.
+    pub(super) const fn after(change: ChangeCursor) -> Self {
+        Self { change, inside: None }
+    }
+
+    /// After an event of the next change.
+    pub(super) fn after_event(change: ChangeCursor, event: &FeedEvent) -> Self {
+        let SessionCursor { position, part, .. } = SessionCursor::after(event);
+        Self { change, inside: Some(Inside { position, part }) }
+    }
+
+    /// Whether an event comes after this place; `change` is the change before the one that tells it.
+    pub(super) fn is_before(&self, change: u64, event: &FeedEvent) -> bool {
+        let inside = self.inside.filter(|_| self.change.number == change);
+        match inside {
+            Some(inside) => inside.as_cursor(event.incarnation).is_before(event),
+            None => self.change.number <= change,
+        }
+    }
+
+    fn write(&self) -> Sealed {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        // A place inside a change has a record before it, so the first position is free to mean "none".
+        let Inside { position, part } =
+            self.inside.unwrap_or(Inside { position: Position::default(), part: None });
+        let numbers = [self.change.number, position.seq, position.revision].map(u64::to_be_bytes);
+        let last = [part.unwrap_or(NONE), COUNT.fetch_add(1, Ordering::Relaxed)];
+        let last = last.map(u32::to_be_bytes);
+        let bytes = numbers.as_flattened().iter().chain(last.as_flattened());
+        let mut text = Sealed::default();
+        for (byte, written) in text.iter_mut().zip(bytes) {
+            *byte = *written;
+        }
+        text
+    }
+
+    fn read(epoch: Incarnation, text: &Sealed) -> Option<Self> {
+        let (numbers, last) = text.split_at(24);
+        let mut numbers = numbers.as_chunks().0.iter().copied().map(u64::from_be_bytes);
+        let change = ChangeCursor { epoch, number: numbers.next()? };
+        let position = Position { seq: numbers.next()?, revision: numbers.next()? };
+        let part = u32::from_be_bytes(*last.first_chunk()?);
+        let inside = Inside { position, part: Some(part).filter(|part| *part != NONE) };
+        let is_inside = position != Position::default();
+        Some(Self { change, inside: is_inside.then_some(inside) })
+    }
+}
+
+impl Inside {
+    /// The same place in the feed of its session.
+    pub(super) const fn as_cursor(&self, incarnation: Incarnation) -> SessionCursor {
+        SessionCursor { incarnation, position: self.position, part: self.part }
+    }
 }
 
 impl SessionCursor {
@@ -86,10 +179,9 @@ impl fmt::Display for SessionCursor {
 
 impl fmt::Display for AllCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "all.{}", self.change)?;
-        match self.part {
-            0 => Ok(()),
-            part => write!(f, ".{part}"),
+        match &self.0 {
+            Held::Place(place) => write!(f, "all.{}", seal(place.change.epoch, &place.write())),
+            Held::Seal(text) => write!(f, "all.{text}"),
         }
     }
 }
@@ -108,7 +200,7 @@ impl FromStr for FeedCursor {
 
     fn from_str(text: &str) -> Result<Self, ServiceError> {
         let parsed = match text.strip_prefix("all.") {
-            Some(rest) => parse_all(rest).map(Self::All),
+            Some(seal) => parse_seal(seal).map(Self::All),
             None => parse_session(text).map(Self::Session),
         };
         parsed.ok_or_else(|| ServiceError::InvalidCursor {
@@ -129,41 +221,74 @@ fn parse_session(text: &str) -> Option<SessionCursor> {
     parts.next().is_none().then_some(SessionCursor { incarnation, position, part })
 }
 
-fn parse_all(text: &str) -> Option<AllCursor> {
-    let mut parts = text.split('.');
-    let epoch = parts.next()?.parse().ok()?;
-    let number = parts.next()?.parse().ok()?;
-    let part = match parts.next() {
-        Some(part) => part.parse().ok()?,
-        None => 0,
-    };
-    parts.next().is_none().then_some(AllCursor { change: ChangeCursor { epoch, number }, part })
+fn parse_seal(text: &str) -> Option<AllCursor> {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_seal = text.len() == SEAL_CHARS && text.bytes().all(is_letter);
+    is_seal.then(|| AllCursor(Held::Seal(text.to_owned())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LIFE: Incarnation = Incarnation::new([7; 16]);
+
     #[test]
     fn cursors_survive_their_text_and_anything_else_is_refused() {
-        let life = Incarnation::new([7; 16]);
         let position = Position { seq: 12, revision: 3 };
-        let session = SessionCursor::at(life, position);
-        let all = AllCursor { change: ChangeCursor { epoch: life, number: 9 }, part: 0 };
-        for cursor in [
-            FeedCursor::Session(session),
-            FeedCursor::Session(SessionCursor { part: Some(1), ..session }),
-            FeedCursor::All(all.clone()),
-            FeedCursor::All(AllCursor { part: 2, ..all }),
-        ] {
+        let session = SessionCursor::at(LIFE, position);
+        for cursor in [session, SessionCursor { part: Some(1), ..session }] {
             let text = cursor.to_string();
-            assert_eq!(text.parse::<FeedCursor>().unwrap(), cursor, "{text}");
+            assert_eq!(text.parse::<FeedCursor>().unwrap(), FeedCursor::Session(cursor), "{text}");
         }
-        for bad in
-            ["", "all.", "1.2.3", "all.x.1", &format!("{life}.1"), &format!("{life}.1.2.3.4")]
-        {
+        for bad in [
+            "",
+            "all.",
+            "1.2.3",
+            "all.x.1",
+            &format!("{LIFE}.1"),
+            &format!("{LIFE}.1.2.3.4"),
+            &format!("all.{}", "A".repeat(63)),
+            &format!("all.{}", "A".repeat(65)),
+            &format!("all.{}+", "A".repeat(63)),
+        ] {
             let refused = bad.parse::<FeedCursor>().unwrap_err();
             assert_eq!(refused.code(), "session/invalid_cursor", "{bad}");
         }
+    }
+
+    fn sealed(place: &AllPlace) -> AllCursor {
+        let text = FeedCursor::All(AllCursor::at(place.clone())).to_string();
+        match text.parse().unwrap() {
+            FeedCursor::All(cursor) => cursor,
+            FeedCursor::Session(cursor) => panic!("{cursor:?}"),
+        }
+    }
+
+    #[test]
+    fn a_place_survives_its_seal() {
+        let change = ChangeCursor { epoch: LIFE, number: u64::MAX };
+        let position = Position { seq: 12, revision: 3 };
+        for inside in [
+            None,
+            Some(Inside { position, part: None }),
+            Some(Inside { position, part: Some(0) }),
+            Some(Inside { position: Position::at(1), part: Some(7) }),
+        ] {
+            let place = AllPlace { change: change.clone(), inside };
+            assert_eq!(sealed(&place).place(LIFE), Some(place.clone()));
+            assert_eq!(sealed(&place).place(Incarnation::new([8; 16])), None);
+        }
+    }
+
+    /// Whoever sees a few sessions among many could otherwise count what the others write.
+    #[test]
+    fn the_text_of_a_place_says_nothing() {
+        let place = AllPlace::after(ChangeCursor { epoch: LIFE, number: 41 });
+        let once = AllCursor::at(place.clone()).to_string();
+        let twice = AllCursor::at(place).to_string();
+        assert_ne!(once, twice, "or a caller could tell whether anything happened");
+        assert!(!once.contains("41") || !twice.contains("41"));
+        assert!(!once.contains(&LIFE.to_string()), "the epoch is the key");
     }
 }

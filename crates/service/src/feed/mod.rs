@@ -5,6 +5,7 @@
 //! is queued for one, so a thousand stalled ones cost their cursors.
 
 mod all;
+mod all_reader;
 mod all_source;
 mod cursor;
 mod event;

@@ -311,10 +311,44 @@ pub(super) async fn lens_at(
     let state = if from.seq <= FEED_FOLD_RECORDS_MAX as u64 {
         state_at(store, session, life, from).await?
     } else {
-        let snapshot = store.state(session).await?;
-        snapshot.filter(|now| now.head.incarnation == life).map(|now| now.state)
+        state_now(store, session, life).await?
     };
     Ok(state.map(|state| Lens::with(life, state)))
+}
+
+/// Records of one life of a session, which may be over; `None` when they are no longer kept.
+pub(super) async fn records_of(
+    store: &dyn Store,
+    session: &SessionId,
+    life: Incarnation,
+    after: Position,
+    limit: usize,
+) -> Result<Option<RecordPage>, StoreError> {
+    match store.records(session, after, limit).await {
+        Ok(page) if page.incarnation == life => return Ok(Some(page)),
+        Ok(_) | Err(StoreError::NotFound { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    match store.trashed_records(session, life, after, limit).await {
+        Ok(page) => Ok(Some(page)),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is known now of one life of a session, which may be over.
+async fn state_now(
+    store: &dyn Store,
+    session: &SessionId,
+    life: Incarnation,
+) -> Result<Option<SessionState>, StoreError> {
+    let live = store.state(session).await?.filter(|now| now.head.incarnation == life);
+    if let Some(now) = live {
+        return Ok(Some(now.state));
+    }
+    let trash = store.trash(Some(session)).await?;
+    let found = trash.into_iter().find(|trashed| trashed.incarnation == life);
+    Ok(found.map(|trashed| trashed.state))
 }
 
 /// The fold over the records up to a position.
@@ -324,10 +358,10 @@ async fn state_at(
     life: Incarnation,
     from: Position,
 ) -> Result<Option<SessionState>, StoreError> {
-    let page = match store.records(session, Position::default(), FEED_FOLD_RECORDS_MAX).await {
-        Ok(page) if page.incarnation == life => page,
-        Ok(_) | Err(StoreError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error),
+    let start = Position::default();
+    let page = records_of(store, session, life, start, FEED_FOLD_RECORDS_MAX).await?;
+    let Some(page) = page else {
+        return Ok(None);
     };
     let mut state = SessionState::new(session.clone());
     let before = page.records.iter().filter(|stored| stored.position.revision == 0);

@@ -8,7 +8,7 @@ use bough_store::{ListOrder, ListQuery};
 use tokio::sync::watch;
 
 use super::all_source::AllSource;
-use super::cursor::{FeedCursor, SessionCursor};
+use super::cursor::{AllCursor, FeedCursor, SessionCursor};
 use super::event::FeedEvent;
 use super::filter::EventFilter;
 use super::replay::Replay;
@@ -238,7 +238,7 @@ impl Subscription {
             Source::Session(source) => {
                 source.read(&self.runtime, &self.scope, &mut self.page).await
             }
-            Source::All(source) => source.read(&mut self.page).await,
+            Source::All(source) => source.read(&self.runtime, &mut self.page).await,
         }
     }
 
@@ -306,7 +306,7 @@ impl Source {
         match self {
             Self::Session(source) if source.hidden => None,
             Self::Session(source) => source.read_at().map(FeedCursor::Session),
-            Self::All(source) => Some(FeedCursor::All(source.read_at().clone())),
+            Self::All(source) => Some(FeedCursor::All(AllCursor::at(source.read_at().clone()))),
         }
     }
 
@@ -314,7 +314,7 @@ impl Source {
     const fn is_hidden(&self) -> bool {
         match self {
             Self::Session(source) => source.hidden,
-            // The feed of all sessions counts everybody's changes; its numbers are no secret.
+            // The feed of all sessions counts everybody's changes; its cursors are sealed.
             Self::All(_) => false,
         }
     }

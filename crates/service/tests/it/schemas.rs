@@ -24,6 +24,11 @@ const MEANT: &[(&str, &str, &str)] = &[
     ),
     ("session::list request", "/properties/task", "lists can filter by task name"),
     ("session::list request", "/properties/task_status", "lists can filter by task status"),
+    (
+        "session::list request",
+        "/properties/id_prefix",
+        "lists can filter by the beginning of the id",
+    ),
     ("session::list request", "/definitions/ArchivedFilter", "the words of the `archived` filter"),
     ("session::list request", "/definitions/TaskStatus", "the words of the `task_status` filter"),
 ];

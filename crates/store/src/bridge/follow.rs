@@ -40,12 +40,7 @@ pub(super) async fn follow(
             None => newest(&client).await,
             Some(after) => changes(&client, after).await.map(|page| {
                 for change in &page.changes {
-                    hub.publish(
-                        &change.session_id,
-                        change.incarnation,
-                        change.position,
-                        change.deleted,
-                    );
+                    hub.wake(&change.session_id, change.position);
                 }
                 page.next
             }),

@@ -88,6 +88,7 @@ pub(crate) struct WireChange {
     number: u64,
     session_id: SessionId,
     incarnation: Incarnation,
+    after: Position,
     position: Position,
     deleted: bool,
 }
@@ -233,6 +234,7 @@ impl From<ChangePage> for WireChanges {
             number: change.number,
             session_id: change.session_id,
             incarnation: change.incarnation,
+            after: change.after,
             position: change.position,
             deleted: change.deleted,
         };
@@ -247,6 +249,7 @@ impl From<WireChanges> for ChangePage {
             number: change.number,
             session_id: change.session_id,
             incarnation: change.incarnation,
+            after: change.after,
             position: change.position,
             deleted: change.deleted,
         };
@@ -261,34 +264,58 @@ impl From<&ListQuery> for WireList {
             order,
             status,
             task_status,
+            task_name,
             archived,
+            id_prefix,
             metadata,
             scope,
             text,
             limit,
             cursor,
-            ..
         } = query.clone();
-        Self { order, status, task_status, archived, metadata, scope, text, limit, cursor }
-    }
-}
-
-#[allow(clippy::needless_update, reason = "a field that a later version adds has its default")]
-impl From<WireList> for ListQuery {
-    fn from(query: WireList) -> Self {
-        let WireList { order, status, task_status, archived, metadata, scope, text, limit, cursor } =
-            query;
         Self {
             order,
             status,
             task_status,
+            task_name,
             archived,
+            id_prefix,
             metadata,
             scope,
             text,
             limit,
             cursor,
-            ..Self::default()
+        }
+    }
+}
+
+impl From<WireList> for ListQuery {
+    fn from(query: WireList) -> Self {
+        let WireList {
+            order,
+            status,
+            task_status,
+            task_name,
+            archived,
+            id_prefix,
+            metadata,
+            scope,
+            text,
+            limit,
+            cursor,
+        } = query;
+        Self {
+            order,
+            status,
+            task_status,
+            task_name,
+            archived,
+            id_prefix,
+            metadata,
+            scope,
+            text,
+            limit,
+            cursor,
         }
     }
 }

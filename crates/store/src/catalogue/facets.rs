@@ -15,6 +15,7 @@ pub(super) fn of_session(listed: &Listed) -> Vec<Facet> {
     let mut facets: Vec<Facet> = metadata.map(|(key, value)| metadata_facet(key, value)).collect();
     facets.push(status_facet(listed.meta.status));
     facets.extend(listed.details.task_status.map(task_facet));
+    facets.extend(listed.details.task_name.as_deref().map(task_name_facet));
     facets
 }
 
@@ -24,6 +25,7 @@ pub(super) fn of_query(query: &ListQuery) -> Vec<Facet> {
     let mut facets: Vec<Facet> = metadata.map(|(key, value)| metadata_facet(key, value)).collect();
     facets.extend(query.status.map(status_facet));
     facets.extend(query.task_status.map(task_facet));
+    facets.extend(query.task_name.as_deref().map(task_name_facet));
     facets.sort_unstable();
     facets.dedup();
     facets
@@ -40,6 +42,10 @@ fn status_facet(status: SessionStatus) -> Facet {
 
 fn task_facet(status: TaskStatus) -> Facet {
     digest("task", &[status.as_str()])
+}
+
+fn task_name_facet(name: &str) -> Facet {
+    digest("task name", &[name])
 }
 
 fn digest(kind: &str, parts: &[&str]) -> Facet {

@@ -1,8 +1,13 @@
+//! The feed of all sessions: every change in order, each beginning where the one before it of the same life ended.
+
+use std::ops::Range;
+
 use bough_session::{Incarnation, SessionId};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 
 use super::rows::{limit_of, read_incarnation};
 use super::schema;
+use crate::changes::CHANGES_KEPT;
 use crate::types::{ChangeCursor, ChangePage, Position, SessionChange};
 
 /// Where the feed of all sessions is.
@@ -28,11 +33,8 @@ pub(super) fn changes_after(
     let limit = limit.max(1);
     let changes: Vec<SessionChange> = transaction
         .prepare_cached(
-            "SELECT change, session_id, incarnation, seq, revision, 0 FROM sessions
-                 WHERE change > ?1
-             UNION ALL
-             SELECT change, session_id, incarnation, seq, revision, 1 FROM gone WHERE change > ?1
-             ORDER BY change LIMIT ?2",
+            "SELECT number, session_id, incarnation, after_seq, after_revision, seq, revision, deleted
+             FROM changes WHERE number > ? ORDER BY number LIMIT ?",
         )?
         .query_map(params![after, limit_of(limit)], read_change)?
         .collect::<rusqlite::Result<_>>()?;
@@ -48,7 +50,79 @@ fn read_change(row: &Row<'_>) -> rusqlite::Result<SessionChange> {
         number: row.get(0)?,
         session_id: SessionId::from_stored(row.get::<_, String>(1)?),
         incarnation: read_incarnation(row, 2)?,
-        position: Position { seq: row.get(3)?, revision: row.get(4)? },
-        deleted: row.get(5)?,
+        after: Position { seq: row.get(3)?, revision: row.get(4)? },
+        position: Position { seq: row.get(5)?, revision: row.get(6)? },
+        deleted: row.get(7)?,
     })
+}
+
+/// The changes of one transaction, as they are numbered and written.
+pub(super) struct Log<'a> {
+    transaction: &'a Transaction<'a>,
+    first: u64,
+    number: u64,
+}
+
+impl<'a> Log<'a> {
+    pub(super) fn go_on(transaction: &'a Transaction<'a>) -> rusqlite::Result<Self> {
+        let number = schema::read_number(transaction, "change")?;
+        Ok(Self { transaction, first: number, number })
+    }
+
+    /// Writes a change, and says its number.
+    pub(super) fn add(
+        &mut self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        range: Range<Position>,
+        deleted: bool,
+    ) -> rusqlite::Result<u64> {
+        self.number += 1;
+        self.transaction
+            .prepare_cached("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)")?
+            .execute(params![
+                self.number,
+                session.as_str(),
+                incarnation.to_string(),
+                range.start.seq,
+                range.start.revision,
+                range.end.seq,
+                range.end.revision,
+                deleted,
+            ])?;
+        Ok(self.number)
+    }
+
+    /// Notes how far the count has come, and forgets the oldest changes beyond those that are kept. Says how many
+    /// changes there were.
+    pub(super) fn finish(self) -> rusqlite::Result<u64> {
+        schema::set_number(self.transaction, "change", self.number)?;
+        let kept = u64::try_from(CHANGES_KEPT).unwrap_or(u64::MAX);
+        forget_up_to(self.transaction, self.number.saturating_sub(kept))?;
+        Ok(self.number - self.first)
+    }
+}
+
+/// Forgets the changes up to a number; who comes from before it is told of a gap.
+pub(super) fn forget_up_to(transaction: &Transaction<'_>, number: u64) -> rusqlite::Result<()> {
+    if number <= schema::read_number(transaction, "forgotten")? {
+        return Ok(());
+    }
+    transaction.prepare_cached("DELETE FROM changes WHERE number <= ?")?.execute([number])?;
+    schema::set_number(transaction, "forgotten", number)
+}
+
+/// Forgets all changes so far.
+pub(super) fn forget_all(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    forget_up_to(&transaction, schema::read_number(&transaction, "change")?)?;
+    transaction.commit()
+}
+
+/// Begins a new epoch, which goes on with the numbers of the old, because rows know theirs.
+pub(super) fn begin_epoch(connection: &mut Connection, epoch: Incarnation) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    forget_up_to(&transaction, schema::read_number(&transaction, "change")?)?;
+    schema::write_epoch(&transaction, epoch)?;
+    transaction.commit()
 }

@@ -9,8 +9,9 @@
 //! - `facets`: for each session its status, task status and metadata pairs, as 16-byte digests, with the
 //!   columns that order a list beside them. A filtered page is read from the index of its rarest facet,
 //!   so its cost does not grow with the sessions that do not match;
-//! - `gone`: lives that were deleted, for the feed, and so that a late write does not bring one back;
-//! - `facts`: the epoch, the newest change number, and how far the feed has been forgotten.
+//! - `changes`: the feed of all sessions, in order, bounded;
+//! - `gone`: lives that were deleted, so that a late write does not bring one back;
+//! - `facts`: the epoch, the newest change number, how far the feed has been forgotten, and the boot of the machine.
 
 mod facets;
 mod feed;
@@ -34,7 +35,7 @@ use crate::StoreError;
 use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, Position};
 use rows::{Pending, Queue};
 
-/// How many deleted lives the feed remembers.
+/// How many deleted lives are remembered.
 pub const GONE_KEPT: u64 = 10_000;
 
 /// How long a writer waits for another process's transaction.
@@ -57,7 +58,7 @@ pub struct Catalogue {
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
     pending: Mutex<Queue>,
-    epoch: Mutex<Incarnation>,
+    epoch: Incarnation,
 }
 
 /// What opening a catalogue found.
@@ -102,7 +103,7 @@ impl Catalogue {
                 reader: Mutex::new(connect(&file.path)?),
                 writer: Mutex::new(writer),
                 pending: Mutex::default(),
-                epoch: Mutex::new(epoch),
+                epoch,
             },
             found,
         ))
@@ -144,17 +145,40 @@ impl Catalogue {
         }
     }
 
-    /// Throws everything away and begins a new epoch with the given rows.
-    pub fn rebuild(
-        &self,
-        epoch: Incarnation,
-        rows: impl IntoIterator<Item = CatalogueRow>,
-    ) -> Result<(), StoreError> {
+    /// Begins a new epoch: the rows stay, and every cursor that was given out before meets a gap.
+    pub fn begin_epoch(&self, epoch: Incarnation) -> Result<(), StoreError> {
         let mut writer = self.lock_writer();
-        *self.lock_pending() = Queue::default();
-        rows::rebuild(&mut writer, epoch, rows).map_err(sqlite_error)?;
-        *self.epoch.lock().unwrap_or_else(PoisonError::into_inner) = epoch;
-        Ok(())
+        feed::begin_epoch(&mut writer, epoch).map_err(sqlite_error)
+    }
+
+    /// Forgets the changes so far: they told of sessions that were put in again, not of what happened.
+    pub fn forget_changes(&self) -> Result<(), StoreError> {
+        self.flush()?;
+        feed::forget_all(&mut self.lock_writer()).map_err(sqlite_error)
+    }
+
+    /// Whether the catalogue was last opened in this boot of the machine. One that says nothing of itself is never the same.
+    pub fn is_of_boot(&self, boot: &str) -> Result<bool, StoreError> {
+        let noted = schema::read_boot(&self.lock_reader()).map_err(sqlite_error)?;
+        Ok(!boot.is_empty() && noted == boot)
+    }
+
+    /// Notes the boot of the machine, for [`is_of_boot`](Self::is_of_boot).
+    pub fn note_boot(&self, boot: &str) -> Result<(), StoreError> {
+        schema::write_boot(&self.lock_writer(), boot).map_err(sqlite_error)
+    }
+
+    /// Whether deleted lives were forgotten, so that one which is not known may be an old one.
+    pub fn has_forgotten_lives(&self) -> Result<bool, StoreError> {
+        rows::gone_count(&self.lock_reader()).map(|count| count >= GONE_KEPT).map_err(sqlite_error)
+    }
+
+    /// Writes what is queued and brings all of it onto the disk, so that a power cut takes nothing of it.
+    pub fn settle(&self) -> Result<(), StoreError> {
+        self.flush()?;
+        let busy = |_: &rusqlite::Row<'_>| Ok(());
+        let settled = self.lock_writer().query_row("PRAGMA wal_checkpoint(PASSIVE)", [], busy);
+        settled.map_err(sqlite_error)
     }
 
     /// A page of a list, exact for what this process has put in.
@@ -201,10 +225,10 @@ impl Catalogue {
         rows::fingerprints(&self.lock_reader(), after, limit).map_err(sqlite_error)
     }
 
-    /// The epoch that this catalogue was opened in, or rebuilt with.
+    /// The epoch that this catalogue was opened in.
     #[must_use]
-    pub fn epoch(&self) -> Incarnation {
-        *self.epoch.lock().unwrap_or_else(PoisonError::into_inner)
+    pub const fn epoch(&self) -> Incarnation {
+        self.epoch
     }
 
     /// Puts a queue that could not be written in front of what came since.

@@ -56,11 +56,37 @@ struct Plan {
     rarest: Option<Facet>,
     /// The others, which are looked up for each row of the first.
     others: Vec<Facet>,
+    /// The ids that the query asks for; the index of ids leads then, because a prefix is rarer than any facet.
+    ids: Option<IdRange>,
+}
+
+/// The ids that begin with a prefix.
+struct IdRange {
+    first: String,
+    /// The least id that is greater than all of them; `None` when there is none.
+    end: Option<String>,
+}
+
+impl IdRange {
+    fn of(prefix: &str) -> Self {
+        let mut end: Vec<char> = prefix.chars().collect();
+        // Letters are ordered as their UTF-8 is, by which SQLite compares.
+        while let Some(last) = end.pop() {
+            if let Some(next) = (last..=char::MAX).nth(1) {
+                end.push(next);
+                return Self { first: prefix.to_owned(), end: Some(end.into_iter().collect()) };
+            }
+        }
+        Self { first: prefix.to_owned(), end: None }
+    }
 }
 
 impl Plan {
     fn of(connection: &Connection, query: &ListQuery) -> rusqlite::Result<Self> {
         let facets = facets::of_query(query);
+        if let Some(prefix) = query.id_prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
+            return Ok(Self { rarest: None, others: facets, ids: Some(IdRange::of(prefix)) });
+        }
         let several = facets.len() > 1;
         let mut ranked = Vec::with_capacity(facets.len());
         for facet in facets {
@@ -69,12 +95,16 @@ impl Plan {
         }
         ranked.sort_unstable();
         let mut facets = ranked.into_iter().map(|(_, facet)| facet);
-        Ok(Self { rarest: facets.next(), others: facets.collect() })
+        Ok(Self { rarest: facets.next(), others: facets.collect(), ids: None })
     }
 
-    /// The table whose index gives the order.
+    /// The table whose index gives the order; none does where ids lead, which the plus sign says.
     const fn first(&self) -> &'static str {
-        if self.rarest.is_some() { "f" } else { "s" }
+        match (self.rarest, &self.ids) {
+            (Some(_), _) => "f",
+            (None, None) => "s",
+            (None, Some(_)) => "+s",
+        }
     }
 
     const fn source(&self) -> &'static str {
@@ -89,13 +119,23 @@ impl Plan {
         if let Some(facet) = self.rarest {
             sql.and("f.facet = ?", [Value::from(facet.to_vec())]);
         }
+        self.filter_ids(sql, "s");
         self.filter_others(sql, &self.others, query);
     }
 
     /// The filter without a leading facet: every facet is looked up for each row.
     fn filter_rows(&self, sql: &mut Sql, query: &ListQuery) {
+        self.filter_ids(sql, "+s");
         let all: Vec<Facet> = self.rarest.iter().chain(&self.others).copied().collect();
         self.filter_others(sql, &all, query);
+    }
+
+    fn filter_ids(&self, sql: &mut Sql, table: &str) {
+        let Some(IdRange { first, end }) = &self.ids else { return };
+        sql.and(format!("{table}.session_id >= ?"), [Value::from(first.clone())]);
+        if let Some(end) = end {
+            sql.and(format!("{table}.session_id < ?"), [Value::from(end.clone())]);
+        }
     }
 
     fn filter_others(&self, sql: &mut Sql, facets: &[Facet], query: &ListQuery) {

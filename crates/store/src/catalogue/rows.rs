@@ -4,7 +4,8 @@ use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
-use super::{GONE_KEPT, facets, schema};
+use super::feed::Log;
+use super::{GONE_KEPT, facets};
 use crate::listing::search_text;
 use crate::types::{Listed, Position};
 
@@ -108,42 +109,23 @@ impl Queue {
 /// Writes queued changes in one transaction.
 pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let before = schema::read_number(&transaction, "change")?;
-    let mut number = before;
+    let mut log = Log::go_on(&transaction)?;
     for (session, change) in queued.borrowed_in_order() {
-        let written = match change {
-            Pending::Put(row) => put(&transaction, row, number + 1)?,
+        match change {
+            Pending::Put(row) => put(&transaction, &mut log, row, None)?,
             Pending::Revived(row) => {
-                forget_gone(&transaction, session, row.incarnation)?;
-                put(&transaction, row, number + 1)?
+                let ended = take_gone(&transaction, session, row.incarnation)?;
+                put(&transaction, &mut log, row, ended)?;
             }
             Pending::Gone { incarnation, position } => {
-                gone(&transaction, session, *incarnation, *position, number + 1)?
+                gone(&transaction, &mut log, session, *incarnation, *position)?;
             }
-        };
-        number += u64::from(written);
+        }
     }
-    set_number(&transaction, "change", number)?;
+    let changes = log.finish()?;
     prune_gone(&transaction)?;
     transaction.commit()?;
-    Ok(usize::try_from(number - before).unwrap_or(usize::MAX))
-}
-
-/// Throws everything away and writes the given rows in a new epoch.
-pub(super) fn rebuild(
-    connection: &mut Connection,
-    epoch: Incarnation,
-    rows: impl IntoIterator<Item = CatalogueRow>,
-) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch("DELETE FROM sessions; DELETE FROM facets; DELETE FROM gone;")?;
-    schema::begin_epoch(&transaction, epoch)?;
-    let mut number = 0;
-    for row in rows {
-        number += u64::from(put(&transaction, &row, number + 1)?);
-    }
-    set_number(&transaction, "change", number)?;
-    transaction.commit()
+    Ok(usize::try_from(changes).unwrap_or(usize::MAX))
 }
 
 /// What is known of one session's container.
@@ -216,12 +198,51 @@ fn read_fingerprint(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
     })
 }
 
-/// Writes a row, unless it says less than what is known, or speaks of a life that is gone.
-fn put(transaction: &Transaction<'_>, row: &CatalogueRow, number: u64) -> rusqlite::Result<bool> {
+/// Writes a row and the change that it tells of, unless it says less than what is known, or speaks of a life that is
+/// gone. `ended` is where a life ended that is back.
+///
+/// Where the change begins is what the table knows, not what the writer says: so the changes of a life have no hole, whoever
+/// writes them and whatever was lost in a crash.
+fn put(
+    transaction: &Transaction<'_>,
+    log: &mut Log<'_>,
+    row: &CatalogueRow,
+    ended: Option<Position>,
+) -> rusqlite::Result<()> {
     let session = &row.listed.meta.session_id;
-    if is_gone(transaction, session, row.incarnation)? || is_newer(transaction, row)? {
-        return Ok(false);
+    if is_gone(transaction, session, row.incarnation)? {
+        return Ok(());
     }
+    let mut after = ended.unwrap_or_default();
+    let mut number = None;
+    if let Some(known) = known(transaction, session)? {
+        if known.incarnation == row.incarnation {
+            if known.position > row.position {
+                return Ok(());
+            }
+            after = known.position;
+            number = (known.position == row.position).then_some(known.change);
+        } else if known.created_at > row.listed.meta.created_at {
+            // A late word of an earlier life.
+            return Ok(());
+        } else {
+            // A new life means that the old one is over, even if nobody has said so yet.
+            gone(transaction, log, session, known.incarnation, known.position)?;
+        }
+    }
+    let number = match number {
+        Some(number) => number,
+        None => log.add(session, row.incarnation, after..row.position, false)?,
+    };
+    write_row(transaction, row, number)
+}
+
+fn write_row(
+    transaction: &Transaction<'_>,
+    row: &CatalogueRow,
+    number: u64,
+) -> rusqlite::Result<()> {
+    let session = &row.listed.meta.session_id;
     let Listed { meta, details } = &row.listed;
     let shown = Shown { meta: meta.clone(), details: details.clone() };
     // Numbers, texts and JSON always have a JSON form.
@@ -255,8 +276,7 @@ fn put(transaction: &Transaction<'_>, row: &CatalogueRow, number: u64) -> rusqli
             ],
             |found| found.get(0),
         )?;
-    put_facets(transaction, place, &row.listed)?;
-    Ok(true)
+    put_facets(transaction, place, &row.listed)
 }
 
 fn put_facets(transaction: &Transaction<'_>, place: i64, listed: &Listed) -> rusqlite::Result<()> {
@@ -279,11 +299,29 @@ fn put_facets(transaction: &Transaction<'_>, place: i64, listed: &Listed) -> rus
     Ok(())
 }
 
-/// Whether the table knows more of the same life already.
-fn is_newer(transaction: &Transaction<'_>, row: &CatalogueRow) -> rusqlite::Result<bool> {
-    let known = fingerprint(transaction, &row.listed.meta.session_id)?;
-    Ok(known
-        .is_some_and(|known| known.incarnation == row.incarnation && known.position > row.position))
+/// What the table knows of a session.
+struct Known {
+    incarnation: Incarnation,
+    position: Position,
+    created_at: i64,
+    change: u64,
+}
+
+fn known(transaction: &Transaction<'_>, session: &SessionId) -> rusqlite::Result<Option<Known>> {
+    transaction
+        .prepare_cached(
+            "SELECT incarnation, seq, revision, created_at, change FROM sessions
+             WHERE session_id = ?",
+        )?
+        .query_row([session.as_str()], |row| {
+            Ok(Known {
+                incarnation: read_incarnation(row, 0)?,
+                position: Position { seq: row.get(1)?, revision: row.get(2)? },
+                created_at: row.get(3)?,
+                change: row.get(4)?,
+            })
+        })
+        .optional()
 }
 
 fn is_gone(
@@ -296,27 +334,35 @@ fn is_gone(
         .exists(params![session.as_str(), incarnation.to_string()])
 }
 
-fn forget_gone(
+/// A life is not gone any more; says where it had ended.
+fn take_gone(
     transaction: &Transaction<'_>,
     session: &SessionId,
     incarnation: Incarnation,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<Option<Position>> {
     transaction
-        .prepare_cached("DELETE FROM gone WHERE session_id = ? AND incarnation = ?")?
-        .execute(params![session.as_str(), incarnation.to_string()])?;
-    Ok(())
+        .prepare_cached(
+            "DELETE FROM gone WHERE session_id = ? AND incarnation = ? RETURNING seq, revision",
+        )?
+        .query_row(params![session.as_str(), incarnation.to_string()], |row| {
+            Ok(Position { seq: row.get(0)?, revision: row.get(1)? })
+        })
+        .optional()
 }
 
 fn gone(
     transaction: &Transaction<'_>,
+    log: &mut Log<'_>,
     session: &SessionId,
     incarnation: Incarnation,
     position: Position,
-    number: u64,
-) -> rusqlite::Result<bool> {
+) -> rusqlite::Result<()> {
     if is_gone(transaction, session, incarnation)? {
-        return Ok(false);
+        return Ok(());
     }
+    let known = known(transaction, session)?.filter(|known| known.incarnation == incarnation);
+    let after = known.map_or_else(Position::default, |known| known.position);
+    let number = log.add(session, incarnation, after..position.max(after), true)?;
     let life = incarnation.to_string();
     transaction
         .prepare_cached(
@@ -333,10 +379,10 @@ fn gone(
              VALUES (?, ?, ?, ?, ?)",
         )?
         .execute(params![session.as_str(), life, position.seq, position.revision, number])?;
-    Ok(true)
+    Ok(())
 }
 
-/// Forgets the oldest deletions beyond those that are kept, and notes how far the feed has a gap.
+/// Forgets the oldest deletions beyond those that are kept: a write so late is not to be feared.
 fn prune_gone(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let over: Option<u64> = transaction
         .prepare_cached("SELECT change FROM gone ORDER BY change DESC LIMIT 1 OFFSET ?")?
@@ -344,12 +390,10 @@ fn prune_gone(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         .optional()?;
     let Some(over) = over else { return Ok(()) };
     transaction.prepare_cached("DELETE FROM gone WHERE change <= ?")?.execute([over])?;
-    set_number(transaction, "forgotten", over)
+    Ok(())
 }
 
-fn set_number(transaction: &Transaction<'_>, name: &str, number: u64) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached("UPDATE facts SET value = ? WHERE name = ?")?
-        .execute(params![number, name])?;
-    Ok(())
+/// How many deleted lives are remembered.
+pub(super) fn gone_count(connection: &Connection) -> rusqlite::Result<u64> {
+    connection.prepare_cached("SELECT count(*) FROM gone")?.query_row([], |row| row.get(0))
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::Found;
 
 /// Raised whenever the tables change; a catalogue of another version is made anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -46,6 +46,16 @@ CREATE TABLE gone (
     PRIMARY KEY (session_id, incarnation)
 ) WITHOUT ROWID;
 CREATE INDEX gone_by_change ON gone (change);
+CREATE TABLE changes (
+    number INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    incarnation TEXT NOT NULL,
+    after_seq INTEGER NOT NULL,
+    after_revision INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    deleted INTEGER NOT NULL
+);
 ";
 
 /// Makes the tables where they are missing, and says which epoch the catalogue is in.
@@ -62,22 +72,47 @@ pub(super) fn prepare(
     }
     drop_all(&transaction)?;
     transaction.execute_batch(TABLES)?;
-    begin_epoch(&transaction, fresh_epoch)?;
+    write_facts(&transaction, fresh_epoch)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
     Ok((fresh_epoch, Found::Empty))
 }
 
-/// Writes the facts of a new epoch.
-pub(super) fn begin_epoch(
+/// Writes the facts of a new catalogue.
+fn write_facts(transaction: &Transaction<'_>, epoch: Incarnation) -> rusqlite::Result<()> {
+    write_epoch(transaction, epoch)?;
+    let mut put =
+        transaction.prepare("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)")?;
+    put.execute(params!["change", 0])?;
+    put.execute(params!["forgotten", 0])?;
+    Ok(())
+}
+
+/// Notes the epoch.
+pub(super) fn write_epoch(
     transaction: &Transaction<'_>,
     epoch: Incarnation,
 ) -> rusqlite::Result<()> {
-    let mut put =
-        transaction.prepare("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)")?;
-    put.execute(params!["epoch", epoch.to_string()])?;
-    put.execute(params!["change", 0])?;
-    put.execute(params!["forgotten", 0])?;
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO facts (name, value) VALUES ('epoch', ?)")?
+        .execute([epoch.to_string()])?;
+    Ok(())
+}
+
+/// The boot of the machine that the catalogue was last opened in; empty when its facts do not say.
+pub(super) fn read_boot(connection: &Connection) -> rusqlite::Result<String> {
+    let text: Option<String> = connection
+        .prepare_cached("SELECT value FROM facts WHERE name = 'boot'")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    Ok(text.unwrap_or_default())
+}
+
+/// Notes the boot of the machine.
+pub(super) fn write_boot(connection: &Connection, boot: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO facts (name, value) VALUES ('boot', ?)")?
+        .execute([boot])?;
     Ok(())
 }
 
@@ -88,6 +123,18 @@ pub(super) fn read_epoch(connection: &Connection) -> rusqlite::Result<Option<Inc
         .query_row([], |row| row.get(0))
         .optional()?;
     Ok(text.and_then(|text| text.parse().ok()))
+}
+
+/// Changes a number among the facts.
+pub(super) fn set_number(
+    transaction: &Transaction<'_>,
+    name: &str,
+    number: u64,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("UPDATE facts SET value = ? WHERE name = ?")?
+        .execute(params![number, name])?;
+    Ok(())
 }
 
 /// A number among the facts.

@@ -7,6 +7,7 @@ use bough_session::{
 use serde_json::json;
 
 use super::*;
+use crate::changes::CHANGES_KEPT;
 use crate::types::{ListOrder, Listed};
 
 struct Place {
@@ -171,36 +172,133 @@ fn changes_are_numbered_in_the_order_they_were_made() {
     assert_eq!(ids, expected);
 }
 
+/// Every change since a cursor as (session, from, to, deleted).
+fn ranges(catalogue: &Catalogue, since: &ChangeCursor) -> Vec<(String, u64, u64, bool)> {
+    let page = catalogue.changes_after(since, 99).unwrap();
+    let shown = page.changes.into_iter().map(|change| {
+        (change.session_id.into_string(), change.after.seq, change.position.seq, change.deleted)
+    });
+    shown.collect()
+}
+
+fn told(name: &str, from: u64, to: u64, deleted: bool) -> (String, u64, u64, bool) {
+    (name.to_owned(), from, to, deleted)
+}
+
+/// Two processes may write one session in turn, and the later one may be the first to say so.
 #[test]
-fn a_rebuild_begins_a_new_epoch() {
+fn a_change_begins_where_the_last_one_ended_whoever_writes_it() {
     let place = Place::new();
-    let catalogue = place.open();
-    catalogue.put(row("a", 1, 10));
-    let old = {
-        catalogue.flush().unwrap();
-        catalogue.newest().unwrap()
-    };
-    let epoch = Incarnation::new([9; 16]);
-    catalogue.rebuild(epoch, [row("b", 1, 10), row("c", 1, 20)]).unwrap();
-    assert_eq!(names(&catalogue, &all(9)), ["c", "b"]);
-    let page = catalogue.changes_after(&old, 9).unwrap();
-    assert!(page.gap);
-    assert_eq!((page.next.epoch, page.changes.len()), (epoch, 2));
+    let (one, two) = (place.open(), place.open());
+    let start = one.newest().unwrap();
+    one.put(row("a", 2, 10));
+    one.flush().unwrap();
+    one.put(row("a", 5, 10));
+    two.put(row("a", 8, 10));
+    two.flush().unwrap();
+    one.flush().unwrap();
+    one.put(row("a", 8, 10));
+    one.put(row("b", 1, 10));
+    let expected = [told("a", 0, 2, false), told("a", 2, 8, false), told("b", 0, 1, false)];
+    assert_eq!(ranges(&one, &start), expected, "nothing twice, and nothing left out");
 }
 
 #[test]
-fn deletions_that_were_forgotten_are_a_gap() {
+fn lives_of_one_session_are_told_one_after_the_other() {
+    let (first, second) = (Incarnation::new([7; 16]), Incarnation::new([8; 16]));
     let place = Place::new();
     let catalogue = place.open();
     let start = catalogue.newest().unwrap();
-    for n in 0..=GONE_KEPT {
-        let session = SessionId::from_stored(format!("s{n}"));
-        catalogue.remove(&session, Incarnation::new([7; 16]), Position::at(1));
-    }
+    let session = SessionId::from_stored("a");
+    catalogue.put(row("a", 2, 10));
     catalogue.flush().unwrap();
+    catalogue.remove(&session, first, Position::at(3));
+    catalogue.flush().unwrap();
+    catalogue.revive(row("a", 4, 10));
+    catalogue.flush().unwrap();
+    // Another process deletes it; the new life is heard of before that.
+    catalogue.put(CatalogueRow { incarnation: second, ..row("a", 1, 20) });
+    catalogue.flush().unwrap();
+    catalogue.remove(&session, first, Position::at(5));
+    let expected = [
+        told("a", 0, 2, false),
+        told("a", 2, 3, true),
+        told("a", 3, 4, false),
+        told("a", 4, 4, true),
+        told("a", 0, 1, false),
+    ];
+    assert_eq!(ranges(&catalogue, &start), expected);
+}
+
+#[test]
+fn a_new_epoch_keeps_the_rows_and_forgets_the_changes() {
+    let place = Place::new();
+    let catalogue = place.open();
+    catalogue.put(row("a", 1, 10));
+    catalogue.flush().unwrap();
+    let old = catalogue.newest().unwrap();
+    let epoch = Incarnation::new([9; 16]);
+    catalogue.begin_epoch(epoch).unwrap();
+    assert_eq!(names(&catalogue, &all(9)), ["a"]);
+    catalogue.put(row("a", 2, 20));
+    let page = catalogue.changes_after(&old, 9).unwrap();
+    assert!(page.gap);
+    assert_eq!((page.next.epoch, page.changes.len()), (epoch, 1));
+    let now = ChangeCursor { epoch, number: old.number };
+    assert_eq!(ranges(&catalogue, &now), [told("a", 1, 2, false)]);
+}
+
+#[test]
+fn changes_that_were_forgotten_are_a_gap() {
+    let place = Place::new();
+    let catalogue = place.open();
+    let start = catalogue.newest().unwrap();
+    let kept = Connection::open(place.file().path).unwrap();
+    kept.execute_batch(&format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {CHANGES_KEPT})
+             INSERT INTO changes SELECT i, 's' || i, '{life}', 0, 0, 1, 0, 1 FROM n;
+         INSERT INTO gone SELECT session_id, incarnation, 1, 0, number FROM changes LIMIT {GONE_KEPT};
+         UPDATE facts SET value = {CHANGES_KEPT} WHERE name = 'change';",
+        life = Incarnation::new([7; 16]),
+    ))
+    .unwrap();
+    assert!(!catalogue.changes_after(&start, 9).unwrap().gap);
+    catalogue.remove(
+        &SessionId::from_stored("one more"),
+        Incarnation::new([7; 16]),
+        Position::at(1),
+    );
     assert!(catalogue.changes_after(&start, 9).unwrap().gap);
     let later = ChangeCursor { number: 1, ..start };
     assert!(!catalogue.changes_after(&later, 9).unwrap().gap);
+    let count = |table: &str| -> u64 {
+        kept.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((count("changes"), count("gone")), (CHANGES_KEPT as u64, GONE_KEPT));
+}
+
+#[test]
+fn ids_are_found_by_how_they_begin() {
+    let place = Place::new();
+    let catalogue = place.open();
+    for name in ["a", "ab", "abc", "ac", "b", "a\u{10ffff}z", "%", "\u{d7ff}x", "\u{e000}x"] {
+        catalogue.put(row(name, 1, 10));
+    }
+    let check = |prefix: &str, expected: &[&str]| {
+        let query = ListQuery { id_prefix: Some(prefix.to_owned()), ..all(99) };
+        let mut found = names(&catalogue, &query);
+        found.sort();
+        assert_eq!(found, expected, "{prefix}");
+        assert_eq!(catalogue.count(&query).unwrap(), expected.len() as u64, "{prefix}");
+    };
+    check("ab", &["ab", "abc"]);
+    check("abc", &["abc"]);
+    check("abcd", &[]);
+    check("b", &["b"]);
+    check("%", &["%"]);
+    check("a\u{10ffff}", &["a\u{10ffff}z"]);
+    check("\u{d7ff}", &["\u{d7ff}x"]);
+    check("a", &["a", "ab", "abc", "ac", "a\u{10ffff}z"]);
 }
 
 #[test]
@@ -251,6 +349,8 @@ fn pages_do_not_grow_with_what_does_not_match() {
         ..all(5)
     };
     let errors = ListQuery { status: Some(SessionStatus::Error), ..all(5) };
+    let by_id = ListQuery { id_prefix: Some("mine1".to_owned()), ..all(5) };
+    let queries = [&all(5), &mine, &errors, &by_id];
     let fill = |range: std::ops::Range<i64>| {
         for n in range {
             catalogue.put(row(&format!("s{n:06}"), 1, n));
@@ -260,9 +360,9 @@ fn pages_do_not_grow_with_what_does_not_match() {
         catalogue.put(owned_row(&format!("mine{n}"), 1, n, "me"));
     }
     fill(0..2000);
-    let before = [steps(&catalogue, &all(5)), steps(&catalogue, &mine), steps(&catalogue, &errors)];
-    fill(2000..12_000);
-    let after = [steps(&catalogue, &all(5)), steps(&catalogue, &mine), steps(&catalogue, &errors)];
+    let before = queries.map(|query| steps(&catalogue, query));
+    fill(2000..6000);
+    let after = queries.map(|query| steps(&catalogue, query));
     assert_eq!(before, after);
     assert_eq!(names(&catalogue, &mine).len(), 5);
 }
@@ -307,9 +407,13 @@ mod against_memory {
             proptest::option::of(0..3_u8),
             any::<bool>(),
             proptest::option::of("title|of s1|z"),
+            proptest::option::of("s|s1|"),
+            proptest::option::of("t[12]"),
         );
-        parts.prop_map(|(order, limit, archived, owner, failed, text)| ListQuery {
+        parts.prop_map(|(order, limit, archived, owner, failed, text, id_prefix, task)| ListQuery {
             order,
+            id_prefix,
+            task_name: task.filter(|_| !failed),
             limit,
             archived,
             text,
@@ -327,6 +431,7 @@ mod against_memory {
         meta.metadata = json!({"owner": put.owner, "all": true}).as_object().cloned();
         meta.created_at = i64::from(put.session / 3);
         row.listed.details.archived = put.archived;
+        row.listed.details.task_name = Some(format!("t{}", put.owner));
         if put.failed {
             row.listed.meta.status = SessionStatus::Error;
         }

@@ -1,10 +1,11 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bough_session::Incarnation;
+use bough_session::{Incarnation, SessionId};
 
 use super::Factory;
 use super::make::{create, done, id, push, says, step};
-use crate::ChangeCursor;
+use crate::{ChangeCursor, Position};
 
 /// Waits for a wake-up that must come; a case that would wait for ever fails instead.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -45,19 +46,31 @@ pub(super) async fn changes_are_read_from_a_cursor(factory: &dyn Factory) {
     store.delete(&id("b"), 3).await.unwrap().unwrap();
 
     let mut cursor = start;
-    let mut seen = Vec::new();
+    let mut seen: BTreeMap<SessionId, (Position, bool)> = BTreeMap::new();
     loop {
         let page = store.changes_after(&cursor, 2).await.unwrap();
         assert!(!page.gap);
         if page.changes.is_empty() {
             break;
         }
-        let shown = page.changes.iter().map(|c| (c.session_id.to_string(), c.deleted));
-        seen.extend(shown);
+        for change in page.changes {
+            let end = seen.entry(change.session_id).or_default();
+            assert_eq!(*end, (change.after, false), "a change begins where the last one ended");
+            *end = (change.position, change.deleted);
+        }
         cursor = page.next;
     }
-    let expected = [("c", false), ("a", false), ("b", true)];
-    assert_eq!(seen, expected.map(|(name, deleted)| (name.to_owned(), deleted)));
+    assert_eq!(seen.len(), 3);
+    for name in ["a", "c"] {
+        let now = store.state(&id(name)).await.unwrap().unwrap().position;
+        assert_eq!(seen[&id(name)], (now, false));
+    }
+    let dead = store.trash(Some(&id("b"))).await.unwrap().remove(0);
+    assert_eq!(seen[&id("b")], (Position::at(dead.state.seq), true));
+    let found = store.trashed_records(&id("b"), dead.incarnation, Position::default(), 9).await;
+    if let Ok(page) = found {
+        assert_eq!(page.records.len() as u64, dead.state.seq, "with the one that says so");
+    }
     assert_eq!(store.change_cursor().await.unwrap(), cursor);
     let text = cursor.to_string();
     assert_eq!(text.parse::<ChangeCursor>().unwrap(), cursor);

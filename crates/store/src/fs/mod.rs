@@ -128,8 +128,9 @@ impl Shared {
     ) -> Result<Appended, StoreError> {
         self.take_lock()?;
         self.with(session, |slot| {
+            let before = slot.place();
             let appended = work(slot)?;
-            self.announce(slot);
+            self.announce(slot, before);
             Ok(appended)
         })
     }
@@ -143,7 +144,7 @@ impl Shared {
             }
             if slot.any_image().is_some() {
                 // A deletion that a crash cut short.
-                self.move_to_trash(slot)?;
+                self.move_to_trash(slot, slot.place())?;
             }
             self.refuse_other_case(session)?;
             slot.create(self.platform.disk.as_ref(), incarnation, records)
@@ -214,8 +215,9 @@ impl Shared {
         let holds = guard(&self.lock).is_some();
         for session in sessions.iter().filter(|_| holds) {
             self.with(session, |slot| {
+                let before = slot.place();
                 if !slot.is_latched() && slot.settle(self.platform.disk.as_ref())? {
-                    self.announce(slot);
+                    self.announce(slot, before);
                 }
                 Ok(())
             })?;

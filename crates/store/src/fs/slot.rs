@@ -17,6 +17,13 @@ const TORN_DIR: &str = "bough-torn";
 /// Where streams are.
 const STREAM_DIR: &str = "bough-stream";
 
+/// How far the feed of one life of a session has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SessionPlace {
+    pub(super) life: Incarnation,
+    pub(super) position: Position,
+}
+
 /// One session.
 #[derive(Debug)]
 pub(super) struct Slot {
@@ -219,6 +226,13 @@ impl Slot {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Where the session is, deleted or not.
+    pub(super) fn place(&self) -> Option<SessionPlace> {
+        let image = self.any_image()?;
+        let position = self.stream.position(image.seq());
+        Some(SessionPlace { life: image.incarnation, position })
     }
 
     pub(super) fn snapshot(&self) -> Option<Snapshot> {

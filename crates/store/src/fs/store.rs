@@ -110,6 +110,17 @@ impl Store for FsStore {
         self.read(session, move |slot| slot.records(after, limit)).await
     }
 
+    async fn trashed_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let session = session.clone();
+        self.run(move |shared| shared.trashed_records(&session, incarnation, after, limit)).await
+    }
+
     async fn branch_heads(
         &self,
         session: &SessionId,

@@ -6,7 +6,7 @@ use bough_platform::{Listed as Name, RelPath};
 use bough_session::{Incarnation, SessionId};
 
 use super::names::{Named, named};
-use super::slot::Slot;
+use super::slot::{SessionPlace, Slot};
 use super::{Shared, guard};
 use crate::StoreError;
 use crate::listing::ListItem;
@@ -72,23 +72,24 @@ impl Shared {
         Ok(items.collect())
     }
 
-    /// Tells everybody what became of a session, and keeps its summary.
-    pub(super) fn announce(&self, slot: &Slot) {
+    /// Tells everybody what became of a session, and keeps its summary. `before` is where it was before.
+    pub(super) fn announce(&self, slot: &Slot, before: Option<SessionPlace>) {
         let Some(summary) = self.summary_of(slot) else { return };
         let mut summaries = guard(&self.summaries);
-        self.put(&mut summaries, slot.path.file_name(), summary, true);
+        self.put(&mut summaries, slot.path.file_name(), summary, Some(before));
     }
 
     /// Tells everybody that a session is gone.
     pub(super) fn announce_gone(
         &self,
         session: &SessionId,
-        life: Incarnation,
-        end: Position,
+        before: Option<SessionPlace>,
+        end: SessionPlace,
         name: &str,
     ) {
-        guard(&self.summaries).by_name.remove(name);
-        self.hub.publish(session, life, end, true);
+        let known = guard(&self.summaries).by_name.remove(name);
+        let after = told_before(known.as_ref(), before, end.life);
+        self.hub.publish(session, end.life, after..end.position, true);
     }
 
     fn look_at(&self, summaries: &mut Summaries, name: &Name) -> Result<(), StoreError> {
@@ -105,7 +106,7 @@ impl Shared {
         }
         let slot = self.read(slot, named(&name.name) == Named::Long)?;
         let summary = Summary { mark, shown: shown_of(&slot), change: 0 };
-        let announce = summaries.scanned;
+        let announce = summaries.scanned.then_some(None);
         self.put(summaries, &name.name, summary, announce);
         Ok(())
     }
@@ -128,10 +129,19 @@ impl Shared {
         Some(Summary { mark: self.mark_of(slot).ok()?, shown: Some(shown_of(slot)?), change: 0 })
     }
 
-    fn put(&self, summaries: &mut Summaries, name: &str, mut summary: Summary, announce: bool) {
-        if let Some(shown) = summary.shown.as_ref().filter(|_| announce) {
+    /// Keeps a summary; announces it, if it is news, with where the session was before, if that is known.
+    fn put(
+        &self,
+        summaries: &mut Summaries,
+        name: &str,
+        mut summary: Summary,
+        announce: Option<Option<SessionPlace>>,
+    ) {
+        if let (Some(shown), Some(before)) = (&summary.shown, announce) {
             let session = &shown.listed.meta.session_id;
-            summary.change = self.hub.publish(session, shown.incarnation, shown.position, false);
+            let after = told_before(summaries.by_name.get(name), before, shown.incarnation);
+            let range = after..shown.position;
+            summary.change = self.hub.publish(session, shown.incarnation, range, false);
         }
         summaries.by_name.insert(name.to_owned(), summary);
     }
@@ -147,7 +157,9 @@ impl Shared {
             let summary = summaries.by_name.remove(&name);
             if let Some(shown) = summary.and_then(|summary| summary.shown) {
                 let session = &shown.listed.meta.session_id;
-                self.hub.publish(session, shown.incarnation, shown.position, true);
+                // Somebody else removed the file; that is all there is to tell.
+                let range = shown.position..shown.position;
+                self.hub.publish(session, shown.incarnation, range, true);
             }
         }
     }
@@ -161,6 +173,19 @@ impl Shared {
             modified_ms: stat.map_or(0, |stat| stat.modified_ms),
         })
     }
+}
+
+/// How far everybody was told of a life: as its summary says, else up to where it was before.
+fn told_before(
+    known: Option<&Summary>,
+    before: Option<SessionPlace>,
+    life: Incarnation,
+) -> Position {
+    let known = known.and_then(|known| known.shown.as_ref());
+    let known =
+        known.map(|shown| SessionPlace { life: shown.incarnation, position: shown.position });
+    let place = known.into_iter().chain(before).find(|place| place.life == life);
+    place.map_or_else(Position::default, |place| place.position)
 }
 
 fn shown_of(slot: &Slot) -> Option<Shown> {

@@ -4,10 +4,10 @@ use bough_platform::RelPath;
 use bough_session::{Incarnation, Record, SessionId};
 
 use super::names::SUFFIX;
-use super::slot::Slot;
+use super::slot::{SessionPlace, Slot};
 use super::{Shared, guard};
 use crate::StoreError;
-use crate::types::{Position, Snapshot, Trashed};
+use crate::types::{Position, RecordPage, Snapshot, Trashed};
 
 /// Where deleted sessions are.
 const TRASH_DIR: &str = "bough-trash";
@@ -27,11 +27,12 @@ impl Shared {
             if slot.image().is_none() {
                 return Ok(None);
             }
+            let before = slot.place();
             // The tombstone is durable before the file moves; a crash in between leaves a deleted
             // session in its old place, which is read as deleted.
             slot.append(self.platform.disk.as_ref(), None, vec![Record::Tombstone.at(at_ms)])?;
             let trashed = trashed_of(slot);
-            self.move_to_trash(slot)?;
+            self.move_to_trash(slot, before)?;
             Ok(trashed)
         })
     }
@@ -53,8 +54,9 @@ impl Shared {
             if !here {
                 self.take_from_trash(slot, session, incarnation)?;
             }
+            let before = slot.place();
             slot.append(disk, None, vec![Record::Restored.at(at_ms)])?;
-            self.announce(slot);
+            self.announce(slot, before);
             slot.snapshot().ok_or_else(|| slot.not_found())
         })
     }
@@ -70,7 +72,7 @@ impl Shared {
             let deleted = slot.image().is_none();
             let here = slot.any_image().is_some_and(|image| image.incarnation == incarnation);
             if deleted && here {
-                self.move_to_trash(slot)?;
+                self.move_to_trash(slot, slot.place())?;
             }
             Ok(())
         })?;
@@ -99,23 +101,28 @@ impl Shared {
         Ok(found)
     }
 
-    /// Moves a deleted session out of the way; the slot is empty afterwards.
-    pub(super) fn move_to_trash(&self, slot: &mut Slot) -> Result<(), StoreError> {
+    /// Moves a deleted session out of the way; the slot is empty afterwards. `before` is where it was before it was
+    /// deleted.
+    pub(super) fn move_to_trash(
+        &self,
+        slot: &mut Slot,
+        before: Option<SessionPlace>,
+    ) -> Result<(), StoreError> {
         let disk = self.platform.disk.as_ref();
         let Some(image) = slot.any_image() else { return Ok(()) };
-        let (session, life) = (image.state.session_id.clone(), image.incarnation);
-        let end = Position::at(image.seq());
+        let session = image.state.session_id.clone();
+        let end = SessionPlace { life: image.incarnation, position: Position::at(image.seq()) };
         let folder = trash_dir()?;
         if disk.ensure_dir(&folder)? {
             disk.sync_dir(&RelPath::root())?;
         }
-        disk.rename(&slot.path, &trash_path(life)?)?;
+        disk.rename(&slot.path, &trash_path(end.life)?)?;
         // The new name first: a crash may then show the file in both places or in the new one.
         disk.sync_dir(&folder)?;
         disk.sync_dir(&RelPath::root())?;
         slot.remove_stream(disk)?;
         slot.forget();
-        self.announce_gone(&session, life, end, slot.path.file_name());
+        self.announce_gone(&session, before, end, slot.path.file_name());
         Ok(())
     }
 
@@ -131,7 +138,7 @@ impl Shared {
             return Err(slot.not_found());
         }
         // Another life may lie in the place, deleted and not yet moved.
-        self.move_to_trash(slot)?;
+        self.move_to_trash(slot, slot.place())?;
         let disk = self.platform.disk.as_ref();
         disk.rename(&path, &slot.path)?;
         disk.sync_dir(&RelPath::root())?;
@@ -141,6 +148,10 @@ impl Shared {
 
     /// A deleted session in the trash; `None` when there is none in that file.
     fn read_trash(&self, path: &RelPath) -> Result<Option<Trashed>, StoreError> {
+        Ok(self.slot_in_trash(path)?.and_then(|slot| trashed_of(&slot)))
+    }
+
+    fn slot_in_trash(&self, path: &RelPath) -> Result<Option<Slot>, StoreError> {
         let disk = self.platform.disk.as_ref();
         let mut slot = Slot::at(&SessionId::from_stored(""), path.clone())?;
         slot.glance(disk)?;
@@ -149,7 +160,22 @@ impl Shared {
         };
         let mut slot = Slot::at(&session, path.clone())?;
         slot.glance(disk)?;
-        Ok(trashed_of(&slot))
+        Ok(Some(slot))
+    }
+
+    /// The records of a deleted session.
+    pub(super) fn trashed_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let slot = self.slot_in_trash(&trash_path(incarnation)?)?;
+        let image = slot.as_ref().and_then(Slot::any_image);
+        let image = image.filter(|image| image.state.session_id == *session);
+        let found = image.map(|image| image.records_after(after, limit));
+        found.ok_or_else(|| StoreError::NotFound { session: session.clone() })
     }
 
     /// Deleted sessions that a crash has left in their old place.

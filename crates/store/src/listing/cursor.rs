@@ -4,6 +4,7 @@ use bough_session::{Incarnation, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
+use crate::seal::{Sealed, seal, unseal};
 use crate::types::{ChangeCursor, ListOrder, ListQuery};
 
 /// Where a page of a list ended.
@@ -22,12 +23,9 @@ pub(crate) struct ListCursor {
     /// The last session.
     #[serde(rename = "id")]
     pub(crate) id: SessionId,
-    /// Where the feed of all sessions was at the first page: the epoch.
-    #[serde(rename = "e")]
-    epoch: Incarnation,
-    /// Where the feed of all sessions was at the first page: the number.
-    #[serde(rename = "n")]
-    number: u64,
+    /// Where the feed of all sessions was at the first page, sealed: it counts what everybody writes.
+    #[serde(rename = "f")]
+    first_page: String,
     /// Which phase the page ended in.
     #[serde(rename = "p", default, skip_serializing_if = "Phase::is_ordered")]
     pub(crate) phase: Phase,
@@ -58,7 +56,9 @@ impl ListCursor {
         first_page: &ChangeCursor,
         phase: Phase,
     ) -> Self {
-        Self { order, key, id, epoch: first_page.epoch, number: first_page.number, phase }
+        let mut number = Sealed::default();
+        number.split_at_mut(8).0.copy_from_slice(&first_page.number.to_be_bytes());
+        Self { order, key, id, first_page: seal(first_page.epoch, &number), phase }
     }
 
     /// The cursor of a query, if it has one; refuses one that is not ours or of another order.
@@ -77,8 +77,9 @@ impl ListCursor {
     /// Where the feed of all sessions was at the first page. In another epoch numbers say nothing, so
     /// everything counts as changed.
     pub(crate) fn first_page(&self, epoch: Incarnation) -> ChangeCursor {
-        let same = self.epoch == epoch;
-        ChangeCursor { epoch, number: if same { self.number } else { 0 } }
+        let text = unseal(epoch, &self.first_page);
+        let number = text.and_then(|text| text.first_chunk().copied()).map(u64::from_be_bytes);
+        ChangeCursor { epoch, number: number.unwrap_or(0) }
     }
 
     pub(crate) fn encode(&self) -> String {

@@ -74,6 +74,8 @@ pub(crate) fn matches(query: &ListQuery, listed: &Listed) -> bool {
     let same = |wanted: Option<bool>| wanted.is_none_or(|wanted| wanted == details.archived);
     query.status.is_none_or(|status| status == meta.status)
         && (query.task_status.is_none() || query.task_status == details.task_status)
+        && (query.task_name.is_none() || query.task_name == details.task_name)
+        && query.id_prefix.as_ref().is_none_or(|prefix| id_of(listed).as_str().starts_with(prefix))
         && same(query.archived)
         && metadata_matches(&query.metadata, meta.metadata.as_ref())
         && metadata_matches(&query.scope, meta.metadata.as_ref())
@@ -83,12 +85,15 @@ pub(crate) fn matches(query: &ListQuery, listed: &Listed) -> bool {
 /// The text that a search looks into, in small letters.
 pub(crate) fn search_text(listed: &Listed) -> String {
     let Listed { meta, details } = listed;
+    let directory = meta.metadata.as_ref().and_then(|metadata| metadata.get("cwd")?.as_str());
     let parts = [
         Some(meta.title.as_str()),
         Some(meta.description.as_str()),
         details.name.as_deref(),
         details.task_name.as_deref(),
         details.preview.as_deref(),
+        details.model.as_ref().map(|model| model.model.as_str()),
+        directory,
     ];
     let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     parts.join("\n").to_lowercase()

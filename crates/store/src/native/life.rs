@@ -29,7 +29,7 @@ impl Shared {
         let state = self.trashed_state(session, incarnation)?;
         let position = Position::at(state.seq);
         self.catalogue.remove(session, incarnation, position);
-        self.hub.publish(session, incarnation, position, true);
+        self.hub.wake(session, position);
         Ok(Some(Trashed { session_id: session.clone(), incarnation, deleted_at: at_ms, state }))
     }
 
@@ -47,7 +47,7 @@ impl Shared {
         let missing = || StoreError::NotFound { session: session.clone() };
         let snapshot = self.state(session)?.ok_or_else(missing)?;
         self.catalogue.revive(self.row(session, &snapshot));
-        self.hub.publish(session, incarnation, snapshot.position, false);
+        self.hub.wake(session, snapshot.position);
         Ok(snapshot)
     }
 
@@ -117,7 +117,7 @@ impl Shared {
         let whole = SessionId::from_stored("(all)");
         self.log.close_all().map_err(|error| convert::error(error, &whole))?;
         self.forget_closed();
-        self.catalogue.flush()?;
+        self.catalogue.settle()?;
         let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner).take();
         match mark {
             Some(mark) => Ok(mark.remove()?),

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bough_platform::{Lock, LockError, Platform, RelPath};
-use bough_session::{Incarnation, SessionId, hex};
+use bough_platform::{Lock, LockError, Platform, RelPath, host_facts};
+use bough_session::{SessionId, hex};
 
 use super::{Shared, convert};
 use crate::StoreError;
 use crate::catalogue::{CatalogueRow, Found};
-use crate::types::{ChangeCursor, Listed, Position, SessionChange, Snapshot};
+use crate::memory::draw;
+use crate::types::{ChangeCursor, Listed, Position, Snapshot};
 
 /// How often the catalogue is written and looked at; other processes are at most this far behind.
 const BEAT: Duration = Duration::from_millis(100);
@@ -42,17 +43,16 @@ pub(super) fn start(shared: &Arc<Shared>, found: Found) {
     shared.runtime.spawn_blocking(move || {
         if let Some(shared) = compare.upgrade() {
             // What fails here is tried again at the next start; lists lack the session until then.
-            if found == Found::Empty || shared.others_ended_uncleanly() {
-                drop(shared.compare_with_logs(found));
-            }
+            drop(shared.catch_up_with_logs(found));
             shared.filled.send_replace(true);
         }
     });
-    shared.runtime.spawn(beat(weak));
+    // What is put in from now on wakes who waits.
+    let seen = shared.catalogue.newest().ok();
+    shared.runtime.spawn(beat(weak, seen));
 }
 
-async fn beat(shared: Weak<Shared>) {
-    let mut seen: Option<ChangeCursor> = None;
+async fn beat(shared: Weak<Shared>, mut seen: Option<ChangeCursor>) {
     for count in 1_u32.. {
         tokio::time::sleep(BEAT).await;
         let Some(shared) = shared.upgrade() else { return };
@@ -69,18 +69,12 @@ async fn beat(shared: Weak<Shared>) {
 }
 
 impl Shared {
-    /// Wakes who waits and queues the session's row; called when something became durable.
-    pub(super) fn announce(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        position: Position,
-        deleted: bool,
-    ) {
+    /// Queues the session's row and wakes who waits; called when something became durable.
+    pub(super) fn announce(&self, session: &SessionId, position: Position) {
         if let Ok(Some(snapshot)) = self.state(session) {
             self.catalogue.put(self.row(session, &snapshot));
         }
-        self.hub.publish(session, incarnation, position, deleted);
+        self.hub.wake(session, position);
     }
 
     pub(super) fn row(&self, session: &SessionId, snapshot: &Snapshot) -> CatalogueRow {
@@ -101,8 +95,7 @@ impl Shared {
         while seen != newest {
             let page = self.catalogue.changes_after(&seen, CHANGES_AT_A_TIME).ok()?;
             for change in &page.changes {
-                let SessionChange { session_id, incarnation, position, deleted, .. } = change;
-                self.hub.publish(session_id, *incarnation, *position, *deleted);
+                self.hub.wake(&change.session_id, change.position);
             }
             if page.changes.is_empty() {
                 return Some(page.next);
@@ -137,6 +130,25 @@ impl Shared {
         self.catalogue.flush().map(drop)
     }
 
+    /// Makes the catalogue hold what the logs hold, where it may not.
+    fn catch_up_with_logs(&self, found: Found) -> Result<(), StoreError> {
+        let unclean = self.others_ended_uncleanly();
+        let boot = host_facts().boot_id;
+        if found == Found::Known && unclean && !self.catalogue.is_of_boot(&boot)? {
+            // The machine went down with it, and the catalogue is not synced: it may have lost numbers that somebody
+            // holds. They must not be given out again for something else.
+            self.catalogue.begin_epoch(draw(&*self.platform.entropy)?)?;
+        }
+        self.catalogue.note_boot(&boot)?;
+        if found == Found::Empty || unclean {
+            self.compare_with_logs(found)?;
+        }
+        if found == Found::Empty {
+            self.catalogue.forget_changes()?;
+        }
+        Ok(())
+    }
+
     /// Every log whose extent is not what the catalogue knows is folded again, and what has no log any
     /// more is taken out.
     fn compare_with_logs(&self, found: Found) -> Result<(), StoreError> {
@@ -145,6 +157,10 @@ impl Shared {
         self.log
             .visit(&mut |log| ids.extend(log.ok().map(|log| SessionId::from_stored(log.id))))
             .map_err(|error| convert::error(error, &whole))?;
+        if found == Found::Known {
+            // The dead come first: a new life may have the same name.
+            self.drop_dead_lives()?;
+        }
         for session in &ids {
             self.compare_one(session, found)?;
         }
@@ -168,6 +184,18 @@ impl Shared {
             self.catalogue.put(self.row(session, &snapshot));
         }
         Ok(())
+    }
+
+    /// Lives that are in the trash, and that the catalogue does not know to be gone.
+    fn drop_dead_lives(&self) -> Result<(), StoreError> {
+        if self.catalogue.has_forgotten_lives()? {
+            return Ok(());
+        }
+        for dead in self.trash(None)? {
+            let end = Position::at(dead.state.seq);
+            self.catalogue.remove(&dead.session_id, dead.incarnation, end);
+        }
+        self.catalogue.flush().map(drop)
     }
 
     fn drop_rows_without_logs(&self) -> Result<(), StoreError> {

@@ -240,6 +240,18 @@ impl Store for NativeStore {
         self.blocking(move |shared| shared.records(&session, after, limit)).await
     }
 
+    async fn trashed_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.trashed_records(&session, incarnation, after, limit))
+            .await
+    }
+
     async fn branch_heads(
         &self,
         session: &SessionId,
@@ -299,6 +311,7 @@ impl Store for NativeStore {
     }
 
     async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
+        self.filled().await;
         self.blocking(|shared| {
             shared.catalogue.flush()?;
             shared.catalogue.newest()
@@ -311,6 +324,7 @@ impl Store for NativeStore {
         cursor: &ChangeCursor,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
+        self.filled().await;
         let cursor = cursor.clone();
         self.blocking(move |shared| shared.catalogue.changes_after(&cursor, limit)).await
     }

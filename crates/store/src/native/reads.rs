@@ -81,28 +81,21 @@ impl Shared {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
-        let reader = self.reader(session)?;
-        let limit = limit.max(1);
-        let steps: Vec<StoredRecord> = reader
-            .deltas_after(after.seq, after.revision)
-            .iter()
-            .filter_map(convert::stored_delta)
-            .collect();
-        let head = reader.head();
-        let last_step = reader.last_delta().as_ref().and_then(convert::stored_delta);
-        let end = end_position(head.seq, last_step.as_ref());
-        let found = reader
-            .records(after.seq, limit as u64)
-            .map_err(|error| convert::error(error, session))?;
-        let last_read = found.last().map_or(head.seq, |record| record.seq);
-        let mut records: Vec<StoredRecord> = found.iter().map(convert::stored_record).collect();
-        // A step belongs between the record that it follows and the next; those after the last record of
-        // this page come with the next one.
-        let whole = last_read == head.seq;
-        records.extend(steps.into_iter().filter(|step| step.position.seq < last_read || whole));
-        records.sort_by_key(|record| record.position);
-        records.truncate(limit);
-        Ok(RecordPage { incarnation: convert::incarnation(head.incarnation), records, end })
+        read_records(&self.reader(session)?, session, after, limit)
+    }
+
+    /// The records of a life that is in the trash.
+    pub(super) fn trashed_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let life = convert::log_incarnation(incarnation);
+        let reader = self.log.read_trash(session.as_str(), life);
+        let reader = reader.map_err(|error| convert::error(error, session))?;
+        read_records(&reader, session, after, limit)
     }
 
     pub(super) fn branch_heads(
@@ -153,6 +146,35 @@ pub(super) fn snapshot(reader: &log::Reader, session: &SessionId) -> Result<Snap
     }
     let position = end_position(head.seq, last_step.as_ref());
     Ok(Snapshot { head: convert::head(head), position, state })
+}
+
+/// The records after a position, with the steps of streams among them.
+fn read_records(
+    reader: &log::Reader,
+    session: &SessionId,
+    after: Position,
+    limit: usize,
+) -> Result<RecordPage, StoreError> {
+    let limit = limit.max(1);
+    let steps: Vec<StoredRecord> = reader
+        .deltas_after(after.seq, after.revision)
+        .iter()
+        .filter_map(convert::stored_delta)
+        .collect();
+    let head = reader.head();
+    let last_step = reader.last_delta().as_ref().and_then(convert::stored_delta);
+    let end = end_position(head.seq, last_step.as_ref());
+    let found =
+        reader.records(after.seq, limit as u64).map_err(|error| convert::error(error, session))?;
+    let last_read = found.last().map_or(head.seq, |record| record.seq);
+    let mut records: Vec<StoredRecord> = found.iter().map(convert::stored_record).collect();
+    // A step belongs between the record that it follows and the next; those after the last record of
+    // this page come with the next one.
+    let whole = last_read == head.seq;
+    records.extend(steps.into_iter().filter(|step| step.position.seq < last_read || whole));
+    records.sort_by_key(|record| record.position);
+    records.truncate(limit);
+    Ok(RecordPage { incarnation: convert::incarnation(head.incarnation), records, end })
 }
 
 /// Where the feed ends: at the last record, or at the last step after it.

@@ -19,8 +19,6 @@ const STREAM_REST: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct Live {
     streams: Streams,
-    /// Where the feed was after what was accepted last; `None` until it was looked up.
-    position: Option<Position>,
 }
 
 /// A session's place in the table.
@@ -42,7 +40,6 @@ impl Shared {
         let slot = self.slot(session);
         let mut live = hold(&slot);
         self.compare(session, expected)?;
-        self.look_up(session, &mut live)?;
         let overtakes =
             |new: &NewRecord| matches!(new.record.known(), Record::Entry(_) | Record::Revision(_));
         let mut batch = Vec::new();
@@ -58,14 +55,6 @@ impl Shared {
             }
         }
         self.accept(session, &mut live, &batch)
-    }
-
-    /// Finds out where the feed of a session is that this process has not written to yet.
-    fn look_up(&self, session: &SessionId, live: &mut Live) -> Result<(), StoreError> {
-        if live.position.is_none() {
-            live.position = self.state(session)?.map(|snapshot| snapshot.position);
-        }
-        Ok(())
     }
 
     /// Forgets sessions that this process does not write any more.
@@ -170,7 +159,6 @@ impl Shared {
     ) -> Result<Appended, StoreError> {
         let slot = self.slot(session);
         let mut live = hold(&slot);
-        self.look_up(session, &mut live)?;
         if !live.streams.contains(&delta.entry_id) {
             self.follow(session, &mut live, &delta.entry_id)?;
         }
@@ -193,7 +181,7 @@ impl Shared {
             live.streams.forget(&delta.entry_id);
             convert::error(error, session)
         })?;
-        let appended = self.announce_when_durable(session, &mut live, &pending);
+        let appended = self.announce_when_durable(session, &pending);
         if live.streams.grew(&delta.entry_id, size) {
             let settled = live.streams.settle_due(None);
             self.accept(session, &mut live, &settled)?;
@@ -254,25 +242,23 @@ impl Shared {
             .enqueue(session.as_str(), log::Expected::Any, records)
             .inspect_err(|_| live.streams = Streams::default())
             .map_err(|error| convert::error(error, session))?;
-        Ok(self.announce_when_durable(session, live, &pending))
+        Ok(self.announce_when_durable(session, &pending))
     }
 
     /// Everybody is told after it is durable, in order.
     fn announce_when_durable(
         self: &Arc<Self>,
         session: &SessionId,
-        live: &mut Live,
         pending: &log::Pending,
     ) -> Appended {
         let head = convert::head(pending.head());
         let position = Position { seq: head.seq, revision: pending.delta() };
-        let _after = live.position.replace(position).unwrap_or_default();
         let (tell, told) = oneshot::channel();
-        let (shared, id, incarnation) = (Arc::downgrade(self), session.clone(), head.incarnation);
+        let (shared, id) = (Arc::downgrade(self), session.clone());
         pending.on_durable(move |result| {
             let result = result.map(drop).map_err(|error| convert::error(error, &id));
             if let (Ok(()), Some(shared)) = (&result, shared.upgrade()) {
-                shared.announce(&id, incarnation, position, false);
+                shared.announce(&id, position);
             }
             drop(tell.send(result));
         });
@@ -295,8 +281,8 @@ impl Shared {
         let head = convert::head(created.map_err(|error| convert::error(error, session))?);
         let position = Position::at(head.seq);
         let slot = self.slot(session);
-        *hold(&slot) = Live { position: Some(position), ..Live::default() };
-        self.announce(session, head.incarnation, position, false);
+        *hold(&slot) = Live::default();
+        self.announce(session, position);
         Ok(Appended { head, position, durable: Durable::ready() })
     }
 }

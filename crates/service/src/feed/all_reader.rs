@@ -1,0 +1,286 @@
+//! Reads the feed of all sessions from the store: changes, and the records that each of them stands for.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use bough_store::{
+    ChangeCursor, ChangePage, Position, SessionChange, Store, StoreError, StoredRecord,
+};
+
+use super::all::AllItem;
+use super::cursor::{AllPlace, Inside, SessionCursor};
+use super::event::FeedEvent;
+use super::filter::EventKind;
+use super::hub::{Deletion, FeedHub};
+use super::lens::{Lens, Told};
+use super::session::{lens_at, records_of};
+use crate::limits::{ALL_LENSES_MAX, FEED_CHANGES_PER_READ};
+
+/// Reads the changes of all sessions in order and tells the events that they are.
+///
+/// It goes on in small steps. What a step finds takes effect at its end, all at once: one that fails or is given up in the
+/// middle changes nothing, and is simply done again.
+pub(super) struct AllReader {
+    store: Arc<dyn Store>,
+    hub: Weak<FeedHub>,
+    place: AllPlace,
+    /// Changes after the place that were fetched and not yet read, and where the feed is after them.
+    changes: VecDeque<SessionChange>,
+    fetched: ChangeCursor,
+    /// The sessions that changed last, at the back, each as of the position that was read.
+    lenses: VecDeque<(Lens, Position)>,
+    records_per_step: usize,
+}
+
+/// What a step found of a change.
+#[derive(Default)]
+struct Found {
+    events: Vec<FeedEvent>,
+    /// Some of it is no longer kept.
+    gap: bool,
+    /// How far it was read; `None` is to its end.
+    inside: Option<Inside>,
+    /// The session, as of there.
+    lens: Option<(Lens, Position)>,
+}
+
+impl AllReader {
+    /// A reader that begins at a place.
+    pub(super) fn at(
+        place: AllPlace,
+        store: Arc<dyn Store>,
+        hub: Weak<FeedHub>,
+        records_per_step: usize,
+    ) -> Self {
+        let (changes, lenses) = (VecDeque::new(), VecDeque::new());
+        let fetched = place.change.clone();
+        Self { store, hub, place, changes, fetched, lenses, records_per_step }
+    }
+
+    /// A reader that begins now.
+    pub(super) async fn now(
+        store: Arc<dyn Store>,
+        hub: Weak<FeedHub>,
+        records_per_step: usize,
+    ) -> Result<Self, StoreError> {
+        let place = AllPlace::after(store.change_cursor().await?);
+        Ok(Self::at(place, store, hub, records_per_step))
+    }
+
+    pub(super) const fn place(&self) -> &AllPlace {
+        &self.place
+    }
+
+    /// The next items; none when nothing more happened. Changes that tell nothing are passed over.
+    pub(super) async fn next(&mut self) -> Result<Vec<AllItem>, StoreError> {
+        loop {
+            let items = match self.changes.front().cloned() {
+                Some(change) => {
+                    let found = self.look(&change).await?;
+                    self.take(&change, found)
+                }
+                None => {
+                    let from = &self.place.change;
+                    let page = self.store.changes_after(from, FEED_CHANGES_PER_READ).await?;
+                    let gap = self.fetch(page);
+                    if self.changes.is_empty() {
+                        self.place = AllPlace::after(self.fetched.clone());
+                        return Ok(gap.into_iter().collect());
+                    }
+                    gap.into_iter().collect()
+                }
+            };
+            if !items.is_empty() {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// Takes in the changes that come next; says so where some are missing before them.
+    fn fetch(&mut self, page: ChangePage) -> Option<AllItem> {
+        let first = page.changes.first().map(|change| change.number);
+        self.fetched = page.next.clone();
+        self.changes = page.changes.into();
+        if !page.gap {
+            return None;
+        }
+        // Goes to the first change that is known; what was before it is not.
+        let number = first.map_or(page.next.number, |first| first.saturating_sub(1));
+        self.lenses.clear();
+        self.place = AllPlace::after(ChangeCursor { number, ..page.next });
+        Some(AllItem { event: None, place: self.place.clone() })
+    }
+
+    /// Goes on to where a step came.
+    fn take(&mut self, change: &SessionChange, found: Found) -> Vec<AllItem> {
+        let before = self.place.change.clone();
+        let items = found.events.into_iter().map(|event| AllItem {
+            place: AllPlace::after_event(before.clone(), &event),
+            event: Some(Arc::new(event)),
+        });
+        let items: Vec<AllItem> = if found.gap {
+            let gap = AllItem { event: None, place: self.place.clone() };
+            std::iter::once(gap).chain(items).collect()
+        } else {
+            items.collect()
+        };
+        if let Some((lens, position)) = found.lens {
+            self.keep(lens, position);
+        }
+        if found.inside.is_some() {
+            self.place.inside = found.inside;
+            return items;
+        }
+        self.changes.pop_front();
+        // The last of the page stands for what follows it and tells nothing.
+        let number = if self.changes.is_empty() { self.fetched.number } else { change.number };
+        self.place = AllPlace::after(ChangeCursor { number, ..before });
+        items
+    }
+
+    /// Reads on in a change. Leaves everything but the lenses as it is, and those may be missing.
+    async fn look(&mut self, change: &SessionChange) -> Result<Found, StoreError> {
+        let cursor = self.place.inside.map(|inside| inside.as_cursor(change.incarnation));
+        if cursor.is_some_and(|at| at.part.is_none() && at.position >= change.position) {
+            return Ok(Found::default());
+        }
+        let from = cursor.map_or(change.after, |at| at.read_after().max(change.after));
+        let Some(lens) = self.lens(change, from).await? else {
+            return self.no_longer_kept(change, from).await;
+        };
+        let Some(mut found) = self.read(change, from, lens).await? else {
+            return self.no_longer_kept(change, from).await;
+        };
+        if let Some(cursor) = cursor {
+            found.events.retain(|event| cursor.is_before(event));
+        }
+        let is_told = |event: &FeedEvent| event.kind() == EventKind::Deleted;
+        if change.deleted && found.inside.is_none() && !found.events.iter().any(is_told) {
+            let last_known = found.lens.as_ref().map(|(lens, _)| lens.last_known());
+            found.events.extend(self.deletion(change, last_known).await?);
+        }
+        Ok(found)
+    }
+
+    /// The events of a change after a position, as far as one step goes; `None` when its records are not kept.
+    async fn read(
+        &self,
+        change: &SessionChange,
+        from: Position,
+        mut lens: Lens,
+    ) -> Result<Option<Found>, StoreError> {
+        let (session, life) = (&change.session_id, change.incarnation);
+        let mut found = Found::default();
+        let mut position = from;
+        let mut told = Told::up_to(from);
+        loop {
+            let limit = self.records_per_step;
+            let page = records_of(&*self.store, session, life, position, limit).await?;
+            let Some(page) = page else {
+                return Ok(None);
+            };
+            let mut ended = page.records.is_empty();
+            for stored in page.records {
+                let place = stored.position;
+                match tells(change, &mut told, &stored) {
+                    Tells::Beyond => {
+                        ended = true;
+                        break;
+                    }
+                    Tells::Known => {}
+                    Tells::News => found.events.extend(lens.look(&*self.store, stored).await?),
+                }
+                position = place;
+            }
+            if ended || position >= change.position {
+                found.events.extend(lens.at_end(change.position));
+                found.lens = Some((lens, change.position));
+                return Ok(Some(found));
+            }
+            // A reader that stopped among the copies of a fork would take the rest for news.
+            if !lens.is_copying() {
+                found.inside = Some(Inside { position, part: None });
+                found.lens = Some((lens, position));
+                return Ok(Some(found));
+            }
+        }
+    }
+
+    /// The lens that stopped where the reading goes on, or another; `None` when nothing is known of that life any more.
+    async fn lens(
+        &mut self,
+        change: &SessionChange,
+        from: Position,
+    ) -> Result<Option<Lens>, StoreError> {
+        let kept = self
+            .lenses
+            .iter()
+            .position(|(lens, position)| lens.life() == change.incarnation && *position == from);
+        if let Some((lens, _)) = kept.and_then(|at| self.lenses.remove(at)) {
+            return Ok(Some(lens));
+        }
+        lens_at(&*self.store, &change.session_id, change.incarnation, from).await
+    }
+
+    fn keep(&mut self, lens: Lens, position: Position) {
+        self.lenses.retain(|(old, _)| old.life() != lens.life());
+        self.lenses.push_back((lens, position));
+        if self.lenses.len() > ALL_LENSES_MAX {
+            self.lenses.pop_front();
+        }
+    }
+
+    /// The records of a change are gone, with the session: that is a gap, unless its end is all that was left to tell.
+    async fn no_longer_kept(
+        &self,
+        change: &SessionChange,
+        from: Position,
+    ) -> Result<Found, StoreError> {
+        let only_the_end = change.deleted && change.position.seq <= from.seq.saturating_add(1);
+        let mut found = Found { gap: !only_the_end, ..Found::default() };
+        if change.deleted {
+            found.events.extend(self.deletion(change, None).await?);
+        }
+        Ok(found)
+    }
+
+    /// The end of a life that no record tells of.
+    async fn deletion(
+        &self,
+        change: &SessionChange,
+        last_known: Option<Deletion>,
+    ) -> Result<Option<FeedEvent>, StoreError> {
+        let Some(hub) = self.hub.upgrade() else {
+            return Ok(None);
+        };
+        let last = SessionCursor::at(change.incarnation, change.position);
+        let last_known = last_known.unwrap_or_else(Deletion::unknown);
+        hub.deletion(&change.session_id, last, last_known).await.map(Some)
+    }
+}
+
+/// What a record is to the reader of a change.
+enum Tells {
+    /// It is part of the change.
+    News,
+    /// It was told before, step by step.
+    Known,
+    /// It and what follows it are of later changes.
+    Beyond,
+}
+
+fn tells(change: &SessionChange, told: &mut Told, stored: &StoredRecord) -> Tells {
+    let is_known = told.knows(stored);
+    if stored.position <= change.position {
+        return if is_known { Tells::Known } else { Tells::News };
+    }
+    // Steps that were put together since are gone. The record that took their place lies beyond this change; it is told by the
+    // change that has the last of its steps, and by no other.
+    match stored.settles {
+        Some(last_step) if change.position.revision > 0 => {
+            let is_ours = !is_known && last_step <= change.position.revision;
+            if is_ours { Tells::News } else { Tells::Known }
+        }
+        _ => Tells::Beyond,
+    }
+}
