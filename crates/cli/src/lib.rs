@@ -17,6 +17,7 @@ mod backend;
 mod command_error;
 mod commands;
 mod editor;
+mod engine_link;
 mod files;
 mod globals;
 mod limits;

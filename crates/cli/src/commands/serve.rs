@@ -5,6 +5,7 @@ use bough_server::{ServeOptions, run as run_server, shutdown_on_signals};
 
 use crate::app::App;
 use crate::command_error::{CommandError, CommandResult};
+use crate::engine_link;
 
 /// Serve the sessions over HTTP, as live streams, and on the bus
 ///
@@ -15,7 +16,8 @@ Examples:
   bough serve
   bough serve --listen 127.0.0.1:8080 --bus off
   bough serve --data-dir ./data --log json
-  bough serve --config bough.yaml")]
+  bough serve --config bough.yaml
+  bough serve --engine ws://127.0.0.1:49134 --bus off")]
 pub(crate) struct Args {
     /// Where HTTP is served [default: 127.0.0.1:7717]
     #[arg(long, value_name = "HOST:PORT")]
@@ -50,6 +52,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         engine: args.engine,
         config: args.config,
         log,
+        connect: Some(engine_link::connector()),
         ..ServeOptions::default()
     };
     run_server(options, shutdown_on_signals()).await.map_err(CommandError::failed)
