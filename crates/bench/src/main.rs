@@ -1,7 +1,7 @@
 //! Measures Bough beside its peers, in one run, on the same disk.
 //!
 //! Invariants:
-//! - No room of the product may name this crate: its peers (SQLite, redb) are built for measuring only.
+//! - No room of the product may name this crate: its peers (SQLite, redb, phi-core) are built for measuring only.
 //! - A row compares equal promises: a durable row waits for the disk on every side, and a row whose peers
 //!   promise less says so in the peer's name.
 //! - What it prints on standard output is the table or the JSON object; progress goes to standard error.
@@ -17,6 +17,8 @@ mod entries;
 mod log;
 mod measure;
 mod peers;
+#[cfg(feature = "original")]
+mod recorder;
 mod report;
 
 use std::path::PathBuf;
@@ -38,8 +40,15 @@ struct Bench {
     run: fn(&Options) -> Outcome<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 1] =
-    [Bench { name: "log", about: "the log: appends, opening, sizes, listing", run: log::run }];
+const BENCHES: &[Bench] = &[
+    Bench { name: "log", about: "the log: appends, opening, sizes, listing", run: log::run },
+    #[cfg(feature = "original")]
+    Bench {
+        name: "recorder",
+        about: "the recorder beside the original: recording, session files, navigation",
+        run: recorder::run,
+    },
+];
 
 /// What was asked for.
 pub(crate) struct Options {

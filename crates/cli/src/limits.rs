@@ -36,5 +36,7 @@ pub(crate) const SERVER_KEY_BYTES_MAX: u64 = 4 * 1024;
 pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Largest summary that a command may print.
 pub(crate) const SUMMARY_BYTES_MAX: usize = 1024 * 1024;
+/// Lines of agent events that may wait to be recorded.
+pub(crate) const EVENT_LINES_WAITING: usize = 1_024;
 /// Longest line of agent events.
 pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -262,9 +262,7 @@ impl<S: RecordSink> Task<S> {
                 let batches = self.translator.resume(session_id, &records);
                 self.add(batches);
             }
-            Err(error) => {
-                self.failed.insert(session_id.to_owned(), Arc::new(error));
-            }
+            Err(error) => self.fail(session_id.to_owned(), error),
         }
     }
 
@@ -297,10 +295,19 @@ impl<S: RecordSink> Task<S> {
         while let Some(joined) = appends.join_next().await {
             // A sink that panics takes its session with it, not the others.
             if let Ok((session_id, Err(error))) = joined {
-                self.failed.insert(session_id, Arc::new(error));
+                self.fail(session_id, error);
             }
         }
         self.told.send_replace(self.translated);
+    }
+
+    /// Nothing more of a session is stored, and whoever listens is told at once.
+    fn fail(&mut self, session_id: String, error: S::Error) {
+        if let Some(on_notice) = &self.on_notice {
+            let (session_id, reason) = (session_id.clone(), error.to_string());
+            on_notice(self.heard, &Notice::NotStored { session_id, reason });
+        }
+        self.failed.insert(session_id, Arc::new(error));
     }
 
     fn failures(&self) -> impl Iterator<Item = DurableError<S::Error>> {

@@ -46,36 +46,50 @@ impl Deref for Events {
     }
 }
 
+/// The events of a list, each for itself: one that makes no sense takes no other with it.
 fn read(text: &str) -> Vec<LoopEvent> {
+    let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+    let mut events: Vec<LoopEvent> = Vec::with_capacity(items.len());
+    for item in items {
+        let next = events.last().map_or(0, |last| last.sequence.saturating_add(1));
+        events.push(read_one(item.get(), next));
+    }
+    events
+}
+
+/// An event and its place; where it does not say which, the next one.
+fn read_one(text: &str, next: u64) -> LoopEvent {
+    #[derive(serde::Deserialize)]
+    struct Stored<'a> {
+        #[serde(default)]
+        sequence: Option<u64>,
+        #[serde(borrow)]
+        event: &'a RawValue,
+    }
+    match serde_json::from_str::<Stored<'_>>(text) {
+        Ok(stored) => LoopEvent {
+            sequence: stored.sequence.unwrap_or(next),
+            event: read_event(stored.event.get()),
+        },
+        Err(_) => LoopEvent { sequence: next, event: read_event(text) },
+    }
+}
+
+/// An event that cannot be understood is kept as it came: one event must not make a session unreadable.
+fn read_event(text: &str) -> AgentEvent {
     serde_json::from_str(text).unwrap_or_else(|_| {
-        let values: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
-        let kept = values.into_iter().map(not_understood);
-        (0..).zip(kept).map(|(sequence, event)| LoopEvent { sequence, event }).collect()
+        let fields = match serde_json::from_str(text).unwrap_or_default() {
+            Value::Object(fields) => fields,
+            other => [("value".to_owned(), other)].into_iter().collect(),
+        };
+        AgentEvent::Unknown(UnknownEvent::new(fields))
     })
 }
 
-fn not_understood(value: Value) -> AgentEvent {
-    let fields = match value {
-        Value::Object(fields) => fields,
-        other => [("value".to_owned(), other)].into_iter().collect(),
-    };
-    AgentEvent::Unknown(UnknownEvent::new(fields))
-}
-
 impl<'de> Deserialize<'de> for LoopEvent {
-    /// An event that cannot be understood is kept as it came: one event must not make a session
-    /// unreadable.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(serde::Deserialize)]
-        struct Stored {
-            sequence: u64,
-            event: Box<RawValue>,
-        }
-        let stored = Stored::deserialize(deserializer)?;
-        let text = stored.event.get();
-        let event = serde_json::from_str(text)
-            .unwrap_or_else(|_| not_understood(serde_json::from_str(text).unwrap_or_default()));
-        Ok(Self { sequence: stored.sequence, event })
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(read_one(text.get(), 0))
     }
 }
 
@@ -96,8 +110,13 @@ impl Serialize for Events {
 }
 
 impl Clone for Events {
+    /// What nobody has looked at stays text.
     fn clone(&self) -> Self {
-        self.iter().cloned().collect()
+        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match text {
+            Some(text) => Self { understood: OnceLock::new(), text: Mutex::new(Some(text)) },
+            None => self.iter().cloned().collect(),
+        }
     }
 }
 
@@ -151,10 +170,29 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_kept_as_far_as_it_can_be() {
-        let events: Events = serde_json::from_str(r#"[7, {"event": {"type": "Dreamt"}}]"#).unwrap();
-        assert_eq!(events.len(), 2);
-        assert_eq!(events[1].sequence, 1);
+    fn an_event_that_makes_no_sense_takes_no_other_with_it() {
+        let good = r#"{"type":"InputRejected","loop_id":"l","reason":"r"}"#;
+        let text = format!(
+            r#"[{{"sequence":0,"event":{good}}}, 7, {{"event":{good}}}, {{"sequence":"x","event":{good}}},
+                {{"sequence":9,"event":{{"type":"TurnStart"}}}}, {good}]"#
+        );
+        let events: Events = serde_json::from_str(&text).unwrap();
+        let is_good = |event: &LoopEvent| matches!(event.event, AgentEvent::InputRejected(_));
+        let understood: Vec<(u64, bool)> =
+            events.iter().map(|event| (event.sequence, is_good(event))).collect();
+        let expected = [(0, true), (1, false), (2, true), (3, false), (9, false), (10, true)];
+        assert_eq!(understood, expected);
+        assert_eq!(events[4].event.type_name(), "TurnStart", "kept as it came");
         assert!(serde_json::from_str::<Events>("{}").is_err());
+    }
+
+    #[test]
+    fn a_clone_of_what_nobody_looked_at_is_not_understood_either() {
+        let text = r#"[{"sequence":0,"event":{"type":"Dreamt"}}]"#;
+        let events: Events = serde_json::from_str(text).unwrap();
+        let copy = events.clone();
+        assert!(events.understood.get().is_none() && copy.understood.get().is_none());
+        assert_eq!(copy, events);
+        assert_eq!(events.clone(), copy, "nor does it matter once somebody has");
     }
 }

@@ -5,7 +5,7 @@
 //! that a log of a session, or a replay of it, is enough to make the same session again. A program that
 //! does not know these types may leave them out and only loses what they say.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::event::{AgentEvent, UnknownEvent};
 use crate::model::{
@@ -13,10 +13,10 @@ use crate::model::{
 };
 
 const PREFIX: &str = "bough:";
+const TYPE: &str = "type";
 
-/// Something that a session says and no event of an agent does.
+/// Something that a session says and no event of an agent does. It travels as the event that it becomes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(tag = "type")]
 pub enum Fact {
     /// What a session says of itself.
     #[serde(rename = "bough:session")]
@@ -40,6 +40,14 @@ pub enum Fact {
         loop_id: String,
         /// The overlay; none if it was taken off.
         block: Option<CompactionBlock>,
+    },
+    /// What a session is, where its events do not say it: its header, and some of its loops.
+    #[serde(rename = "bough:stored")]
+    Stored {
+        /// The header, and the loops that are to be as they are here.
+        session: Box<Session>,
+        /// Whether these are all of its loops.
+        is_whole: bool,
     },
     /// A loop was broken off: whoever ran it is gone.
     #[serde(rename = "bough:aborted")]
@@ -97,6 +105,7 @@ impl Fact {
     pub fn session_id(&self) -> &str {
         match self {
             Self::Session(fact) => &fact.session_id,
+            Self::Stored { session, .. } => &session.session_id,
             Self::SubAgents { session_id, .. }
             | Self::Compaction { session_id, .. }
             | Self::Aborted { session_id, .. } => session_id,
@@ -107,7 +116,7 @@ impl Fact {
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         match self {
-            Self::Session(_) => None,
+            Self::Session(_) | Self::Stored { .. } => None,
             Self::SubAgents { loop_id, .. }
             | Self::Compaction { loop_id, .. }
             | Self::Aborted { loop_id, .. } => Some(loop_id),
@@ -117,21 +126,30 @@ impl Fact {
     /// The fact that an event carries, if its type is one of ours and it can be read.
     #[must_use]
     pub fn from_event(event: &AgentEvent) -> Option<Self> {
-        match event {
-            AgentEvent::Unknown(event) if event.type_name().starts_with(PREFIX) => {
-                serde_json::from_value(Value::Object(event.fields().clone())).ok()
-            }
-            _ => None,
+        let AgentEvent::Unknown(event) = event else {
+            return None;
+        };
+        let type_name = event.type_name();
+        if !type_name.starts_with(PREFIX) {
+            return None;
         }
+        let mut fields = event.fields().clone();
+        fields.remove(TYPE);
+        serde_json::from_value(json!({ type_name: fields })).ok()
     }
 }
 
 impl From<Fact> for AgentEvent {
     fn from(fact: Fact) -> Self {
-        match serde_json::to_value(&fact) {
-            Ok(Value::Object(fields)) => Self::Unknown(UnknownEvent::new(fields)),
-            _ => unreachable!("a fact is an object with text for keys"),
-        }
+        let named = match serde_json::to_value(&fact) {
+            Ok(Value::Object(named)) => named.into_iter().next(),
+            _ => None,
+        };
+        let Some((type_name, Value::Object(mut fields))) = named else {
+            unreachable!("a fact is an object with text for keys");
+        };
+        fields.insert(TYPE.to_owned(), Value::from(type_name));
+        Self::Unknown(UnknownEvent::new(fields))
     }
 }
 

@@ -26,6 +26,7 @@ mod model;
 mod query;
 mod recorder;
 mod replay;
+mod stored;
 mod time;
 mod translate;
 mod words;
@@ -56,6 +57,7 @@ pub use recorder::{
     AfterTaskFn, BeforeTaskFn, Notice, Report, SessionRecorder, SessionRecorderConfig,
 };
 pub use replay::{Pace, Replay, ReplayStep};
+pub use stored::{LogSessionStore, StoreSink};
 pub use time::{Timestamp, TimestampError};
 pub use translate::{
     RecordBatch, RecordFold, Translation, Translator, events_of_records, fold_records,

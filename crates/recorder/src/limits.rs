@@ -18,3 +18,9 @@ pub const DURABLE_BATCH_RECORDS_MAX: usize = 4096;
 pub const SUMMARY_LINE_CHARS: usize = 200;
 /// How many sessions a durable recorder keeps at hand before it lets go of those that are complete.
 pub const DURABLE_HELD_SESSIONS_MAX: usize = 1024;
+/// How many records of a log are read at once.
+pub const LOG_PAGE_RECORDS: usize = 1024;
+/// How often an append looks again when somebody else was faster.
+pub const LOG_APPEND_TRIES: u32 = 16;
+/// How many sessions of a store are listed at once.
+pub const LOG_PAGE_SESSIONS: usize = 500;

@@ -32,6 +32,9 @@ pub use fold::{RecordFold, events_of_records, fold_records};
 
 use tree::Tree;
 
+/// Where the metadata of a recorded session says whose it is.
+pub(crate) const AGENT_KEY: &str = "agent_id";
+
 /// Turns events into records, session by session.
 #[derive(Debug)]
 pub struct Translator {
@@ -64,6 +67,19 @@ impl Translator {
     #[must_use]
     pub fn new(config: SessionRecorderConfig) -> Self {
         Self { recorder: SessionRecorder::traced(config), trees: HashMap::new() }
+    }
+
+    /// A translator that goes on with a log as if it had written it, and the session that the log makes.
+    pub(crate) fn of_log(session_id: &str, log: &[Record]) -> (Self, Option<Session>) {
+        let mut fold = RecordFold::new(session_id);
+        let mut tree = Tree::default();
+        for record in log {
+            tree.read(record);
+            fold.read(record);
+        }
+        let stored = fold.session().cloned();
+        let trees = tree.is_begun().then(|| (session_id.to_owned(), tree)).into_iter().collect();
+        (Self { recorder: fold.into_recorder().and_traced(), trees }, stored)
     }
 
     /// The sessions as they are in memory.
@@ -214,7 +230,7 @@ impl Page<'_> {
         if agent != tree.agent_id {
             let metadata: JsonMap = agent
                 .iter()
-                .map(|agent| ("agent_id".to_owned(), Value::from(agent.as_str())))
+                .map(|agent| (AGENT_KEY.to_owned(), Value::from(agent.as_str())))
                 .collect();
             change.metadata = Some(metadata);
             tree.agent_id = agent;
@@ -236,6 +252,11 @@ impl Page<'_> {
                 }
                 Effect::Placed { session_id, loop_id } => {
                     self.write_placed(session_id, loop_id, event);
+                }
+                Effect::Stored { session_id } => {
+                    let last = self.recorder.held(session_id).and_then(|held| held.loops.last());
+                    let loop_id = last.map_or("", |record| record.loop_id.as_str());
+                    self.push_loop(session_id, loop_id, None, json_of(event));
                 }
                 _ => {}
             }
@@ -310,7 +331,7 @@ impl Page<'_> {
         if aborted && let Some(tree) = self.trees.get_mut(&session_id) {
             tree.end(&loop_id);
         }
-        self.push_loop(&session_id, &loop_id, phase, json_of(&fact));
+        self.push_loop(&session_id, &loop_id, phase, json_of(&AgentEvent::from(fact)));
     }
 
     fn fact_of(&self, effect: &Effect) -> Option<Fact> {
@@ -337,7 +358,7 @@ impl Page<'_> {
             Effect::Aborted { session_id, loop_id } => {
                 Some(Fact::Aborted { session_id: session_id.clone(), loop_id: loop_id.clone() })
             }
-            Effect::Placed { .. } | Effect::Announced { .. } => None,
+            Effect::Placed { .. } | Effect::Announced { .. } | Effect::Stored { .. } => None,
         }
     }
 

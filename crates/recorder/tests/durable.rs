@@ -331,7 +331,8 @@ fn a_real_session_is_replayed_as_it_was() {
         ..SessionRecorderConfig::default()
     });
     for event in Replay::of(&session).events() {
-        assert!(recorder.on_event(event).is_clean());
+        let report = recorder.on_event(event);
+        assert!(report.is_clean(), "{report:?}");
     }
     recorder.flush();
     let again = recorder.drain_completed().remove(0);

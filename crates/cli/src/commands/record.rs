@@ -1,27 +1,29 @@
+use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use bough_recorder::{
-    AgentEvent, DurableOptions, DurableRecorder, Notice, RecordSink, SessionRecorderConfig,
+    AgentEvent, DurableOptions, DurableRecorder, Notice, Recording, SessionRecorderConfig,
+    SessionScope, StoreSink,
 };
-use bough_session::{MetaChange, NewRecord, Record, SessionId};
-use bough_store::{Position, Store, StoreError};
+use bough_server::config::{self, Overrides, load};
+use bough_store::{Store, StoreError};
 use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult};
 use crate::files::{self, FileReader, LineRead, Lines};
-use crate::limits::{ENTRIES_PAGE, EVENT_LINE_BYTES_MAX};
+use crate::limits::{EVENT_LINE_BYTES_MAX, EVENT_LINES_WAITING};
 use crate::output::{Line, Style};
 use crate::text::count;
 
 /// Record agent events into sessions, durably while they arrive
 ///
-/// Events are JSON, one a line, from standard input or a file. Lines that are not events are reported with their
-/// number and passed over; with `--strict` they end the recording.
+/// Events are JSON, one a line, from standard input or a file. Each is on the disk soon after it came; a recording
+/// that was broken off goes on when the next events of its sessions come. Lines that are not events are reported
+/// with their number and passed over; with `--strict` they end the recording.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +34,7 @@ pub(crate) struct Args {
     /// The events [default: standard input]
     file: Option<PathBuf>,
 
-    /// Print the recorded sessions as a JSON array when the input ends
+    /// Print the recorded sessions as a JSON array when the input ends [default: their ids]
     #[arg(long, value_name = "WHAT")]
     print: Option<Print>,
 
@@ -51,69 +53,103 @@ enum Print {
     Sessions,
 }
 
-/// Lines that may wait to be recorded.
-const LINES_WAITING: usize = 1_024;
-/// How often an append looks again when somebody else was faster.
-const APPEND_TRIES: u32 = 16;
-
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.globals.data_dir_only("record")?;
+    let config = SessionRecorderConfig {
+        include_streaming_events: args.include_streaming_events,
+        scope: configured_scope(app)?,
+        ..SessionRecorderConfig::default()
+    };
     app.with_backend(async |backend| {
         let Backend::Local(local) = backend else {
             return Err(CommandError::usage("recording works on a data directory"));
         };
-        record(app, &args, local.store()).await
+        let (recording, events, stopped) = record(app, &args, config, local.store()).await?;
+        report(app, &args, recording, events)?;
+        stopped.map_or(Ok(()), Err)
     })
     .await
 }
 
-async fn record(app: &App, args: &Args, store: Arc<dyn Store>) -> CommandResult<()> {
+/// What the configuration says of recorded sessions.
+fn configured_scope(app: &App) -> CommandResult<SessionScope> {
+    let flags = Overrides { data_dir: app.globals.data_dir.clone(), ..Overrides::default() };
+    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
+        CommandError::failed(error).hint("`bough config check` says what is wrong with it")
+    })?;
+    Ok(match loaded.config.session.scope {
+        config::SessionScope::Ephemeral => SessionScope::Ephemeral,
+        config::SessionScope::Persistent => SessionScope::Persistent,
+    })
+}
+
+/// Records until the input ends. What comes back says what was recorded, of how many events, and why it stopped
+/// before the end.
+async fn record(
+    app: &App,
+    args: &Args,
+    config: SessionRecorderConfig,
+    store: Arc<dyn Store>,
+) -> CommandResult<(Recording<StoreError>, u64, Option<CommandError>)> {
     let (notices, mut heard) = mpsc::unbounded_channel();
     let options = DurableOptions {
-        config: SessionRecorderConfig {
-            include_streaming_events: args.include_streaming_events,
-            ..SessionRecorderConfig::default()
-        },
+        config,
         on_notice: Some(Arc::new(move |event, notice: &Notice| {
             // The receiver lives as long as the recorder.
             drop(notices.send((event, notice.to_string())));
         })),
         ..DurableOptions::default()
     };
-    let recorder = DurableRecorder::start(Arc::new(StoreSink { store }), options);
+    let recorder = DurableRecorder::start(Arc::new(StoreSink::new(store)), options);
     let mut lines = read_lines(args.file.clone())?;
-    let mut numbers = Vec::new();
-    let mut events = 0_u64;
-    let mut stopped = None;
-    loop {
+    let mut numbers = LineNumbers::default();
+    let stopped = loop {
         let line = tokio::select! {
+            Some(notice) = heard.recv() => {
+                warn(app, &numbers, notice);
+                continue;
+            }
             line = lines.recv() => line,
             interrupted = tokio::signal::ctrl_c() => {
                 interrupted?;
                 None
             }
         };
-        let Some((number, line)) = line else { break };
+        let Some(line) = line else { break None };
+        let (number, line) = match line {
+            Ok(line) => line,
+            Err(error) => break Some(CommandError::from(error)),
+        };
         match event_of(line) {
             Ok(None) => {}
             Ok(Some(event)) => {
-                events += 1;
-                numbers.push(number);
+                numbers.add(number);
                 recorder.record(event).await.map_err(CommandError::failed)?;
             }
             Err(reason) if args.strict => {
-                stopped = Some(format!("line {number}: {reason}"));
-                break;
+                let stopped = CommandError::failed(format!("line {number}: {reason}"));
+                break Some(stopped.hint("leave --strict out to pass over such lines"));
             }
             Err(reason) => app.output.warn(&format!("line {number}: {reason}; passed over")),
         }
-    }
+    };
     let recording = recorder.finish().await.map_err(CommandError::failed)?;
-    while let Ok((event, notice)) = heard.try_recv() {
-        let at = usize::try_from(event).unwrap_or(0).saturating_sub(1);
-        let number = numbers.get(at).copied().unwrap_or(event);
-        app.output.warn(&format!("line {number}: {notice}"));
+    while let Ok(notice) = heard.try_recv() {
+        warn(app, &numbers, notice);
     }
+    Ok((recording, numbers.events, stopped))
+}
+
+fn warn(app: &App, numbers: &LineNumbers, (event, notice): (u64, String)) {
+    app.output.warn(&format!("line {}: {notice}", numbers.line_of(event)));
+}
+
+fn report(
+    app: &App,
+    args: &Args,
+    recording: Recording<StoreError>,
+    events: u64,
+) -> CommandResult<()> {
     if args.print == Some(Print::Sessions) || app.output.is_json() {
         app.output.json(&recording.sessions)?;
     } else {
@@ -124,14 +160,34 @@ async fn record(app: &App, args: &Args, store: Arc<dyn Store>) -> CommandResult<
     let recorded = count(events, "event", "events");
     let sessions = count(recording.sessions.len() as u64, "session", "sessions");
     app.output.note(Line::of(Style::Dim, format!("recorded {recorded} of {sessions}")));
-    if let Some(failure) = recording.failures.into_iter().next() {
-        return Err(CommandError::failed(failure.to_string()));
-    }
-    match stopped {
-        Some(text) => {
-            Err(CommandError::failed(text).hint("leave --strict out to pass over such lines"))
+    recording
+        .failures
+        .into_iter()
+        .next()
+        .map_or(Ok(()), |failure| Err(CommandError::failed(failure)))
+}
+
+/// Which line each event stood on, in as much room as there are lines without one.
+#[derive(Debug, Default)]
+struct LineNumbers {
+    events: u64,
+    /// By event, how many lines before it (and it) held none, where that changes.
+    skipped: BTreeMap<u64, u64>,
+}
+
+impl LineNumbers {
+    /// The next event stands on this line.
+    fn add(&mut self, line: u64) {
+        self.events += 1;
+        let skipped = line.saturating_sub(self.events);
+        if self.skipped.last_key_value().map_or(0, |(_, last)| *last) != skipped {
+            self.skipped.insert(self.events, skipped);
         }
-        None => Ok(()),
+    }
+
+    fn line_of(&self, event: u64) -> u64 {
+        let skipped = self.skipped.range(..=event).next_back();
+        event + skipped.map_or(0, |(_, skipped)| *skipped)
     }
 }
 
@@ -147,17 +203,21 @@ fn event_of(line: LineRead) -> Result<Option<AgentEvent>, String> {
     AgentEvent::from_json(&text).map(Some).map_err(|error| format!("not an event: {error}"))
 }
 
+/// A line with its number, or why no more can be read.
+type NextLine = std::io::Result<(u64, LineRead)>;
+
 /// Reads lines on a thread of its own, since standard input can only be waited for by blocking.
-fn read_lines(file: Option<PathBuf>) -> CommandResult<mpsc::Receiver<(u64, LineRead)>> {
-    let (sender, receiver) = mpsc::channel(LINES_WAITING);
+fn read_lines(file: Option<PathBuf>) -> CommandResult<mpsc::Receiver<NextLine>> {
+    let (sender, receiver) = mpsc::channel(EVENT_LINES_WAITING);
     let from: Box<dyn std::io::Read + Send> = match file.filter(|path| path.as_os_str() != "-") {
         Some(path) => Box::new(FileReader::new(files::open(&path)?)),
         None => Box::new(std::io::stdin()),
     };
     std::thread::spawn(move || {
         let mut lines = Lines::new(BufReader::new(from), EVENT_LINE_BYTES_MAX);
-        while let Ok(Some(line)) = lines.next() {
-            if sender.blocking_send(line).is_err() {
+        while let Some(line) = lines.next().transpose() {
+            let is_last = line.is_err();
+            if sender.blocking_send(line).is_err() || is_last {
                 return;
             }
         }
@@ -165,62 +225,18 @@ fn read_lines(file: Option<PathBuf>) -> CommandResult<mpsc::Receiver<(u64, LineR
     Ok(receiver)
 }
 
-/// A store as the recorder sees it.
-struct StoreSink {
-    store: Arc<dyn Store>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[async_trait]
-impl RecordSink for StoreSink {
-    type Error = StoreError;
-
-    async fn load(&self, session_id: &str) -> Result<Vec<Record>, StoreError> {
-        let session = SessionId::from_stored(session_id);
-        let mut records = Vec::new();
-        let mut after = Position::default();
-        loop {
-            let page = match self.store.records(&session, after, ENTRIES_PAGE).await {
-                Err(StoreError::NotFound { .. }) => return Ok(records),
-                page => page?,
-            };
-            let Some(last) = page.records.last().map(|stored| stored.position) else {
-                return Ok(records);
-            };
-            records.extend(page.records.into_iter().map(|stored| stored.record));
-            if last >= page.end {
-                return Ok(records);
-            }
-            after = last;
+    #[test]
+    fn events_know_their_lines() {
+        let mut numbers = LineNumbers::default();
+        for line in [1, 2, 5, 6, 9] {
+            numbers.add(line);
         }
+        let lines: Vec<u64> = (1..=5).map(|event| numbers.line_of(event)).collect();
+        assert_eq!(lines, [1, 2, 5, 6, 9]);
+        assert_eq!(numbers.skipped.len(), 2);
     }
-
-    async fn append(&self, session_id: &str, records: Vec<NewRecord>) -> Result<(), StoreError> {
-        let session = SessionId::parse(session_id)?;
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let appended = match self.store.state(&session).await? {
-                Some(snapshot) => {
-                    self.store.append(&session, &snapshot.head, records.clone()).await
-                }
-                None => self.store.create(&session, with_first_meta(records.clone())).await,
-            };
-            match appended {
-                Ok(appended) => return appended.durable.await,
-                Err(StoreError::Conflict { .. } | StoreError::Exists { .. })
-                    if tries < APPEND_TRIES => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-/// The first record of every session says something about it.
-fn with_first_meta(mut records: Vec<NewRecord>) -> Vec<NewRecord> {
-    let begins = records.first().is_some_and(|first| matches!(first.record, Record::Meta(_)));
-    if !begins {
-        let at_ms = records.first().map_or(0, |first| first.at_ms);
-        records.insert(0, Record::Meta(MetaChange::default()).at(at_ms));
-    }
-    records
 }

@@ -1,4 +1,4 @@
-use bough_recorder::{Pace, Replay};
+use bough_recorder::{Pace, Replay, Session};
 
 use crate::app::App;
 use crate::backend::Backend;
@@ -21,9 +21,9 @@ pub(crate) struct Args {
     #[arg(long = "loop", value_name = "LOOP")]
     only: Option<String>,
 
-    /// Only from this event of the loop on
-    #[arg(long, value_name = "NUMBER", requires = "only")]
-    from: Option<u64>,
+    /// Only from this event on, counted from 0; with --loop, among the events of that loop
+    #[arg(long, value_name = "NUMBER")]
+    from: Option<usize>,
 
     /// How fast
     #[arg(long, value_name = "SPEED", default_value = "at-once")]
@@ -42,6 +42,30 @@ enum Speed {
     AtOnce,
 }
 
+/// The part of a replay that was asked for.
+fn part(mut replay: Replay, recorded: &Session, args: &Args) -> CommandResult<Replay> {
+    if let Some(only) = &args.only {
+        if recorded.get_loop(only).is_none() {
+            let text = format!("the session has no loop {only:?}");
+            return Err(
+                CommandError::not_found(text).hint("`bough show SESSION --loops` lists them")
+            );
+        }
+        replay = replay.only_loop(only);
+    }
+    if args.events_only {
+        replay = replay.without_facts();
+    }
+    let Some(from) = args.from else {
+        return Ok(replay);
+    };
+    if from >= replay.len() {
+        let text = format!("there is no event {from}: there are {}, from 0", replay.len());
+        return Err(CommandError::not_found(text));
+    }
+    Ok(replay.from_number(from))
+}
+
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.globals.data_dir_only("replay")?;
     app.with_backend(async |backend| {
@@ -54,15 +78,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             CommandError::not_found(format!("{} was not recorded from events", session.caption()))
                 .hint("`bough export` writes it in other formats")
         })?;
-        let mut replay = Replay::of(recorded);
-        if let Some(from) = args.from {
-            replay = replay.from_event(args.only.as_deref().unwrap_or_default(), from);
-        } else if let Some(only) = &args.only {
-            replay = replay.only_loop(only);
-        }
-        if args.events_only {
-            replay = replay.without_facts();
-        }
+        let replay = part(Replay::of(recorded), recorded, &args)?;
         let pace = match args.speed {
             Speed::Recorded => Pace::Recorded,
             Speed::AtOnce => Pace::AtOnce,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::model::{LoopRecord, Session};
 
 /// What `stored` has and `new` lacks, in words; `None` if nothing.
-pub(super) fn missing_from(new: &Session, stored: &Session) -> Option<String> {
+pub(crate) fn missing_from(new: &Session, stored: &Session) -> Option<String> {
     let mut by_id: HashMap<&str, Vec<&LoopRecord>> = HashMap::new();
     for record in &new.loops {
         by_id.entry(&record.loop_id).or_default().push(record);

@@ -123,6 +123,8 @@ pub(crate) enum Effect {
     ChildRefs { session_id: String, loop_id: String },
     /// A compaction was laid over a loop, or taken off.
     Compaction { session_id: String, loop_id: String },
+    /// A session is as it was said to be, its header and some of its loops.
+    Stored { session_id: String },
     /// A loop was broken off.
     Aborted { session_id: String, loop_id: String },
 }
@@ -136,7 +138,13 @@ impl SessionRecorder {
 
     /// A recorder that remembers what each event did, until [`Self::take_effects`].
     pub(crate) fn traced(config: SessionRecorderConfig) -> Self {
-        Self { trace: Some(Vec::new()), ..Self::new(config) }
+        Self::new(config).and_traced()
+    }
+
+    /// Remembers from now on what each event did.
+    pub(crate) fn and_traced(mut self) -> Self {
+        self.trace = Some(Vec::new());
+        self
     }
 
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {

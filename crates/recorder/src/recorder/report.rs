@@ -85,6 +85,13 @@ pub enum Notice {
         /// The session.
         session_id: String,
     },
+    /// The session could not be stored. Nothing more of it is until it is recorded anew.
+    NotStored {
+        /// The session.
+        session_id: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Report {
@@ -116,6 +123,7 @@ impl Notice {
                 | Self::UnknownSession { .. }
                 | Self::RefusedSession { .. }
                 | Self::GroupDecided { .. }
+                | Self::NotStored { .. }
         )
     }
 }
@@ -156,6 +164,9 @@ impl fmt::Display for Notice {
                 f,
                 "session {session_id:?} came back after it was forgotten; only its later loops are recorded"
             ),
+            Self::NotStored { session_id, reason } => {
+                write!(f, "session {session_id:?} is not stored any further: {reason}")
+            }
         }
     }
 }

@@ -46,6 +46,10 @@ impl RecordFold {
         self.recorder.held(&self.session_id)
     }
 
+    pub(super) fn into_recorder(self) -> SessionRecorder {
+        self.recorder
+    }
+
     /// The session, if there was one.
     #[must_use]
     pub fn into_session(self) -> Option<Session> {

@@ -215,7 +215,7 @@ impl Tree {
         match record.known() {
             Record::Meta(change) => {
                 if let Some(metadata) = &change.metadata {
-                    let agent = metadata.get("agent_id").and_then(Value::as_str);
+                    let agent = metadata.get(super::AGENT_KEY).and_then(Value::as_str);
                     self.agent_id = agent.map(str::to_owned);
                 }
                 self.status = change.status.as_ref().map(|s| s.status).or(self.status);

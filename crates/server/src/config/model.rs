@@ -41,6 +41,8 @@ pub struct Config {
     pub tokens: TokensConfig,
     /// When and how sessions are summarised; read by the command line.
     pub compaction: CompactionConfig,
+    /// What recorded sessions say of themselves; read by the command line.
+    pub session: SessionConfig,
     /// What the server says of itself.
     pub log: LogConfig,
 }
@@ -61,6 +63,7 @@ impl Default for Config {
             allow: AllowConfig::default(),
             tokens: TokensConfig::default(),
             compaction: CompactionConfig::default(),
+            session: SessionConfig::default(),
             log: LogConfig::default(),
         }
     }
@@ -263,6 +266,25 @@ impl Default for CompactionConfig {
             command: Vec::new(),
         }
     }
+}
+
+/// What recorded sessions say of themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SessionConfig {
+    /// Whether an agent's application is to keep them. The store keeps every session either way.
+    pub scope: SessionScope,
+}
+
+/// Whether a session is to be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionScope {
+    /// It may be forgotten.
+    #[default]
+    Ephemeral,
+    /// It is to be kept.
+    Persistent,
 }
 
 /// What the server says of itself.

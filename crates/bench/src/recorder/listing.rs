@@ -1,0 +1,48 @@
+//! Finding the sessions of one agent among many.
+
+use std::path::Path;
+
+use super::events::{Script, Shape};
+use super::{ORIGINAL, original, original_session, our_session, ours};
+use crate::measure::milliseconds;
+use crate::report::Row;
+use crate::{Options, Outcome};
+
+const SESSIONS: usize = 1_000;
+const AGENTS: usize = 10;
+const LOOPS: usize = 5;
+
+pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
+    eprintln!("listing: {SESSIONS} sessions");
+    let (ours, original) = (folder(options)?, folder(options)?);
+    for number in 0..SESSIONS {
+        let agent = format!("agent-{}", number % AGENTS);
+        let script = Script::new(format!("session-{number}"), &agent, Shape::Chained);
+        let lines = script.lines(LOOPS);
+        ours::save_session(&our_session(&lines)?, ours.path())?;
+        original::session::save_session(&original_session(&lines)?, original.path())?;
+    }
+    let name = format!("sessions of one of {AGENTS} agents among {SESSIONS}");
+    let row = Row::new(name, "ms", milliseconds(|| find_ours(ours.path()))?);
+    Ok(vec![row.beside(ORIGINAL, milliseconds(|| find_originals(original.path()))?)])
+}
+
+fn folder(options: &Options) -> Outcome<tempfile::TempDir> {
+    Ok(tempfile::tempdir_in(&options.folder)?)
+}
+
+fn find_ours(dir: &Path) -> Outcome<()> {
+    let found = ours::load_sessions_for_agent("agent-3", dir)?;
+    check(found.sessions.len())
+}
+
+fn find_originals(dir: &Path) -> Outcome<()> {
+    check(original::session::load_sessions_for_agent("agent-3", dir)?.len())
+}
+
+fn check(found: usize) -> Outcome<()> {
+    if found == SESSIONS / AGENTS {
+        return Ok(());
+    }
+    Err(format!("{found} sessions were found").into())
+}
