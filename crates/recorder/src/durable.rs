@@ -4,7 +4,7 @@
 //! batches. Whoever says an event waits only when the buffer is full. An event counts as stored when the
 //! sink has acknowledged all records of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,8 +14,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::event::AgentEvent;
-use crate::limits::{DURABLE_BATCH_RECORDS_MAX, DURABLE_BUFFER_EVENTS, DURABLE_HELD_SESSIONS_MAX};
-use crate::model::Session;
+use crate::limits::{
+    DURABLE_BATCH_RECORDS_MAX, DURABLE_BUFFER_EVENTS, DURABLE_HELD_SESSIONS_MAX, REMEMBERED_IDS_MAX,
+};
+use crate::model::{Session, session_id_in};
 use crate::recorder::{Notice, SessionRecorderConfig};
 use crate::translate::{RecordBatch, Translator, fold_records};
 
@@ -124,6 +126,7 @@ impl<S: RecordSink> DurableRecorder<S> {
             known: BTreeSet::new(),
             waiting: Vec::new(),
             failed: BTreeMap::new(),
+            missed: HashSet::new(),
         };
         Self { commands, stored, task: Arc::new(tokio::spawn(task.run(inbox))) }
     }
@@ -197,6 +200,8 @@ struct Task<S: RecordSink> {
     /// Records that are not handed to the sink yet.
     waiting: Vec<RecordBatch>,
     failed: BTreeMap<String, Arc<S::Error>>,
+    /// Sessions in which loops were looked for in vain.
+    missed: HashSet<String>,
 }
 
 impl<S: RecordSink> Task<S> {
@@ -227,15 +232,7 @@ impl<S: RecordSink> Task<S> {
 
     async fn take_in(&mut self, event: AgentEvent) {
         self.heard += 1;
-        let session_id = match &event {
-            AgentEvent::AgentStart(start) => Some(start.session_id.as_str()),
-            AgentEvent::ParallelLoopStart(start) => Some(start.session_id.as_str()),
-            _ => None,
-        };
-        if let Some(session_id) = session_id {
-            let session_id = session_id.to_owned();
-            self.bring_back(&session_id).await;
-        }
+        self.bring_back_for(&event).await;
         let translation = self.translator.on_event(event);
         if let Some(on_notice) = &self.on_notice {
             for notice in &translation.report.notices {
@@ -250,14 +247,41 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
-    /// Goes on with a session that is stored and not at hand.
-    async fn bring_back(&mut self, session_id: &str) {
+    /// Makes sure that the session of an event is at hand, if it is stored.
+    async fn bring_back_for(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::AgentStart(start) => self.bring_back(&start.session_id, None).await,
+            AgentEvent::ParallelLoopStart(start) => {
+                self.bring_back(&start.session_id, None).await;
+            }
+            AgentEvent::ParallelLoopEnd(end) => self.bring_back(&end.session_id, None).await,
+            event => {
+                let unknown = event.loop_id().filter(|id| !self.translator.recorder().knows(id));
+                // The text of an id only says where to look; whether the loop is there is looked up.
+                let named = unknown.and_then(|id| Some((session_id_in(id)?, id)));
+                if let Some((session_id, loop_id)) = named
+                    && !self.missed.contains(session_id)
+                {
+                    self.bring_back(session_id, Some(loop_id)).await;
+                }
+            }
+        }
+    }
+
+    /// Goes on with a session that is stored and not at hand; if a loop is named, only if that is in it.
+    async fn bring_back(&mut self, session_id: &str, with_loop: Option<&str>) {
         if self.translator.holds(session_id) || self.failed.contains_key(session_id) {
             return;
         }
         // What waits belongs to the log that is about to be read.
         self.store().await;
         match self.sink.load(session_id).await {
+            Ok(records) if !with_loop.is_none_or(|loop_id| tells_of(&records, loop_id)) => {
+                if self.missed.len() >= REMEMBERED_IDS_MAX {
+                    self.missed.clear();
+                }
+                self.missed.insert(session_id.to_owned());
+            }
             Ok(records) => {
                 let batches = self.translator.resume(session_id, &records);
                 self.add(batches);
@@ -343,4 +367,11 @@ impl<S: RecordSink> Task<S> {
         }
         Recording { sessions, failures: self.failures().collect() }
     }
+}
+
+/// Whether a log tells of a loop.
+fn tells_of(records: &[Record], loop_id: &str) -> bool {
+    records.iter().any(
+        |record| matches!(record.known(), Record::Loop(event) if event.loop_id.as_str() == loop_id),
+    )
 }

@@ -191,6 +191,32 @@ async fn recording_goes_on_in_the_same_session_after_the_recorder_was_killed() {
     assert_eq!(first.children_loop_ids.len(), 1);
 }
 
+/// The agent outlives its recorder: what it says next names a loop and no session.
+#[tokio::test]
+async fn events_of_a_loop_that_was_broken_off_are_kept_with_it() {
+    let logs = Arc::new(Logs::default());
+    let id = "550e8400-e29b-41d4-a716-446655440000";
+    let events = real_run();
+    let first_loop = events.iter().position(|event| event.type_name() == "AgentEnd").unwrap() + 1;
+    let (before, after) = events.split_at(first_loop - 3);
+    for part in [before, after] {
+        let recorder = DurableRecorder::start(Arc::clone(&logs), DurableOptions::default());
+        let nobody = r#"{"type":"InputRejected","loop_id":"nobody.x.1","reason":"x"}"#;
+        recorder.record(AgentEvent::from_json(nobody).unwrap()).await.unwrap();
+        for event in part {
+            recorder.record(event.clone()).await.unwrap();
+        }
+        recorder.sync().await.unwrap();
+    }
+    let session = logs.fold(id).unwrap();
+    let statuses: Vec<LoopStatus> = session.loops.iter().map(|record| record.status).collect();
+    assert_eq!(statuses, [LoopStatus::Aborted, LoopStatus::Completed]);
+    let heard: usize = session.loops.iter().map(|record| record.events.len()).sum();
+    let streamed = |event: &&AgentEvent| matches!(event, AgentEvent::MessageUpdate(_));
+    assert_eq!(heard, events.len() - events.iter().filter(streamed).count());
+    assert_eq!(logs.logs.lock().unwrap().len(), 1, "a name alone makes no session");
+}
+
 #[tokio::test]
 async fn a_session_that_cannot_be_stored_holds_up_no_other() {
     let logs = Arc::new(Logs {

@@ -282,6 +282,11 @@ impl SessionRecorder {
         self.live_by_id(session_id).map_or(0, |live| live.open)
     }
 
+    /// Whether an event of that loop has a place.
+    pub(crate) fn knows(&self, loop_id: &str) -> bool {
+        self.places.contains_key(loop_id)
+    }
+
     /// A session whatever its stage.
     pub(crate) fn held(&self, session_id: &str) -> Option<&Session> {
         self.live_by_id(session_id).map(|live| &live.session)
