@@ -12,7 +12,10 @@ use serde_json::Value;
 /// How `bough serve` connects to an engine.
 pub(crate) fn connector() -> EngineConnector {
     Arc::new(|url: &str| {
-        Arc::new(Link { worker: Worker::attach(url), follows_configuration: AtomicBool::new(false) })
+        Arc::new(Link {
+            worker: Worker::attach(url),
+            follows_configuration: AtomicBool::new(false),
+        })
     })
 }
 

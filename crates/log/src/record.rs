@@ -102,7 +102,9 @@ impl NewRecord {
             return Err(invalid("a revision names its entry and its number".to_owned()));
         }
         let json = self.payload.trim_ascii();
-        if json.len() != self.payload.len() || self.payload.contains(['\n', '\r']) {
+        if json.len() != self.payload.len()
+            || memchr::memchr2(b'\n', b'\r', self.payload.as_bytes()).is_some()
+        {
             return Err(invalid("a payload is one line without space around it".to_owned()));
         }
         serde_json::from_str::<&serde_json::value::RawValue>(json)

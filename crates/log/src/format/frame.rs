@@ -15,7 +15,6 @@
 //! can be redacted later and the chain still verifies.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -143,36 +142,57 @@ pub fn encode_frame(
 
 fn header_text(header: &FrameHeader<'_>) -> String {
     let mut text = String::with_capacity(192);
-    // Writing to a String cannot fail.
-    let _ = write!(text, "\"q\":{},\"g\":{},\"f\":{},", header.seq, header.segment, header.frame);
+    put_number(&mut text, "\"q\":", header.seq);
+    put_number(&mut text, ",\"g\":", header.segment);
+    put_number(&mut text, ",\"f\":", header.frame);
     if header.batch != BatchPlace::ALONE {
-        let _ = write!(text, "\"b\":[{},{}],", header.batch.index, header.batch.count);
+        put_number(&mut text, ",\"b\":[", header.batch.index);
+        put_number(&mut text, ",", header.batch.count);
+        text.push(']');
     }
     if header.write_start != header.seq {
-        let _ = write!(text, "\"w\":{},", header.write_start);
+        put_number(&mut text, ",\"w\":", header.write_start);
     }
-    let _ = write!(text, "\"k\":\"{}\",", header.kind);
-    for (key, value) in [("i", &header.id), ("p", &header.parent), ("e", &header.target)] {
+    put_plain(&mut text, ",\"k\":", &header.kind);
+    for (key, value) in
+        [(",\"i\":", &header.id), (",\"p\":", &header.parent), (",\"e\":", &header.target)]
+    {
         if let Some(value) = value {
-            let _ = write!(text, "\"{key}\":{},", json_string(value));
+            put_string(&mut text, key, value);
         }
     }
     if let Some(revision) = header.revision {
-        let _ = write!(text, "\"u\":{revision},");
+        put_number(&mut text, ",\"u\":", revision);
     }
     if let Some(settles) = header.settles {
-        let _ = write!(text, "\"m\":{settles},");
+        put_number(&mut text, ",\"m\":", settles);
     }
-    let _ = write!(text, "\"t\":{},\"n\":\"{}\",", header.at_ms, header.nonce);
+    put_number(&mut text, ",\"t\":", header.at_ms);
+    put_plain(&mut text, ",\"n\":", &header.nonce);
+    text.push(',');
     text
 }
 
-/// The JSON text of a string. Ids are nearly always plain, so the common case is a copy.
-fn json_string(value: &str) -> String {
+fn put_number(text: &mut String, key: &str, number: impl itoa::Integer) {
+    text.push_str(key);
+    text.push_str(itoa::Buffer::new().format(number));
+}
+
+/// A string that needs no escape.
+fn put_plain(text: &mut String, key: &str, value: &str) {
+    text.push_str(key);
+    text.push('"');
+    text.push_str(value);
+    text.push('"');
+}
+
+/// Any string. Ids are nearly always plain, so the common case is a copy.
+fn put_string(text: &mut String, key: &str, value: &str) {
     if value.bytes().all(|b| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\') {
-        return format!("\"{value}\"");
+        return put_plain(text, key, value);
     }
-    serde_json::Value::from(value).to_string()
+    text.push_str(key);
+    text.push_str(&serde_json::Value::from(value).to_string());
 }
 
 /// The members of a frame line, for serde.
