@@ -160,8 +160,7 @@ fn partial_migration_rule_1_without_a_commit_marker_the_source_goes_on() {
     let mut sides = [0, 0];
     // Cut the power after every operation: the manifest alone says which side answers, and it is whole.
     machine.disk.recording().walk(|point| {
-        let disk = point.disk().platter();
-        let cut = Machine { disk, clock: machine.clock.clone(), options: machine.options.clone() };
+        let cut = machine.on(point.disk().platter());
         let store = cut.look();
         match store.manifest("s").unwrap().map(|manifest| (manifest.state, manifest.pointer)) {
             None => {}

@@ -279,8 +279,7 @@ fn a_retry_after_a_crash_at_any_moment_of_the_append_lands_exactly_once() {
     let mut landed = [0, 0];
     machine.disk.recording().walk(|point| {
         for disk in [point.disk(), point.disk().platter()] {
-            let options = machine.options.clone();
-            let cut = Machine { disk, clock: machine.clock.clone(), options };
+            let cut = machine.on(disk);
             let again = cut.start();
             match again.store.append("s", Expected::Any, batch()) {
                 Ok(_) => landed[0] += 1,

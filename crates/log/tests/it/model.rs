@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => session.clone().prop_map(Step::Create),
         6 => (session.clone(), 1..4_u8, 0..300_u16)
             .prop_map(|(session, records, bytes)| Step::Append { session, records, bytes }),
-        1 => session.clone().prop_map(|session| Step::Append { session, records: 60, bytes: 2_000 }),
+        1 => session.clone().prop_map(|session| Step::Append { session, records: 20, bytes: 2_000 }),
         1 => session.clone().prop_map(Step::Conflict),
         1 => session.clone().prop_map(Step::Repeat),
         3 => session.clone().prop_map(Step::Delta),
@@ -98,7 +98,7 @@ fn name(session: u8) -> String {
 
 impl Run {
     fn new(options: Options) -> Self {
-        let machine = Machine { options, ..Machine::small() };
+        let machine = Machine::with(|sizes| *sizes = options);
         machine.disk.record();
         let process = machine.start();
         let (oracle, before) = (Oracle::default(), Oracle::default());
@@ -268,12 +268,16 @@ impl Run {
         let operations = self.machine.disk.operations();
         let moment = operations_before + seeded.below(operations - operations_before + 1);
         let finished = moment == operations;
-        let mut images: Vec<SimDisk> = Vec::new();
         let then = self.machine.disk.recording().disk_at(moment);
         let rules = ImageRules::seeded(choice).combinations_max(16);
-        then.images(&rules, |image| images.push(image.disk()));
-        let image = images.swap_remove(seeded.below(images.len()));
-        self.machine.disk = image.with_clock(self.machine.clock.clone());
+        let chosen = seeded.below(then.images(&rules, |_| {}).images);
+        let mut left: Option<SimDisk> = None;
+        then.images(&rules, |image| {
+            if image.ordinal() == chosen {
+                left = Some(image.disk());
+            }
+        });
+        self.machine = self.machine.on(left.unwrap());
         self.machine.disk.record();
         self.process = self.machine.start();
         let found = self.found();

@@ -1,6 +1,7 @@
 //! Stores on a simulated disk, and files of them taken apart and put together again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bough_log::format::{Checkpoint, FrameHeader, Manifest, decode_frame, encode_frame};
 use bough_log::{
@@ -15,6 +16,8 @@ pub(crate) struct Machine {
     pub(crate) disk: SimDisk,
     pub(crate) clock: Arc<SimClock>,
     pub(crate) options: Options,
+    /// Every process has randomness of its own.
+    seeds: Arc<AtomicU64>,
 }
 
 /// One process on it.
@@ -35,7 +38,8 @@ impl Machine {
     pub(crate) fn new() -> Self {
         let options = Options { maintenance: Maintenance::Inline, ..Options::default() };
         let clock = Arc::new(SimClock::default());
-        Self { disk: SimDisk::new().with_clock(clock.clone()), clock, options }
+        let disk = SimDisk::new().with_clock(clock.clone());
+        Self { disk, clock, options, seeds: Arc::default() }
     }
 
     /// Nothing is tiny: closing leaves an index and a checkpoint.
@@ -70,7 +74,7 @@ impl Machine {
         Platform {
             disk: Arc::new(disk.clone()),
             clock: self.clock.clone(),
-            entropy: Arc::new(SimEntropy::new(disk.operations() as u64)),
+            entropy: Arc::new(SimEntropy::new(self.seeds.fetch_add(1, Ordering::Relaxed))),
         }
     }
 
@@ -86,10 +90,16 @@ impl Machine {
         LogStore::open_to_look(self.platform(&disk), self.options.clone())
     }
 
+    /// The same machine with another disk.
+    pub(crate) fn on(&self, disk: SimDisk) -> Self {
+        let disk = disk.with_clock(self.clock.clone());
+        let (clock, seeds) = (self.clock.clone(), self.seeds.clone());
+        Self { disk, clock, options: self.options.clone(), seeds }
+    }
+
     /// The machine after a power cut that lost everything that was not synced.
     pub(crate) fn after_power_cut(&self) -> Self {
-        let disk = self.disk.platter().with_clock(self.clock.clone());
-        Self { disk, clock: self.clock.clone(), options: self.options.clone() }
+        self.on(self.disk.platter())
     }
 
     /// The only file whose path ends so.

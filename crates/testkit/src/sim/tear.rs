@@ -6,6 +6,9 @@ use super::content::Content;
 use crate::limits::{SECTOR_BYTES, TORN_SUBSETS_MAX};
 use crate::seeded::Seeded;
 
+/// Sectors of one write that a set of survivors tells apart, as bits of a word.
+const SECTOR_BITS: usize = 63;
+
 /// How finely writes are torn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fineness {
@@ -57,7 +60,7 @@ impl Tear {
             Self::Sectors(mask) => {
                 content.set_len(longer);
                 for (index, piece) in pieces(at, bytes.len()).into_iter().enumerate() {
-                    if mask >> index & 1 == 1 {
+                    if survives(*mask, index) {
                         put_piece(content, at, bytes, piece);
                     }
                 }
@@ -72,6 +75,11 @@ impl Tear {
             }
         }
     }
+}
+
+/// Whether a sector is among the survivors. Those past the bits of the word are never the missing one.
+const fn survives(mask: u64, sector: usize) -> bool {
+    sector >= SECTOR_BITS || mask >> sector & 1 == 1
 }
 
 /// The parts of a write that lie in one sector each, as ranges of the write's own bytes.
@@ -99,12 +107,12 @@ fn cuts(pieces: &[Range<usize>], len: usize) -> Vec<usize> {
 
 /// Sets of sectors that survive, as bits, beyond the prefixes that `ZeroTail` covers.
 fn survivors(count: usize) -> Vec<u64> {
-    let all = (1_u64 << count.min(63)) - 1;
+    let all = (1_u64 << count.min(SECTOR_BITS)) - 1;
     let is_prefix = |mask: &u64| (mask + 1).is_power_of_two();
     if count <= TORN_SUBSETS_MAX {
         return (1..all).filter(|mask| !is_prefix(mask)).collect();
     }
-    let one_missing = (0..count.min(63)).map(|index| all & !(1 << index));
+    let one_missing = (0..count.min(SECTOR_BITS)).map(|index| all & !(1 << index));
     one_missing.filter(|mask| !is_prefix(mask)).collect()
 }
 
@@ -168,6 +176,17 @@ mod tests {
         let tears = Tear::all(0, 512 * 9, Fineness::Sectors);
         let one_missing = tears.iter().filter(|tear| matches!(tear, Tear::Sectors(_)));
         assert_eq!(one_missing.count(), 8);
+    }
+
+    #[test]
+    fn a_write_of_more_sectors_than_a_word_has_bits_keeps_all_but_the_missing_one() {
+        let bytes = vec![7; 512 * 90];
+        for tear in Tear::all(0, bytes.len(), Fineness::Sectors) {
+            let torn = torn("", 0, &bytes, &tear);
+            if matches!(tear, Tear::Sectors(_)) {
+                assert_eq!(torn.iter().filter(|byte| **byte == 0).count(), 512, "{tear:?}");
+            }
+        }
     }
 
     #[test]
