@@ -11,7 +11,7 @@ use super::report::Verdict;
 use super::workload::Scale;
 use crate::{SimClock, SimDisk};
 
-/// How many of the unanswered batches and deltas are there.
+/// How many of the unanswered batches and deltas are there, or had their place taken by a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) batches: usize,
@@ -361,9 +361,7 @@ pub(crate) fn check_life(shown: &Shown, life: &Life) -> Result<Kept, Verdict> {
 /// The same while no power was cut: what was answered before its sync is there, too.
 pub(crate) fn check_running(shown: &Shown, life: &Life) -> Result<Kept, Verdict> {
     let kept = check_life(shown, life)?;
-    let streamed = life.pending_deltas.iter().take(life.written_deltas);
-    let deltas = streamed.filter(|delta| !is_settled(delta, shown)).count();
-    if kept.batches < life.written || kept.deltas < deltas {
+    if kept.batches < life.written || kept.deltas < life.written_deltas {
         let words = format!("{}: what was answered before its sync is gone", life.id);
         return Err(Verdict::lost(words));
     }
@@ -417,5 +415,8 @@ fn check_deltas(shown: &Shown, life: &Life) -> Result<usize, Verdict> {
     if !extra.iter().copied().eq(unanswered.take(extra.len())) {
         return Err(Verdict::invented(format!("{id}: deltas {extra:?}")));
     }
-    Ok(extra.len())
+    // Those that were settled count with those that are there.
+    let gone = |delta: &&bough_log::NewDelta| !is_settled(delta, shown) && !extra.contains(delta);
+    let first_gone = life.pending_deltas.iter().position(|delta| gone(&delta));
+    Ok(first_gone.unwrap_or(life.pending_deltas.len()))
 }

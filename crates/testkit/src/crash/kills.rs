@@ -30,6 +30,8 @@ pub enum Memory {
 
 /// The longest that a child is left alone after the moment it was watched for.
 const LEFT_ALONE: Duration = Duration::from_millis(12);
+/// A child that happened to be between two appends does not count; so many are tried for each that does.
+const TRIES_A_KILL: u64 = 10;
 /// Kills on one directory, one life after the other, before a new directory is taken.
 const LIVES: usize = 10;
 
@@ -97,7 +99,7 @@ pub(crate) fn kill_many(program: &Path, memory: Memory, kills: u64, seed: u64) -
     let mut report = Report::default();
     let mut seeded = Seeded::new(seed);
     let mut tries = 0;
-    while report.kills < kills && report.failed() == 0 && tries < kills * 4 {
+    while report.kills < kills && report.failed() == 0 && tries < kills * TRIES_A_KILL {
         let found = tempfile::tempdir()
             .map_err(|error| error.to_string())
             .and_then(|dir| lives(program, dir.path(), memory, &mut seeded, kills - report.kills));
@@ -191,19 +193,26 @@ fn run_and_kill(
     Ok(in_flight)
 }
 
-/// Waits for a random line, then for a random moment, then kills. Returns all lines said until death.
+/// Waits for a random append to begin, then for a random moment or not at all, then kills. Returns all lines said until death.
 fn wait_and_kill(child: &mut Child, seeded: &mut Seeded) -> std::io::Result<Vec<String>> {
     let Some(stdout) = child.stdout.take() else { return Ok(Vec::new()) };
     let mut lines = BufReader::new(stdout).lines();
     let mut said = Vec::new();
-    for _ in 0..=seeded.below(40) {
-        match lines.next() {
-            Some(line) => said.push(line?),
-            None => break,
+    for _ in 0..=seeded.below(20) {
+        // An append has just begun.
+        while let Some(line) = lines.next().transpose()? {
+            let begun = line.starts_with("begin");
+            said.push(line);
+            if begun {
+                break;
+            }
         }
     }
+    let at_once = seeded.one_in(2);
     let micros = seeded.below(usize::try_from(LEFT_ALONE.as_micros()).unwrap_or(1));
-    SystemClock::new().sleep(Duration::from_micros(micros as u64));
+    if !at_once {
+        SystemClock::new().sleep(Duration::from_micros(micros as u64));
+    }
     child.kill()?;
     child.wait()?;
     // A line cut short by the kill was not said.
