@@ -18,7 +18,7 @@ use super::direct::outline_on_path;
 use super::types::{EntriesPage, ListPage, PathPage, Summary, TrashedSession, Watched};
 use super::{Backend, CallError, LoopOutline};
 use crate::compact::PathItem;
-use crate::limits::{ENTRIES_PAGE, NEWS_WAIT, SEARCH_PAGE};
+use crate::limits::{ENTRIES_PAGE, NEWS_WAIT};
 
 /// Which sessions to list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -51,13 +51,6 @@ impl ListAsk {
         Self { limit, archived: "exclude", include_details: true, ..Self::default() }
     }
 
-    /// Whether a session has the text and the beginning of an id that are asked for.
-    fn fits(&self, session: &Summary) -> bool {
-        let by_id = |prefix: &String| session.id().as_str().starts_with(prefix.as_str());
-        let text = format!("{}\n{}", session.caption(), session.meta.description).to_lowercase();
-        let by_text = |query: &String| text.contains(&query.to_lowercase());
-        self.id_prefix.as_ref().is_none_or(by_id) && self.query.as_ref().is_none_or(by_text)
-    }
 }
 
 #[derive(Deserialize)]
@@ -84,24 +77,6 @@ impl Backend {
         if let Self::Local(local) = self {
             return local.list(ask).await;
         }
-        let narrowed = ask.query.is_some() || ask.id_prefix.is_some();
-        if !narrowed {
-            return self.remote_list(ask).await;
-        }
-        // A server does not list by text or by the beginning of an id; its list is gone through.
-        let mut page_ask = ListAsk { limit: SEARCH_PAGE, ..ask.clone() };
-        let mut found = ListPage::default();
-        loop {
-            let page = self.remote_list(&page_ask).await?;
-            found.sessions.extend(page.sessions.into_iter().filter(|session| ask.fits(session)));
-            match page.next_cursor {
-                Some(next) if found.sessions.len() < ask.limit => page_ask.cursor = Some(next),
-                _ => return Ok(found),
-            }
-        }
-    }
-
-    async fn remote_list(&self, ask: &ListAsk) -> Result<ListPage, CallError> {
         let answer: ListAnswer = self.call("session::list", ask).await?;
         let mut details = answer.details.unwrap_or_default().into_iter();
         let sessions = answer.sessions.into_iter().map(|meta| Summary {

@@ -10,32 +10,13 @@ use super::CallError;
 use super::calls::ListAsk;
 use super::local::{Local, store_failed};
 use super::types::{EntriesPage, ListPage, LoopOutline, Outline, Summary};
-use crate::limits::{ENTRIES_PAGE, SEARCH_PAGE};
+use crate::limits::ENTRIES_PAGE;
 
 /// Characters of an entry's beginning.
 const PREVIEW_CHARS: usize = 200;
 
 impl Local {
     pub(super) async fn list(&self, ask: &ListAsk) -> Result<ListPage, CallError> {
-        let Some(prefix) = &ask.id_prefix else {
-            return self.list_page(ask).await;
-        };
-        // The store has no index by the beginning of an id; the list is gone through.
-        let mut found = ListPage::default();
-        let mut ask = ListAsk { limit: SEARCH_PAGE, ..ask.clone() };
-        let wanted = ask.limit.min(SEARCH_PAGE);
-        loop {
-            let page = self.list_page(&ask).await?;
-            let fits = |summary: &Summary| summary.id().as_str().starts_with(prefix.as_str());
-            found.sessions.extend(page.sessions.into_iter().filter(fits));
-            match page.next_cursor {
-                Some(next) if found.sessions.len() < wanted => ask.cursor = Some(next),
-                _ => return Ok(found),
-            }
-        }
-    }
-
-    async fn list_page(&self, ask: &ListAsk) -> Result<ListPage, CallError> {
         let query = ListQuery {
             order: ask.order.unwrap_or_default(),
             status: ask.status,
@@ -46,17 +27,15 @@ impl Local {
                 _ => Some(false),
             },
             metadata: ask.metadata.clone(),
+            task_name: ask.task.clone(),
+            id_prefix: ask.id_prefix.clone(),
             text: ask.query.clone(),
             limit: ask.limit,
             cursor: ask.cursor.clone(),
             ..ListQuery::default()
         };
         let page = self.store().list(&query).await.map_err(store_failed)?;
-        let by_task = |details: &bough_session::SessionDetails| {
-            ask.task.is_none() || ask.task == details.task_name
-        };
-        let sessions = page.sessions.into_iter().filter(|listed| by_task(&listed.details));
-        let sessions = sessions.map(|listed| Summary {
+        let sessions = page.sessions.into_iter().map(|listed| Summary {
             meta: listed.meta,
             details: listed.details,
             active_leaf: None,
