@@ -57,7 +57,8 @@ pub enum ContextKind {
 /// Builds the context from a path, root first.
 ///
 /// The last compaction on the path puts its summary first; then come the entries from its first kept
-/// one up to itself, then all after it. Without one, every message and every branch summary that says
+/// one up to itself, then all after it. A summary without a word is no message: what it stands for is left
+/// out, and nothing is sent in its place. Without a compaction, every message and every branch summary that says
 /// something comes. Over budget, the oldest items go first, but never the summary of the compaction;
 /// and what is left does not start with the result of a call that went.
 #[must_use]
@@ -67,14 +68,16 @@ pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView
     let (compaction, kept) = kept_entries(path, &canonical);
     let mut items: Vec<ContextItem> =
         kept.filter_map(|(entry, said)| item_of(entry, said)).collect();
-    let summary = compaction.map(|(entry, compaction)| compaction_item(entry, &compaction));
+    let in_force = compaction.as_ref().map(|(entry, _)| entry.id.clone());
+    let summary = compaction
+        .filter(|(_, compaction)| !compaction.summary.trim().is_empty())
+        .map(|(entry, compaction)| compaction_item(entry, &compaction));
     let spent = summary.as_ref().map_or(0, |item| item.tokens);
     let left_out = budget_tokens.map_or(0, |budget| {
         let front = front_over_budget(&items, budget.saturating_sub(spent));
         items.drain(..front);
         front
     });
-    let compaction = summary.as_ref().map(|item| item.entry_id.clone());
     let items: Vec<ContextItem> = summary.into_iter().chain(items).collect();
     ContextView {
         tokens: items.iter().map(|item| item.tokens).sum(),
@@ -82,7 +85,7 @@ pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView
         left_out,
         model: settings.model,
         thinking_level: settings.thinking_level,
-        compaction,
+        compaction: in_force,
     }
 }
 
@@ -190,7 +193,7 @@ fn item_of(entry: &Entry, said: &Canonical) -> Option<ContextItem> {
         Canonical::Message(message) if stays_out(message) => return None,
         Canonical::Message(message) => (ContextKind::Message, message.clone()),
         Canonical::Custom(custom) => match Bookkeeping::from_payload(custom)? {
-            Bookkeeping::BranchSummary(summary) if !summary.summary.is_empty() => {
+            Bookkeeping::BranchSummary(summary) if !summary.summary.trim().is_empty() => {
                 (ContextKind::BranchSummary, branch_message(entry, &summary))
             }
             _ => return None,

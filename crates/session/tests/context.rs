@@ -73,6 +73,22 @@ fn a_compaction_that_keeps_nothing_keeps_nothing() {
     check(&[said("a"), compaction("k", "b"), said("b")], None, &["k", "b"]);
 }
 
+/// Some compactions only leave out; an empty summary would be a message that says nothing.
+#[test]
+fn a_compaction_without_words_leaves_out_and_sends_nothing_instead() {
+    for words in ["", " \n"] {
+        let mut silent = compaction("k", "c");
+        let EntryBody::Custom(custom) = &mut silent.body else { panic!("{silent:?}") };
+        custom.data["summary"] = words.into();
+        let path = [said("a"), said("b"), said("c"), silent, summary("s", words), said("d")];
+        check(&path, None, &["c", "d"]);
+        let view = context_view(&path, None);
+        assert_eq!(view.compaction, Some(EntryId::from_stored("k")), "it is in force");
+        check(&path, Some(view.tokens), &["c", "d"]);
+        check(&path, Some(view.tokens - 1), &["d"]);
+    }
+}
+
 #[test]
 fn over_budget_the_oldest_go_first() {
     let long = |id: &str| entry(id, None, user(&"x".repeat(40), 1));

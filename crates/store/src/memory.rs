@@ -298,6 +298,17 @@ impl Store for MemoryStore {
         found.ok_or_else(|| not_found(session))
     }
 
+    async fn trashed_entry(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let rooms = self.lock();
+        let found = rooms.place_in_trash(session, incarnation).and_then(|at| rooms.trash.get(at));
+        Ok(found.and_then(|trash| trash.image.entry(entry)))
+    }
+
     async fn branch_heads(
         &self,
         session: &SessionId,

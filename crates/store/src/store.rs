@@ -93,6 +93,17 @@ pub trait Store: Send + Sync {
         Err(StoreError::NotFound { session: session.clone() })
     }
 
+    /// An entry of a deleted session that is still there; `None` when that life is not in the trash, has no such entry,
+    /// or the store cannot look into it.
+    async fn trashed_entry(
+        &self,
+        _session: &SessionId,
+        _incarnation: Incarnation,
+        _entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        Ok(None)
+    }
+
     /// The ends of the session's branches, the newest first, at most `limit` of them. `NotFound` for
     /// an unknown session.
     async fn branch_heads(

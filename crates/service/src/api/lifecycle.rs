@@ -1,4 +1,4 @@
-use bough_session::{JsonMap, SessionId, SessionMeta, SessionStatus, TaskStatus};
+use bough_session::{JsonMap, SessionDetails, SessionId, SessionMeta, SessionStatus, TaskStatus};
 use bough_store::ListOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,6 +95,10 @@ pub struct ListRequest {
     pub task_status: Option<TaskStatus>,
     /// Only sessions whose id begins so.
     pub id_prefix: Option<String>,
+    /// Only sessions with this text, as in `session::search`.
+    pub query: Option<String>,
+    /// Whether to say more of each session: `details`. Default false.
+    pub include_details: Option<bool>,
 }
 
 /// Output of `session::list`.
@@ -102,6 +106,9 @@ pub struct ListRequest {
 pub struct ListResponse {
     /// One page.
     pub sessions: Vec<SessionMeta>,
+    /// What else is known of each, in the same order, when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Vec<SessionDetails>>,
     /// Present when more pages remain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

@@ -274,8 +274,8 @@ impl Lens {
         let stepped = at_hand.take_if(|entry| change.apply(entry).is_ok());
         let entry = match stepped {
             Some(entry) => entry,
-            None => match store.entry(&self.session, &change.entry_id).await? {
-                Some(stored) => stored.entry,
+            None => match self.entry_now(store, &change.entry_id).await? {
+                Some(entry) => entry,
                 None => return Ok(None),
             },
         };
@@ -292,6 +292,20 @@ impl Lens {
         }));
         self.remember(entry);
         Ok(Some(payload))
+    }
+
+    /// An entry as it is now, in the life at hand.
+    async fn entry_now(
+        &self,
+        store: &dyn Store,
+        id: &EntryId,
+    ) -> Result<Option<Entry>, StoreError> {
+        let over = store.trashed_entry(&self.session, self.life, id).await?;
+        let found = match over {
+            Some(stored) => Some(stored),
+            None => store.entry(&self.session, id).await?,
+        };
+        Ok(found.map(|stored| stored.entry))
     }
 
     fn leaf(&self, place: Place, leaf: &Option<EntryId>) -> EventPayload {

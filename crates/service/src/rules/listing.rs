@@ -16,6 +16,7 @@ pub(crate) async fn list(
     scope: &Scope,
     request: ListRequest,
 ) -> Result<ListResponse, ServiceError> {
+    let text = request.query.as_deref().map(searched).transpose()?;
     let query = ListQuery {
         order: request.order.unwrap_or_default(),
         status: request.status,
@@ -29,15 +30,25 @@ pub(crate) async fn list(
         },
         metadata: request.metadata.unwrap_or_default(),
         scope: scope.metadata().clone(),
-        text: None,
+        text,
         limit: service.settings().page(request.limit),
         cursor: request.cursor,
     };
     let page = service.runtime().store.list(&query).await?;
-    Ok(ListResponse {
-        sessions: page.sessions.into_iter().map(|listed| listed.meta).collect(),
-        next_cursor: page.next_cursor,
-    })
+    let (sessions, details): (Vec<_>, Vec<_>) =
+        page.sessions.into_iter().map(|listed| (listed.meta, listed.details)).unzip();
+    let details = request.include_details.unwrap_or_default().then_some(details);
+    Ok(ListResponse { sessions, details, next_cursor: page.next_cursor })
+}
+
+/// The text to look for.
+fn searched(text: &str) -> Result<String, ServiceError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(ServiceError::invalid("`query` must contain a word to look for"));
+    }
+    check_at_most("query", "bytes", text.len(), QUERY_BYTES_MAX)?;
+    Ok(text.to_owned())
 }
 
 pub(crate) async fn search(
@@ -45,16 +56,12 @@ pub(crate) async fn search(
     scope: &Scope,
     request: SearchRequest,
 ) -> Result<SearchResponse, ServiceError> {
-    let text = request.query.trim();
-    if text.is_empty() {
-        return Err(ServiceError::invalid("`query` must contain a word to look for"));
-    }
-    check_at_most("query", "bytes", text.len(), QUERY_BYTES_MAX)?;
+    let text = searched(&request.query)?;
     let query = ListQuery {
         order: ListOrder::UpdatedDesc,
         metadata: request.metadata.unwrap_or_default(),
         scope: scope.metadata().clone(),
-        text: Some(text.to_owned()),
+        text: Some(text),
         limit: service.settings().page(request.limit),
         cursor: request.cursor,
         ..ListQuery::default()

@@ -242,7 +242,7 @@ async fn every_step_of_a_stream_is_told_whole(bed: Bed) {
 }
 
 /// A history with every kind of change, two of them streams.
-pub async fn make_history(bed: &Bed, id: &str) {
+pub(crate) async fn make_history(bed: &Bed, id: &str) {
     bed.say(id, "one").await;
     let entry = bed.append(id, json!({"message": assistant("")})).await["entry_id"].clone();
     for text in ["a", "ab", "abc"] {
@@ -287,7 +287,7 @@ async fn check_resuming(bed: Bed, id: String, filter: EventFilter) {
 }
 
 /// The events, with only the last of several steps of one message: a stream that is over may be told as its end.
-pub fn newest_steps(events: &[(EventKind, Value)]) -> Vec<(EventKind, Value)> {
+pub(crate) fn newest_steps(events: &[(EventKind, Value)]) -> Vec<(EventKind, Value)> {
     let mut newest: Vec<(EventKind, Value)> = Vec::new();
     for (kind, event) in events {
         let follows = newest.last().is_some_and(|(last, of)| {

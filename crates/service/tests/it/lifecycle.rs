@@ -1,6 +1,6 @@
 //! Sessions: create, ensure, get, list, change, delete, bring back.
 
-use crate::common::{Bed, object};
+use crate::common::{Bed, assistant, object};
 use serde_json::{Value, json};
 
 on_every_store!(
@@ -17,6 +17,7 @@ on_every_store!(
     lists_filter_by_status_metadata_and_archive,
     a_limit_is_clamped_and_a_cursor_belongs_to_its_order,
     tasks_are_named_and_listed,
+    lists_filter_by_the_beginning_of_an_id_and_by_text,
     search_finds_words_of_titles_and_messages,
     everything_is_there_after_reopening,
 );
@@ -269,6 +270,29 @@ async fn tasks_are_named_and_listed(bed: Bed) {
     assert_eq!(seen, Vec::<String>::new());
     let running = bed.pages("session::list", json!({"task_status": "running"})).await;
     assert_eq!(running, Vec::<String>::new());
+}
+
+async fn lists_filter_by_the_beginning_of_an_id_and_by_text(bed: Bed) {
+    for id in ["aa1", "aa2", "ab1"] {
+        bed.ok("session::ensure", json!({"session_id": id})).await;
+    }
+    bed.ok("session::ensure", json!({"session_id": "aa3", "metadata": {"cwd": "/home/me/Parser"}}))
+        .await;
+    bed.append("ab1", json!({"message": assistant("hi")})).await;
+    let by = async |filter: Value| {
+        let mut found = bed.pages("session::list", filter).await;
+        found.sort();
+        found
+    };
+    assert_eq!(by(json!({"id_prefix": "aa", "limit": 2})).await, ["aa1", "aa2", "aa3"]);
+    assert_eq!(by(json!({"id_prefix": "aa1"})).await, ["aa1"]);
+    assert_eq!(by(json!({"id_prefix": "b"})).await, Vec::<String>::new());
+    assert_eq!(by(json!({"query": "m-1"})).await, ["ab1"], "the model that spoke last");
+    assert_eq!(by(json!({"query": "me/parser", "id_prefix": "a"})).await, ["aa3"]);
+    let page = bed.ok("session::list", json!({"id_prefix": "ab", "include_details": true})).await;
+    assert_eq!(page["details"][0]["model"]["model"], json!("m-1"));
+    let page = bed.ok("session::list", json!({"id_prefix": "ab"})).await;
+    assert_eq!(page.get("details"), None);
 }
 
 async fn search_finds_words_of_titles_and_messages(bed: Bed) {

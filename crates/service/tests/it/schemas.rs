@@ -24,6 +24,9 @@ const MEANT: &[(&str, &str, &str)] = &[
     ),
     ("session::list request", "/properties/task", "lists can filter by task name"),
     ("session::list request", "/properties/task_status", "lists can filter by task status"),
+    ("session::list request", "/properties/query", "lists can filter by text"),
+    ("session::list request", "/properties/include_details", "lists can say more of each session"),
+    ("session::list response", "/properties/details", "what is known beyond the meta"),
     (
         "session::list request",
         "/properties/id_prefix",

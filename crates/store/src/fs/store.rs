@@ -121,6 +121,16 @@ impl Store for FsStore {
         self.run(move |shared| shared.trashed_records(&session, incarnation, after, limit)).await
     }
 
+    async fn trashed_entry(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let (session, entry) = (session.clone(), entry.clone());
+        self.run(move |shared| shared.trashed_entry(&session, incarnation, &entry)).await
+    }
+
     async fn branch_heads(
         &self,
         session: &SessionId,

@@ -1,13 +1,14 @@
 //! Deleting, and taking it back.
 
 use bough_platform::RelPath;
-use bough_session::{Incarnation, Record, SessionId};
+use bough_session::{EntryId, Incarnation, Record, SessionId};
 
 use super::names::SUFFIX;
 use super::slot::{SessionPlace, Slot};
 use super::{Shared, guard};
 use crate::StoreError;
-use crate::types::{Position, RecordPage, Snapshot, Trashed};
+use crate::image::Image;
+use crate::types::{Position, RecordPage, Snapshot, StoredEntry, Trashed};
 
 /// Where deleted sessions are.
 const TRASH_DIR: &str = "bough-trash";
@@ -172,10 +173,19 @@ impl Shared {
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
         let slot = self.slot_in_trash(&trash_path(incarnation)?)?;
-        let image = slot.as_ref().and_then(Slot::any_image);
-        let image = image.filter(|image| image.state.session_id == *session);
-        let found = image.map(|image| image.records_after(after, limit));
+        let found = image_of(slot.as_ref(), session).map(|image| image.records_after(after, limit));
         found.ok_or_else(|| StoreError::NotFound { session: session.clone() })
+    }
+
+    /// An entry of a deleted session.
+    pub(super) fn trashed_entry(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let slot = self.slot_in_trash(&trash_path(incarnation)?)?;
+        Ok(image_of(slot.as_ref(), session).and_then(|image| image.entry(entry)))
     }
 
     /// Deleted sessions that a crash has left in their old place.
@@ -199,6 +209,10 @@ fn trash_dir() -> Result<RelPath, StoreError> {
 fn trash_path(incarnation: Incarnation) -> Result<RelPath, StoreError> {
     let name = format!("{incarnation}{SUFFIX}");
     Ok(trash_dir()?.join(&name).map_err(std::io::Error::from)?)
+}
+
+fn image_of<'a>(slot: Option<&'a Slot>, session: &SessionId) -> Option<&'a Image> {
+    slot.and_then(Slot::any_image).filter(|image| image.state.session_id == *session)
 }
 
 fn trashed_of(slot: &Slot) -> Option<Trashed> {

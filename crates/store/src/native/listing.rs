@@ -61,6 +61,7 @@ async fn beat(shared: Weak<Shared>, mut seen: Option<ChangeCursor>) {
             shared.settle_rested();
             if count % BEATS_BETWEEN_RESTS == 0 {
                 shared.release_idle();
+                shared.take_up_the_dead();
             }
             shared.notice_others(before)
         });
@@ -128,6 +129,14 @@ impl Shared {
             }
         }
         self.catalogue.flush().map(drop)
+    }
+
+    /// A process that was killed has not written down all that it did: that is done for it.
+    fn take_up_the_dead(&self) {
+        if *self.filled.borrow() && self.others_ended_uncleanly() {
+            // What fails here is tried again at the next start.
+            drop(self.compare_with_logs(Found::Known));
+        }
     }
 
     /// Makes the catalogue hold what the logs hold, where it may not.

@@ -252,6 +252,16 @@ impl Store for NativeStore {
             .await
     }
 
+    async fn trashed_entry(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let (session, entry) = (session.clone(), entry.clone());
+        self.blocking(move |shared| shared.trashed_entry(&session, incarnation, &entry)).await
+    }
+
     async fn branch_heads(
         &self,
         session: &SessionId,

@@ -41,8 +41,7 @@ impl Shared {
         entry: &EntryId,
     ) -> Result<Option<StoredEntry>, StoreError> {
         let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
-        let found = reader.entry(entry.as_str()).map_err(|error| convert::error(error, session))?;
-        found.map(|found| Ok(convert::entry(&found)?.0)).transpose()
+        read_entry(&reader, session, entry)
     }
 
     pub(super) fn path(
@@ -92,10 +91,31 @@ impl Shared {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
+        read_records(&self.reader_of_trash(session, incarnation)?, session, after, limit)
+    }
+
+    /// An entry of a life that is in the trash.
+    pub(super) fn trashed_entry(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        match self.reader_of_trash(session, incarnation) {
+            Ok(reader) => read_entry(&reader, session, entry),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn reader_of_trash(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<log::Reader, StoreError> {
         let life = convert::log_incarnation(incarnation);
         let reader = self.log.read_trash(session.as_str(), life);
-        let reader = reader.map_err(|error| convert::error(error, session))?;
-        read_records(&reader, session, after, limit)
+        reader.map_err(|error| convert::error(error, session))
     }
 
     pub(super) fn branch_heads(
@@ -125,10 +145,7 @@ impl Shared {
         session: &SessionId,
         incarnation: Incarnation,
     ) -> Result<SessionState, StoreError> {
-        let life = convert::log_incarnation(incarnation);
-        let reader = self.log.read_trash(session.as_str(), life);
-        let reader = reader.map_err(|error| convert::error(error, session))?;
-        Ok(snapshot(&reader, session)?.state)
+        Ok(snapshot(&self.reader_of_trash(session, incarnation)?, session)?.state)
     }
 }
 
@@ -146,6 +163,15 @@ pub(super) fn snapshot(reader: &log::Reader, session: &SessionId) -> Result<Snap
     }
     let position = end_position(head.seq, last_step.as_ref());
     Ok(Snapshot { head: convert::head(head), position, state })
+}
+
+fn read_entry(
+    reader: &log::Reader,
+    session: &SessionId,
+    entry: &EntryId,
+) -> Result<Option<StoredEntry>, StoreError> {
+    let found = reader.entry(entry.as_str()).map_err(|error| convert::error(error, session))?;
+    found.map(|found| Ok(convert::entry(&found)?.0)).transpose()
 }
 
 /// The records after a position, with the steps of streams among them.

@@ -30,7 +30,8 @@ impl Shared {
         Arc::clone(live.entry(session.clone()).or_default())
     }
 
-    /// Appends a batch; streams that the batch overtakes become records in front of it.
+    /// Appends a batch; the streams that it overtakes become records in front of it. So a place in the feed says which
+    /// steps lie before it: those that a later record puts together are never among them.
     pub(super) fn append(
         self: &Arc<Self>,
         session: &SessionId,
@@ -40,13 +41,8 @@ impl Shared {
         let slot = self.slot(session);
         let mut live = hold(&slot);
         self.compare(session, expected)?;
-        let overtakes =
-            |new: &NewRecord| matches!(new.record.known(), Record::Entry(_) | Record::Revision(_));
-        let mut batch = Vec::new();
-        if records.iter().any(overtakes) {
-            self.follow_streams(session, &mut live)?;
-            batch = live.streams.settle_all();
-        }
+        self.follow_streams(session, &mut live)?;
+        let mut batch = live.streams.settle_all();
         self.check_revisions(session, &batch, records)?;
         batch.extend_from_slice(records);
         for new in records {
