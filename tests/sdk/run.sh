@@ -1,43 +1,32 @@
 #!/bin/sh
-# Runs programs of the published iii SDKs against Bough's own bus.
+# Runs programs of the published Python and Node SDKs of iii against Bough's own bus.
 #
-#   tests/sdk/run.sh            all of them
-#   tests/sdk/run.sh python     one of: python, node, rust
+#   tests/sdk/run.sh            both
+#   tests/sdk/run.sh python     one of: python, node
 #
-# Installs what it needs from PyPI and npm into .venv and node_modules beside this file. BOUGH_SERVE may name a program that
-# takes DATA_DIR LISTEN BUS; otherwise the server's example is built and used.
+# Installs them from PyPI and npm into the build directory; the Rust SDKs are in crates/sdk-compat. BOUGH may name the program.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-root=$(CDPATH= cd -- "$here/../.." && pwd)
+. "$here/../bough.sh"
 which=${1:-all}
 
-if [ -z "${BOUGH_SERVE:-}" ]; then
-    (cd "$root" && cargo build --quiet -p bough-server --example serve)
-    BOUGH_SERVE="$root/target/debug/examples/serve"
-fi
-export BOUGH_SERVE
-
 run_python() {
-    if [ ! -x "$here/.venv/bin/python" ]; then
-        python3 -m venv "$here/.venv"
-    fi
-    "$here/.venv/bin/pip" install --quiet "iii-sdk==0.25.0"
-    "$here/.venv/bin/python" "$here/python_sdk.py"
+    python_with "iii-sdk==0.25.0" "pytest==8.4.2"
+    "$python" -m pytest -q -x -p no:cacheprovider "$here/test_python_sdk.py"
 }
 
+# A program finds its packages beside itself, so it runs from where they are.
 run_node() {
-    (cd "$here" && npm install --silent --no-audit --no-fund --no-save iii-sdk@0.22.1)
-    node "$here/node_sdk.mjs"
-}
-
-run_rust() {
-    (cd "$root" && cargo test --quiet -p bough-sdk-compat)
+    if [ ! -d "$installed/node_modules/iii-sdk" ]; then
+        (cd "$installed" && npm install --silent --no-audit --no-fund --ignore-scripts --no-save iii-sdk@0.22.1)
+    fi
+    cp "$here/node_sdk.test.mjs" "$installed/"
+    (cd "$installed" && node --test --test-timeout=100000 node_sdk.test.mjs)
 }
 
 case "$which" in
     python) run_python ;;
     node) run_node ;;
-    rust) run_rust ;;
-    all) run_python; run_node; run_rust ;;
-    *) echo "unknown: $which (python, node, rust or nothing)" >&2; exit 2 ;;
+    all) run_python; run_node ;;
+    *) echo "unknown: $which (python, node or nothing)" >&2; exit 2 ;;
 esac

@@ -1,0 +1,24 @@
+# Read by the scripts of the folders beside this file: builds the program, and says where it and what is installed are.
+#
+#   BOUGH      the program (set it to test another one; nothing is built then)
+#   installed  a folder in the build directory that outlives the run
+root=$(CDPATH= cd -- "$here/../.." && pwd)
+target=$(cargo metadata --format-version 1 --no-deps --manifest-path "$root/Cargo.toml" |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+if [ -z "${BOUGH:-}" ]; then
+    cargo build --quiet --manifest-path "$root/Cargo.toml" -p bough
+    BOUGH="$target/debug/bough"
+fi
+export BOUGH
+installed="$target/installed/$(basename "$here")"
+mkdir -p "$installed"
+
+# A virtual environment with exactly these packages: `python_with NAME==VERSION...`.
+python_with() {
+    if [ "$(cat "$installed/python.txt" 2>/dev/null)" != "$*" ]; then
+        python3 -m venv --clear "$installed/python"
+        "$installed/python/bin/pip" install --quiet --disable-pip-version-check "$@"
+        echo "$*" > "$installed/python.txt"
+    fi
+    python="$installed/python/bin/python"
+}
