@@ -33,10 +33,17 @@ impl OwnAddresses {
 }
 
 /// Two addresses lead to one place when they are equal, or both stay on this machine. One that listens on every address is
-/// reached at any that is this machine's; those that belong to an interface are found by what the bus answers.
+/// reached at any that is this machine's.
 fn is_same(own: IpAddr, other: IpAddr) -> bool {
     let (own, other) = (own.to_canonical(), other.to_canonical());
-    own == other || (is_here(own) && is_here(other))
+    own == other
+        || (is_here(own) && is_here(other))
+        || (own.is_unspecified() && is_of_this_machine(other))
+}
+
+/// Only an address of this machine can be bound here.
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    std::net::UdpSocket::bind((ip, 0)).is_ok()
 }
 
 fn is_here(ip: IpAddr) -> bool {
@@ -77,5 +84,17 @@ mod tests {
         own.add("192.0.2.7:1".parse().unwrap());
         assert!(own.include("192.0.2.7", 1).await);
         assert!(!own.include("127.0.0.1", 1).await);
+    }
+
+    #[tokio::test]
+    async fn one_that_listens_everywhere_is_reached_at_each_address_of_this_machine() {
+        let mut own = OwnAddresses::default();
+        own.add("0.0.0.0:1".parse().unwrap());
+        // Nothing is sent; the system only says which of its addresses it would use.
+        let probe = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+        let routed = probe.connect("192.0.2.1:9").and_then(|()| probe.local_addr());
+        let of_interface = routed.map_or(std::net::Ipv4Addr::LOCALHOST.into(), |at| at.ip());
+        assert!(own.include(&of_interface.to_string(), 1).await, "{of_interface}");
+        assert!(!own.include("192.0.2.1", 1).await, "an address of another machine");
     }
 }

@@ -11,7 +11,7 @@ use crate::error::WorkerError;
 /// The id of our settings.
 const ID: &str = "session-manager";
 /// How long one call may take.
-const CALL_MS: u64 = 5000;
+const CALL_MS: u64 = 2500;
 /// How often a call is tried, with a growing pause in between.
 const ATTEMPTS: u32 = 3;
 /// The first pause; the next is twice as long.

@@ -1,0 +1,11 @@
+//! `bough serve` as a real process: killed, stopped, cut off, and asked to end.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests make files of their own, and wait")]
+
+mod bridges;
+mod client;
+mod engine;
+mod events;
+mod process;
+mod proxy;
+mod shutdown;
