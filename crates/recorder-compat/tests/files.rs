@@ -10,6 +10,7 @@ use std::path::Path;
 
 use bough_recorder as ours;
 use phi_core::session as original;
+use phi_core_latest::session as latest;
 
 const CASES: [&str; 18] = [
     include_str!("../../recorder/tests/cases/01_simple_loop.json"),
@@ -33,6 +34,7 @@ const CASES: [&str; 18] = [
 ];
 
 const FULL: &str = include_str!("../../recorder/tests/cases/full-session-file.json");
+const LATEST_FILE: &str = include_str!("../../recorder/tests/cases/session-file-0.15.2.json");
 const REAL_RUN: &str = include_str!("../../recorder/tests/cases/events_real_run.jsonl");
 
 fn events_of(case: &str) -> Vec<serde_json::Value> {
@@ -130,4 +132,86 @@ fn our_bytes_are_the_originals_bytes() {
     #[expect(clippy::disallowed_methods, reason = "the test looks at the file from outside")]
     let ours = std::fs::read_to_string(path).unwrap();
     assert_eq!(ours, theirs);
+}
+
+/// What the two later kinds of events and messages with node ids look like (since 0.8 and 0.9).
+fn later_events() -> Vec<serde_json::Value> {
+    let mut events: Vec<serde_json::Value> =
+        REAL_RUN.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let loop_id = events[0]["loop_id"].clone();
+    let at = events[0]["timestamp"].clone();
+    let turn = events.iter().position(|event| event["type"] == "TurnStart").unwrap();
+    events.insert(
+        turn + 1,
+        serde_json::json!({"type": "TurnRequest", "loop_id": loop_id, "turn_index": 0, "timestamp": at,
+            "payload": {"system_prompt": "be kind", "messages": [], "provenance": [], "tools": [],
+                "model_id": "mock", "thinking_level": "off", "max_tokens": null, "temperature": null,
+                "response_format": {"kind": "text"}}}),
+    );
+    let end = events.iter().position(|event| event["type"] == "AgentEnd").unwrap();
+    let messages = events[end]["messages"].as_array_mut().unwrap();
+    for (node, message) in messages.iter_mut().enumerate() {
+        message["nodeId"] = node.into();
+        message["parentId"] = node.saturating_sub(1).into();
+    }
+    events.insert(
+        end,
+        serde_json::json!({"type": "RevertApplied", "loop_id": loop_id, "category": "tangent",
+            "target": 1, "abandoned_node_ids": [2], "summary": "s", "applied": true, "reason": "r",
+            "timestamp": at}),
+    );
+    events
+}
+
+/// The sessions that the original makes of events in its newest version.
+fn recorded_by_the_latest(events: &[serde_json::Value]) -> Vec<latest::Session> {
+    let mut recorder = latest::SessionRecorder::new(latest::SessionRecorderConfig {
+        capture_turn_requests: true,
+        ..latest::SessionRecorderConfig::default()
+    });
+    for event in events {
+        recorder.on_event(serde_json::from_value(event.clone()).unwrap());
+    }
+    recorder.flush();
+    recorder.drain_completed()
+}
+
+#[test]
+fn files_of_the_newest_version_go_both_ways() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let mut streams: Vec<_> = CASES.iter().map(|case| events_of(case)).collect();
+    streams.push(later_events());
+    for events in streams {
+        for theirs in recorded_by_the_latest(&events) {
+            latest::save_session(&theirs, dir).unwrap();
+            let read = ours::load_session(&theirs.session_id, dir).unwrap();
+            assert_eq!(read.loops.len(), theirs.loops.len());
+            assert_eq!(read.total_usage().input, theirs.total_usage().input);
+            for record in &theirs.loops {
+                // The same id may stand twice in a file of theirs.
+                let same = read.loops.iter().any(|ours| {
+                    let mut ours = serde_json::to_value(ours).unwrap();
+                    ours.as_object_mut().unwrap().remove("events");
+                    ours == serde_json::to_value(record).unwrap()
+                });
+                assert!(same, "{}", record.loop_id);
+            }
+            ours::delete_session(&theirs.session_id, dir).unwrap();
+        }
+        for session in record(&events) {
+            ours::save_session(&session, dir).unwrap();
+            let read = latest::load_session(&session.session_id, dir).unwrap();
+            assert_eq!(read.loops.len(), session.loops.len());
+            ours::delete_session(&session.session_id, dir).unwrap();
+        }
+    }
+}
+
+/// The file that `bough-recorder` keeps of the newest version is what that version writes.
+#[test]
+fn the_kept_file_of_the_newest_version_is_genuine() {
+    let session = recorded_by_the_latest(&later_events()).remove(0);
+    let written = serde_json::to_string_pretty(&session).unwrap();
+    assert_eq!(written, LATEST_FILE.trim_end());
 }

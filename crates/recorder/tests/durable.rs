@@ -183,7 +183,7 @@ async fn recording_goes_on_in_the_same_session_after_the_recorder_was_killed() {
     }
     let recording = recorder.finish().await.unwrap();
     let session = logs.fold(id).unwrap();
-    assert_eq!(recording.sessions, [session.clone()]);
+    assert_eq!(recording.sessions, std::slice::from_ref(&session));
     let statuses: Vec<LoopStatus> = session.loops.iter().map(|record| record.status).collect();
     assert_eq!(statuses, [LoopStatus::Aborted, LoopStatus::Completed]);
     let first = session.loops.iter().next().unwrap();

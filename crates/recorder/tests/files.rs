@@ -27,6 +27,7 @@ use bough_recorder::{
 use bough_store::MemoryStore;
 
 const FULL: &str = include_str!("cases/full-session-file.json");
+const LATEST: &str = include_str!("cases/session-file-0.15.2.json");
 
 fn session(id: &str, agent: &str) -> Session {
     Session::explicit(id, agent, Timestamp::from_unix_ms(1))
@@ -58,6 +59,26 @@ fn a_file_of_the_original_is_written_back_byte_for_byte() {
     save_session(&session, folder.path()).unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), FULL.trim_end());
     assert_eq!(names(folder.path()), [format!("{id}.json")], "nothing is left beside it");
+}
+
+/// A file of 0.15.2: no events, requests with the turns, messages that name their nodes.
+#[test]
+fn a_file_of_the_newest_version_loads_and_nothing_of_it_is_lost() {
+    let session: Session = serde_json::from_str(LATEST).unwrap();
+    assert_eq!(session.loops.len(), 2);
+    let first = session.loops.iter().next().unwrap();
+    assert!(first.events.is_empty());
+    let request = first.turns[0].request_payload.as_ref().unwrap();
+    assert_eq!(request["system_prompt"], "be kind");
+    let written = serde_json::to_string(&session).unwrap();
+    let mut written: serde_json::Value = serde_json::from_str(&written).unwrap();
+    for record in written["loops"].as_array_mut().unwrap() {
+        let events = record.as_object_mut().unwrap().remove("events").unwrap();
+        assert_eq!(events, serde_json::json!([]), "files of ours always have the key");
+    }
+    let expected: serde_json::Value = serde_json::from_str(LATEST).unwrap();
+    assert_eq!(written, expected);
+    assert!(written["loops"][0]["messages"][1]["nodeId"].is_number());
 }
 
 #[test]
