@@ -29,7 +29,7 @@ pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch, Wake};
 pub use error::StoreError;
 pub use fs::FsStore;
 pub use memory::MemoryStore;
-pub use native::{NativeOptions, NativeStore, salvage, verify};
+pub use native::{NativeOptions, NativeStore, salvage, session_fold, verify};
 pub use seal::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::Store;
 pub use types::{

@@ -36,8 +36,9 @@ pub(super) fn leave_mark(platform: &Platform, address: &str) -> Result<Box<dyn L
     })
 }
 
-/// Starts the work that nobody waits for. It ends when the store is dropped.
-pub(super) fn start(shared: &Arc<Shared>, found: Found) {
+/// Starts the work that nobody waits for. It ends when the store is dropped. `seen` is where the catalogue was
+/// before anybody could read through this store: whatever comes after it is news.
+pub(super) fn start(shared: &Arc<Shared>, found: Found, seen: ChangeCursor) {
     let weak = Arc::downgrade(shared);
     let compare = Weak::clone(&weak);
     shared.runtime.spawn_blocking(move || {
@@ -47,16 +48,14 @@ pub(super) fn start(shared: &Arc<Shared>, found: Found) {
             shared.filled.send_replace(true);
         }
     });
-    // What is put in from now on wakes who waits.
-    let seen = shared.catalogue.newest().ok();
     shared.runtime.spawn(beat(weak, seen));
 }
 
-async fn beat(shared: Weak<Shared>, mut seen: Option<ChangeCursor>) {
+async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
     for count in 1_u32.. {
         tokio::time::sleep(BEAT).await;
         let Some(shared) = shared.upgrade() else { return };
-        let before = seen.take();
+        let before = seen.clone();
         let worked = tokio::task::spawn_blocking(move || {
             shared.settle_rested();
             if count % BEATS_BETWEEN_RESTS == 0 {
@@ -65,7 +64,10 @@ async fn beat(shared: Weak<Shared>, mut seen: Option<ChangeCursor>) {
             }
             shared.notice_others(before)
         });
-        seen = worked.await.ok().flatten();
+        // What could not be read now is still news at the next beat.
+        if let Ok(Some(newer)) = worked.await {
+            seen = newer;
+        }
     }
 }
 
@@ -89,10 +91,9 @@ impl Shared {
     }
 
     /// Writes what is queued, and wakes who waits for sessions that another process changed.
-    fn notice_others(&self, seen: Option<ChangeCursor>) -> Option<ChangeCursor> {
+    fn notice_others(&self, mut seen: ChangeCursor) -> Option<ChangeCursor> {
         drop(self.catalogue.flush());
         let newest = self.catalogue.newest().ok()?;
-        let Some(mut seen) = seen else { return Some(newest) };
         while seen != newest {
             let page = self.catalogue.changes_after(&seen, CHANGES_AT_A_TIME).ok()?;
             for change in &page.changes {

@@ -40,6 +40,13 @@ use writes::LiveSlot;
 
 pub use care::{salvage, verify};
 
+/// What a log of sessions folds: whoever builds one beside the store leaves checkpoints with it, so that the session
+/// opens without being read whole.
+#[must_use]
+pub fn session_fold() -> Arc<dyn log::FoldMaker> {
+    Arc::new(fold::SessionFoldMaker)
+}
+
 /// How a native store behaves.
 #[derive(Clone, Debug)]
 pub struct NativeOptions {
@@ -91,11 +98,14 @@ impl NativeStore {
         options: NativeOptions,
     ) -> Result<Self, StoreError> {
         let runtime = Handle::current();
-        let opened =
-            tokio::task::spawn_blocking(move || Shared::open(platform, &root, options, runtime));
-        let (shared, found) = opened.await.map_err(task_failed)??;
+        let opened = tokio::task::spawn_blocking(move || {
+            let (shared, found) = Shared::open(platform, &root, options, runtime)?;
+            let seen = shared.catalogue.newest()?;
+            Ok::<_, StoreError>((shared, found, seen))
+        });
+        let (shared, found, seen) = opened.await.map_err(task_failed)??;
         let store = Self { shared: Arc::new(shared) };
-        listing::start(&store.shared, found);
+        listing::start(&store.shared, found, seen);
         Ok(store)
     }
 
@@ -103,6 +113,25 @@ impl NativeStore {
     /// by a salvage.
     pub async fn refresh(&self, sessions: Vec<SessionId>) -> Result<(), StoreError> {
         self.blocking(move |shared| shared.refresh(&sessions)).await
+    }
+
+    /// Lists a session as another store shows it, which answers for it in the place of its log.
+    pub async fn list_as(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        let (session, snapshot) = (session.clone(), snapshot.clone());
+        self.blocking(move |shared| {
+            shared.catalogue.put(shared.row(&session, &snapshot));
+            shared.catalogue.flush().map(drop)
+        })
+        .await
+    }
+
+    /// Wakes who waits for a session that another store answers for.
+    pub fn announce(&self, session: &SessionId, position: Position) {
+        self.shared.hub.wake(session, position);
     }
 
     /// Waits until the catalogue holds what the logs hold.
@@ -144,7 +173,7 @@ impl Shared {
         let log_options = log::Options {
             durability: options.durability,
             address: options.address.clone(),
-            fold: Arc::new(fold::SessionFoldMaker),
+            fold: session_fold(),
             ..log::Options::default()
         };
         let whole = SessionId::from_stored("(all)");

@@ -3,9 +3,11 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bough_platform::Platform;
+use bough_session::{MetaChange, NewRecord, Record, SessionId};
 
 use super::{NativeOptions, NativeStore};
 use crate::Store;
@@ -43,4 +45,35 @@ impl Factory for Native {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_native_adapter_conforms() {
     run_all(&Native::default()).await;
+}
+
+fn titled(title: &str) -> Vec<NewRecord> {
+    let change = MetaChange { title: Some(title.to_owned()), ..MetaChange::default() };
+    vec![Record::Meta(change).at(1)]
+}
+
+/// Whoever opens a directory and reads it must hear of all that comes after, also of what another process writes in
+/// the same moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_another_process_right_after_opening_is_heard() {
+    let dir = tempfile::tempdir().unwrap();
+    let native = Native::default();
+    let session = SessionId::from_stored("s");
+    let writer = native.open(dir.path().to_owned()).await;
+    let created = writer.create(&session, titled("before")).await.unwrap();
+    created.durable.await.unwrap();
+    writer.count(&crate::ListQuery::default()).await.unwrap();
+
+    let reader = native.open(dir.path().to_owned()).await;
+    let mut watch = reader.watch_session(&session);
+    let before = reader.state(&session).await.unwrap().unwrap();
+    let appended = writer.append(&session, &created.head, titled("after")).await.unwrap();
+    appended.durable.await.unwrap();
+    writer.close().await.unwrap();
+
+    let heard = tokio::time::timeout(Duration::from_secs(30), watch.changed()).await;
+    let heard = heard.expect("the reader hears of it").unwrap();
+    assert!(before.position < heard.position);
+    let after = reader.state(&session).await.unwrap().unwrap();
+    assert_eq!(after.state.title, "after");
 }
