@@ -51,7 +51,7 @@ impl LineScan {
         loop {
             let pending = self.buffer.get(self.start..).unwrap_or_default();
             let fresh = pending.get(searched..).unwrap_or_default();
-            if let Some(found) = fresh.iter().position(|byte| *byte == b'\n') {
+            if let Some(found) = memchr::memchr(b'\n', fresh) {
                 return Ok(Some(self.take(searched + found)));
             }
             searched = pending.len();

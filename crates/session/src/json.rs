@@ -21,7 +21,7 @@ impl RawJson {
     /// Takes JSON text as it came; refuses what is not one JSON value.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let mut text = text.into();
-        if text.contains(['\n', '\r']) {
+        if text.contains('\n') || text.contains('\r') {
             text = text.replace(['\n', '\r'], " ");
         }
         RawValue::from_string(text).map(Self)
