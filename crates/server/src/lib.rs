@@ -35,7 +35,9 @@ pub use guard::{
     LOCAL_KEY_FILE, NewToken, TOKENS_FILE, TokenError, TokenFile, TokenRecord, TokenText, Tokens,
 };
 pub use logs::start_log;
-pub use run::{EngineConnector, ServeError, ServeOptions, Server, run, shutdown_on_signals};
+pub use run::{
+    EngineConnector, NativeWrapper, ServeError, ServeOptions, Server, run, shutdown_on_signals,
+};
 pub use settings::Environment;
 pub use shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 pub use stores::OpenError;

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bough_platform::{Clock, Disk, Entropy, OsDisk, OsEntropy, SystemClock};
+use bough_platform::{Clock, Disk, Entropy, OsDisk, OsEntropy, Platform, SystemClock};
 use bough_service::Service;
 use bough_session::hex;
+use bough_store::{NativeStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -29,6 +30,10 @@ use crate::tasks::{sweep_trash, watch_settings, watch_store};
 /// Connects to an iii engine.
 pub type EngineConnector = Arc<dyn Fn(&str) -> Arc<dyn EngineLink> + Send + Sync>;
 
+/// Puts something over the native store that is to be served with it.
+pub type NativeWrapper =
+    Arc<dyn Fn(NativeStore, Platform) -> Result<Arc<dyn Store>, StoreError> + Send + Sync>;
+
 /// How a server is to run. What is `None` comes from the environment, the configuration file or the defaults.
 #[derive(Clone, Default)]
 pub struct ServeOptions {
@@ -46,6 +51,8 @@ pub struct ServeOptions {
     pub log: Option<LogFormat>,
     /// How to connect to an engine; without it `engine` is refused.
     pub connect: Option<EngineConnector>,
+    /// What to put over the native store; nothing when `None`.
+    pub wrap_native: Option<NativeWrapper>,
     /// Environment variables; the process's own when `None`.
     pub environment: Option<Environment>,
 }
@@ -173,6 +180,7 @@ impl Server {
             flags,
             environment,
             link: link.clone(),
+            wrap_native: options.wrap_native.clone(),
             data_dir: loaded.data_dir.clone(),
             disk: place.disk.clone(),
             clock: place.clock.clone(),

@@ -15,6 +15,7 @@ use crate::engine::{ConfigurationOffer, EngineError, EngineLink};
 use crate::guard::{GuardRules, LocalKey, TokenFile, Tokens};
 use crate::logs;
 use crate::own_address::OwnAddresses;
+use crate::run::NativeWrapper;
 use crate::stores::{OpenError, StoreContext, open_store};
 
 /// Looks up an environment variable.
@@ -25,6 +26,7 @@ pub(crate) struct Sources {
     pub(crate) flags: Overrides,
     pub(crate) environment: Environment,
     pub(crate) link: Option<Arc<dyn EngineLink>>,
+    pub(crate) wrap_native: Option<NativeWrapper>,
     pub(crate) data_dir: PathBuf,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -80,6 +82,7 @@ impl Sources {
             instance: self.instance.clone(),
             own: self.own.clone(),
             lookup: &*self.environment,
+            wrap_native: self.wrap_native.as_ref(),
         };
         open_store(config, &context).await
     }

@@ -11,6 +11,7 @@ use crate::config::{
     AdapterConfig, BridgeConfig, Config, ConfigError, Durability, Lookup, WsUrl, expand_home,
 };
 use crate::own_address::OwnAddresses;
+use crate::run::NativeWrapper;
 
 /// What a store is made with, beside its configuration.
 pub(crate) struct StoreContext<'a> {
@@ -25,6 +26,8 @@ pub(crate) struct StoreContext<'a> {
     /// Where this server's own bus and engine are: a bridge must not lead there.
     pub(crate) own: OwnAddresses,
     pub(crate) lookup: Lookup<'a>,
+    /// What to put over the native store.
+    pub(crate) wrap_native: Option<&'a NativeWrapper>,
 }
 
 /// Why a store was not made. What ran before goes on running.
@@ -76,8 +79,12 @@ pub(crate) async fn open_store(
                 address: context.address.clone(),
                 ..NativeOptions::default()
             };
-            let store = NativeStore::open(platform, dir, options).await.map_err(failed)?;
-            Ok(Arc::new(store))
+            let opened = NativeStore::open(platform.clone(), dir, options).await;
+            let store = opened.map_err(failed)?;
+            match context.wrap_native {
+                Some(wrap) => wrap(store, platform).map_err(failed),
+                None => Ok(Arc::new(store)),
+            }
         }
         AdapterConfig::Fs(fs) => {
             let dir = expand_home(&fs.data_dir, context.lookup);
