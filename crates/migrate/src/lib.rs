@@ -17,6 +17,7 @@ mod error;
 mod export;
 mod migration;
 mod pi_line;
+mod served;
 mod v1;
 mod v1_store;
 
@@ -26,6 +27,7 @@ pub use migration::{
     FileResult, Lost, LostKind, Migrator, Outcome, Plan, Progress, Recovered, RollbackOptions,
     RollbackSummary, Standing, Step, Summary,
 };
+pub use served::ServedStore;
 pub use v1::{
     CURRENT_VERSION, Content, Finding, FindingKind, Line, Lines, LiveV1, OsV1Files,
     SessionFileName, Snapshot, Spelling, V1_KIND, V1File, V1Files, V1Format, V1Header, V1Report,

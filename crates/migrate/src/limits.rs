@@ -33,3 +33,12 @@ pub const ALIVE_EVERY_MS: u64 = 60_000;
 
 /// Branches that a readable transcript shows after the active one.
 pub const TRANSCRIPT_BRANCHES_MAX: usize = 1_000;
+
+/// The largest mark of a migration that is under way: an id and an address.
+pub const MARK_BYTES_MAX: u64 = 256 * 1024;
+
+/// How often the V1 files that are being served are looked at, milliseconds.
+pub const FOLLOW_EVERY_MS: u64 = 100;
+
+/// A database has to be read whole to see whether it changed; it is looked at every so many times.
+pub const FOLLOW_DATABASE_EVERY: u32 = 20;

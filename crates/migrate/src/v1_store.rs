@@ -20,12 +20,13 @@ use tokio::sync::Mutex;
 
 use crate::error::{MigrateError, Result};
 use crate::limits::{BATCH_BYTES, BATCH_RECORDS};
-use crate::v1::LiveV1;
+use crate::v1::{LiveV1, V1Format};
 
 /// One session, served from its V1 file.
 #[derive(Debug)]
 pub struct V1Store {
     session: SessionId,
+    format: V1Format,
     live: Mutex<LiveV1>,
     memory: MemoryStore,
 }
@@ -34,9 +35,14 @@ impl V1Store {
     /// Serves a file.
     pub async fn open(live: LiveV1, entropy: Arc<dyn Entropy>) -> Result<Self> {
         let memory = MemoryStore::new(entropy)?;
-        let session = live.session_id().clone();
+        let (session, format) = (live.session_id().clone(), live.file().format());
         load(&live, &memory, &session).await?;
-        Ok(Self { session, live: Mutex::new(live), memory })
+        Ok(Self { session, format, live: Mutex::new(live), memory })
+    }
+
+    /// Whether the file is a database, which has to be read whole to see whether it changed.
+    pub(crate) fn is_database(&self) -> bool {
+        self.format == V1Format::SqliteV1
     }
 
     /// The session that it serves.
@@ -107,7 +113,7 @@ async fn load(
 }
 
 /// Our refusals in the store's words.
-fn refused(error: MigrateError) -> StoreError {
+pub(crate) fn refused(error: MigrateError) -> StoreError {
     match error {
         MigrateError::Store(error) => error,
         MigrateError::Io(error) => error.into(),

@@ -204,7 +204,8 @@ fn template(work: &str, dir: &Path) {
 /// Whatever the dead process left: everything is there, one store answers, and the work can be done.
 fn judge(work: &str, dir: &Path, expected: &[Said]) {
     let migrator = system(os(dir));
-    migrator.recover_all(&mut |_, done| assert!(done.is_ok(), "{done:?}")).unwrap();
+    migrator.recover_interrupted(&mut |_, done| assert!(done.is_ok(), "{done:?}")).unwrap();
+    migrator.recover_all(&mut |id, done| panic!("{id} left no mark: {done:?}")).unwrap();
     let text = std::fs::read(dir.join(FILE)).unwrap();
     assert!(text.starts_with(sample("s").as_bytes()));
     let log = logs_on(os(dir));

@@ -2,6 +2,7 @@
 
 mod events;
 mod lost;
+mod mark;
 mod native;
 mod plan;
 mod recover;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use bough_log::format::{ActiveStore, Manifest};
 use bough_log::{LogStore, Options};
 use bough_platform::Platform;
+use bough_store::session_fold;
 
 pub use lost::{Lost, LostKind};
 pub use plan::{Plan, Standing};
@@ -45,11 +47,16 @@ impl fmt::Debug for Migrator {
     }
 }
 
+/// How logs of sessions are opened beside a store.
+pub(crate) fn log_options() -> Options {
+    Options { fold: session_fold(), ..Options::default() }
+}
+
 impl Migrator {
-    /// Works on a data directory. Checkpoints that it makes carry no fold; whoever opens the session
-    /// folds it once.
+    /// Works on a data directory. Checkpoints that it makes carry the fold, so that a large session opens
+    /// at once after its migration.
     pub fn open(platform: Platform, files: Arc<dyn V1Files>) -> Result<Self> {
-        let log = LogStore::open(platform.clone(), Options::default())?;
+        let log = LogStore::open(platform.clone(), log_options())?;
         Ok(Self::with_log(log, platform, files))
     }
 

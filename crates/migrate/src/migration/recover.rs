@@ -90,6 +90,12 @@ impl Migrator {
         recovered
     }
 
+    /// The same for a caller that holds the lock of the V1 file.
+    pub(super) fn recover_holding_lock(&self, session: &str) -> Result<Recovered> {
+        self.log.settle_replaced(session)?;
+        self.recover_locked(session)
+    }
+
     fn recover_locked(&self, session: &str) -> Result<Recovered> {
         let Some((manifest, need)) = self.need(session)? else {
             return Ok(Recovered::Nothing);
@@ -119,7 +125,7 @@ impl Migrator {
     }
 
     /// What manifest and ledger ask for: the table above.
-    fn need(&self, session: &str) -> Result<Option<(Manifest, Need)>> {
+    pub(super) fn need(&self, session: &str) -> Result<Option<(Manifest, Need)>> {
         let Some(manifest) = self.log.manifest(session)? else { return Ok(None) };
         let native = manifest.active_store == ActiveStore::NativeV2;
         if native && manifest.previous.is_none() {
@@ -143,7 +149,7 @@ impl Migrator {
 }
 
 /// What there is to do.
-enum Need {
+pub(super) enum Need {
     MendLedger,
     RetryFailed(Option<Evidence>),
     VerifyAgain(Evidence),

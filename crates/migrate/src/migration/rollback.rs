@@ -64,7 +64,8 @@ impl Migrator {
         let file = self.files.locate(address)?;
         let lock = file.lock()?;
         let back = Back { migrator: self, session, options, file: &file, snapshot, evidence };
-        let done = back.run(&manifest);
+        let done = self.mark(session, address).and_then(|()| back.run(&manifest));
+        self.unmark_settled(session)?;
         if let Some(lock) = lock {
             lock.remove()?;
         }

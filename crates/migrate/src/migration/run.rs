@@ -98,7 +98,8 @@ impl Migrator {
         };
         let lock = file.lock()?;
         let run = Run { migrator: self, file: &file, plan: &plan, evidence, progress };
-        let done = run.carry_out();
+        let done = self.mark(&session, &plan.address).and_then(|()| run.carry_out());
+        self.unmark_settled(&session)?;
         if let Some(lock) = lock {
             lock.remove()?;
         }

@@ -1,0 +1,120 @@
+//! Marks of what is under way: whoever opens a data directory finds what was interrupted without looking at
+//! every session.
+//!
+//! A mark is durable before anything of a migration or a rollback is, and is taken away after the ledger says
+//! how it ended. So a session without a mark has nothing to recover.
+
+use bough_platform::{Disk, RelPath};
+use bough_session::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{Migrator, Recovered};
+use crate::error::{MigrateError, Result};
+use crate::limits::MARK_BYTES_MAX;
+
+/// Where the marks are, one file for each session.
+const FOLDER: &str = "migrating";
+/// How the name of a mark ends that is still being written.
+const UNFINISHED: &str = ".tmp";
+
+/// What is under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Mark {
+    session: String,
+    /// The V1 file, whose lock tells whether somebody is at it.
+    address: String,
+}
+
+impl Migrator {
+    /// Says that a session is about to be moved. The caller holds the lock of the V1 file.
+    pub(super) fn mark(&self, session: &str, address: &str) -> Result<()> {
+        let disk = &*self.platform.disk;
+        if disk.ensure_dir(&folder()?)? {
+            disk.sync_dir(&RelPath::root())?;
+        }
+        let mark = Mark { session: session.to_owned(), address: address.to_owned() };
+        let text = serde_json::to_vec(&mark).map_err(std::io::Error::other)?;
+        let name = name_of(session);
+        let temp = folder()?.join(&format!("{name}{UNFINISHED}"))?;
+        Ok(disk.replace(&folder()?.join(&name)?, &temp, &text)?)
+    }
+
+    /// Says that it is done. Not synced: a mark that comes back asks for a recovery that finds nothing to do.
+    pub(super) fn unmark(&self, session: &str) -> Result<()> {
+        match self.platform.disk.remove_file(&folder()?.join(&name_of(session))?) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says that it is done, unless something is left to recover: a refusal leaves nothing, a failure may.
+    pub(super) fn unmark_settled(&self, session: &str) -> Result<()> {
+        match self.need(session) {
+            Ok(None) => self.unmark(session),
+            Ok(Some(_)) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Finishes or undoes what was interrupted and left its mark; `visit` is told of each where something was
+    /// done. To be called when a data directory is opened: where nothing was interrupted it looks into one folder.
+    pub fn recover_interrupted(
+        &self,
+        visit: &mut dyn FnMut(&str, &Result<Recovered>),
+    ) -> Result<()> {
+        for mark in self.marks()? {
+            let recovered = self.recover_marked(&mark);
+            if !matches!(recovered, Ok(Recovered::Nothing | Recovered::UnderWay)) {
+                visit(&mark.session, &recovered);
+            }
+        }
+        Ok(())
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>> {
+        let disk: &dyn Disk = &*self.platform.disk;
+        let listed = match disk.list(&folder()?) {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut marks = Vec::new();
+        for name in listed.iter().map(|listed| &listed.name) {
+            // One that is still being written marks nothing yet, and one that vanishes is done.
+            if !name.ends_with(UNFINISHED)
+                && let Ok(bytes) = disk.read_all(&folder()?.join(name)?, MARK_BYTES_MAX)
+            {
+                marks.extend(serde_json::from_slice::<Mark>(&bytes));
+            }
+        }
+        Ok(marks)
+    }
+
+    fn recover_marked(&self, mark: &Mark) -> Result<Recovered> {
+        let lock = match self.files.locate(&mark.address).and_then(|file| file.lock()) {
+            Ok(lock) => lock,
+            Err(MigrateError::Missing { .. }) => None,
+            Err(MigrateError::Locked { .. }) => return Ok(Recovered::UnderWay),
+            Err(error) => return Err(error),
+        };
+        let recovered = self.recover_holding_lock(&mark.session);
+        // What waits for a person is tried again at the next opening.
+        if matches!(&recovered, Ok(done) if !matches!(done, Recovered::NeedsOperator { .. })) {
+            self.unmark(&mark.session)?;
+        }
+        if let Some(lock) = lock {
+            lock.remove()?;
+        }
+        recovered
+    }
+}
+
+fn folder() -> Result<RelPath> {
+    Ok(RelPath::parse(FOLDER)?)
+}
+
+/// Ids are no file names; their digests are.
+fn name_of(session: &str) -> String {
+    let digest: [u8; 32] = Sha256::digest(session.as_bytes()).into();
+    hex(digest.get(..16).unwrap_or_default())
+}

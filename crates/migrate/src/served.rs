@@ -1,0 +1,366 @@
+//! A data directory as it is served: sessions from their native logs, and from V1 files where those answer.
+//!
+//! Which of the two answers for a session is in its manifest and nowhere else. A session that its log does
+//! not answer for is looked up there; from then on each call asks the manifest again, so that a
+//! migration or a rollback by another process is followed. A V1 file that no session of the directory
+//! knows of can be served too, for as long as the program runs.
+//!
+//! Lists show such a session as it was when its file was last looked at.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bough_log::LogStore;
+use bough_log::format::ActiveStore;
+use bough_platform::{Entropy, Platform};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_store::{
+    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage, ListQuery,
+    NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
+    StoreError, StoredEntry, Trashed,
+};
+
+use crate::error::Result;
+use crate::limits::{FOLLOW_DATABASE_EVERY, FOLLOW_EVERY_MS};
+use crate::migration::{Migrator, Recovered, log_options};
+use crate::v1::V1Files;
+use crate::v1_store::{V1Store, refused};
+
+type Answer<T> = std::result::Result<T, StoreError>;
+
+/// A native store together with the V1 files that answer for some of its sessions. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ServedStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    native: NativeStore,
+    migrator: Migrator,
+    entropy: Arc<dyn Entropy>,
+    files: Mutex<HashMap<SessionId, ServedFile>>,
+}
+
+#[derive(Clone, Debug)]
+struct ServedFile {
+    store: Arc<V1Store>,
+    /// Where the session was when others were last told of it.
+    told: Option<(Incarnation, Position)>,
+}
+
+impl ServedStore {
+    /// Serves the V1 files of a native store's sessions. `platform` is the one that the store was opened
+    /// with. Must be called on a tokio runtime, which then follows the files.
+    #[must_use]
+    pub fn over(native: NativeStore, platform: Platform, files: Arc<dyn V1Files>) -> Self {
+        let entropy = Arc::clone(&platform.entropy);
+        let log = LogStore::open_to_look(platform.clone(), log_options());
+        let migrator = Migrator::with_log(log, platform, files);
+        let shared = Arc::new(Shared { native, migrator, entropy, files: Mutex::default() });
+        tokio::spawn(follow(Arc::downgrade(&shared)));
+        Self { shared }
+    }
+
+    /// Finishes or undoes migrations and rollbacks that were interrupted, and says what was done. To be called
+    /// before anything is served. Reads and writes the disk where it is called.
+    pub fn recover_now(&self) -> Answer<Vec<(SessionId, Recovered)>> {
+        let mut recovered = Vec::new();
+        let found = self.shared.migrator.recover_interrupted(&mut |session, done| {
+            if let Ok(done) = done {
+                recovered.push((SessionId::from_stored(session), done.clone()));
+            }
+        });
+        found.map_err(refused)?;
+        Ok(recovered)
+    }
+
+    /// The same where blocking is allowed; what was recovered is listed as it is now.
+    pub async fn recover(&self) -> Result<Vec<(SessionId, Recovered)>> {
+        let served = self.clone();
+        let recovered = blocking(move || Ok(served.recover_now()?)).await?;
+        for (session, _) in &recovered {
+            self.show(session).await;
+        }
+        Ok(recovered)
+    }
+
+    /// Serves a V1 file that need not belong to the data directory, and says which session it is. Where the
+    /// directory has that session, its own store goes on answering for it.
+    pub async fn serve_file(&self, address: &str) -> Result<SessionId> {
+        let (migrator, address) = (self.shared.migrator.clone(), address.to_owned());
+        let live = blocking(move || migrator.open_file(&address)).await?;
+        let session = live.session_id().clone();
+        let known = self.shared.native.state(&session).await;
+        if matches!(known, Ok(None)) && !self.shared.is_known(&session) {
+            let store = V1Store::open(live, Arc::clone(&self.shared.entropy)).await?;
+            self.shared.keep(&session, store);
+        }
+        Ok(session)
+    }
+
+    /// Lists a session as its present store shows it: after a migration, a rollback, or a recovery.
+    pub async fn show(&self, session: &SessionId) {
+        // A session that cannot be read is listed as it was; whoever opens it is told why.
+        match self.shared.elsewhere(session).await {
+            Ok(Some(file)) => self.shared.tell(session, &file).await,
+            Ok(None) => drop(self.shared.native.refresh(vec![session.clone()]).await),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, ServedFile>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, session: &SessionId, store: V1Store) -> Arc<V1Store> {
+        let fresh = || ServedFile { store: Arc::new(store), told: None };
+        Arc::clone(&self.lock().entry(session.clone()).or_insert_with(fresh).store)
+    }
+
+    /// Whether the directory has a container for the session, whoever answers for it.
+    fn is_known(&self, session: &SessionId) -> bool {
+        matches!(self.migrator.log.manifest(session.as_str()), Ok(Some(_)))
+    }
+
+    /// The file that answers for a session, where one was found to.
+    fn by_file(&self, session: &SessionId) -> Option<Arc<V1Store>> {
+        let found = self.lock().get(session).map(|served| Arc::clone(&served.store))?;
+        if self.is_migrated(session) {
+            self.lock().remove(session);
+            return None;
+        }
+        Some(found)
+    }
+
+    fn is_migrated(&self, session: &SessionId) -> bool {
+        let manifest = self.migrator.log.manifest(session.as_str());
+        matches!(manifest, Ok(Some(found)) if found.active_store == ActiveStore::NativeV2)
+    }
+
+    /// The file that the manifest names as the one that answers for a session, opened.
+    async fn elsewhere(&self, session: &SessionId) -> Answer<Option<Arc<V1Store>>> {
+        if !self.is_known(session) || self.is_migrated(session) {
+            return Ok(None);
+        }
+        let (migrator, id) = (self.migrator.clone(), session.to_string());
+        let live = blocking(move || migrator.open_live(&id)).await.map_err(refused)?;
+        let store = V1Store::open(live, Arc::clone(&self.entropy)).await.map_err(refused)?;
+        Ok(Some(self.keep(session, store)))
+    }
+
+    /// The file to ask when the log refused; the log's own words when there is none.
+    async fn instead(&self, session: &SessionId, error: StoreError) -> Answer<Arc<V1Store>> {
+        match error {
+            StoreError::Invalid { .. } | StoreError::NotFound { .. } => {
+                self.elsewhere(session).await?.ok_or(error)
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Wakes who waits for the session, and lists it as it is, if it changed since that was last done.
+    async fn tell(&self, session: &SessionId, file: &V1Store) {
+        let Ok(Some(now)) = file.state(session).await else { return };
+        let at = Some((now.head.incarnation, now.position));
+        match self.lock().get_mut(session) {
+            Some(served) if served.told != at => served.told = at,
+            _ => return,
+        }
+        if self.is_known(session) {
+            // A list that lags is put right at the next change.
+            drop(self.native.list_as(session, &now).await);
+        }
+        self.native.announce(session, now.position);
+    }
+
+    /// Looks whether the files that are served changed.
+    async fn look(&self, databases_too: bool) {
+        let served: Vec<_> = {
+            let files = self.lock();
+            let chosen =
+                files.iter().filter(|(_, file)| databases_too || !file.store.is_database());
+            chosen.map(|(session, file)| (session.clone(), Arc::clone(&file.store))).collect()
+        };
+        for (session, file) in served {
+            self.tell(&session, &file).await;
+        }
+    }
+}
+
+async fn follow(shared: Weak<Shared>) {
+    for count in 1_u32.. {
+        tokio::time::sleep(Duration::from_millis(FOLLOW_EVERY_MS)).await;
+        let Some(shared) = shared.upgrade() else { return };
+        shared.look(count.is_multiple_of(FOLLOW_DATABASE_EVERY)).await;
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let failed = |error: tokio::task::JoinError| std::io::Error::other(error);
+    tokio::task::spawn_blocking(work).await.map_err(failed)?
+}
+
+/// Asks the file where one is known to answer, else the log, else the file that the manifest names.
+macro_rules! ask {
+    ($self:ident, $session:ident, $call:ident $args:tt) => {{
+        let shared = &$self.shared;
+        if let Some(file) = shared.by_file($session) {
+            return file.$call $args.await;
+        }
+        match shared.native.$call $args.await {
+            Err(error) => shared.instead($session, error).await?.$call $args.await,
+            answer => answer,
+        }
+    }};
+}
+
+/// The same where the log says `None` of a session that it does not answer for.
+macro_rules! find {
+    ($self:ident, $session:ident, $call:ident $args:tt) => {{
+        match ask!($self, $session, $call $args)? {
+            None => match $self.shared.elsewhere($session).await? {
+                Some(file) => file.$call $args.await,
+                None => Ok(None),
+            },
+            found => Ok(found),
+        }
+    }};
+}
+
+#[async_trait]
+impl Store for ServedStore {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.native.capabilities()
+    }
+
+    async fn create(&self, session: &SessionId, records: Vec<NewRecord>) -> Answer<Appended> {
+        match self.shared.by_file(session) {
+            Some(file) => file.create(session, records).await,
+            None => self.shared.native.create(session, records).await,
+        }
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        records: Vec<NewRecord>,
+    ) -> Answer<Appended> {
+        let Some(file) = self.shared.by_file(session) else {
+            let appended = self.shared.native.append(session, expected, records).await;
+            return match appended {
+                Err(error) => Err(self.moved(session, error).await),
+                appended => appended,
+            };
+        };
+        let appended = file.append(session, expected, records).await?;
+        self.shared.tell(session, &file).await;
+        Ok(appended)
+    }
+
+    async fn append_delta(&self, session: &SessionId, delta: Delta) -> Answer<Appended> {
+        match self.shared.by_file(session) {
+            Some(file) => file.append_delta(session, delta).await,
+            None => self.shared.native.append_delta(session, delta).await,
+        }
+    }
+
+    async fn state(&self, session: &SessionId) -> Answer<Option<Snapshot>> {
+        find!(self, session, state(session))
+    }
+
+    async fn entry(&self, session: &SessionId, entry: &EntryId) -> Answer<Option<StoredEntry>> {
+        find!(self, session, entry(session, entry))
+    }
+
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Answer<PathPage> {
+        ask!(self, session, path(session, query))
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Answer<RecordPage> {
+        ask!(self, session, records(session, after, limit))
+    }
+
+    async fn branch_heads(&self, session: &SessionId, limit: usize) -> Answer<Vec<BranchHead>> {
+        ask!(self, session, branch_heads(session, limit))
+    }
+
+    async fn delete(&self, session: &SessionId, at_ms: i64) -> Answer<Option<Trashed>> {
+        find!(self, session, delete(session, at_ms))
+    }
+
+    async fn undelete(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        at_ms: i64,
+    ) -> Answer<Snapshot> {
+        self.shared.native.undelete(session, incarnation, at_ms).await
+    }
+
+    async fn purge(&self, session: &SessionId, incarnation: Incarnation) -> Answer<bool> {
+        self.shared.native.purge(session, incarnation).await
+    }
+
+    async fn trash(&self, session: Option<&SessionId>) -> Answer<Vec<Trashed>> {
+        self.shared.native.trash(session).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
+        self.shared.native.list(query).await
+    }
+
+    async fn count(&self, query: &ListQuery) -> Answer<u64> {
+        self.shared.native.count(query).await
+    }
+
+    fn watch(&self) -> ChangeWatch {
+        self.shared.native.watch()
+    }
+
+    fn watch_session(&self, session: &SessionId) -> SessionWatch {
+        self.shared.native.watch_session(session)
+    }
+
+    async fn change_cursor(&self) -> Answer<ChangeCursor> {
+        self.shared.native.change_cursor().await
+    }
+
+    async fn changes_after(&self, cursor: &ChangeCursor, limit: usize) -> Answer<ChangePage> {
+        self.shared.native.changes_after(cursor, limit).await
+    }
+
+    async fn reopen(&self, session: &SessionId) -> Answer<()> {
+        ask!(self, session, reopen(session))
+    }
+
+    async fn close(&self) -> Answer<()> {
+        self.shared.native.close().await
+    }
+}
+
+impl ServedStore {
+    /// Why an append to a log failed. Where the session was rolled back since the caller looked, it is told to look
+    /// again.
+    async fn moved(&self, session: &SessionId, error: StoreError) -> StoreError {
+        match self.shared.instead(session, error).await {
+            Ok(_) => StoreError::Unavailable {
+                reason: "the session went back to its V1 file just now; look again and retry"
+                    .to_owned(),
+            },
+            Err(error) => error,
+        }
+    }
+}
