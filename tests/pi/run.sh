@@ -1,12 +1,23 @@
 #!/bin/sh
-# Holds our pi files against pi's own session manager, in both directions. Needs cargo, node and npm.
+# Holds our pi files against pi's own session manager, in both directions. Needs cargo, node 20 and npm.
+#
+# pi is installed as its lock file says into the target folder, so that nothing of it is in the sources. BOUGH names a
+# program that is there already.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-cd "$here"
-if [ ! -d node_modules/@mariozechner/pi-coding-agent ]; then
-    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+cd "$here/../.."
+target=$(cargo metadata --format-version 1 --no-deps --offline |
+    node -e 'let t = ""; process.stdin.on("data", (d) => (t += d)); process.stdin.on("end", () => console.log(JSON.parse(t).target_directory))')
+place="$target/tests-pi"
+mkdir -p "$place"
+if ! cmp -s "$here/package-lock.json" "$place/installed-lock.json"; then
+    cp "$here/package.json" "$here/package-lock.json" "$place/"
+    (cd "$place" && timeout 150 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+    cp "$here/package-lock.json" "$place/installed-lock.json"
 fi
-cargo build --quiet --package bough-migrate --example pi_peer --manifest-path ../../Cargo.toml
-target=$(cargo metadata --format-version 1 --no-deps --manifest-path ../../Cargo.toml |
-    node -e 'process.stdin.on("data", (d) => (t = (globalThis.t || "") + d)); process.stdin.on("end", () => console.log(JSON.parse(t).target_directory))')
-PI_PEER="$target/debug/examples/pi_peer" node --test test.mjs
+if [ -z "${BOUGH:-}" ]; then
+    cargo build --quiet --package bough
+    BOUGH="$target/debug/bough"
+fi
+export BOUGH PI_MODULES="$place/node_modules"
+exec timeout 120 node --test "$here/test.mjs"
