@@ -26,6 +26,9 @@ impl App {
         work: impl AsyncFnOnce(&Backend) -> CommandResult<T>,
     ) -> CommandResult<T> {
         let backend = Backend::open(&self.globals).await?;
+        if let Backend::Local(local) = &backend {
+            local.recovered().iter().for_each(|told| self.output.warn(told));
+        }
         let done = work(&backend).await;
         let closed = backend.close().await;
         let answer = done?;
@@ -56,7 +59,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(2);
     };
     let done = block_on(crate::commands::run(&app, command));
-    match done.and_then(|()| app.output.flush()) {
+    // What was printed before a failure is part of the answer.
+    let flushed = app.output.flush();
+    match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             app.output.error(&error);

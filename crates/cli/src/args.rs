@@ -12,7 +12,7 @@ use crate::globals::Globals;
 /// through that server; `--server` names a server elsewhere.
 ///
 /// Where a SESSION is asked for, give its id, a unique beginning of it, its title, or `last` for the one that
-/// changed last.
+/// changed last; or a session file of pi, which is then read and written as it is.
 #[derive(Debug, Parser)]
 #[command(name = "bough", version, max_term_width = 100, propagate_version = false)]
 #[command(after_help = EXAMPLES, after_long_help = LONG_AFTER.as_str())]

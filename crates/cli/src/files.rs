@@ -40,14 +40,58 @@ pub(crate) fn read_text(path: &Path) -> CommandResult<String> {
         .map_err(|_| CommandError::failed(format!("{} is not UTF-8 text", path.display())))
 }
 
-/// Writes a whole file: the old content stays until the new one is on the disk.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> CommandResult<()> {
-    let (folder, name) = parts(path)?;
-    let written = OsDisk::open(&folder).and_then(|disk| {
-        let temp = RelPath::root().join(&format!(".{}.bough-tmp", name.file_name()))?;
-        (&disk as &dyn Disk).replace(&name, &temp, bytes)
-    });
-    written.map_err(|error| failed(path, error))
+/// A file that is written piece by piece beside the old one, and takes its place at the end.
+pub(crate) struct NewFile {
+    path: PathBuf,
+    disk: OsDisk,
+    name: RelPath,
+    temp: RelPath,
+    file: Box<dyn File>,
+    at: u64,
+}
+
+impl NewFile {
+    /// Begins a file that will be at `path`.
+    pub(crate) fn begin(path: &Path) -> CommandResult<Self> {
+        let (folder, name) = parts(path)?;
+        let begun = OsDisk::open(&folder).and_then(|disk| {
+            let temp = RelPath::root().join(&format!(".{}.bough-tmp", name.file_name()))?;
+            if disk.stat(&temp)?.is_some() {
+                disk.remove_file(&temp)?;
+            }
+            let file = disk.create(&temp)?;
+            Ok(Self { path: path.to_owned(), disk, name, temp, file, at: 0 })
+        });
+        begun.map_err(|error| failed(path, error))
+    }
+
+    /// Puts it in its place, once it is on the disk.
+    pub(crate) fn finish(self) -> CommandResult<()> {
+        let Self { path, disk, name, temp, file, .. } = self;
+        let placed = file.sync().and_then(|()| {
+            disk.rename(&temp, &name)?;
+            disk.sync_dir(&RelPath::root())
+        });
+        placed.map_err(|error| failed(&path, error))
+    }
+
+    /// Takes it away again.
+    pub(crate) fn discard(self) {
+        // It is in nobody's way; the next attempt removes it.
+        drop(self.disk.remove_file(&self.temp));
+    }
+}
+
+impl std::io::Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write_at(self.at, bytes)?;
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Whether something is at a path.
@@ -210,8 +254,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
         assert!(!exists(&path));
-        write(&path, b"one").unwrap();
-        write(&path, b"two").unwrap();
+        let write = |text: &str| {
+            let mut file = NewFile::begin(&path).unwrap();
+            std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+            file
+        };
+        write("one").finish().unwrap();
+        write("half of tw").discard();
+        assert_eq!(read_text(&path).unwrap(), "one", "what is not finished is not there");
+        write("two").finish().unwrap();
         assert_eq!(read_text(&path).unwrap(), "two");
         assert!(refuse_existing(&path, false).is_err());
         assert_eq!(read_text(&folder.path().join("b")).unwrap_err().kind, ErrorKind::NotFound);

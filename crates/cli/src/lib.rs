@@ -16,6 +16,7 @@ mod args;
 mod backend;
 mod command_error;
 mod commands;
+mod compacting;
 mod editor;
 mod engine_link;
 mod files;

@@ -10,6 +10,8 @@ pub(crate) const SEARCH_PAGE: usize = 500;
 pub(crate) const PICKER_SESSIONS_MAX: usize = 200_000;
 /// Entries of a session that are read at a time.
 pub(crate) const ENTRIES_PAGE: usize = 500;
+/// Entries that are read at a time where only their outline is kept.
+pub(crate) const OUTLINE_PAGE: usize = 2_000;
 /// Messages that the session screen reads at a time.
 pub(crate) const TRANSCRIPT_PAGE: usize = 50;
 /// Messages that the session screen keeps at hand.
@@ -40,3 +42,5 @@ pub(crate) const SUMMARY_BYTES_MAX: usize = 1024 * 1024;
 pub(crate) const EVENT_LINES_WAITING: usize = 1_024;
 /// Longest line of agent events.
 pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What changes is gathered for so long before a server looks whether it has to be compacted.
+pub(crate) const COMPACT_SETTLE: Duration = Duration::from_secs(1);

@@ -1,9 +1,13 @@
-//! From what a person types to a session or an entry: an id, a unique beginning of one, a title, `last`.
+//! From what a person types to a session or an entry: an id, a unique beginning of one, a title, `last`, or a session
+//! file of pi.
+
+use std::path::Path;
 
 use bough_session::{EntryId, SessionId};
 
 use crate::backend::{Backend, ListAsk, Outline, Summary};
 use crate::command_error::{CommandError, CommandResult};
+use crate::files;
 use crate::limits::{CANDIDATES_SHOWN, TITLE_PAGE};
 
 /// The word for the session that changed last.
@@ -33,7 +37,22 @@ pub(crate) async fn session(backend: &Backend, text: &str) -> CommandResult<Summ
         return Ok(found);
     }
     let by_title = with_title(backend, text).await?;
-    only(text, by_title)?.ok_or_else(|| nothing(text))
+    if let Some(found) = only(text, by_title)? {
+        return Ok(found);
+    }
+    in_file(backend, text).await?.ok_or_else(|| nothing(text))
+}
+
+/// The session of a file of pi that was not brought in: the file itself is read and written.
+async fn in_file(backend: &Backend, text: &str) -> CommandResult<Option<Summary>> {
+    let Backend::Local(local) = backend else { return Ok(None) };
+    if !files::exists(Path::new(text)) {
+        return Ok(None);
+    }
+    match local.serve_file(text).await? {
+        Some(session) => Ok(backend.summary(&session).await?),
+        None => Ok(None),
+    }
 }
 
 async fn last(backend: &Backend) -> CommandResult<Summary> {

@@ -23,10 +23,19 @@ pub(crate) struct Configured {
 impl Configured {
     /// Reads the configuration of the data directory. With a server elsewhere, the defaults.
     pub(crate) fn load(globals: &Globals) -> CommandResult<Self> {
+        Self::load_from(globals, None)
+    }
+
+    /// The same with a configuration file that was named.
+    pub(crate) fn load_from(globals: &Globals, config: Option<&Path>) -> CommandResult<Self> {
         if globals.server.is_some() {
             return Ok(Self::default());
         }
-        let flags = Overrides { data_dir: globals.data_dir.clone(), ..Overrides::default() };
+        let flags = Overrides {
+            data_dir: globals.data_dir.clone(),
+            config: config.map(Path::to_owned),
+            ..Overrides::default()
+        };
         let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
             CommandError::failed(error).hint("`bough config check` says what is wrong")
         })?;
@@ -39,6 +48,16 @@ impl Configured {
             },
             command: compaction.command,
         })
+    }
+}
+
+impl Configured {
+    /// Who writes summaries when nobody says: the program, or the fixed rules where there is none.
+    pub(crate) fn source(&self, focus: Option<String>) -> SummarySource {
+        if self.command.is_empty() {
+            return SummarySource::Digest;
+        }
+        SummarySource::command(self.command.clone(), focus)
     }
 }
 

@@ -361,42 +361,6 @@ fn tokens_and_configuration() {
 }
 
 #[test]
-fn a_session_that_a_server_holds_is_reached_through_it() {
-    let (place, session, _) = one_conversation();
-    let mut server = place
-        .command(&["serve", "--listen", "127.0.0.1:0", "--bus", "off"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stdout.take().unwrap()));
-    let address = std::iter::from_fn(|| lines.next()?.ok()).find_map(|line| {
-        line.split_whitespace().find(|word| word.starts_with("http://")).map(str::to_owned)
-    });
-    let address = address.expect("the server says where it listens");
-    let address = address.trim_end_matches(['/', '.', ',']).to_owned();
-    // Writing through the server makes it hold the session.
-    place.ok(&["rename", &session, "Held by the server", "--server", &address]);
-    place.ok(&[
-        "label",
-        &session,
-        "leaf",
-        "through",
-        "--data-dir",
-        &place.data_dir().display().to_string(),
-    ]);
-    let shown = place.json(&["show", "Held by the server", "--server", &address]);
-    assert_eq!(shown["session"]["title"], "Held by the server");
-    let tree = place.ok(&["tree", &session, "--print"]);
-    assert!(tree.contains("[through]"), "{tree}");
-    server.kill().unwrap();
-    server.wait().unwrap();
-    let gone = place.run(&["ls", "--server", &address]);
-    assert_eq!(gone.code, 7, "{gone:?}");
-}
-
-#[test]
 fn colours_only_where_they_are_wanted() {
     let (place, _, _) = one_conversation();
     assert!(!place.ok(&["ls"]).contains('\u{1b}'), "a pipe gets none");

@@ -271,33 +271,138 @@ fn entries_are_labelled_and_forked_in_the_tree() {
     assert_eq!(place.json(&["ls"])["sessions"].as_array().unwrap().len(), 2);
 }
 
-/// Ten thousand sessions: the first screen comes from one page, a search goes through all.
+#[test]
+fn a_session_is_renamed_archived_and_previewed_in_the_picker() {
+    let place = Place::new();
+    place.with(async |sessions| sessions.conversation("Date parser").await);
+    let mut terminal = Terminal::start(&place, 24, 80, &["resume"], &[]);
+    // The preview under the list shows how the session ends.
+    terminal.wait_for("Add a test");
+    terminal.press("\u{12}");
+    terminal.wait_for("Rename session");
+    terminal.press("\u{15}Time parser");
+    terminal.press(ENTER);
+    terminal.wait_until("the new title", |text| {
+        text.contains("Time parser") && !text.contains("Rename session")
+    });
+    terminal.press("\u{1}");
+    terminal.wait_until("an empty list", |text| !text.contains("  6  "));
+    terminal.press("\u{14}");
+    terminal.wait_for("archived too");
+    terminal.wait_for("Time parser");
+    terminal.press(ESC);
+    assert_eq!(terminal.end().0, 0);
+    assert_eq!(place.json(&["ls", "--archived"])["sessions"][0]["title"], "Time parser");
+}
+
+#[test]
+fn forks_are_shown_below_what_they_were_forked_from() {
+    let place = Place::new();
+    let session = place.with(async |sessions| sessions.conversation("The first").await.0);
+    place.ok(&["fork", session.as_str(), "--title", "Its fork"]);
+    place.with(async |sessions| sessions.create("Another").await);
+    let mut terminal = Terminal::start(&place, 24, 80, &["resume"], &[]);
+    terminal.wait_for("The first");
+    terminal.press("\u{13}");
+    terminal.wait_for("threaded");
+    let text = terminal.wait_for("\u{2514} Its fork");
+    let row = |title: &str| text.lines().position(|line| line.contains(title)).unwrap();
+    assert_eq!(row("Its fork"), row("The first") + 1, "{text}");
+    terminal.press(ESC);
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn the_tree_is_folded_filtered_and_searched() {
+    let place = Place::new();
+    let session = place.with(async |sessions| {
+        let (session, entries) = sessions.conversation("Date parser").await;
+        sessions.set_leaf(&session, &entries[3]).await;
+        sessions.append(&session, user("A branch of its own")).await;
+        session
+    });
+    let mut terminal = Terminal::start(&place, 24, 100, &["tree", session.as_str()], &[]);
+    terminal.wait_for("A branch of its own");
+    terminal.wait_for("7 of 7");
+    terminal.press("\u{15}");
+    terminal.wait_until("user messages only", |text| {
+        text.contains("3 of 7") && text.contains("user only") && !text.contains("Fixed it.")
+    });
+    terminal.press("\u{4}");
+    terminal.wait_for("7 of 7");
+    terminal.press("/");
+    terminal.press("benchmark");
+    terminal.wait_for("0 of 7");
+    terminal.press(ESC);
+    terminal.wait_for("7 of 7");
+    // Up to where the branches begin, and fold there.
+    terminal.press("g");
+    terminal.press("\u{1b}[1;5D");
+    terminal.wait_until("the folded tree", |text| !text.contains("A branch of its own"));
+    terminal.press("\u{1b}[1;5C");
+    terminal.wait_for("A branch of its own");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_transcript_is_unfolded_and_its_loops_are_an_outline() {
+    let place = Place::new();
+    let session = place.with(async |sessions| sessions.conversation("Date parser").await.0);
+    let mut terminal = Terminal::start(&place, 50, 160, &["resume"], &[]);
+    terminal.wait_for("Date parser");
+    terminal.press(ENTER);
+    let text = terminal.wait_for("6 messages");
+    assert!(!text.contains("fn parse() {}"), "results of tools are folded:\n{text}");
+    terminal.press("\u{f}");
+    terminal.wait_for("fn parse() {}");
+    assert!(terminal.text().contains("$0.03"), "the usage line");
+    terminal.press("o");
+    terminal.wait_for("no loops");
+    terminal.press("\u{1b}OP");
+    terminal.wait_for("any key closes this");
+    terminal.press("x");
+    terminal.wait_until("the keys away", |text| !text.contains("any key closes this"));
+    terminal.press("t");
+    terminal.wait_for("Session Tree");
+    terminal.press(ESC);
+    terminal.wait_for("6 messages");
+    terminal.press("q");
+    terminal.press(ESC);
+    assert_eq!(terminal.end().0, 0);
+    assert_eq!(place.json(&["show", session.as_str()])["messages"].as_array().unwrap().len(), 6);
+}
+
+/// Ten thousand sessions: the first screen comes from one page, a search goes through all. All but one are only in the
+/// catalogue: whoever wanted to read them to show a list would find nothing.
 #[test]
 fn ten_thousand_sessions() {
     let place = Place::new();
-    place.with_quickly(async |sessions| {
-        let mut tasks = tokio::task::JoinSet::new();
-        for worker in 0..16 {
-            let sessions = sessions.clone();
-            tasks.spawn(async move {
-                for number in (worker..10_000).step_by(16) {
-                    sessions.create(&format!("Session number {number}")).await;
-                }
-            });
-        }
-        while let Some(done) = tasks.join_next().await {
-            done.unwrap();
+    place.with_store(async |store| {
+        for number in 0..10_000 {
+            let id = SessionId::from_stored(format!("s_{number:05}"));
+            store
+                .list_as(&id, &common::listed(&id, &format!("Session number {number}")))
+                .await
+                .unwrap();
         }
     });
+    place.with(async |sessions| sessions.create("The one to be found").await);
     let mut terminal = Terminal::start(&place, 24, 80, &["resume", "--print-id"], &[]);
     terminal.wait_for("100+");
     terminal.press("\"number 4321\"");
-    terminal.wait_for("1 of 10000");
+    terminal.wait_for("1 of 10001");
+    terminal.press("\u{15}");
+    terminal.press("fnd one");
+    terminal.wait_for("The one to be found");
+    terminal.wait_until("the best match first", |text| {
+        text.lines().nth(3).is_some_and(|line| line.starts_with("The one to be found"))
+    });
     terminal.press(ENTER);
     let (code, left) = terminal.end();
     assert_eq!(code, 0);
     let found = place.json(&["show", left.trim()]);
-    assert_eq!(found["session"]["title"], "Session number 4321");
+    assert_eq!(found["session"]["title"], "The one to be found");
 }
 
 /// A hundred thousand entries in five hundred branches.

@@ -7,8 +7,8 @@ use bough_service::api::{
     MessagesResponse, UndeleteResponse, UsageResponse,
 };
 use bough_session::{
-    AgentMessage, Bookkeeping, Canonical, EntryId, JsonMap, SessionDetails, SessionEntry,
-    SessionId, SessionMeta, SessionStatus, TaskStatus,
+    AgentMessage, Bookkeeping, EntryId, JsonMap, SessionDetails, SessionEntry, SessionId,
+    SessionMeta, SessionStatus, TaskStatus,
 };
 use bough_store::ListOrder;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,6 @@ impl ListAsk {
     pub(crate) fn recent(limit: usize) -> Self {
         Self { limit, archived: "exclude", include_details: true, ..Self::default() }
     }
-
 }
 
 #[derive(Deserialize)]
@@ -130,11 +129,7 @@ impl Backend {
         loop {
             let page =
                 self.path_page(session, leaf, false, ENTRIES_PAGE, cursor.as_deref()).await?;
-            path.extend(page.items.into_iter().filter_map(|item| {
-                let said = item.message.map(Canonical::Message);
-                let said = said.or_else(|| item.custom.map(Canonical::Custom));
-                Some(PathItem { id: item.entry_id, said: said? })
-            }));
+            path.extend(page.items.into_iter().filter_map(PathItem::of_message));
             match page.next_cursor {
                 Some(next) => cursor = Some(next),
                 None => return Ok(path),

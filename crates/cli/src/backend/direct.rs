@@ -10,7 +10,7 @@ use super::CallError;
 use super::calls::ListAsk;
 use super::local::{Local, store_failed};
 use super::types::{EntriesPage, ListPage, LoopOutline, Outline, Summary};
-use crate::limits::ENTRIES_PAGE;
+use crate::limits::{ENTRIES_PAGE, OUTLINE_PAGE};
 
 /// Characters of an entry's beginning.
 const PREVIEW_CHARS: usize = 200;
@@ -60,7 +60,7 @@ impl Local {
     ) -> Result<EntriesPage, CallError> {
         let store = self.store();
         let after = cursor.and_then(parse_position).unwrap_or_default();
-        let page = store.records(session, after, ENTRIES_PAGE).await.map_err(store_failed)?;
+        let page = store.records(session, after, OUTLINE_PAGE).await.map_err(store_failed)?;
         let last = page.records.last().map(|record| record.position);
         let mut entries = Vec::new();
         for stored in &page.records {
@@ -68,10 +68,15 @@ impl Local {
                 entries.push(outline_of_newest(&*store, session, entry).await?);
             }
         }
-        let snapshot = store.state(session).await.map_err(store_failed)?;
         let next =
             last.filter(|last| *last < page.end).map(|at| format!("{}.{}", at.seq, at.revision));
-        let active_leaf = snapshot.and_then(|snapshot| snapshot.state.leaf);
+        // Where the path ends is told with the first page and again with the last.
+        let active_leaf = match cursor.is_none() || next.is_none() {
+            true => {
+                store.state(session).await.map_err(store_failed)?.and_then(|now| now.state.leaf)
+            }
+            false => None,
+        };
         Ok(EntriesPage { entries, active_leaf, next_cursor: next })
     }
 

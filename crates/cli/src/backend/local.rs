@@ -1,9 +1,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bough_migrate::{OsV1Files, Recovered, ServedStore};
 use bough_platform::{Disk, OsDisk, Platform, RelPath};
 use bough_server::LOCAL_KEY_FILE;
 use bough_service::{Scope, Service, ServiceError};
+use bough_session::SessionId;
 use bough_store::{NativeOptions, NativeStore, Store, StoreError};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,6 +20,10 @@ pub(crate) struct Local {
     service: Service,
     scope: Scope,
     data_dir: Arc<PathBuf>,
+    /// The store below the service, where this process opened it.
+    served: Option<ServedStore>,
+    /// What was found interrupted, and what was done about it.
+    recovered: Arc<[String]>,
 }
 
 impl Local {
@@ -25,10 +31,41 @@ impl Local {
     pub(crate) async fn open(data_dir: PathBuf) -> CommandResult<Self> {
         let platform = Platform::system(&data_dir).map_err(|error| refused(&data_dir, &error))?;
         let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
-        let opened = NativeStore::open(platform, data_dir.clone(), NativeOptions::default()).await;
-        let store = opened.map_err(|error| refused(&data_dir, &error))?;
-        let service = Service::new(Arc::new(store), clock, entropy);
-        Ok(Self { service, scope: Scope::owner(), data_dir: Arc::new(data_dir) })
+        let options = NativeOptions::default();
+        let opened = NativeStore::open(platform.clone(), data_dir.clone(), options).await;
+        let native = opened.map_err(|error| refused(&data_dir, &error))?;
+        let served = ServedStore::over(native, platform, Arc::new(OsV1Files));
+        let recovered = served.recover().await.map_err(|error| refused(&data_dir, &error))?;
+        let recovered = recovered.iter().map(|(session, done)| told(session, done)).collect();
+        let service = Service::new(Arc::new(served.clone()), clock, entropy);
+        let scope = Scope::owner();
+        Ok(Self { service, scope, data_dir: Arc::new(data_dir), served: Some(served), recovered })
+    }
+
+    /// The sessions of a service that runs in this process.
+    pub(crate) fn of_service(service: Service) -> Self {
+        let (scope, data_dir) = (Scope::owner(), Arc::default());
+        Self { service, scope, data_dir, served: None, recovered: Arc::new([]) }
+    }
+
+    /// What was found interrupted when the directory was opened, and what was done about it.
+    pub(crate) fn recovered(&self) -> &[String] {
+        &self.recovered
+    }
+
+    /// Serves a session file of pi that was not brought in, and says which session it is.
+    pub(crate) async fn serve_file(&self, address: &str) -> CommandResult<Option<SessionId>> {
+        let Some(served) = &self.served else { return Ok(None) };
+        let session = served.serve_file(address).await;
+        session.map(Some).map_err(crate::commands::export::failed)
+    }
+
+    /// Lists sessions as they are, after they were moved beside this store.
+    pub(crate) async fn show(&self, sessions: &[SessionId]) {
+        let Some(served) = &self.served else { return };
+        for session in sessions {
+            served.show(session).await;
+        }
     }
 
     pub(super) async fn call(
@@ -50,7 +87,7 @@ impl Local {
         self.service.store()
     }
 
-    pub(super) async fn close(&self) -> CommandResult<()> {
+    pub(crate) async fn close(&self) -> CommandResult<()> {
         self.store().close().await.map_err(CommandError::failed)
     }
 
@@ -60,6 +97,23 @@ impl Local {
         let address = Some(holder.address).filter(|address| !address.is_empty())?;
         Remote::new(&address, read_key(&self.data_dir)).ok()
     }
+}
+
+fn told(session: &SessionId, done: &Recovered) -> String {
+    let what = match done {
+        Recovered::Nothing | Recovered::UnderWay => "nothing had to be done".to_owned(),
+        Recovered::SourceGoesOn => {
+            "a migration was interrupted; its file goes on answering".to_owned()
+        }
+        Recovered::Completed => "an interrupted migration was verified and completed".to_owned(),
+        Recovered::ForcedBack { reason } => format!("its file answers again: {reason}"),
+        Recovered::RollbackAbandoned => {
+            "a rollback was interrupted before it took effect; nothing changed".to_owned()
+        }
+        Recovered::RollbackFinished => "an interrupted rollback was finished".to_owned(),
+        Recovered::NeedsOperator { reason } => format!("it needs a person: {reason}"),
+    };
+    format!("{session}: {what}")
 }
 
 fn refused(data_dir: &Path, error: &dyn std::error::Error) -> CommandError {

@@ -12,7 +12,7 @@ Examples:
   bough archive s_4f2a s_77b1
   bough ls --archived              what was put away")]
 pub(crate) struct ArchiveArgs {
-    /// The sessions
+    /// The sessions, each by its id, a unique beginning of it, its title, or `last`
     #[arg(required = true)]
     sessions: Vec<String>,
 }
@@ -24,7 +24,7 @@ Examples:
   bough unarchive s_4f2a
   bough unarchive 'Fix the parser'")]
 pub(crate) struct UnarchiveArgs {
-    /// The sessions
+    /// The sessions, each by its id, a unique beginning of it, its title, or `last`
     #[arg(required = true)]
     sessions: Vec<String>,
 }

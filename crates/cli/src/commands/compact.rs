@@ -6,7 +6,8 @@ use serde_json::json;
 use crate::app::App;
 use crate::backend::{Backend, ListAsk, Summary};
 use crate::command_error::{CommandError, CommandResult};
-use crate::compact::{PathItem, Plan, Settings, Undo, plan, undo};
+use crate::compact::{Settings, Undo, undo};
+use crate::compacting::{Work, due};
 use crate::limits::SEARCH_PAGE;
 use crate::output::{Line, Style};
 use crate::resolve;
@@ -103,41 +104,10 @@ fn source(args: &Args, configured: &Configured) -> CommandResult<SummarySource> 
     if let Some(command) = &args.command {
         return Ok(SummarySource::command(crate::editor::words(command), focus));
     }
-    if configured.command.is_empty() || args.digest {
+    if args.digest {
         return Ok(SummarySource::Digest);
     }
-    Ok(SummarySource::command(configured.command.clone(), focus))
-}
-
-/// A session that is about to be compacted.
-struct Work {
-    session: Summary,
-    path: Vec<PathItem>,
-    plan: Plan,
-}
-
-impl Work {
-    /// Reads the path and decides; the inner error is why there is nothing to do.
-    async fn load(
-        backend: &Backend,
-        session: Summary,
-        settings: &Settings,
-    ) -> CommandResult<Result<Self, (Summary, String)>> {
-        let path = backend.path(session.id(), None).await?;
-        Ok(match plan(&path, settings) {
-            Ok(plan) => Ok(Self { session, path, plan }),
-            Err(nothing) => Err((session, nothing.to_string())),
-        })
-    }
-
-    fn leaf(&self) -> Option<&EntryId> {
-        self.path.last().map(|item| &item.id)
-    }
-
-    async fn write(&self, backend: &Backend, summary: String) -> CommandResult<EntryId> {
-        let entry = self.plan.entry(summary);
-        Ok(backend.append_note(self.session.id(), &entry, self.leaf()).await?)
-    }
+    Ok(configured.source(focus))
 }
 
 /// Shows what would be done, asks, and does it.
@@ -263,16 +233,9 @@ async fn automatic(
     };
     let mut done = Vec::new();
     for session in sessions {
-        let window = session.details.context_window;
-        // Reading a session is the expensive part; without a window there is nothing to decide.
-        if window.is_none() {
+        let Some((work, summary)) = due(backend, session, settings, source).await? else {
             continue;
-        }
-        let Ok(work) = Work::load(backend, session, settings).await? else { continue };
-        if !settings.is_due(work.plan.tokens_before, window) {
-            continue;
-        }
-        let summary = summarise(&work.path, &work.plan, source).await?;
+        };
         let entry = match args.dry_run {
             true => None,
             false => Some(work.write(backend, summary.clone()).await?),

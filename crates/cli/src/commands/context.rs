@@ -19,7 +19,7 @@ Examples:
   bough context last --max-tokens 8000
   bough context last --json > context.json")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// The end of the path [default: the active leaf]

@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::BufWriter;
 use std::path::PathBuf;
 
 use bough_migrate::{ExportFormat, ExportOptions, MigrateError, export};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
-use crate::files;
+use crate::files::{self, NewFile};
 use crate::output::{Line, Style};
 use crate::resolve;
 use crate::text::count;
@@ -21,7 +21,7 @@ Examples:
   bough export last --format json | jq .session
   bough export last --format jsonl --leaf plan-b")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// pi: a session file of pi; jsonl: one entry a line; json: one document; md: for people
@@ -75,13 +75,23 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             None => None,
         };
         let options = ExportOptions { format: args.format.into(), leaf, cwd: None };
-        let mut bytes = Vec::new();
-        let out: &mut (dyn Write + Send) = &mut bytes;
-        let written = export(&*local.store(), session.id(), &options, out).await.map_err(failed)?;
-        match &args.output {
-            Some(path) => files::write(path, &bytes)?,
-            None => return app.output.bytes(&bytes),
-        }
+        let store = local.store();
+        let Some(path) = &args.output else {
+            let mut out = app.output.writer();
+            export(&*store, session.id(), &options, &mut out).await.map_err(failed)?;
+            return Ok(());
+        };
+        let mut file = BufWriter::new(NewFile::begin(path)?);
+        let written = export(&*store, session.id(), &options, &mut file).await;
+        let file = file.into_inner().map_err(|error| CommandError::from(error.into_error()))?;
+        let written = match written {
+            Ok(written) => written,
+            Err(error) => {
+                file.discard();
+                return Err(failed(error));
+            }
+        };
+        file.finish()?;
         if app.output.is_json() {
             return app.output.json(&json!({
                 "session_id": session.id(), "file": args.output, "written": written,
@@ -96,10 +106,20 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
 
 /// A failure of migrating, rolling back or exporting, by what a person can do about it.
 pub(crate) fn failed(error: MigrateError) -> CommandError {
+    // A reader that went away is no failure, and a disk says itself what is wrong.
+    let error = match error {
+        MigrateError::Io(error) => return CommandError::from(error),
+        other => other,
+    };
     let (kind, hint) = match &error {
-        MigrateError::Missing { .. }
-        | MigrateError::NotASession { .. }
-        | MigrateError::NothingToRollBackTo { .. } => (ErrorKind::NotFound, None),
+        MigrateError::Missing { .. } => (ErrorKind::NotFound, None),
+        MigrateError::NotASession { .. } => {
+            (ErrorKind::NotFound, Some("a session file of pi is JSON lines, or its SQLite form"))
+        }
+        MigrateError::NothingToRollBackTo { .. } => (
+            ErrorKind::NotFound,
+            Some("it was not brought in from a file; `bough export SESSION --format pi` makes one"),
+        ),
         MigrateError::Exists { .. } => {
             (ErrorKind::Conflict, Some("`bough export` it and `bough rm` it, then migrate again"))
         }

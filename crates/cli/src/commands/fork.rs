@@ -15,7 +15,7 @@ Examples:
   bough fork last e_91c --title 'Plan B'
   bough fork last e_91c --before         up to the entry before that one")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// The last entry to copy: an id, a beginning of one, or a label [default: the active leaf]

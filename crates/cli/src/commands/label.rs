@@ -12,7 +12,7 @@ Examples:
   bough label last leaf good-state
   bough label last good-state --clear")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// The entry: an id, a beginning of one, its label, or `leaf`

@@ -3,9 +3,11 @@ use std::sync::Arc;
 
 use bough_migrate::{FileResult, Migrator, OsV1Files, Outcome, Plan, Progress, Standing};
 use bough_platform::Platform;
+use bough_session::SessionId;
 use serde_json::json;
 
 use crate::app::App;
+use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::commands::export::failed;
 use crate::output::{Cell, Line, Style, Table};
@@ -38,7 +40,26 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         args.source.to_str().map(str::to_owned).ok_or_else(|| {
             CommandError::usage(format!("{} is not UTF-8", args.source.display()))
         })?;
-    if args.dry_run { plan(app, &migrator, &source) } else { carry_out(app, &migrator, &source) }
+    if args.dry_run {
+        return plan(app, &migrator, &source);
+    }
+    let results = carry_out(app, &migrator, &source)?;
+    // Listed at once, also by programs that have the directory open.
+    let moved: Vec<SessionId> = results.iter().filter_map(moved).collect();
+    app.with_backend(async |backend| {
+        if let Backend::Local(local) = backend {
+            local.show(&moved).await;
+        }
+        Ok(())
+    })
+    .await?;
+    finish(app, &source, &results)
+}
+
+/// The session of a file that was brought in just now.
+fn moved(result: &FileResult) -> Option<SessionId> {
+    let summary = result.summary.as_ref()?;
+    (summary.outcome == Outcome::Migrated).then(|| summary.plan.session_id.clone())
 }
 
 /// The one who moves sessions in and out of a data directory.
@@ -96,21 +117,23 @@ fn plan_row(plan: &Plan) -> Vec<Cell> {
     ]
 }
 
-fn carry_out(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
+fn carry_out(app: &App, migrator: &Migrator, source: &str) -> CommandResult<Vec<FileResult>> {
     let mut bar = app.output.progress("Migrating");
-    let results = migrator
+    migrator
         .migrate_all(
             source,
             &mut |file: &str, at: Progress| bar.set(at.done_bytes, at.total_bytes, file),
             &mut |_| {},
         )
-        .map_err(failed)?;
-    drop(bar);
+        .map_err(failed)
+}
+
+fn finish(app: &App, source: &str, results: &[FileResult]) -> CommandResult<()> {
     let wrong = results.iter().filter(|result| result.error.is_some() && !result.skipped).count();
     if app.output.is_json() {
         app.output.json(&json!({ "files": results, "failed": wrong }))?;
     } else {
-        report(app, &results)?;
+        report(app, results)?;
     }
     if wrong > 0 {
         let text = format!("{} could not be brought in", count(wrong as u64, "file", "files"));

@@ -11,7 +11,7 @@ Examples:
   bough rename last 'Fix the date parser'
   bough rename s_4f2a ''                    take the title away")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// The new title

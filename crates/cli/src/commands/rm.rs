@@ -18,7 +18,7 @@ Examples:
   bough rm s_4f2a s_77b1 --yes
   bough restore                    bring back what was deleted last")]
 pub(crate) struct Args {
-    /// The sessions
+    /// The sessions, each by its id, a unique beginning of it, its title, or `last`
     #[arg(required = true)]
     sessions: Vec<String>,
 

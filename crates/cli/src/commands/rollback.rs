@@ -1,6 +1,7 @@
 use bough_migrate::RollbackOptions;
 
 use crate::app::App;
+use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult};
 use crate::commands::export::failed;
 use crate::commands::migrate::open;
@@ -19,7 +20,7 @@ Examples:
   bough rollback s_4f2a --yes --reason 'back to pi'
   bough rollback s_4f2a --accept-loss")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// Why, for the ledger
@@ -54,6 +55,13 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         accept_changed_target: args.accept_changed,
     };
     let done = open(&data_dir)?.rollback(session.id().as_str(), &options).map_err(failed)?;
+    app.with_backend(async |backend| {
+        if let Backend::Local(local) = backend {
+            local.show(std::slice::from_ref(session.id())).await;
+        }
+        Ok(())
+    })
+    .await?;
     if app.output.is_json() {
         return app.output.json(&done);
     }

@@ -6,6 +6,7 @@ use bough_store::SalvageReport;
 use serde_json::json;
 
 use crate::app::App;
+use crate::backend::Local;
 use crate::command_error::{CommandError, CommandResult};
 use crate::commands::verify::store_failed;
 use crate::text::count;
@@ -40,6 +41,11 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     })
     .map_err(store_failed)?;
     drop(bar);
+    let saved: Vec<SessionId> =
+        reports.iter().map(|report| SessionId::from_stored(report.id.clone())).collect();
+    let rescued = Local::open(args.to.clone()).await?;
+    rescued.show(&saved).await;
+    rescued.close().await?;
     if reports.is_empty() {
         return Err(CommandError::not_found(format!("no sessions in {}", from.display())));
     }

@@ -1,10 +1,16 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use bough_migrate::{OsV1Files, ServedStore};
+use bough_platform::Platform;
 use bough_server::config::LogFormat;
-use bough_server::{ServeOptions, run as run_server, shutdown_on_signals};
+use bough_server::{ServeOptions, Server, shutdown_on_signals};
+use bough_store::{NativeStore, Store, StoreError};
 
 use crate::app::App;
+use crate::backend::{Backend, Local};
 use crate::command_error::{CommandError, CommandResult};
+use crate::compacting::keep_compacted;
 use crate::engine_link;
 
 /// Serve the sessions over HTTP, as live streams, and on the bus
@@ -52,8 +58,33 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         engine: args.engine,
         config: args.config,
         log,
+        wrap_native: Some(Arc::new(with_files)),
         connect: Some(engine_link::connector()),
         ..ServeOptions::default()
     };
-    run_server(options, shutdown_on_signals()).await.map_err(CommandError::failed)
+    serve(app, options).await
+}
+
+/// Serves until a signal; what nobody asks for is done beside it.
+async fn serve(app: &App, options: ServeOptions) -> CommandResult<()> {
+    let config = options.config.clone();
+    let shutdown = shutdown_on_signals();
+    let server = Server::start(options).await.map_err(CommandError::failed)?;
+    app.output.text(&server.welcome())?;
+    app.output.flush()?;
+    let service = server.service().clone();
+    let backend = Backend::Local(Local::of_service(service.clone()));
+    tokio::select! {
+        () = shutdown.begun() => {}
+        never = keep_compacted(app, config.as_deref(), &service, &backend) => match never {},
+    }
+    server.stop().await;
+    Ok(())
+}
+
+/// Sessions that were not brought in, or went back to their files, are served from those.
+fn with_files(native: NativeStore, platform: Platform) -> Result<Arc<dyn Store>, StoreError> {
+    let served = ServedStore::over(native, platform, Arc::new(OsV1Files));
+    served.recover_now()?;
+    Ok(Arc::new(served))
 }

@@ -22,7 +22,7 @@ Examples:
   bough show s_4f2a --leaf before-refactor
   bough show last --loops")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// How many of the newest messages to show
@@ -105,7 +105,8 @@ async fn show_loops(app: &App, backend: &Backend, session: &Summary) -> CommandR
         app.output.note("the session has no loops; they come with `bough record`");
         return Ok(());
     }
-    for line in crate::screens::outline_lines(&loops) {
+    // Whole ids: they are what `bough replay --loop` takes.
+    for line in crate::screens::outline_lines("", &loops) {
         app.output.line(format!("{}{}", "  ".repeat(line.depth), line.text))?;
     }
     Ok(())

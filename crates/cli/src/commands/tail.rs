@@ -23,7 +23,7 @@ Examples:
   bough tail -f last
   bough tail -f last --json | jq .payload")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// Go on as it is written

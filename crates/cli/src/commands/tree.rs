@@ -25,7 +25,7 @@ Examples:
   bough tree last --print --filter user
   bough tree last --json | jq '.entries | length'")]
 pub(crate) struct Args {
-    /// The session
+    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
     /// Print the tree instead of opening a screen

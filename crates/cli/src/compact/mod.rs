@@ -32,6 +32,6 @@ pub use digest::{DIGEST_MARK, digest};
 pub use files::Files;
 pub use path::{PathItem, Previous};
 pub use settings::Settings;
-pub use tokens::context_tokens;
+pub use tokens::{context_tokens, reported_tokens};
 pub use transcript::conversation_text;
 pub use undo::{Undo, undo};

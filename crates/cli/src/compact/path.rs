@@ -1,3 +1,4 @@
+use bough_service::api::MessageItem;
 use bough_session::{AgentMessage, Bookkeeping, Canonical, Compaction, EntryId};
 
 /// One entry of a path, root first, as far as compaction looks at it.
@@ -23,6 +24,13 @@ pub struct Previous {
 }
 
 impl PathItem {
+    /// An item of a path as the service gives it.
+    pub(crate) fn of_message(item: MessageItem) -> Option<Self> {
+        let said = item.message.map(Canonical::Message);
+        let said = said.or_else(|| item.custom.map(Canonical::Custom))?;
+        Some(Self { id: item.entry_id, said })
+    }
+
     /// The message, if the entry is one.
     #[must_use]
     pub fn message(&self) -> Option<&AgentMessage> {

@@ -24,6 +24,14 @@ pub fn context_tokens(path: &[PathItem]) -> u64 {
     path.iter().skip(start).map(item_tokens).fold(base, u64::saturating_add)
 }
 
+/// The same from the end of a path alone, where an answer in it reported the context and no compaction came after
+/// that.
+#[must_use]
+pub fn reported_tokens(end: &[PathItem]) -> Option<u64> {
+    let after = newest_compaction(end).map_or(0, |found| found.at + 1);
+    end.iter().skip(after).any(|item| reported(item).is_some()).then(|| context_tokens(end))
+}
+
 /// What an entry adds to a context, estimated.
 pub(super) fn item_tokens(item: &PathItem) -> u64 {
     if let Some(message) = item.message() {

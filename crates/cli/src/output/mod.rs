@@ -65,6 +65,27 @@ impl Surroundings {
     }
 }
 
+/// Standard output as a writer.
+pub(crate) struct BytesOut<'a> {
+    output: &'a Output,
+}
+
+impl Write for BytesOut<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.output.bytes(bytes) {
+            Ok(()) => Ok(bytes.len()),
+            Err(error) => Err(match error.error.downcast::<std::io::Error>() {
+                Ok(error) => *error,
+                Err(other) => std::io::Error::other(other),
+            }),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.output.lock_out().flush()
+    }
+}
+
 /// Where a command writes, and whom it asks.
 pub(crate) struct Output {
     json: bool,
@@ -80,8 +101,13 @@ pub(crate) struct Output {
 impl Output {
     /// The streams of this process.
     pub(crate) fn of_process(json: bool, choice: ColorChoice, clock: Arc<dyn Clock>) -> Self {
+        // A person sees each line as it comes; a pipe gets many at once.
+        let out: Box<dyn Write + Send> = match std::io::stdout().is_terminal() {
+            true => Box::new(std::io::stdout()),
+            false => Box::new(std::io::BufWriter::new(std::io::stdout())),
+        };
         let streams = (
-            Box::new(std::io::stdout()) as Box<dyn Write + Send>,
+            out,
             Box::new(std::io::stderr()) as Box<dyn Write + Send>,
             Box::new(std::io::BufReader::new(std::io::stdin())) as Box<dyn BufRead + Send>,
         );
@@ -166,6 +192,11 @@ impl Output {
             return self.write_out(clean_text(&text).as_bytes());
         }
         self.write_out(bytes)
+    }
+
+    /// Where bytes can be written as they are, piece by piece. On a terminal they are made harmless.
+    pub(crate) const fn writer(&self) -> BytesOut<'_> {
+        BytesOut { output: self }
     }
 
     /// A remark beside the answer: what was done, what to try next. Silent with `--json`.

@@ -2,9 +2,10 @@
 
 use bough_session::SessionId;
 use ratatui::Frame;
+use ratatui::crossterm::event::KeyCode;
 
 use super::event::{Answer, Event, Key, Size};
-use super::paint::Theme;
+use super::paint::{Keys, Theme, keys_dialog};
 use super::picker::{self, PickerOptions, PickerState};
 use super::session::{self, SessionState};
 use super::tree::{self, TreeState};
@@ -71,6 +72,8 @@ pub(crate) struct Desk {
     screens: Vec<Screen>,
     outcome: Option<Outcome>,
     only_pick: bool,
+    /// Whether the keys of the screen on top are shown over it.
+    shows_keys: bool,
 }
 
 impl Desk {
@@ -93,7 +96,8 @@ impl Desk {
     }
 
     const fn empty(size: Size, now_ms: i64) -> Self {
-        Self { size, now_ms, screens: Vec::new(), outcome: None, only_pick: false }
+        let screens = Vec::new();
+        Self { size, now_ms, screens, outcome: None, only_pick: false, shows_keys: false }
     }
 
     /// How it ended, once it has.
@@ -114,6 +118,7 @@ impl Desk {
             }
             Event::Closed => vec![Request::Quit],
             Event::Answer(answer) => self.tell_asker(answer),
+            Event::Key(key) if self.takes_for_keys(key) => Vec::new(),
             Event::Key(_) | Event::Paste(_) => match self.screens.last_mut() {
                 Some(top) => top.update(event),
                 None => Vec::new(),
@@ -130,6 +135,16 @@ impl Desk {
             Some(Screen::Session(state)) => session::view(state, frame, theme),
             None => {}
         }
+        if let Some(top) = self.screens.last().filter(|_| self.shows_keys) {
+            keys_dialog(frame, theme, top.keys());
+        }
+    }
+
+    /// Shows the keys, or puts them away again; whether the key was for that.
+    fn takes_for_keys(&mut self, key: Key) -> bool {
+        let was_shown = self.shows_keys;
+        self.shows_keys = !was_shown && key.code == KeyCode::F(1);
+        (was_shown && !quits(key)) || self.shows_keys
     }
 
     fn tell_all(&mut self, event: impl Fn() -> Event) -> Vec<Request> {
@@ -199,6 +214,14 @@ impl Desk {
 }
 
 impl Screen {
+    const fn keys(&self) -> &'static Keys {
+        match self {
+            Self::Picker(_) => picker::KEYS,
+            Self::Tree(_) => tree::KEYS,
+            Self::Session(_) => session::KEYS,
+        }
+    }
+
     fn update(&mut self, event: Event) -> Vec<Request> {
         if let Event::Key(key) = &event
             && quits(*key)
@@ -216,4 +239,44 @@ impl Screen {
 /// Ctrl-C leaves from anywhere.
 fn quits(key: Key) -> bool {
     key.is_ctrl('c')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::picker::Scope;
+    use super::super::testing::{SMALL, TINY, check_snapshot, draw, key};
+    use super::*;
+
+    fn picker(size: Size) -> Desk {
+        let (now_ms, project) = (0, None);
+        let options = PickerOptions { size, now_ms, project, scope: Scope::All, only_pick: false };
+        Desk::with_picker(options).0
+    }
+
+    fn shown(desk: &Desk, size: Size) -> String {
+        draw(size, |frame, theme| desk.view(frame, theme))
+    }
+
+    #[test]
+    fn f1_shows_all_keys_and_any_key_puts_them_away() {
+        let mut desk = picker(SMALL);
+        let before = shown(&desk, SMALL);
+        desk.update(Event::Key(key("F1")));
+        check_snapshot("keys_80x24", &shown(&desk, SMALL));
+        desk.update(Event::Key(key("x")));
+        assert_eq!(shown(&desk, SMALL), before, "the key that closes is not typed");
+        assert!(desk.outcome().is_none());
+        desk.update(Event::Key(key("F1")));
+        desk.update(Event::Key(key("Ctrl+c")));
+        assert_eq!(desk.outcome(), Some(&Outcome::Cancelled), "leaving works from anywhere");
+    }
+
+    #[test]
+    fn keys_in_a_tiny_window_break_nothing() {
+        for size in TINY {
+            let mut desk = picker(size);
+            desk.update(Event::Key(key("F1")));
+            shown(&desk, size);
+        }
+    }
 }

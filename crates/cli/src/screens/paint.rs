@@ -86,13 +86,19 @@ pub(crate) fn header(frame: &mut Frame, area: Rect, theme: Theme, left: &str, ri
     frame.render_widget(line, area);
 }
 
+/// The keys of a screen and what they do, the most wanted first.
+pub(crate) type Keys = [(&'static str, &'static str)];
+
+/// The key that shows all keys, on every screen.
+const ALL_KEYS: (&str, &str) = ("F1", "keys");
+
 /// One line at the bottom: what just happened, or which keys there are.
 pub(crate) fn footer(
     frame: &mut Frame,
     area: Rect,
     theme: Theme,
     status: Option<&Status>,
-    keys: &str,
+    keys: &Keys,
 ) {
     let columns = usize::from(area.width);
     let line = match status {
@@ -100,9 +106,42 @@ pub(crate) fn footer(
             let style = if status.is_problem { theme.problem() } else { theme.good() };
             Line::styled(fit(&clean_line(&status.text), columns), style)
         }
-        None => Line::styled(fit(keys, columns), theme.dim()),
+        None => Line::styled(fit(&keys_line(keys, columns), columns), theme.dim()),
     };
     frame.render_widget(line, area);
+}
+
+/// As many keys as there is room for; where there is not for all, the one that shows all of them is among them.
+fn keys_line(keys: &Keys, columns: usize) -> String {
+    let mut items: Vec<String> = keys.iter().map(said).collect();
+    let room = |items: &[String]| width(&items.join(SEPARATOR)) <= columns;
+    if !room(&items) {
+        items.push(said(&ALL_KEYS));
+        while items.len() > 2 && !room(&items) {
+            items.remove(items.len() - 2);
+        }
+    }
+    items.join(SEPARATOR)
+}
+
+const SEPARATOR: &str = " · ";
+
+fn said((key, does): &(&str, &str)) -> String {
+    format!("{key} {does}")
+}
+
+/// All keys of a screen, over it.
+pub(crate) fn keys_dialog(frame: &mut Frame, theme: Theme, keys: &Keys) {
+    let key_columns = keys.iter().map(|(key, _)| width(key)).max().unwrap_or(0);
+    let mut lines: Vec<Line<'_>> = keys
+        .iter()
+        .map(|(key, does)| {
+            let key = Span::styled(pad(key, key_columns), theme.strong());
+            Line::from(vec![key, Span::raw(format!("  {does}"))])
+        })
+        .collect();
+    lines.push(Line::styled("any key closes this", theme.dim()));
+    dialog(frame, frame.area(), theme, "Keys", &lines);
 }
 
 /// What just happened.
@@ -152,4 +191,19 @@ pub(crate) fn text_lines<'a>(text: &str, area: Rect, style: Style) -> Vec<Line<'
     let clean = crate::text::clean_text(text);
     let lines = wrap(&clean, usize::from(area.width), usize::from(area.height));
     lines.into_iter().map(|line| Line::styled(line, style)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_do_not_fit_give_way_to_the_one_that_shows_them_all() {
+        let keys = [("Enter", "open"), ("^D", "delete"), ("Esc", "quit")];
+        let check = |columns, expected: &str| assert_eq!(keys_line(&keys, columns), expected);
+        check(80, "Enter open · ^D delete · Esc quit");
+        check(32, "Enter open · ^D delete · F1 keys");
+        check(22, "Enter open · F1 keys");
+        check(3, "Enter open · F1 keys");
+    }
 }

@@ -209,15 +209,10 @@ impl Performer {
     }
 
     fn source(&self, wish: &SummaryWish) -> SummarySource {
-        let command = self.configured.command.clone();
-        if command.is_empty() {
-            return SummarySource::Digest;
-        }
-        let focus = match wish {
+        self.configured.source(match wish {
             SummaryWish::Focused(focus) => Some(focus.clone()),
             SummaryWish::None | SummaryWish::Usual => None,
-        };
-        SummarySource::command(command, focus)
+        })
     }
 
     async fn fork(

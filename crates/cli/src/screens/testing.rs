@@ -117,6 +117,7 @@ pub(crate) fn key(name: &str) -> Key {
         "Home" => KeyCode::Home,
         "End" => KeyCode::End,
         "Backspace" => KeyCode::Backspace,
+        "F1" => KeyCode::F(1),
         letter => KeyCode::Char(letter.chars().next().expect("a letter")),
     };
     Key { code, ctrl, alt }

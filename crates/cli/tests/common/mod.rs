@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
 use bough_platform::Platform;
@@ -10,9 +10,10 @@ use bough_service::api::{AppendManyRequest, AppendRequest, CreateRequest, SetAct
 use bough_service::{Scope, Service};
 use bough_session::{
     AgentMessage, AssistantMessage, ContentBlock, EntryId, FunctionCallBlock,
-    FunctionResultMessage, SessionId, StopReason, Usage, UserMessage,
+    FunctionResultMessage, Incarnation, MetaChange, Record, SessionId, SessionState, StopReason,
+    Usage, UserMessage,
 };
-use bough_store::{NativeOptions, NativeStore};
+use bough_store::{ChainHash, Head, NativeOptions, NativeStore, Position, Snapshot, Store};
 use serde_json::{Value, json};
 
 /// A data directory of a test, and the program on it.
@@ -95,6 +96,19 @@ impl Place {
         self.with_options(NativeOptions { durability, ..NativeOptions::default() }, work)
     }
 
+    /// Does something with the store itself.
+    pub(crate) fn with_store<T>(&self, work: impl AsyncFnOnce(&NativeStore) -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let platform = Platform::system(self.data_dir()).unwrap();
+            let options = NativeOptions::default();
+            let store = NativeStore::open(platform, self.data_dir(), options).await.unwrap();
+            let done = work(&store).await;
+            store.close().await.unwrap();
+            done
+        })
+    }
+
     fn with_options<T>(&self, options: NativeOptions, work: impl AsyncFnOnce(Sessions) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -115,6 +129,18 @@ pub(crate) fn answered(output: Output) -> Answered {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// What a list knows of a session that has a title and nothing else.
+pub(crate) fn listed(session: &SessionId, title: &str) -> Snapshot {
+    let mut state = SessionState::new(session.clone());
+    let change = MetaChange { title: Some(title.to_owned()), ..MetaChange::default() };
+    state.apply(&Record::Meta(change), 1, 1);
+    let mut life = [0; 16];
+    let id = session.as_str().as_bytes();
+    life.iter_mut().zip(id).for_each(|(to, from)| *to = *from);
+    let head = Head { incarnation: Incarnation::new(life), seq: 1, chain: ChainHash([0; 32]) };
+    Snapshot { head, position: Position::at(1), state }
 }
 
 /// Sessions, to be made.
@@ -206,4 +232,37 @@ pub(crate) fn result(id: &str, text: &str) -> AgentMessage {
         is_error: false,
         timestamp: 1,
     })
+}
+
+/// A server of the real program; ended when it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Server {
+    pub(crate) fn start(place: &Place) -> Self {
+        let mut child = place
+            .command(&["serve", "--listen", "127.0.0.1:0", "--bus", "off"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let out = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut lines = std::io::BufRead::lines(out).map_while(Result::ok);
+        let line = lines.find(|line| line.contains("http://")).unwrap();
+        let address = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+        let address = address.to_owned();
+        // Kept open, so that the server can go on printing.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
 }

@@ -9,4 +9,4 @@ mod tests;
 
 pub(crate) use state::{Answer, Effect, PickerOptions, PickerState, Scope};
 pub(crate) use update::{start, update};
-pub(crate) use view::view;
+pub(crate) use view::{KEYS, view};

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders};
 
-use super::super::paint::{Theme, dialog, footer, header, row, text_lines};
+use super::super::paint::{Keys, Theme, dialog, footer, header, row, text_lines};
 use super::state::{Mode, PickerState, Preview, Row, Scope, Sort};
 use crate::backend::Summary;
 use crate::text::{age, clean_line, cost, fit, pad, stamp, width};
@@ -20,8 +20,21 @@ const PREVIEW_ROWS: u16 = 7;
 /// Below this, only rows are shown.
 const TINY_ROWS: u16 = 5;
 
-const KEYS: &str = "↑↓ move · Enter open · Tab folder/all · ^S sort · ^R rename · ^A archive · ^D delete · \
-                    ^N named · ^P path · ^V preview · ^T archived · Esc quit";
+pub(crate) const KEYS: &Keys = &[
+    ("Enter", "open"),
+    ("Tab", "folder/all"),
+    ("^S", "sort"),
+    ("^R", "rename"),
+    ("^D", "delete"),
+    ("^A", "archive"),
+    ("^V", "preview"),
+    ("Esc", "quit"),
+    ("↑↓ PgUp PgDn", "move"),
+    ("^N", "only named ones"),
+    ("^P", "paths"),
+    ("^T", "archived ones too"),
+    ("^Z", "bring the last deleted one back"),
+];
 
 /// Where things are.
 struct Places {

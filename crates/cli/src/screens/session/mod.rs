@@ -12,4 +12,4 @@ mod tests;
 pub(crate) use outline::outline_lines;
 pub(crate) use state::{Answer, Effect, From, SessionState};
 pub(crate) use update::{start, update};
-pub(crate) use view::view;
+pub(crate) use view::{KEYS, view};

@@ -12,7 +12,7 @@ pub(crate) struct OutlineLine {
 
 /// The loops of a session, those that continue one below it, and the sub-agents that each started. Safe on parents
 /// that are missing and on circles.
-pub(crate) fn outline_lines(loops: &[LoopOutline]) -> Vec<OutlineLine> {
+pub(crate) fn outline_lines(session: &str, loops: &[LoopOutline]) -> Vec<OutlineLine> {
     let known: HashSet<&str> = loops.iter().map(|one| one.loop_id.as_str()).collect();
     let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut roots = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn outline_lines(loops: &[LoopOutline]) -> Vec<OutlineLine> {
         let mut stack = vec![(root, 0)];
         while let Some((at, depth)) = stack.pop() {
             let Some(one) = loops.get(at).filter(|_| seen.insert(at)) else { continue };
-            add(one, depth, &mut lines);
+            add(session, one, depth, &mut lines);
             let below = children.get(one.loop_id.as_str()).into_iter().flatten().rev();
             stack.extend(below.map(|child| (*child, depth + 1)));
         }
@@ -38,7 +38,7 @@ pub(crate) fn outline_lines(loops: &[LoopOutline]) -> Vec<OutlineLine> {
     lines
 }
 
-fn add(one: &LoopOutline, depth: usize, lines: &mut Vec<OutlineLine>) {
+fn add(session: &str, one: &LoopOutline, depth: usize, lines: &mut Vec<OutlineLine>) {
     let mark = match one.status.as_str() {
         "running" => "▶",
         "completed" => "✓",
@@ -47,7 +47,9 @@ fn add(one: &LoopOutline, depth: usize, lines: &mut Vec<OutlineLine>) {
         _ => "•",
     };
     let turns = count(one.turns, "turn", "turns");
-    let id = clean_line(&one.loop_id);
+    // Ids of loops mostly begin with their session's, which says nothing here.
+    let rest = one.loop_id.strip_prefix(session).and_then(|rest| rest.strip_prefix('.'));
+    let id = clean_line(rest.filter(|rest| !rest.is_empty()).unwrap_or(&one.loop_id));
     let text = format!("{mark} {id} · {} · {turns}", clean_line(&one.status));
     lines.push(OutlineLine { depth, text });
     for session in &one.spawned {
@@ -71,7 +73,7 @@ mod tests {
     }
 
     fn check(loops: &[LoopOutline], expected: &[&str]) {
-        let lines: Vec<String> = outline_lines(loops)
+        let lines: Vec<String> = outline_lines("s", loops)
             .iter()
             .map(|line| format!("{}{}", "  ".repeat(line.depth), line.text))
             .collect();
@@ -81,12 +83,12 @@ mod tests {
     #[test]
     fn loops_lie_below_the_loop_that_they_continue() {
         check(
-            &[one("a", None, &["s_sub"]), one("b", Some("a"), &[]), one("c", None, &[])],
+            &[one("s.a", None, &["s_sub"]), one("b", Some("s.a"), &[]), one("s.", None, &[])],
             &[
                 "✓ a · completed · 2 turns",
                 "  ↳ sub-agent s_sub",
                 "  ✓ b · completed · 2 turns",
-                "✓ c · completed · 2 turns",
+                "✓ s. · completed · 2 turns",
             ],
         );
     }

@@ -154,6 +154,6 @@ impl SessionState {
     }
 
     pub(super) fn take_loops(&mut self, loops: &[LoopOutline]) {
-        self.outline = outline_lines(loops);
+        self.outline = outline_lines(self.id.as_str(), loops);
     }
 }

@@ -5,7 +5,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders};
 
-use super::super::paint::{Theme, footer, header, row};
+use super::super::paint::{Keys, Theme, footer, header, row};
 use super::lines::{LineKind, TextLine};
 use super::state::{From, SessionState};
 use crate::text::{cost, count, fit, tokens};
@@ -15,8 +15,17 @@ const WIDE: u16 = 90;
 /// Below this, only the transcript is shown.
 const TINY_ROWS: u16 = 5;
 
-const KEYS: &str = "↑↓ PgUp PgDn scroll · g/G ends · n/p message · Enter fold · ^T thinking · ^O tools · \
-                    o outline · t tree · q back";
+pub(crate) const KEYS: &Keys = &[
+    ("PgUp/PgDn", "scroll"),
+    ("g/G", "ends"),
+    ("n/p", "message"),
+    ("Enter", "fold"),
+    ("^T", "thinking"),
+    ("^O", "tools"),
+    ("o", "outline"),
+    ("t", "tree"),
+    ("q", "back"),
+];
 
 struct Places {
     header: Rect,

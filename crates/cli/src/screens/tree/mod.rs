@@ -13,4 +13,4 @@ pub(crate) use layout::Filter;
 pub(crate) use print::print_lines;
 pub(crate) use state::{Answer, Effect, SummaryWish, Switch, Switched, TreeState};
 pub(crate) use update::{start, update};
-pub(crate) use view::view;
+pub(crate) use view::{KEYS, view};

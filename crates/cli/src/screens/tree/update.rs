@@ -386,7 +386,10 @@ fn loaded(state: &mut TreeState, page: Result<EntriesPage, String>) -> Vec<Reque
             return Vec::new();
         }
     };
-    state.active_leaf = page.active_leaf;
+    // Pages in between do not say.
+    if page.active_leaf.is_some() || page.next_cursor.is_none() {
+        state.active_leaf = page.active_leaf;
+    }
     state.forest.add(page.entries);
     let next = page.next_cursor;
     state.is_loading = next.is_some();

@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::super::paint::{Theme, dialog, footer, header, row};
+use super::super::paint::{Keys, Theme, dialog, footer, header, row};
 use super::layout::Row;
 use super::state::{Mode, SUMMARY_OPTIONS, TreeState};
 use crate::backend::Outline;
@@ -14,8 +14,23 @@ use crate::transcript::Speaker;
 /// Below this, only rows are shown.
 const TINY_ROWS: u16 = 5;
 
-const KEYS: &str = "↑↓ move · ←→ page · ^←/^→ fold · Enter switch · f fork · l label · / search · \
-                    ^U user ^T no tools ^L labelled ^A all ^D usual · Esc back";
+pub(crate) const KEYS: &Keys = &[
+    ("Enter", "switch"),
+    ("f", "fork"),
+    ("l", "label"),
+    ("/", "search"),
+    ("^←/^→", "fold"),
+    ("^U", "user"),
+    ("^T", "no tools"),
+    ("^L", "labelled"),
+    ("^A", "all"),
+    ("^D", "usual"),
+    ("Esc", "back"),
+    ("↑↓ j k", "move"),
+    ("←→ PgUp PgDn", "page"),
+    ("^O", "next filter"),
+    ("T", "times of labels"),
+];
 
 struct Places {
     header: Rect,

@@ -1,0 +1,178 @@
+//! A session that is compacted: asked for, or by itself when it outgrew its model's window.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::path::Path;
+
+use bough_service::{
+    EventFilter, EventKind, FeedItem, Scope, Service, ServiceError, StartAt, Subscription,
+};
+use bough_session::{AgentMessage, ContentBlock, EntryId, SessionId, SessionStatus};
+
+use crate::app::App;
+use crate::backend::{Backend, Summary};
+use crate::command_error::CommandResult;
+use crate::compact::{PathItem, Plan, Settings, plan, reported_tokens};
+use crate::limits::{COMPACT_SETTLE, TRANSCRIPT_PAGE};
+use crate::summarise::{Configured, SummarySource, summarise};
+use crate::text::tokens;
+
+/// A session that is about to be compacted.
+pub(crate) struct Work {
+    pub(crate) session: Summary,
+    pub(crate) path: Vec<PathItem>,
+    pub(crate) plan: Plan,
+}
+
+impl Work {
+    /// Reads the path and decides; the inner error is why there is nothing to do.
+    pub(crate) async fn load(
+        backend: &Backend,
+        session: Summary,
+        settings: &Settings,
+    ) -> CommandResult<Result<Self, (Summary, String)>> {
+        let path = backend.path(session.id(), None).await?;
+        Ok(match plan(&path, settings) {
+            Ok(plan) => Ok(Self { session, path, plan }),
+            Err(nothing) => Err((session, nothing.to_string())),
+        })
+    }
+
+    fn leaf(&self) -> Option<&EntryId> {
+        self.path.last().map(|item| &item.id)
+    }
+
+    /// Appends the summary, unless the conversation went on since it was read.
+    pub(crate) async fn write(&self, backend: &Backend, summary: String) -> CommandResult<EntryId> {
+        let entry = self.plan.entry(summary);
+        Ok(backend.append_note(self.session.id(), &entry, self.leaf()).await?)
+    }
+}
+
+/// What is to be written for a session, if its context exceeds its model's window less the reserve.
+pub(crate) async fn due(
+    backend: &Backend,
+    session: Summary,
+    settings: &Settings,
+    source: &SummarySource,
+) -> CommandResult<Option<(Work, String)>> {
+    let window = session.details.context_window;
+    // Reading a session is the expensive part; without a window there is nothing to decide, and what the newest
+    // answer reported mostly decides it.
+    if window.is_none() || !settings.enabled {
+        return Ok(None);
+    }
+    let newest = newest(backend, session.id()).await?;
+    if reported_tokens(&newest).is_some_and(|tokens| !settings.is_due(tokens, window)) {
+        return Ok(None);
+    }
+    let Ok(work) = Work::load(backend, session, settings).await? else { return Ok(None) };
+    if !settings.is_due(work.plan.tokens_before, window) {
+        return Ok(None);
+    }
+    let summary = summarise(&work.path, &work.plan, source).await?;
+    Ok(Some((work, summary)))
+}
+
+/// The end of the path, oldest first.
+async fn newest(backend: &Backend, session: &SessionId) -> CommandResult<Vec<PathItem>> {
+    let page = backend.path_page(session, None, true, TRANSCRIPT_PAGE, None).await?;
+    let mut items: Vec<PathItem> =
+        page.items.into_iter().filter_map(PathItem::of_message).collect();
+    items.reverse();
+    Ok(items)
+}
+
+/// Compacts sessions of a server that outgrow their windows, for as long as it runs. Only where nobody is in the
+/// middle of a turn, and never by force: a session that went on meanwhile is looked at again.
+pub(crate) async fn keep_compacted(
+    app: &App,
+    config: Option<&Path>,
+    service: &Service,
+    backend: &Backend,
+) -> Infallible {
+    loop {
+        // A feed that fails is begun anew; what was missed is looked at when the session goes on.
+        let Err(error) = follow(app, config, service, backend).await;
+        app.output.warn(&format!("compaction pauses: {error}"));
+        tokio::time::sleep(COMPACT_SETTLE).await;
+    }
+}
+
+async fn follow(
+    app: &App,
+    config: Option<&Path>,
+    service: &Service,
+    backend: &Backend,
+) -> Result<Infallible, ServiceError> {
+    let kinds = vec![EventKind::MessageAdded, EventKind::MessageUpdated, EventKind::StatusChanged];
+    let filter = EventFilter::of(kinds);
+    let mut feed = service.subscribe(&Scope::owner(), filter, StartAt::Now).await?;
+    loop {
+        // Streams change a session many times a second: what changes is gathered for a while.
+        let mut changed = HashSet::new();
+        collect(feed.next().await?, &mut changed);
+        let gathering = gather(&mut feed, &mut changed);
+        if let Ok(Err(error)) = tokio::time::timeout(COMPACT_SETTLE, gathering).await {
+            return Err(error);
+        }
+        for session in changed {
+            look(app, config, backend, &session).await;
+        }
+    }
+}
+
+async fn gather(
+    feed: &mut Subscription,
+    changed: &mut HashSet<SessionId>,
+) -> Result<(), ServiceError> {
+    loop {
+        collect(feed.next().await?, changed);
+    }
+}
+
+fn collect(item: FeedItem, changed: &mut HashSet<SessionId>) {
+    if let FeedItem::Event(delivery) = item {
+        changed.insert(delivery.event.session_id.clone());
+    }
+}
+
+async fn look(app: &App, config: Option<&Path>, backend: &Backend, session: &SessionId) {
+    match compact_quiet(app, config, backend, session).await {
+        Ok(None) => {}
+        Ok(Some((entry, before))) => {
+            let before = tokens(before);
+            app.output.note(format!("{session}: compacted from about {before} tokens as {entry}"));
+        }
+        Err(error) => app.output.warn(&format!("{session} was not compacted: {error}")),
+    }
+}
+
+async fn compact_quiet(
+    app: &App,
+    config: Option<&Path>,
+    backend: &Backend,
+    session: &SessionId,
+) -> CommandResult<Option<(EntryId, u64)>> {
+    let Some(summary) = backend.summary(session).await? else { return Ok(None) };
+    let quiet = summary.meta.status != SessionStatus::Working
+        && summary.details.context_window.is_some()
+        && newest(backend, session).await?.last().is_some_and(is_end_of_turn);
+    if !quiet {
+        return Ok(None);
+    }
+    let configured = Configured::load_from(&app.globals, config)?;
+    let source = configured.source(None);
+    let Some((work, text)) = due(backend, summary, &configured.settings, &source).await? else {
+        return Ok(None);
+    };
+    let before = work.plan.tokens_before;
+    Ok(Some((work.write(backend, text).await?, before)))
+}
+
+/// Whether nothing is on its way: the newest entry is an answer that calls nothing.
+fn is_end_of_turn(item: &PathItem) -> bool {
+    let Some(AgentMessage::Assistant(answer)) = item.message() else { return false };
+    let calls = |block: &ContentBlock| matches!(block, ContentBlock::FunctionCall(_));
+    !answer.content.iter().any(calls)
+}

@@ -1,0 +1,175 @@
+//! The real program beside a server: what the server holds is reached through it, and the server acts by itself.
+#![expect(clippy::disallowed_methods, reason = "tests make files of their own")]
+
+mod common;
+
+use std::time::Duration;
+
+use bough_platform::{Clock, SystemClock};
+use common::{Place, Server};
+use serde_json::{Value, json};
+
+/// Far longer than anything takes, so that only what never happens fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A conversation that a server has opened for writing, so that nobody else can.
+fn held() -> (Place, Server, String, Vec<String>) {
+    let place = Place::new();
+    let (session, entries) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
+    let server = Server::start(&place);
+    let session = session.into_string();
+    place.ok(&["rename", &session, "Held by the server", "--server", &server.address]);
+    (place, server, session, entries.into_iter().map(|id| id.into_string()).collect())
+}
+
+/// Whether only the server's process can write the session now.
+fn is_held(place: &Place, session: &str) -> bool {
+    let id = bough_session::SessionId::from_stored(session);
+    place.with(async |sessions| {
+        let request = serde_json::from_value(json!({"session_id": id, "title": "x"})).unwrap();
+        let changed = sessions.service.set_meta(&bough_service::Scope::owner(), request).await;
+        matches!(changed, Err(bough_service::ServiceError::Locked { .. }))
+    })
+}
+
+#[test]
+fn a_session_that_a_server_holds_is_written_through_it_without_being_told() {
+    let (place, _server, session, entries) = held();
+    assert!(is_held(&place, &session), "otherwise this proves nothing");
+    let title =
+        |place: &Place| place.json(&["show", &session, "-n", "0"])["session"]["title"].clone();
+    assert_eq!(title(&place), "Held by the server", "reading needs nobody");
+    place.ok(&["rename", &session, "Renamed beside it"]);
+    assert_eq!(title(&place), "Renamed beside it");
+    place.ok(&["label", &session, &entries[3], "fixed"]);
+    assert!(place.ok(&["tree", &session, "--print"]).contains("[fixed]"));
+    place.ok(&["archive", &session]);
+    assert_eq!(place.json(&["ls", "--archived"])["sessions"][0]["title"], "Renamed beside it");
+    place.ok(&["unarchive", &session]);
+    let fork = place.json(&["fork", &session, &entries[3], "--title", "Plan B"]);
+    assert_eq!(fork["meta"]["forked_from"], json!(session));
+    place.ok(&["compact", &session, "--keep-recent", "5", "--yes"]);
+    assert!(place.ok(&["context", &session]).contains("compacted into the following summary"));
+    place.ok(&["compact", &session, "--undo"]);
+    assert!(!place.ok(&["context", &session]).contains("compacted"));
+    assert!(is_held(&place, &session), "the server had it all the time");
+    place.ok(&["rm", &session, "--yes"]);
+    assert_eq!(place.run(&["show", &session]).code, 3);
+    place.ok(&["restore", &session]);
+    assert_eq!(title(&place), "Renamed beside it");
+}
+
+#[test]
+fn every_command_of_a_session_works_on_a_server_elsewhere() {
+    let (place, server, session, entries) = held();
+    let empty = place.file("nothing-here").display().to_string();
+    let there = |args: &[&str]| {
+        place.json(&[args, &["--server", &server.address, "--data-dir", &empty]].concat())
+    };
+    assert_eq!(there(&["ls"])["sessions"][0]["session_id"], json!(session));
+    for name in ["last", "Held by", &session[..8]] {
+        let shown = there(&["show", name]);
+        assert_eq!(shown["messages"].as_array().unwrap().len(), 6, "{name}");
+    }
+    there(&["label", "last", &entries[3], "fixed"]);
+    let tree = there(&["tree", "last"]);
+    assert!(tree["entries"].as_array().unwrap().iter().any(|entry| entry["label"] == "fixed"));
+    assert_eq!(there(&["usage", "last"])["session"]["total"]["output"], 150);
+    assert_eq!(there(&["context", "last"])["context"]["messages"].as_array().unwrap().len(), 6);
+    let compacted = there(&["compact", "last", "--keep-recent", "5", "--yes"]);
+    assert!(compacted["entry_id"].is_string());
+    assert!(there(&["compact", "last", "--undo"])["undone"].is_string());
+    there(&["fork", "last", &entries[1], "--title", "Plan B"]);
+    there(&["archive", "Plan B"]);
+    there(&["rm", "Plan B", "--yes"]);
+    assert_eq!(there(&["restore", "--list"])["sessions"].as_array().unwrap().len(), 1);
+    there(&["restore", "Plan B"]);
+    let here_only = place.run(&["export", "last", "--server", &server.address]);
+    assert_eq!(here_only.code, 2);
+    assert!(here_only.err.contains("hint: run it on the server's machine"), "{}", here_only.err);
+    let address = server.address.clone();
+    drop(server);
+    let gone = place.run(&["ls", "--server", &address]);
+    assert_eq!(gone.code, 7, "{gone:?}");
+    assert!(gone.err.contains("hint: "), "{}", gone.err);
+}
+
+/// A loop of an agent whose model has a window of 2,000 tokens, and answers that say how full it is.
+fn recorded(place: &Place, session: &str, tokens: u64) {
+    let usage = json!({"input": tokens, "output": 10, "reasoning": 0, "cache_read": 0, "cache_write": 0, "total_tokens": tokens + 10});
+    let loop_id = format!("{session}.loop");
+    let mut events = vec![json!({"type": "AgentStart", "agent_id": "agent", "session_id": session,
+        "loop_id": loop_id, "parent_loop_id": null, "continuation_kind": "Initial",
+        "timestamp": "2026-02-07T14:00:00Z", "metadata": null,
+        "config_snapshot": config_snapshot(2_000)})];
+    let mut said = Vec::new();
+    for turn in 0..6 {
+        let text = |text: String| json!([{"type": "text", "text": text}]);
+        let question = json!({"role": "user", "content": text(format!("question {turn} {}", "x".repeat(400))), "timestamp": turn});
+        let answer = json!({"role": "assistant", "content": text(format!("answer {turn} {}", "y".repeat(400))),
+            "stopReason": "stop", "model": "m", "provider": "p", "usage": usage, "timestamp": turn});
+        for message in [question, answer] {
+            events.push(json!({"type": "MessageStart", "loop_id": loop_id, "message": message}));
+            events.push(json!({"type": "MessageEnd", "loop_id": loop_id, "message": message}));
+            said.push(message);
+        }
+    }
+    events.push(json!({"type": "AgentEnd", "loop_id": loop_id, "messages": said, "usage": usage,
+        "timestamp": "2026-02-07T14:00:05Z", "rejection": null}));
+    let file = place.file(&format!("{session}.jsonl"));
+    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+    std::fs::write(&file, lines).unwrap();
+    place.ok(&["record", &file.display().to_string(), "--strict"]);
+}
+
+fn config_snapshot(window: u64) -> Value {
+    json!({"model": "m", "provider": "p", "config_id": "p.m", "name": "M", "api": "anthropic_messages",
+        "base_url": "https://example.org", "reasoning": false, "context_window": window, "max_tokens": 100,
+        "thinking_level": "off", "temperature": 0.3})
+}
+
+fn compactions(place: &Place, session: &str) -> usize {
+    let tree = place.json(&["tree", session]);
+    let entries = tree["entries"].as_array().unwrap();
+    entries.iter().filter(|entry| entry["custom_type"] == "bough.compaction").count()
+}
+
+const SETTINGS: &str = "compaction:\n  reserve_tokens: 500\n  keep_recent_tokens: 300\n";
+
+#[test]
+fn what_outgrew_its_window_is_compacted_when_asked_to_look() {
+    let place = Place::new();
+    recorded(&place, "full", 1_800);
+    recorded(&place, "roomy", 800);
+    std::fs::write(place.data_dir().join("config.yaml"), SETTINGS).unwrap();
+    let looked = place.json(&["compact", "--auto", "--dry-run"]);
+    assert_eq!(looked["compacted"].as_array().unwrap().len(), 1);
+    assert_eq!(compactions(&place, "full"), 0, "a dry run writes nothing");
+    let done = place.json(&["compact", "--auto"]);
+    assert_eq!(done["compacted"][0]["session_id"], "full");
+    assert_eq!((compactions(&place, "full"), compactions(&place, "roomy")), (1, 0));
+    assert_eq!(place.json(&["compact", "--auto"]), json!({"compacted": []}), "once is enough");
+    let off = SETTINGS.replace("compaction:", "compaction:\n  enabled: false");
+    recorded(&place, "second", 1_800);
+    std::fs::write(place.data_dir().join("config.yaml"), off).unwrap();
+    assert_eq!(place.json(&["compact", "--auto"]), json!({"compacted": []}), "switched off");
+}
+
+#[test]
+fn a_server_compacts_what_outgrows_its_window_by_itself() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.data_dir()).unwrap();
+    std::fs::write(place.data_dir().join("config.yaml"), SETTINGS).unwrap();
+    let _server = Server::start(&place);
+    // Another process records, and the server hears of it.
+    recorded(&place, "roomy", 800);
+    recorded(&place, "full", 1_800);
+    let clock = SystemClock::new();
+    while compactions(&place, "full") == 0 {
+        assert!(clock.monotonic() < PATIENCE, "the server does not act");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!((compactions(&place, "full"), compactions(&place, "roomy")), (1, 0));
+    assert!(place.ok(&["context", "full"]).contains("question 0"), "the digest tells how it began");
+}
