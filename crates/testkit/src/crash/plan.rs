@@ -86,6 +86,11 @@ const AT_EVERY_BYTE: [&str; 13] = [
     "revisions",
     "undo",
 ];
+/// Verbs of the short histories, of which a full run has all there are.
+const SHORT_VERBS: usize = 3;
+/// The scales at which it has them.
+const SHORT_SCALES: [Scale; 6] =
+    [Scale::Full, Scale::Usual, Scale::Rounds, Scale::Tables, Scale::Rolling, Scale::Weak];
 /// Random histories.
 const HISTORIES: u64 = 5000;
 const HISTORIES_SHORT: u64 = 200;
@@ -131,32 +136,34 @@ fn cut(options: &CrashOptions) -> Report {
     let depth =
         Depth { rules: rules(options.seed), recovery_every: RECOVERY_EVERY, stop_early: false };
     let judged = Judged::default();
-    let histories = if options.short { workload::named() } else { all_histories().collect() };
-    let mut report = in_parallel(options.threads, &histories, |workload| {
-        cut_everywhere(workload, None, &depth, &judged)
-    });
-    if !options.short {
-        let depth = Depth { rules: depth.rules.torn_at_every_byte(), recovery_every: 0, ..depth };
-        let mut histories = workload::named();
-        histories.retain(|workload| AT_EVERY_BYTE.contains(&workload.name.as_str()));
-        report.add(in_parallel(options.threads, &histories, |workload| {
-            cut_everywhere(workload, None, &depth, &judged)
-        }));
+    let cut_all = |about: &str, histories: &[Workload], depth: &Depth| {
+        let report = in_parallel(options.threads, histories, |workload| {
+            cut_everywhere(workload, None, depth, &judged)
+        });
+        (options.progress)(&format!(
+            "  {about}: {} histories, {} images",
+            histories.len(),
+            report.images
+        ));
+        report
+    };
+    let mut report = cut_all("named", &workload::named(), &depth);
+    if options.short {
+        return report;
     }
+    for scale in SHORT_SCALES {
+        let histories: Vec<Workload> = workload::all_short(SHORT_VERBS, scale).collect();
+        report.add(cut_all(&format!("all of {SHORT_VERBS} verbs, {scale:?}"), &histories, &depth));
+    }
+    let depth = Depth { rules: depth.rules.torn_at_every_byte(), recovery_every: 0, ..depth };
+    let mut histories = workload::named();
+    histories.retain(|workload| AT_EVERY_BYTE.contains(&workload.name.as_str()));
+    report.add(cut_all("torn at every byte", &histories, &depth));
     report
 }
 
 fn all_histories() -> impl Iterator<Item = Workload> {
-    let scales = [
-        Scale::Full,
-        Scale::Usual,
-        Scale::Rolling,
-        Scale::Rounds,
-        Scale::Tables,
-        Scale::Weak,
-        Scale::WeakTables,
-    ];
-    let short = scales.into_iter().flat_map(|scale| workload::all_short(3, scale));
+    let short = SHORT_SCALES.into_iter().flat_map(|scale| workload::all_short(SHORT_VERBS, scale));
     workload::named().into_iter().chain(short)
 }
 
