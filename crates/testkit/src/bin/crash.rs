@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use bough_testkit::crash::{CHILD, CrashOptions, Memory, Part, child, replay, run};
 
-const USAGE: &str = "crash [--short] [--json] [--seed N] [--only cuts|rot|faults|model|kills|canaries] [--replay PLACE]";
+const USAGE: &str = "crash [--short] [--json] [--seed N] [--threads N] [--only cuts|rot|faults|model|kills|canaries] [--replay PLACE]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +56,9 @@ fn parse(args: &[String]) -> Result<Command, String> {
             "--short" => options.short = true,
             "--json" => json = true,
             "--seed" => options.seed = value()?.parse().map_err(|_| "the seed is a number")?,
+            "--threads" => {
+                options.threads = value()?.parse().map_err(|_| "threads are a number")?
+            }
             "--only" => options.parts = vec![part(value()?)?],
             "--replay" => place = Some(value()?.clone()),
             other => return Err(format!("unknown argument {other:?}")),

@@ -71,7 +71,7 @@ const COMBINATIONS: usize = 256;
 /// One image in so many is cut again during its recovery.
 const RECOVERY_EVERY: usize = 400;
 /// Histories whose writes are torn at every byte, not only at sectors.
-const AT_EVERY_BYTE: [&str; 13] = [
+const AT_EVERY_BYTE: [&str; 14] = [
     "appends",
     "batches",
     "checkpoint",
@@ -85,12 +85,20 @@ const AT_EVERY_BYTE: [&str; 13] = [
     "new-life",
     "revisions",
     "undo",
+    "weak-kill",
 ];
 /// Verbs of the short histories, of which a full run has all there are.
 const SHORT_VERBS: usize = 3;
 /// The scales at which it has them.
-const SHORT_SCALES: [Scale; 6] =
-    [Scale::Full, Scale::Usual, Scale::Rounds, Scale::Tables, Scale::Rolling, Scale::Weak];
+const SHORT_SCALES: [Scale; 7] = [
+    Scale::Full,
+    Scale::Usual,
+    Scale::Rounds,
+    Scale::Tables,
+    Scale::Rolling,
+    Scale::Weak,
+    Scale::WeakTables,
+];
 /// Random histories.
 const HISTORIES: u64 = 5000;
 const HISTORIES_SHORT: u64 = 200;
