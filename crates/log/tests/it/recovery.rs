@@ -417,3 +417,26 @@ fn a_round_after_damage_never_writes_over_a_table_that_the_last_manifest_names()
     assert_eq!(tables(&machine).len(), 1, "the next round leaves only what it names");
     assert!(machine.verify("s").is_well());
 }
+
+#[test]
+fn in_the_weaker_durability_a_power_cut_leaves_a_prefix_and_no_false_alarm() {
+    let machine = Machine::weak();
+    let process = machine.start();
+    fill(&process.store, "s", 2);
+    process.store.checkpoint("s").unwrap();
+    (3..=5).for_each(|n| append(&process.store, "s", n));
+    let mut lengths = std::collections::BTreeSet::new();
+    // Three writes are not synced: every subset of them may survive, torn or whole.
+    machine.disk.images(&bough_testkit::ImageRules::seeded(1), |image| {
+        let cut = machine.on(image.disk());
+        assert_eq!(cut.damage("s"), None, "{:?}", cut.disk);
+        let shown = cut.shown("s");
+        assert!(shown.len() >= 2, "never shorter than at the last sync");
+        assert_eq!(shown, (1..=shown.len() as u64).collect::<Vec<_>>());
+        cut.start().store.open_for_writing("s").unwrap();
+        lengths.insert(shown.len());
+    });
+    assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    process.kill();
+    assert_eq!(machine.shown("s"), [1, 2, 3, 4, 5], "a process that ends loses nothing");
+}
