@@ -20,6 +20,7 @@ mod peers;
 #[cfg(feature = "original")]
 mod recorder;
 mod report;
+mod service;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,6 +43,11 @@ struct Bench {
 
 const BENCHES: &[Bench] = &[
     Bench { name: "log", about: "the log: appends, opening, sizes, listing", run: log::run },
+    Bench {
+        name: "service",
+        about: "the service: appends, streams, pages, lists, forks, fan-out",
+        run: service::run,
+    },
     #[cfg(feature = "original")]
     Bench {
         name: "recorder",

@@ -12,6 +12,10 @@ pub const WRITE_RETRY_WAIT_MAX: Duration = Duration::from_millis(64);
 pub const DESKS_MAX: usize = 1024;
 /// Messages of one session that are kept in memory while they stream.
 pub const STREAMS_PER_SESSION_MAX: usize = 4;
+/// Records of a session being made (a fork) that are held in memory before they are written out of sight.
+pub const BUILD_BATCH_RECORDS: usize = 1000;
+/// The same, for a store that cannot build a session out of sight; a larger one is refused.
+pub const BUILD_IN_MEMORY_RECORDS_MAX: usize = 100_000;
 /// How many entries a scan over a path reads at a time.
 pub const SCAN_ENTRIES: usize = 500;
 

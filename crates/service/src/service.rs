@@ -144,8 +144,13 @@ fn fresh(entropy: &dyn Entropy) -> Result<[u8; 16], ServiceError> {
     entropy
         .fill(&mut bytes)
         .map_err(|error| ServiceError::storage(format!("no randomness for a new id: {error}")))?;
+    Ok(marked(bytes))
+}
+
+/// The same bytes with the marks of a version 4 UUID.
+pub(crate) const fn marked(mut bytes: [u8; 16]) -> [u8; 16] {
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
     *version = (*version & 0x0f) | 0x40;
     *variant = (*variant & 0x3f) | 0x80;
-    Ok(bytes)
+    bytes
 }

@@ -25,6 +25,8 @@ pub struct ChangeHub {
 #[derive(Debug)]
 struct Shared {
     epoch: Incarnation,
+    /// How many changes are kept.
+    most: usize,
     newest: watch::Sender<u64>,
     state: Mutex<HubState>,
 }
@@ -66,8 +68,14 @@ impl ChangeHub {
     /// A hub that counts from the beginning of a new epoch.
     #[must_use]
     pub fn new(epoch: Incarnation) -> Self {
+        Self::keeping(epoch, CHANGES_KEPT)
+    }
+
+    /// The same, with another number of changes that are kept.
+    #[must_use]
+    pub fn keeping(epoch: Incarnation, most: usize) -> Self {
         let (newest, state) = (watch::Sender::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { epoch, newest, state }) }
+        Self { shared: Arc::new(Shared { epoch, most, newest, state }) }
     }
 
     /// Announces and remembers that the records of a session in a range of its feed became durable, and wakes who waits
@@ -89,7 +97,7 @@ impl ChangeHub {
         };
         self.tell(session, range.end, |state| {
             let change = change(state.number);
-            state.remember(change);
+            state.remember(change, self.shared.most);
         })
     }
 
@@ -180,8 +188,8 @@ impl ChangeHub {
 }
 
 impl HubState {
-    fn remember(&mut self, change: SessionChange) {
-        if self.kept.len() >= CHANGES_KEPT
+    fn remember(&mut self, change: SessionChange, most: usize) {
+        if self.kept.len() >= most
             && let Some(oldest) = self.kept.pop_front()
         {
             self.forgotten = oldest.number;

@@ -31,7 +31,7 @@ pub use fs::FsStore;
 pub use memory::MemoryStore;
 pub use native::{NativeOptions, NativeStore, salvage, session_fold, verify};
 pub use seal::{SEAL_CHARS, Sealed, seal, unseal};
-pub use store::Store;
+pub use store::{Draft, Store};
 pub use types::{
     Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, Durable, Head, ListOrder,
     ListPage, ListQuery, Listed, PathPage, PathQuery, PathStart, Position, RecordPage,

@@ -9,7 +9,7 @@ use bough_session::limits::{check_batch_bytes, check_batch_records};
 use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId, codec};
 use tokio::sync::watch;
 
-use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
+use crate::changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch};
 use crate::image::Image;
 use crate::listing::{self, ListItem};
 use crate::types::{
@@ -59,11 +59,16 @@ struct Trash {
 impl MemoryStore {
     /// An empty store that draws its incarnations from `entropy`.
     pub fn new(entropy: Arc<dyn Entropy>) -> Result<Self, StoreError> {
+        Self::keeping(entropy, CHANGES_KEPT)
+    }
+
+    /// The same, with another number of changes that the feed of all sessions keeps.
+    pub fn keeping(entropy: Arc<dyn Entropy>, changes: usize) -> Result<Self, StoreError> {
         let epoch = draw(entropy.as_ref())?;
         Ok(Self {
             shared: Arc::new(Shared {
                 entropy,
-                hub: ChangeHub::new(epoch),
+                hub: ChangeHub::keeping(epoch, changes),
                 rooms: Mutex::default(),
                 held: watch::Sender::new(false),
             }),

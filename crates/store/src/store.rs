@@ -10,6 +10,17 @@ use crate::types::{
     PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 
+/// A session that is being built out of sight. It appears whole, or not at all; dropped, it leaves nothing behind.
+#[async_trait]
+pub trait Draft: Send {
+    /// Adds records; the very first of them is a [`Record::Meta`](bough_session::Record::Meta). After an error the draft is
+    /// good for nothing but to be dropped.
+    async fn add(&mut self, records: Vec<NewRecord>) -> Result<(), StoreError>;
+
+    /// Shows the session. Durable when the call returns. `Exists` when its id is in use.
+    async fn finish(self: Box<Self>) -> Result<Appended, StoreError>;
+}
+
 /// Sessions as logs of records: compare-and-append, read, list, delete.
 ///
 /// The one write is [`append`](Self::append): a batch of records, checked against the head of the
@@ -36,6 +47,11 @@ pub trait Store: Send + Sync {
         session: &SessionId,
         records: Vec<NewRecord>,
     ) -> Result<Appended, StoreError>;
+
+    /// Begins a session that is too large to be made at once. `None` when the store cannot build one out of sight.
+    async fn draft(&self, _session: &SessionId) -> Result<Option<Box<dyn Draft>>, StoreError> {
+        Ok(None)
+    }
 
     /// Appends a batch, if `expected` is the head that the last accepted batch left.
     ///

@@ -1,7 +1,5 @@
 //! The tree: fork, move the leaf, list branches, name entries.
 
-use std::collections::HashMap;
-
 use async_trait::async_trait;
 use bough_session::limits::check_label;
 use bough_session::{
@@ -10,6 +8,7 @@ use bough_session::{
 };
 use bough_store::Store;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::lifecycle::check_meta;
 use super::reading::{Direction, Walk};
@@ -21,7 +20,7 @@ use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Bench, Change, Plan};
+use crate::writing::{self, Bench, Building, Change, Plan};
 
 pub(crate) async fn fork(
     service: &Service,
@@ -30,29 +29,28 @@ pub(crate) async fn fork(
 ) -> Result<ForkResponse, ServiceError> {
     let runtime = service.runtime();
     let source = runtime.need(scope, &request.session_id).await?.state;
-    let mut copies = Copies::new(service);
-    let mut walk = Walk::new(&*runtime.store, &request.session_id, Direction::OldestFirst)
-        .ending_at(Some(request.entry_id));
-    while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
-        for stored in entries {
-            copies.add(&stored.entry)?;
-        }
-    }
     let first = MetaChange {
         title: Some(request.title.unwrap_or(source.title)),
         description: Some(source.description),
         metadata: source.metadata,
-        forked_from: Some(request.session_id),
+        forked_from: Some(request.session_id.clone()),
         ..MetaChange::default()
     };
     check_meta(&first)?;
-    let mut records = vec![Record::Meta(first)];
-    records.extend(copies.entries.into_iter().map(Record::Entry));
-    // The leaf is there already; saying so marks where the copies end, for the feed does not tell of them.
-    records.push(Record::Leaf(copies.last));
     let session_id = service.fresh_session_id()?;
-    let meta = writing::create(service, &session_id, records).await?;
-    Ok(ForkResponse { session_id, meta })
+    let mut building = Building::begin(service, &session_id);
+    building.add(Record::Meta(first)).await?;
+    let mut copies = Copies { fresh: FreshIds::draw(service)?, last: None };
+    let mut walk = Walk::new(&*runtime.store, &request.session_id, Direction::OldestFirst)
+        .ending_at(Some(request.entry_id));
+    while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
+        for stored in entries {
+            building.add(Record::Entry(copies.next(&stored.entry))).await?;
+        }
+    }
+    // The leaf is there already; saying so marks where the copies end, for the feed does not tell of them.
+    building.add(Record::Leaf(copies.last)).await?;
+    Ok(ForkResponse { session_id, meta: building.finish().await? })
 }
 
 pub(crate) async fn set_active_leaf(
@@ -132,46 +130,59 @@ async fn label_of(
     Ok(state.labels.get(&target).map(ToOwned::to_owned))
 }
 
-/// Copies of a path under fresh ids.
-struct Copies<'a> {
-    service: &'a Service,
-    entries: Vec<Entry>,
+/// Copies of a path under fresh ids, one after the other.
+struct Copies {
+    fresh: FreshIds,
     last: Option<EntryId>,
-    fresh: HashMap<EntryId, EntryId>,
 }
 
-impl<'a> Copies<'a> {
-    fn new(service: &'a Service) -> Self {
-        Self { service, entries: Vec::new(), last: None, fresh: HashMap::new() }
-    }
-
-    fn add(&mut self, entry: &Entry) -> Result<(), ServiceError> {
-        let id = self.service.fresh_entry_id()?;
+impl Copies {
+    fn next(&mut self, entry: &Entry) -> Entry {
+        let id = self.fresh.id_for(&entry.id);
         let parent = self.last.replace(id.clone());
-        let mut copy = entry.copy_as(id.clone(), parent);
+        let mut copy = entry.copy_as(id, parent);
         if let Some(payload) = self.with_fresh_references(entry) {
             copy.body = EntryBody::Custom(payload);
         }
-        self.fresh.insert(entry.id.clone(), id);
-        self.entries.push(copy);
-        Ok(())
+        copy
     }
 
-    /// Bookkeeping that names an entry of the path must name its copy, or the fork's context would lose what the
-    /// compaction kept. `None` when there is nothing to rename.
+    /// Bookkeeping that names an entry must name its copy, or the fork's context would lose what the compaction kept. `None`
+    /// when there is nothing to rename.
     fn with_fresh_references(&self, entry: &Entry) -> Option<CustomPayload> {
         let (field, named) = match entry.bookkeeping()? {
             Bookkeeping::Compaction(data) => ("first_kept_entry_id", data.first_kept_entry_id),
             Bookkeeping::Label(data) => ("target_id", data.target_id),
             _ => return None,
         };
-        let fresh = self.fresh.get(&named)?;
         let bough_session::Canonical::Custom(mut payload) = entry.canonical() else {
             return None;
         };
         let slot = payload.data.get_mut(field)?;
-        *slot = Value::String(fresh.to_string());
+        *slot = Value::String(self.fresh.id_for(&named).to_string());
         Some(payload)
+    }
+}
+
+/// Fresh ids that are a function of the old ones, under a secret drawn for one fork: a path of any length needs no table of
+/// who became whom.
+struct FreshIds {
+    secret: EntryId,
+}
+
+impl FreshIds {
+    fn draw(service: &Service) -> Result<Self, ServiceError> {
+        Ok(Self { secret: service.fresh_entry_id()? })
+    }
+
+    fn id_for(&self, old: &EntryId) -> EntryId {
+        let mut hash = Sha256::new();
+        hash.update(self.secret.as_str());
+        hash.update(old.as_str());
+        let whole: [u8; 32] = hash.finalize().into();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(whole.split_at(16).0);
+        EntryId::generate(crate::service::marked(bytes))
     }
 }
 

@@ -259,14 +259,14 @@ fn take_present(work: &mut Work) -> Option<Present> {
     }
 }
 
-fn fold(state: &mut SessionState, records: &[Record], at_ms: i64) {
+pub(super) fn fold(state: &mut SessionState, records: &[Record], at_ms: i64) {
     for record in records {
         let seq = state.seq + 1;
         state.apply(record, seq, at_ms);
     }
 }
 
-fn dated(records: Vec<Record>, at_ms: i64) -> Vec<NewRecord> {
+pub(super) fn dated(records: Vec<Record>, at_ms: i64) -> Vec<NewRecord> {
     records.into_iter().map(|record| record.at(at_ms)).collect()
 }
 

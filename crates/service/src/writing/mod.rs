@@ -5,12 +5,14 @@
 //! accepted and is not yet durable, and nobody is answered before it is.
 
 mod bench;
+mod building;
 mod change;
 mod desk;
 mod lives;
 mod streams;
 
 pub(crate) use bench::Bench;
+pub(crate) use building::Building;
 pub(crate) use change::{Change, Plan, create, run};
 pub(crate) use desk::Desks;
 pub(crate) use lives::{delete, undelete};

@@ -1,10 +1,12 @@
 //! The tree: forks, leaves, branches, labels, and the views over a path.
 
 use crate::common;
-use crate::common::{Bed, assistant, user};
+use crate::common::{Bed, assistant, stores, user};
+use bough_service::limits::BUILD_BATCH_RECORDS;
 use serde_json::{Value, json};
 
 on_every_store!(
+    a_fork_of_a_long_session_is_whole,
     a_fork_copies_the_path_under_fresh_ids,
     a_fork_copies_the_newest_revision_and_starts_to_count_anew,
     a_fork_of_a_compacted_path_keeps_its_context,
@@ -284,4 +286,59 @@ async fn context_texts(bed: &Bed, request: Value) -> Vec<String> {
     let context = bed.ok("session::context", request).await;
     let messages = context["messages"].as_array().unwrap();
     messages.iter().map(|item| common::text(&item["message"])).collect()
+}
+
+/// Longer than what is held in memory at a time, with references across the parts.
+async fn a_fork_of_a_long_session_is_whole(mut bed: Bed) {
+    let id = bed.create(json!({"title": "long"})).await;
+    let first = bed.say(&id, "first").await;
+    let count = BUILD_BATCH_RECORDS * 2 + 7;
+    let messages: Vec<_> = (0..count).map(|number| user(&number.to_string())).collect();
+    bed.ok("session::append-many", json!({"session_id": id, "messages": messages})).await;
+    let compaction = json!({"custom_type": "bough.compaction", "data": {
+        "summary": "so far", "first_kept_entry_id": first, "tokens_before": 1,
+    }});
+    let last = bed.append(&id, json!({"custom": compaction})).await["entry_id"].clone();
+    let mut listener = bed.listen().await;
+    let fork = bed.ok("session::fork", json!({"session_id": id, "entry_id": last})).await;
+    assert_eq!(fork["meta"]["message_count"], json!(count + 1));
+    assert_eq!(listener.kinds().await, ["created"], "one session, whole");
+    let copy = fork["session_id"].as_str().unwrap().to_owned();
+    bed.reopen().await;
+    assert_eq!(bed.meta(&copy).await, fork["meta"]);
+    let pages = json!({"session_id": copy, "limit": 500, "include_custom": true});
+    let copied = bed.pages("session::messages", pages).await;
+    let original = bed
+        .pages("session::messages", json!({"session_id": id, "limit": 500, "include_custom": true}))
+        .await;
+    assert_eq!(copied.len(), count + 2);
+    assert!(original.iter().all(|entry| !copied.contains(entry)), "under fresh ids");
+    let end = bed.entry(&copy, copied.last().unwrap()).await;
+    assert_eq!(end["data"]["first_kept_entry_id"], json!(copied[0]), "and names the copy");
+    bed.say(&copy, "goes on").await;
+    assert_eq!(bed.meta(&copy).await["message_count"], json!(count + 2));
+}
+
+#[tokio::test]
+async fn a_fork_that_is_given_up_leaves_nothing() {
+    let bed = Bed::on(&stores::native()).await;
+    let id = bed.create(json!({})).await;
+    let messages: Vec<_> = (0..BUILD_BATCH_RECORDS + 1).map(|_| user("x")).collect();
+    let many =
+        bed.ok("session::append-many", json!({"session_id": id, "messages": messages})).await;
+    let request = json!({"session_id": id, "entry_id": many["last_entry_id"]});
+    for polls in 0..12 {
+        // Polled some times, then dropped, wherever it was.
+        let mut fork = Box::pin(bed.call("session::fork", request.clone()));
+        for _ in 0..polls {
+            let soon = std::time::Duration::from_millis(2);
+            if tokio::time::timeout(soon, &mut fork).await.is_ok() {
+                break;
+            }
+        }
+    }
+    let listed = bed.pages("session::list", json!({})).await;
+    for session in listed.iter().filter(|session| **session != id) {
+        assert_eq!(bed.meta(session).await["message_count"], json!(BUILD_BATCH_RECORDS + 1));
+    }
 }

@@ -11,6 +11,10 @@
 mod common;
 mod oracle;
 
+/// Counts allocations, for the tests that say what something costs.
+#[global_allocator]
+static ALLOCATOR: &stats_alloc::StatsAlloc<std::alloc::System> = &stats_alloc::INSTRUMENTED_SYSTEM;
+
 mod bounds;
 mod branching;
 mod concurrency;
@@ -23,5 +27,6 @@ mod protocol;
 mod resume;
 mod schemas;
 mod scopes;
+mod stalled;
 mod swap;
 mod weaknesses;

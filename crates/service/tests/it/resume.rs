@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::common::{Bed, assistant, stores, user};
 use crate::events::{make_history, newest_steps};
 use bough_service::{Delivery, EventFilter, EventKind, FeedItem, StartAt};
-use bough_store::CHANGES_KEPT;
 use serde_json::{Value, json};
 
 async fn native() -> Bed {
@@ -148,20 +147,4 @@ async fn a_life_that_was_purged_before_it_was_told_is_a_gap() {
         bed.subscribe(EventFilter::everything(), StartAt::After(cursor.parse().unwrap())).await;
     assert!(matches!(late.item().await, FeedItem::Gap(_)));
     assert_eq!(late.kinds().await, ["deleted"]);
-}
-
-#[tokio::test]
-async fn a_cursor_from_before_what_is_kept_is_a_gap() {
-    let bed = Bed::on(&stores::memory()).await;
-    let id = bed.create(json!({})).await;
-    let cursor = bed.listen().await.subscription.cursor().unwrap();
-    let store = bed.service.store();
-    let session = bough_session::SessionId::from_stored(id);
-    let mut head = store.state(&session).await.unwrap().unwrap().head;
-    for _ in 0..=CHANGES_KEPT {
-        let leaf = bough_session::Record::Leaf(None).at(1);
-        head = store.append(&session, &head, vec![leaf]).await.unwrap().head;
-    }
-    let mut late = bed.subscribe(EventFilter::everything(), StartAt::After(cursor)).await;
-    assert!(matches!(late.item().await, FeedItem::Gap(_)));
 }

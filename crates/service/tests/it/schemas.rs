@@ -27,6 +27,11 @@ const MEANT: &[(&str, &str, &str)] = &[
     ("session::list request", "/properties/query", "lists can filter by text"),
     ("session::list request", "/properties/include_details", "lists can say more of each session"),
     ("session::list response", "/properties/details", "what is known beyond the meta"),
+    ("session::list response", "/definitions/SessionDetails", "the shape of the `details`"),
+    ("session::list response", "/definitions/ModelName", "a part of the `details`"),
+    ("session::list response", "/definitions/TaskStatus", "a part of the `details`"),
+    ("session::list response", "/definitions/UsageByModel", "a part of the `details`"),
+    ("session::list response", "/definitions/UsageTotals", "a part of the `details`"),
     (
         "session::list request",
         "/properties/id_prefix",

@@ -6,13 +6,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::ALLOCATOR;
 use crate::common;
 use crate::common::stores::{self, DiskFactory, DiskKind};
 use crate::common::{Bed, CountingEntropy, HandClock, StoreFactory, assistant, user};
-use bough_platform::{Platform, RelPath};
-use bough_service::{Scope, Service};
-use bough_testkit::{Call, Fault, FaultPlan, SimDisk};
+use bough_platform::{OsDisk, Platform, RelPath, SystemClock};
+use bough_service::{Right, Scope, Service, Settings};
+use bough_testkit::{Call, Fault, FaultPlan, SimDisk, SlowSync, SyncDelay};
 use serde_json::{Value, json};
+use stats_alloc::Region;
 
 on_every_store!(
     w05_asking_for_what_is_not_there_leaves_nothing_behind,
@@ -256,6 +258,60 @@ fn bytes_in(directory: &std::path::Path) -> u64 {
         .sum()
 }
 
+/// The original clones every entry of the session for each page.
+#[tokio::test]
+async fn w06_a_page_costs_the_same_however_long_the_session_is() {
+    let bed = Bed::on(&stores::native()).await;
+    let page_of = async |length: usize| {
+        let id = bed.create(json!({})).await;
+        for start in (0..length).step_by(500) {
+            let messages: Vec<_> = (start..start + 500).map(|n| user(&format!("{n:08}"))).collect();
+            bed.ok("session::append-many", json!({"session_id": id, "messages": messages})).await;
+        }
+        let ask = async || {
+            let region = Region::new(ALLOCATOR);
+            let page = bed.ok("session::messages", json!({"session_id": id, "limit": 20})).await;
+            assert_eq!(page["messages"].as_array().unwrap().len(), 20);
+            region.change().bytes_allocated
+        };
+        ask().await;
+        let mut costs = [ask().await, ask().await, ask().await];
+        costs.sort_unstable();
+        costs[0]
+    };
+    let (short, long) = (page_of(500).await, page_of(5000).await);
+    assert!(long < short + short / 2, "{long} bytes of memory for a page, instead of {short}");
+}
+
+/// The original reads and writes files on the thread that serves everybody.
+#[tokio::test]
+async fn w07_nobody_waits_for_the_disk_of_another_session() {
+    for kind in DiskKind::ALL {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().to_owned();
+        let (clock, entropy) = (Arc::new(SystemClock::new()), Arc::new(CountingEntropy::default()));
+        let disk = Arc::new(OsDisk::create(&root).unwrap());
+        let delay = SyncDelay::Instead(std::time::Duration::from_millis(100));
+        let disk = Arc::new(SlowSync::new(disk, delay, clock.clone()));
+        let platform = Platform { disk, clock: clock.clone(), entropy: entropy.clone() };
+        let store = kind.open_on(platform, root).await;
+        let service = Service::new(store, clock, entropy);
+        let owner = Scope::owner();
+        for session in ["slow", "other"] {
+            let request = json!({"session_id": session});
+            service.call(&owner, "session::ensure", request).await.unwrap();
+        }
+        let request = json!({"session_id": "slow", "message": user("a")});
+        let append = service.call(&owner, "session::append", request);
+        let get = service.call(&owner, "session::get", json!({"session_id": "other"}));
+        tokio::select! {
+            biased;
+            _ = append => panic!("{kind:?}: the thread was held until the disk was done"),
+            got = get => assert_eq!(got.unwrap()["meta"]["session_id"], json!("other")),
+        }
+    }
+}
+
 /// 2,000 steps of six bytes: the original writes 13 MB for these 12 kB.
 async fn w08_a_streamed_reply_costs_what_it_says(bed: Bed) {
     let id = bed.create(json!({})).await;
@@ -316,6 +372,42 @@ async fn w11_no_id_breaks_a_file_name_and_no_error_shows_a_path(mut bed: Bed) {
             "{id}"
         );
     }
+}
+
+/// The original panics, and its callers wait until they give up.
+#[tokio::test]
+async fn w09_a_page_limit_of_zero_still_gives_a_page() {
+    let bed = Bed::on(&stores::memory()).await;
+    let id = bed.create(json!({})).await;
+    bed.say(&id, "a").await;
+    bed.say(&id, "b").await;
+    let settings = Settings { default_list_limit: 0, max_list_limit: 0, ..Settings::default() };
+    bed.service.set_settings(settings);
+    for limit in [json!(null), json!(0), json!(500)] {
+        let request = json!({"session_id": id, "limit": limit});
+        let page = bed.ok("session::messages", request).await;
+        assert_eq!(page["messages"].as_array().unwrap().len(), 1, "{limit}");
+        assert!(page.get("next_cursor").is_some(), "and the next one is to be had");
+        let page = bed.ok("session::list", json!({"limit": limit})).await;
+        assert_eq!(page["sessions"].as_array().unwrap().len(), 1, "{limit}");
+    }
+}
+
+/// The original knows no owners, and its store protocol goes past every rule.
+#[tokio::test]
+async fn w12_what_is_not_yours_is_not_there_and_the_store_protocol_needs_a_right() {
+    let bed = Bed::on(&stores::memory()).await;
+    let theirs = bed.create(json!({"metadata": {"owner": "u_2"}})).await;
+    let scope = Scope::new("u_1", [Right::Read, Right::Write])
+        .only_sessions_with(common::object(json!({"owner": "u_1"})));
+    let mine = bed.with_scope(scope);
+    let missing = mine.err("session::messages", json!({"session_id": "nowhere"})).await;
+    let hidden = mine.err("session::messages", json!({"session_id": theirs})).await;
+    assert_eq!(hidden.0, missing.0);
+    assert_eq!(hidden.1.replace(&theirs, "nowhere"), missing.1, "word for word");
+    assert_eq!(mine.pages("session::list", json!({})).await, Vec::<String>::new());
+    let (code, _) = mine.err("session::store::get-meta", json!({"session_id": theirs})).await;
+    assert_eq!(code, "session/forbidden");
 }
 
 #[tokio::test]

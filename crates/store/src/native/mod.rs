@@ -6,6 +6,7 @@
 
 mod care;
 mod convert;
+mod draft;
 mod fold;
 mod life;
 mod listing;
@@ -31,6 +32,7 @@ use tokio::sync::watch;
 use crate::catalogue::{Catalogue, CatalogueFile};
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::memory::{check_batch, check_first, draw};
+use crate::store::Draft;
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, Head, ListPage, ListQuery, PathPage,
     PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
@@ -218,6 +220,12 @@ impl Store for NativeStore {
         check_first(&records)?;
         let session = session.clone();
         self.blocking(move |shared| shared.create(&session, &records)).await
+    }
+
+    async fn draft(&self, session: &SessionId) -> Result<Option<Box<dyn Draft>>, StoreError> {
+        let session = session.clone();
+        let draft = self.blocking(move |shared| draft::NativeDraft::begin(shared, &session));
+        Ok(Some(Box::new(draft.await?)))
     }
 
     async fn append(

@@ -1,0 +1,78 @@
+//! A session made of many records, a part of them in memory at a time.
+
+use std::sync::Arc;
+
+use bough_session::limits::check_at_most;
+use bough_session::{Record, SessionId, SessionMeta, SessionState};
+use bough_store::Draft;
+
+use super::change::{dated, finish, fold};
+use crate::error::ServiceError;
+use crate::limits::{BUILD_BATCH_RECORDS, BUILD_IN_MEMORY_RECORDS_MAX};
+use crate::runtime::Runtime;
+use crate::service::Service;
+
+/// A session that is being made under a fresh id, which nobody else can be writing. It appears whole, at the end.
+pub(crate) struct Building {
+    runtime: Arc<Runtime>,
+    session: SessionId,
+    now_ms: i64,
+    state: SessionState,
+    waiting: Vec<Record>,
+    draft: Option<Box<dyn Draft>>,
+}
+
+impl Building {
+    pub(crate) fn begin(service: &Service, session: &SessionId) -> Self {
+        Self {
+            runtime: service.runtime(),
+            session: session.clone(),
+            now_ms: service.now_ms(),
+            state: SessionState::new(session.clone()),
+            waiting: Vec::new(),
+            draft: None,
+        }
+    }
+
+    /// Adds a record.
+    pub(crate) async fn add(&mut self, record: Record) -> Result<(), ServiceError> {
+        fold(&mut self.state, std::slice::from_ref(&record), self.now_ms);
+        self.waiting.push(record);
+        if self.waiting.len().is_multiple_of(BUILD_BATCH_RECORDS) {
+            self.write_waiting().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what waits, if the store can build a session out of sight; otherwise it has to wait in memory.
+    async fn write_waiting(&mut self) -> Result<(), ServiceError> {
+        if self.draft.is_none() {
+            self.draft = self.runtime.store.draft(&self.session).await?;
+        }
+        let Some(draft) = &mut self.draft else {
+            let (count, most) = (self.waiting.len(), BUILD_IN_MEMORY_RECORDS_MAX);
+            return Ok(check_at_most("session", "records", count, most)?);
+        };
+        draft.add(dated(std::mem::take(&mut self.waiting), self.now_ms)).await?;
+        Ok(())
+    }
+
+    /// Shows the session, also when the caller stops waiting for it.
+    pub(crate) async fn finish(mut self) -> Result<SessionMeta, ServiceError> {
+        let task = async move {
+            let rest = dated(std::mem::take(&mut self.waiting), self.now_ms);
+            let appended = match self.draft.take() {
+                Some(mut draft) => {
+                    if !rest.is_empty() {
+                        draft.add(rest).await?;
+                    }
+                    draft.finish().await?
+                }
+                None => self.runtime.store.create(&self.session, rest).await?,
+            };
+            appended.durable.await?;
+            Ok(self.state.meta())
+        };
+        finish(tokio::spawn(task)).await
+    }
+}
