@@ -17,12 +17,12 @@ use crate::app::App;
 use crate::bus::Bus;
 use crate::config::{self, Address, Config, ConfigError, Loaded, LogFormat, Overrides, WsUrl};
 use crate::engine::{EngineError, EngineLink};
-use crate::guard::{Guard, LocalKey, TokenError, Tokens};
+use crate::guard::{Guard, LocalKey, TOKENS_FILE, TokenError, Tokens};
 use crate::limits::DRAIN_TIMEOUT;
 use crate::logs::start_log;
 use crate::net::{Connections, ListenerKind, bind, serve};
 use crate::own_address::OwnAddresses;
-use crate::settings::{Applier, AskError, Environment, Sources, service_settings};
+use crate::settings::{Applier, AskError, Environment, Sources, mark, service_settings};
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
 use crate::tasks::{sweep_trash, watch_settings, watch_store};
@@ -172,6 +172,8 @@ impl Server {
     pub async fn start(options: ServeOptions) -> Result<Self, ServeError> {
         let environment = options.environment.clone().unwrap_or_else(process_environment);
         let flags = flags(&options);
+        // Where the file is, is known once it was read; it is read again after the look at it, so that no change slips in between.
+        let config_mark = mark(&config::load(&flags, &*environment)?.watched);
         let loaded = config::load(&flags, &*environment)?;
         start_log(loaded.config.log);
         let place = Place::take(&loaded).await?;
@@ -190,6 +192,8 @@ impl Server {
             own: place.own_addresses(&loaded.config).await?,
             is_loopback: place.is_loopback(),
             local_key: place.local_key.clone(),
+            config_mark,
+            tokens_mark: mark(&loaded.data_dir.join(TOKENS_FILE)),
         };
         let tokens = sources.load_tokens()?;
         place.check_tokens(&tokens, &loaded.config)?;

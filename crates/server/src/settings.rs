@@ -36,6 +36,10 @@ pub(crate) struct Sources {
     pub(crate) own: OwnAddresses,
     pub(crate) is_loopback: bool,
     pub(crate) local_key: Arc<LocalKey>,
+    /// What the configuration file looked like before it was read.
+    pub(crate) config_mark: FileMark,
+    /// What the token file looked like before it was read.
+    pub(crate) tokens_mark: FileMark,
 }
 
 /// Applies the configuration, and keeps what runs when a new one cannot be applied.

@@ -14,13 +14,15 @@ use crate::settings::{Applier, FileMark, mark};
 
 /// Looks at the settings files until the server ends, and applies what changed.
 pub(crate) async fn watch_settings(app: App, applier: Arc<Applier>, config_file: PathBuf) {
-    let tokens_file = applier.sources().data_dir.join(TOKENS_FILE);
+    let sources = applier.sources();
+    let tokens_file = sources.data_dir.join(TOKENS_FILE);
+    // As they were before they were read: what changed since the first look at the start is seen.
+    let mut seen = (sources.config_mark, sources.tokens_mark);
     let look = move || (mark(&config_file), mark(&tokens_file));
     let look = Arc::new(look);
     let marks = |look: Arc<dyn Fn() -> (FileMark, FileMark) + Send + Sync>| async move {
         tokio::task::spawn_blocking(move || look()).await.unwrap_or_default()
     };
-    let mut seen = marks(look.clone()).await;
     while pause(&app, SETTINGS_POLL).await {
         let now = marks(look.clone()).await;
         if now.1 != seen.1 {

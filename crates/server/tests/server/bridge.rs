@@ -6,10 +6,17 @@ use crate::client::{Client, soon};
 use crate::http::{new_session, user};
 use crate::place::{Place, options};
 
+/// How long a bridge waits for its main, where nothing is to fail.
+const PATIENT_MS: u64 = 20_000;
+
 async fn bridge_to(main: &Place) -> Place {
+    bridge_that_waits(main, PATIENT_MS).await
+}
+
+async fn bridge_that_waits(main: &Place, timeout_ms: u64) -> Place {
     let url = format!("ws://{}", main.bus());
-    Place::with(&format!("adapter: {{name: bridge, config: {{url: '{url}', timeout_ms: 2000}}}}"))
-        .await
+    let config = format!("{{url: '{url}', timeout_ms: {timeout_ms}}}");
+    Place::with(&format!("adapter: {{name: bridge, config: {config}}}")).await
 }
 
 async fn append(client: &Client, id: &str, text: &str) -> Value {
@@ -100,7 +107,7 @@ async fn a_bridge_does_not_answer_for_the_store() {
 async fn a_main_that_goes_away_gives_clear_errors_and_recovers() {
     let main = Place::with("").await;
     let address = main.bus();
-    let bridge = bridge_to(&main).await;
+    let bridge = bridge_that_waits(&main, 2000).await;
     let client = bridge.client();
     let id = new_session(&client).await;
     let dir = main.stop().await;

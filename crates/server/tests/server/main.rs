@@ -7,6 +7,8 @@ mod client;
 mod events;
 mod guard;
 mod http;
+mod original;
 mod place;
 mod reload;
 mod tenants;
+mod walk;

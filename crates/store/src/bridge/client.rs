@@ -24,6 +24,8 @@ const OUTBOX: usize = 256;
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 /// The longest wait before connecting again.
 const RETRY_MAX: Duration = Duration::from_secs(5);
+/// Calls of a function of ours that wait to be looked at.
+const CALLS_WAITING: usize = 1024;
 /// Largest message in either direction.
 const MESSAGE_BYTES: usize = 128 * 1024 * 1024;
 /// A connection from which nothing came for this long is asked whether it lives.
@@ -45,11 +47,42 @@ struct Shared {
     outbox: mpsc::Sender<String>,
     state: watch::Sender<Link>,
     pending: Pending,
+    hosted: Hosted,
     prefix: String,
     next: std::sync::atomic::AtomicU64,
 }
 
 type Pending = Arc<Mutex<HashMap<String, oneshot::Sender<Result<Value, CallError>>>>>;
+
+/// The one function that we host, bound to one type of trigger.
+#[derive(Clone, Debug, Default)]
+struct Hosted(Arc<Mutex<Option<Function>>>);
+
+#[derive(Clone, Debug)]
+struct Function {
+    name: String,
+    trigger_type: String,
+    calls: mpsc::Sender<Value>,
+}
+
+impl Hosted {
+    fn get(&self) -> Option<Function> {
+        lock(&self.0).clone()
+    }
+
+    /// What tells the other side of the function.
+    fn frames(&self) -> Vec<String> {
+        let Some(Function { name, trigger_type, .. }) = self.get() else {
+            return Vec::new();
+        };
+        let function = json!({"type": "registerfunction", "id": name});
+        let binding = json!({
+            "type": "registertrigger", "id": name, "trigger_type": trigger_type,
+            "function_id": name, "config": {},
+        });
+        vec![function.to_string(), binding.to_string()]
+    }
+}
 
 /// How the connection is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,11 +128,16 @@ impl Client {
             outbox,
             state: watch::Sender::new(Link::default()),
             pending: Pending::default(),
+            hosted: Hosted::default(),
             prefix: hex(&random),
             next: std::sync::atomic::AtomicU64::new(0),
         });
-        let connection =
-            Connection { options, state: shared.state.clone(), pending: shared.pending.clone() };
+        let connection = Connection {
+            options,
+            state: shared.state.clone(),
+            pending: shared.pending.clone(),
+            hosted: shared.hosted.clone(),
+        };
         tokio::spawn(connection.run(waiting));
         Ok(Self { shared })
     }
@@ -148,6 +186,18 @@ impl Client {
         let _ = state.wait_for(|link| *link == Link::Up).await.is_ok();
     }
 
+    /// Hosts a function that is bound to a type of trigger, now and after each reconnect; what it is called with.
+    pub(super) async fn host(&self, name: &str, trigger_type: &str) -> mpsc::Receiver<Value> {
+        let (calls, called) = mpsc::channel(CALLS_WAITING);
+        let (name, trigger_type) = (name.to_owned(), trigger_type.to_owned());
+        *lock(&self.shared.hosted.0) = Some(Function { name, trigger_type, calls });
+        for frame in self.shared.hosted.frames() {
+            // Where there is no connection, the frames are sent when there is one.
+            let _ = self.shared.outbox.send(frame).await.is_ok();
+        }
+        called
+    }
+
     /// Hears of the connection coming and going.
     pub(super) fn link(&self) -> watch::Receiver<Link> {
         self.shared.state.subscribe()
@@ -194,6 +244,7 @@ struct Connection {
     options: BridgeOptions,
     state: watch::Sender<Link>,
     pending: Pending,
+    hosted: Hosted,
 }
 
 impl Connection {
@@ -256,6 +307,11 @@ impl Connection {
     async fn converse(&self, socket: Socket, outbox: &mut mpsc::Receiver<String>) -> String {
         let (mut sink, mut stream) = socket.split();
         let mut quiet = Duration::ZERO;
+        for frame in self.hosted.frames() {
+            if let Err(error) = sink.send(Message::text(frame)).await {
+                return error.to_string();
+            }
+        }
         loop {
             tokio::select! {
                 text = outbox.recv() => {
@@ -268,7 +324,15 @@ impl Connection {
                     match received {
                         Ok(Some(Ok(Message::Text(text)))) => {
                             quiet = Duration::ZERO;
-                            self.take(&text);
+                            match self.take(&text) {
+                                Ok(None) => {}
+                                Ok(Some(answer)) => {
+                                    if let Err(error) = sink.send(Message::text(answer)).await {
+                                        return error.to_string();
+                                    }
+                                }
+                                Err(reason) => return reason,
+                            }
                         }
                         Ok(Some(Ok(Message::Close(_)))) | Ok(None) => return "the main closed the connection".to_owned(),
                         Ok(Some(Ok(_))) => quiet = Duration::ZERO,
@@ -288,15 +352,37 @@ impl Connection {
         }
     }
 
-    fn take(&self, text: &str) {
-        let Ok(frame) = serde_json::from_str::<Value>(text) else { return };
-        if frame.get("type").and_then(Value::as_str) != Some("invocationresult") {
-            return;
+    /// Takes a frame in; what to answer, or why the connection must end.
+    fn take(&self, text: &str) -> Result<Option<String>, String> {
+        let Ok(mut frame) = serde_json::from_str::<Value>(text) else { return Ok(None) };
+        let word = |name: &str| frame.get(name).and_then(Value::as_str).unwrap_or_default();
+        match word("type") {
+            "invocationresult" => {
+                let waiting = lock(&self.pending).remove(word("invocation_id"));
+                if let Some(answer) = waiting {
+                    // Who asked may have stopped waiting.
+                    let _ = answer.send(read_answer(frame)).is_ok();
+                }
+                Ok(None)
+            }
+            "invokefunction" => {
+                let hosted = self.hosted.get();
+                let Some(function) = hosted.filter(|hosted| hosted.name == word("function_id"))
+                else {
+                    return Ok(None);
+                };
+                let answer = frame.get("invocation_id").filter(|id| !id.is_null()).map(|id| {
+                    let (kind, name) = ("invocationresult", &function.name);
+                    json!({"type": kind, "invocation_id": id, "function_id": name, "result": {"ok": true}})
+                        .to_string()
+                });
+                let data = frame.get_mut("data").map(Value::take).unwrap_or_default();
+                // A call that is not heard would be an event that is missed; after a reconnect everything is looked at.
+                let taken = function.calls.try_send(data);
+                taken.map_err(|_| "the main's events are not taken".to_owned()).map(|()| answer)
+            }
+            _ => Ok(None),
         }
-        let id = frame.get("invocation_id").and_then(Value::as_str).unwrap_or_default();
-        let Some(answer) = lock(&self.pending).remove(id) else { return };
-        // Who asked may have stopped waiting.
-        let _ = answer.send(read_answer(frame)).is_ok();
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::client::Client;
+use super::kind::Kind;
 use super::protocol::ReadRequest;
 use super::store::{READ, answer_of, answers_to};
 use super::wire::WireChanges;
@@ -25,6 +26,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(super) async fn follow(
     client: Client,
     hub: ChangeHub,
+    kind: Kind,
     own_name: String,
     is_self: Arc<AtomicBool>,
 ) {
@@ -36,6 +38,15 @@ pub(super) async fn follow(
             return;
         }
         is_checked = true;
+        match kind.original().await {
+            Ok(Some(original)) => return original.follow().await,
+            Ok(None) => {}
+            Err(_) => {
+                is_checked = false;
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        }
         let next = match &place {
             None => newest(&client).await,
             Some(after) => changes(&client, after).await.map(|page| {

@@ -9,6 +9,8 @@ pub mod protocol;
 
 mod client;
 mod follow;
+mod kind;
+mod original;
 mod store;
 mod wire;
 

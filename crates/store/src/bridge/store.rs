@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use super::BridgeOptions;
 use super::client::{CallError, Client, Link};
 use super::follow::follow;
+use super::kind::Kind;
+use super::original::Original;
 use super::protocol::{CommitRequest, ReadRequest, StoreAnswer, WireList};
 use super::wire::{
     WireAppended, WireChanges, WireEntry, WireHead, WirePage, WirePath, WireRecords, WireSnapshot,
@@ -38,6 +40,7 @@ pub struct BridgeStore {
 struct Shared {
     client: Client,
     hub: ChangeHub,
+    kind: Kind,
     following: tokio::task::JoinHandle<()>,
     /// Set once the main turns out to be this very process.
     is_self: Arc<AtomicBool>,
@@ -59,9 +62,11 @@ impl BridgeStore {
         let own_name = format!("session::instance::{}", options.instance);
         let client = Client::start(options, entropy.as_ref())?;
         let is_self = Arc::new(AtomicBool::new(answers_to(&client, &own_name).await));
-        let following = follow(client.clone(), hub.clone(), own_name, is_self.clone());
+        let kind = Kind::new(client.clone(), hub.clone(), entropy);
+        let following =
+            follow(client.clone(), hub.clone(), kind.clone(), own_name, is_self.clone());
         let following = tokio::spawn(following);
-        Ok(Self { shared: Arc::new(Shared { client, hub, following, is_self }) })
+        Ok(Self { shared: Arc::new(Shared { client, hub, kind, following, is_self }) })
     }
 
     /// Whether the main is this very process.
@@ -76,6 +81,12 @@ impl BridgeStore {
         }
         let reason = "the bridge's url leads back to this instance; name the main instance";
         Err(StoreError::Unavailable { reason: reason.to_owned() })
+    }
+
+    /// The main, where it is an original one.
+    async fn original(&self) -> Result<Option<&Original>, StoreError> {
+        self.refuse_self()?;
+        self.shared.kind.original().await
     }
 
     /// Whether the main answers.
@@ -143,6 +154,9 @@ impl Store for BridgeStore {
         session: &SessionId,
         records: Vec<NewRecord>,
     ) -> Result<Appended, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.create(session, records).await;
+        }
         check_first(&records)?;
         let (session_id, records) = (session.clone(), records_out(&records));
         self.appended(&CommitRequest::Create { session_id, records }).await
@@ -154,6 +168,9 @@ impl Store for BridgeStore {
         expected: &Head,
         records: Vec<NewRecord>,
     ) -> Result<Appended, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.append(session, expected, records).await;
+        }
         check_batch(&records)?;
         let (session_id, expected) = (session.clone(), expected.clone());
         let records = records_out(&records);
@@ -165,11 +182,17 @@ impl Store for BridgeStore {
         session: &SessionId,
         delta: Delta,
     ) -> Result<Appended, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.append_delta(session, delta).await;
+        }
         let (session_id, delta) = (session.clone(), codec::encode_delta(&delta));
         self.appended(&CommitRequest::Delta { session_id, delta }).await
     }
 
     async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.state(session).await;
+        }
         let request = ReadRequest::State { session_id: session.clone() };
         let found: Option<WireSnapshot> = self.read(&request).await?;
         Ok(found.map(Snapshot::from))
@@ -180,6 +203,9 @@ impl Store for BridgeStore {
         session: &SessionId,
         entry: &EntryId,
     ) -> Result<Option<StoredEntry>, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.entry(session, entry).await;
+        }
         let (session_id, entry_id) = (session.clone(), entry.clone());
         let found: Option<WireEntry> =
             self.read(&ReadRequest::Entry { session_id, entry_id }).await?;
@@ -187,6 +213,9 @@ impl Store for BridgeStore {
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.path(session, query).await;
+        }
         let page: WirePath = self.read(&ReadRequest::path(session.clone(), query)).await?;
         page.into_page()
     }
@@ -197,6 +226,9 @@ impl Store for BridgeStore {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.records(session, after, limit).await;
+        }
         let session_id = session.clone();
         let page: WireRecords =
             self.read(&ReadRequest::Records { session_id, after, limit }).await?;
@@ -208,6 +240,9 @@ impl Store for BridgeStore {
         session: &SessionId,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.branch_heads(session, limit).await;
+        }
         let session_id = session.clone();
         let heads: Vec<WireHead> =
             self.read(&ReadRequest::BranchHeads { session_id, limit }).await?;
@@ -215,6 +250,9 @@ impl Store for BridgeStore {
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.delete(session, at_ms).await;
+        }
         let session_id = session.clone();
         let gone: Option<WireTrashed> =
             self.commit(&CommitRequest::Delete { session_id, at_ms }).await?;
@@ -227,6 +265,10 @@ impl Store for BridgeStore {
         incarnation: Incarnation,
         at_ms: i64,
     ) -> Result<Snapshot, StoreError> {
+        if self.original().await?.is_some() {
+            // The original keeps nothing of what it deletes.
+            return Err(StoreError::NotFound { session: session.clone() });
+        }
         let session_id = session.clone();
         let request = CommitRequest::Undelete { session_id, incarnation, at_ms };
         let back: WireSnapshot = self.commit(&request).await?;
@@ -238,23 +280,35 @@ impl Store for BridgeStore {
         session: &SessionId,
         incarnation: Incarnation,
     ) -> Result<bool, StoreError> {
+        if self.original().await?.is_some() {
+            return Ok(false);
+        }
         let session_id = session.clone();
         self.commit(&CommitRequest::Purge { session_id, incarnation }).await
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
+        if self.original().await?.is_some() {
+            return Ok(Vec::new());
+        }
         let session_id = session.cloned();
         let trash: Vec<WireTrashed> = self.read(&ReadRequest::Trash { session_id }).await?;
         Ok(trash.into_iter().map(Trashed::from).collect())
     }
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.list(query).await;
+        }
         let query = WireList::from(query);
         let page: WirePage = self.read(&ReadRequest::List { query }).await?;
         Ok(page.into())
     }
 
     async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.count(query).await;
+        }
         self.read(&ReadRequest::Count { query: WireList::from(query) }).await
     }
 
@@ -267,6 +321,9 @@ impl Store for BridgeStore {
     }
 
     async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
+        if self.original().await?.is_some() {
+            return Ok(self.shared.hub.cursor());
+        }
         self.read(&ReadRequest::ChangeCursor).await
     }
 
@@ -275,12 +332,18 @@ impl Store for BridgeStore {
         cursor: &ChangeCursor,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
+        if self.original().await?.is_some() {
+            return Ok(self.shared.hub.changes_after(cursor, limit));
+        }
         let request = ReadRequest::Changes { after: cursor.clone(), limit, wait_ms: None };
         let page: WireChanges = self.read(&request).await?;
         Ok(page.into())
     }
 
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {
+        if self.original().await?.is_some() {
+            return Ok(());
+        }
         self.read(&ReadRequest::Reopen { session_id: session.clone() }).await
     }
 

@@ -20,11 +20,11 @@ use serde_json::value::RawValue;
 /// The type of the entry that says which life a session is in.
 pub(super) const LIFE: &str = "bough.life";
 /// The type of an entry that carries a record.
-pub(super) const RECORD: &str = "bough.record";
+pub(crate) const RECORD: &str = "bough.record";
 
 /// What a line says.
 #[derive(Clone, Debug)]
-pub(super) enum Item {
+pub(crate) enum Item {
     Life(Incarnation),
     Record(Box<NewRecord>),
     Entry(Box<Entry>),
@@ -33,7 +33,7 @@ pub(super) enum Item {
 }
 
 /// What a line says; nothing when it cannot be read.
-pub(super) fn parse(line: &[u8]) -> Vec<Item> {
+pub(crate) fn parse(line: &[u8]) -> Vec<Item> {
     match serde_json::from_slice::<Line<'_>>(line) {
         Ok(line) => items_of(&line),
         // Zeros are where a disk never wrote what it was given: what follows them is no whole line.
@@ -85,7 +85,7 @@ pub(super) fn meta_line(meta: &SessionMeta) -> String {
 }
 
 /// An `entry` line. A message of a later version keeps the fields that only that version knows.
-pub(super) fn entry_line(entry: &Entry) -> String {
+pub(crate) fn entry_line(entry: &Entry) -> String {
     let later = match &entry.body {
         EntryBody::Foreign(body) if body.format == FORMAT_SESSION_MANAGER => {
             later_entry(entry, body)
@@ -129,7 +129,7 @@ pub(super) fn life_line(incarnation: Incarnation, at_ms: i64) -> String {
 }
 
 /// A line that carries a record; `seq` makes its id.
-pub(super) fn record_line(record: &Record, at_ms: i64, seq: u64) -> Option<String> {
+pub(crate) fn record_line(record: &Record, at_ms: i64, seq: u64) -> Option<String> {
     let stored = codec::encode(record, at_ms);
     let payload = RawJson::parse(stored.payload.as_str()).ok()?;
     let carried = Carried {

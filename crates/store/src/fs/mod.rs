@@ -14,9 +14,9 @@
 mod batch;
 mod compose;
 mod file;
-mod line;
+pub(crate) mod line;
 mod names;
-mod replay;
+pub(crate) mod replay;
 mod slot;
 mod store;
 mod stream;

@@ -14,7 +14,7 @@ use crate::image::Image;
 
 /// A session as far as its file has been read.
 #[derive(Clone, Debug)]
-pub(super) struct Replay {
+pub(crate) struct Replay {
     session: SessionId,
     /// `None` until a line says something.
     image: Option<Image>,
@@ -25,18 +25,24 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) const fn new(session: SessionId) -> Self {
+    pub(crate) const fn new(session: SessionId) -> Self {
         Self { session, image: None, has_meta: false, own_id: None }
     }
 
     /// The session, if the file holds one.
-    pub(super) fn image(&self) -> Option<&Image> {
+    pub(crate) fn image(&self) -> Option<&Image> {
         self.image.as_ref().filter(|_| self.has_meta)
+    }
+
+    /// Goes on from a session that is known whole.
+    pub(crate) fn of(image: Image) -> Self {
+        let session = image.state.session_id.clone();
+        Self { session, image: Some(image), has_meta: true, own_id: None }
     }
 
     /// Takes the lines of one batch into account. `first_line` are the bytes of its first line, from
     /// which the life of a session that another program made is derived.
-    pub(super) fn apply(&mut self, items: Vec<Item>, first_line: &[u8]) {
+    pub(crate) fn apply(&mut self, items: Vec<Item>, first_line: &[u8]) {
         if self.image.is_none() {
             let Some(first) = items.first() else { return };
             let incarnation = match first {

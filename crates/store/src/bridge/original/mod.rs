@@ -1,0 +1,339 @@
+//! Storing through an original main: one that offers metadata, entries and leaves one by one, and no atomic commit.
+//!
+//! Each session is kept here as a log of what was seen of it: what this instance writes is added to it as it is, what others wrote is found
+//! as the difference to what the main has now. So subscribers here hear of everything once. What the original cannot express travels as
+//! reserved custom entries, as in its files. Two instances that write to one session at the same moment can still overtake each
+//! other, as they can in the original: only a main with `session::store::commit` can refuse one of them.
+
+mod events;
+mod outgoing;
+mod sessions;
+
+use std::sync::Arc;
+
+use bough_platform::Entropy;
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId, SessionMeta};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use self::sessions::{Kept, Sessions};
+use super::client::{CallError, Client, Link};
+use crate::StoreError;
+use crate::changes::ChangeHub;
+use crate::image::Image;
+use crate::listing::{self, ListItem};
+use crate::memory::{check_batch, check_first, delta_record, draw};
+use crate::types::{
+    Appended, Durable, Head, ListPage, ListQuery, Listed, PathPage, PathQuery, Position,
+    RecordPage, Snapshot, StoredEntry, Trashed,
+};
+
+const PREFIX: &str = "session::store::";
+
+/// An original main. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Original {
+    client: Client,
+    hub: ChangeHub,
+    sessions: Arc<Sessions>,
+}
+
+/// Whether the main speaks the original's protocol.
+pub(super) async fn is_original(client: &Client) -> Result<bool, CallError> {
+    match client.call("session::store::list-metas", json!({})).await {
+        Ok(_) => Ok(true),
+        Err(CallError::NoFunction) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl Original {
+    pub(super) fn new(
+        client: Client,
+        hub: ChangeHub,
+        entropy: &dyn Entropy,
+    ) -> Result<Self, StoreError> {
+        let sessions = Arc::new(Sessions::new(draw(entropy)?));
+        Ok(Self { client, hub, sessions })
+    }
+
+    async fn call<T: DeserializeOwned>(&self, name: &str, data: Value) -> Result<T, StoreError> {
+        let answer = self.client.call(&format!("{PREFIX}{name}"), data).await?;
+        serde_json::from_value(answer).map_err(|error| StoreError::Unavailable {
+            reason: format!("the main's answer cannot be read: {error}"),
+        })
+    }
+
+    /// Looks at a session as the main has it now.
+    async fn look<T>(
+        &self,
+        session: &SessionId,
+        look: impl FnOnce(&Image) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        let kept = self.sessions.of(session);
+        let mut kept = kept.lock().await;
+        self.refresh(session, &mut kept).await?;
+        Ok(kept.image().map(look))
+    }
+
+    /// Brings what is kept up to what the main has, and tells of what is new.
+    async fn refresh(&self, session: &SessionId, kept: &mut Kept) -> Result<(), StoreError> {
+        let named = json!({ "session_id": session });
+        let meta: Option<SessionMeta> = self.call("get-meta", named.clone()).await?;
+        let before = kept.place();
+        if let Some(meta) = meta {
+            let entries: Value = self.call("list-entries", named.clone()).await?;
+            let leaf: Value = self.call("get-active-leaf", named).await?;
+            self.sessions.take_in(session, kept, meta, &entries, &leaf);
+        } else {
+            kept.forget();
+        }
+        self.announce(session, kept, before);
+        Ok(())
+    }
+
+    fn announce(&self, session: &SessionId, kept: &Kept, before: Option<(Incarnation, u64)>) {
+        let now = kept.place();
+        if now == before {
+            return;
+        }
+        match (before, now) {
+            (_, Some((life, seq))) => {
+                self.hub.publish(session, life, Position::at(seq), false);
+            }
+            (Some((life, seq)), None) => {
+                self.hub.publish(session, life, Position::at(seq), true);
+            }
+            (None, None) => {}
+        }
+    }
+
+    pub(super) async fn create(
+        &self,
+        session: &SessionId,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        check_first(&records)?;
+        let kept = self.sessions.of(session);
+        let mut kept = kept.lock().await;
+        self.refresh(session, &mut kept).await?;
+        if kept.image().is_some() {
+            return Err(StoreError::Exists { session: session.clone() });
+        }
+        let image = Image::new(session, self.sessions.new_life());
+        image.check(&records)?;
+        self.write(session, &mut kept, image, records, true).await
+    }
+
+    pub(super) async fn append(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        records: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        check_batch(&records)?;
+        let kept = self.sessions.of(session);
+        let mut kept = kept.lock().await;
+        self.refresh(session, &mut kept).await?;
+        let image = kept.image().cloned().ok_or_else(|| not_found(session))?;
+        if image.head() != *expected {
+            return Err(StoreError::Conflict { current: image.head() });
+        }
+        image.check(&records)?;
+        self.write(session, &mut kept, image, records, false).await
+    }
+
+    pub(super) async fn append_delta(
+        &self,
+        session: &SessionId,
+        delta: Delta,
+    ) -> Result<Appended, StoreError> {
+        let kept = self.sessions.of(session);
+        let mut kept = kept.lock().await;
+        self.refresh(session, &mut kept).await?;
+        let image = kept.image().cloned().ok_or_else(|| not_found(session))?;
+        let record = delta_record(&image, delta)?;
+        image.check(std::slice::from_ref(&record))?;
+        self.write(session, &mut kept, image, vec![record], false).await
+    }
+
+    /// Writes records to the main one by one, then adds them to what is kept, then lets everybody know.
+    async fn write(
+        &self,
+        session: &SessionId,
+        kept: &mut Kept,
+        before: Image,
+        records: Vec<NewRecord>,
+        is_new: bool,
+    ) -> Result<Appended, StoreError> {
+        let mut after = before.clone();
+        records.iter().for_each(|new| after.push(new.clone()));
+        let calls = outgoing::calls(&before, &after, &records, is_new, &self.sessions.name())?;
+        for (name, data) in calls {
+            let entry = data.get("entry").cloned().unwrap_or_default();
+            // When one fails, some of it is there: it is found as a difference at the next look.
+            self.call::<Value>(name, data).await?;
+            kept.note(&entry);
+        }
+        let place = kept.place();
+        let (head, position) = (after.head(), Position::at(after.seq()));
+        let told = events::envelopes(&before, &after, &records, is_new);
+        kept.put(after);
+        self.announce(session, kept, place);
+        self.publish(told).await;
+        Ok(Appended { head, position, durable: Durable::ready() })
+    }
+
+    /// Tells the main, which tells its own subscribers and the other instances. What was written is written, so a main that is gone by
+    /// now is no failure.
+    async fn publish(&self, events: Vec<Value>) {
+        if !events.is_empty() {
+            self.call::<Value>("publish-events", json!({ "events": events })).await.ok();
+        }
+    }
+
+    pub(super) async fn delete(
+        &self,
+        session: &SessionId,
+        at_ms: i64,
+    ) -> Result<Option<Trashed>, StoreError> {
+        let kept = self.sessions.of(session);
+        let mut kept = kept.lock().await;
+        self.refresh(session, &mut kept).await?;
+        let Some(image) = kept.image().cloned() else {
+            return Ok(None);
+        };
+        for step in ["delete-entries", "delete-active-leaf", "delete-meta"] {
+            self.call::<Value>(step, json!({ "session_id": session })).await?;
+        }
+        let before = kept.place();
+        kept.forget();
+        self.announce(session, &kept, before);
+        self.publish(vec![events::deleted(&image, at_ms)]).await;
+        Ok(Some(Trashed {
+            session_id: session.clone(),
+            incarnation: image.incarnation,
+            deleted_at: at_ms,
+            state: image.state,
+        }))
+    }
+
+    pub(super) async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+        self.look(session, Image::snapshot).await
+    }
+
+    pub(super) async fn entry(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        Ok(self.look(session, |image| image.entry(entry)).await?.flatten())
+    }
+
+    pub(super) async fn path(
+        &self,
+        session: &SessionId,
+        query: &PathQuery,
+    ) -> Result<PathPage, StoreError> {
+        let page = self.look(session, |image| image.path(query)).await?;
+        page.ok_or_else(|| not_found(session))?
+    }
+
+    pub(super) async fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        let page = self.look(session, |image| image.records_after(after, limit)).await?;
+        page.ok_or_else(|| not_found(session))
+    }
+
+    pub(super) async fn branch_heads(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
+        let heads = self.look(session, |image| image.branch_heads(limit)).await?;
+        heads.ok_or_else(|| not_found(session))
+    }
+
+    pub(super) async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        let now = self.hub.cursor();
+        listing::list(&self.items().await?, query, now)
+    }
+
+    pub(super) async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
+        Ok(listing::count(&self.items().await?, query))
+    }
+
+    /// The original lists what its metadata says; what we know beyond that is in what was seen of the session.
+    async fn items(&self) -> Result<Vec<ListItem>, StoreError> {
+        let mut items = Vec::new();
+        for meta in self.metas().await? {
+            let kept = self.sessions.of(&meta.session_id);
+            let details = kept.lock().await.image().map(|image| image.state.details());
+            let listed = Listed { meta, details: details.unwrap_or_default() };
+            items.push(ListItem { listed, change: 0 });
+        }
+        Ok(items)
+    }
+
+    async fn metas(&self) -> Result<Vec<SessionMeta>, StoreError> {
+        #[derive(serde::Deserialize)]
+        struct Answer {
+            metas: Vec<SessionMeta>,
+        }
+        Ok(self.call::<Answer>("list-metas", json!({})).await?.metas)
+    }
+
+    /// Hears of what others write, until the task is ended: the main calls us with each event, and after each reconnect everything is
+    /// looked at again.
+    pub(super) async fn follow(&self) {
+        let mut calls = self.client.host(&self.sessions.name(), "session::store::events").await;
+        let mut link = self.client.link();
+        // What is there now is not news.
+        self.look_at_everything().await;
+        loop {
+            tokio::select! {
+                call = calls.recv() => {
+                    let Some(envelope) = call else { return };
+                    let session = envelope.pointer("/payload/session_id").and_then(Value::as_str);
+                    if let Some(session) = session {
+                        self.look_again(&SessionId::from_stored(session)).await;
+                    }
+                }
+                changed = link.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    if *link.borrow_and_update() == Link::Up {
+                        self.look_at_everything().await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn look_again(&self, session: &SessionId) {
+        let kept = self.sessions.of(session);
+        let mut kept = kept.lock().await;
+        // One that cannot be read now is looked at again with the next event or connection.
+        let _ = self.refresh(session, &mut kept).await.is_ok();
+    }
+
+    async fn look_at_everything(&self) {
+        let Ok(metas) = self.metas().await else { return };
+        let there = metas.into_iter().map(|meta| meta.session_id);
+        let mut sessions: Vec<SessionId> = there.chain(self.sessions.known()).collect();
+        sessions.sort();
+        sessions.dedup();
+        for session in sessions {
+            self.look_again(&session).await;
+        }
+    }
+}
+
+fn not_found(session: &SessionId) -> StoreError {
+    StoreError::NotFound { session: session.clone() }
+}
