@@ -6,6 +6,7 @@ mod bridges;
 mod client;
 mod engine;
 mod events;
+mod logs;
 mod process;
 mod proxy;
 mod shutdown;

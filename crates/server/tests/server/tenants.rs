@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::http::user;
 use crate::place::{Place, token};
+use crate::walk::Foreign;
 
 struct Tenant {
     client: Client,
     token: String,
     mark: &'static str,
     session: String,
+    entry: String,
 }
 
 async fn tenant(place: &Place, token: String, mark: &'static str) -> Tenant {
@@ -19,8 +21,9 @@ async fn tenant(place: &Place, token: String, mark: &'static str) -> Tenant {
     let body = json!({"title": mark, "description": mark, "metadata": {"note": mark}});
     let made = client.post("/v1/sessions", body).await.ok();
     let session = made["session_id"].as_str().unwrap().to_owned();
-    client.post(&format!("/v1/sessions/{session}/entries"), user(mark)).await.ok();
-    Tenant { client, token, mark, session }
+    let added = client.post(&format!("/v1/sessions/{session}/entries"), user(mark)).await.ok();
+    let entry = added["entry_id"].as_str().unwrap().to_owned();
+    Tenant { client, token, mark, session, entry }
 }
 
 #[tokio::test]
@@ -36,6 +39,40 @@ async fn no_surface_shows_one_tenant_to_another() {
     check_http(&b, &a).await;
     check_events(&place, &a, &b).await;
     check_bus(&place, &a, &b).await;
+}
+
+/// The rights of a tenant, and those of one that may even store for others: a scope is stronger than either.
+#[tokio::test]
+async fn no_function_shows_or_changes_what_is_another_tenants() {
+    let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
+    let all = [Right::Read, Right::Write, Right::Admin, Right::Bridge];
+    let a = token(dir.path(), json!({"owner": "a"}), &all);
+    let b = token(dir.path(), json!({"owner": "b"}), &all[..3]);
+    let place = Place::again(dir).await;
+    let a = tenant(&place, a, "mark-of-alpha").await;
+    let b = tenant(&place, b, "mark-of-beta").await;
+    for (me, other) in [(&a, &b), (&b, &a)] {
+        let foreign = Foreign {
+            owner: &other.client,
+            session: &other.session,
+            entry: &other.entry,
+            mark: other.mark,
+        };
+        foreign.walk(&me.client, &mut place.worker_with(&me.token).await).await;
+    }
+    for path in ["/metrics", "/openapi.json", "/readyz", "/healthz", "/version"] {
+        let shown = b.client.get(path).await.text;
+        assert!(!shown.contains("mark-of") && !shown.contains(&a.session), "{path}");
+    }
+    let mut history = a.client.events("/v1/events?after=start").await;
+    a.client.post(&format!("/v1/sessions/{}/entries", a.session), user("end")).await.ok();
+    loop {
+        let event = history.next().await.unwrap();
+        assert!(!event.data.to_string().contains(b.mark), "{event:?}");
+        if event.data.to_string().contains("\"end\"") {
+            break;
+        }
+    }
 }
 
 /// Every read and every write of one tenant on the other's session says that there is nothing.
