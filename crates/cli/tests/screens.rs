@@ -1,4 +1,5 @@
 //! The real program in a pseudo-terminal: keys go in, the screen is read.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 mod common;
 
@@ -410,8 +411,6 @@ fn ten_thousand_sessions() {
 fn a_very_large_session() {
     let place = Place::new();
     let session = place.with_quickly(async |sessions| large_session(&sessions).await);
-    let printed = place.ok(&["tree", session.as_str(), "--print", "--filter", "user"]);
-    assert_eq!(printed.lines().count(), 1 + 50_000);
     let mut terminal = Terminal::start(&place, 30, 100, &["tree", session.as_str()], &[]);
     terminal.wait_for("100000 of 100000");
     terminal.wait_for("← active");

@@ -1,5 +1,6 @@
 //! The real program beside a server: what the server holds is reached through it, and the server acts by itself.
 #![expect(clippy::disallowed_methods, reason = "tests make files of their own")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 mod common;
 
