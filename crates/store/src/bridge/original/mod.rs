@@ -97,15 +97,17 @@ impl Original {
         if now == before {
             return;
         }
-        match (before, now) {
-            (_, Some((life, seq))) => {
-                self.hub.publish(session, life, Position::at(seq), false);
-            }
-            (Some((life, seq)), None) => {
-                self.hub.publish(session, life, Position::at(seq), true);
-            }
-            (None, None) => {}
-        }
+        // Another life has told nothing yet.
+        let told = |life| match before {
+            Some((same, seq)) if same == life => Position::at(seq),
+            _ => Position::default(),
+        };
+        let (life, seq, deleted) = match (before, now) {
+            (_, Some((life, seq))) => (life, seq, false),
+            (Some((life, seq)), None) => (life, seq, true),
+            (None, None) => return,
+        };
+        self.hub.publish(session, life, told(life)..Position::at(seq), deleted);
     }
 
     pub(super) async fn create(
