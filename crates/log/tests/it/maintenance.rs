@@ -1,6 +1,7 @@
 //! Sealing, indexing and checkpointing beside appends; sharing a sync; giving locks up.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::support::*;
 /// Longer than any machine needs; a test that waits for it has failed.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A gate in front of the syncs of some files: whoever comes waits until it is opened.
+/// A gate in front of the syncs of some files, or of some renames: whoever comes waits until it is opened.
 #[derive(Debug, Default)]
 struct Gate {
     state: Mutex<GateState>,
@@ -25,7 +26,7 @@ struct Gate {
 
 #[derive(Debug, Default)]
 struct GateState {
-    /// Files whose path contains this have to wait.
+    /// What contains this has to wait.
     about: Option<String>,
     waiting: usize,
 }
@@ -117,6 +118,7 @@ impl Disk for GatedDisk {
     }
 
     fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
+        self.gate.pass(&format!("rename to {to}"));
         self.disk.rename(from, to)
     }
 
@@ -149,18 +151,18 @@ impl Disk for GatedDisk {
     }
 }
 
+fn gated(dir: &Path, gate: &Arc<Gate>) -> Platform {
+    let disk = GatedDisk { disk: OsDisk::create(dir).unwrap(), gate: Arc::clone(gate) };
+    let (clock, entropy) = (Arc::new(SystemClock::new()), Arc::new(OsEntropy));
+    Platform { disk: Arc::new(disk), clock, entropy }
+}
+
 /// Holds a round at the sync of a file and appends meanwhile.
 fn appends_go_on_while(about: &str, durability: Durability) {
     let dir = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());
-    let disk = GatedDisk { disk: OsDisk::create(dir.path()).unwrap(), gate: Arc::clone(&gate) };
-    let platform = Platform {
-        disk: Arc::new(disk),
-        clock: Arc::new(SystemClock::new()),
-        entropy: Arc::new(OsEntropy),
-    };
     let options = Options { durability, tiny_bytes: 0, tail_rows_max: 2, ..Options::default() };
-    let store = LogStore::open(platform, options.clone()).unwrap();
+    let store = LogStore::open(gated(dir.path(), &gate), options.clone()).unwrap();
     fill(&store, "s", 9);
     gate.close_for(about);
     std::thread::scope(|scope| {
@@ -204,6 +206,29 @@ fn appends_go_on_while_the_checkpoint_is_written() {
 #[test]
 fn appends_go_on_while_the_manifest_is_replaced() {
     appends_go_on_while("manifest.json.tmp", Durability::Synced);
+}
+
+#[test]
+fn a_deletion_that_another_process_finishes_meanwhile_is_a_deletion() {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = Arc::new(Gate::default());
+    let store = LogStore::open(gated(dir.path(), &gate), Options::default()).unwrap();
+    fill(&store, "s", 2);
+    gate.close_for("rename to trash/");
+    std::thread::scope(|scope| {
+        let deletion = scope.spawn(|| store.delete("s", 5, "{}"));
+        gate.until_somebody_waits();
+        // The record of the deletion is there and the lock is free: whoever comes finishes the move.
+        let other = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default());
+        let other = other.unwrap();
+        let write = other.append("s", Expected::Any, vec![entry(3)]);
+        assert!(matches!(write, Err(LogError::NotFound { .. })), "{write:?}");
+        assert_eq!(other.trash().unwrap().len(), 1);
+        gate.open();
+        deletion.join().unwrap().unwrap();
+    });
+    assert_eq!(store.trash().unwrap().len(), 1);
+    assert!(matches!(store.read("s"), Err(LogError::NotFound { .. })));
 }
 
 #[test]
