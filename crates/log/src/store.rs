@@ -17,10 +17,11 @@ use crate::head::{Head, Incarnation};
 use crate::load::{Horizon, Loaded, Trust, load, manifest_of_nothing, read_manifest};
 use crate::open::{check_native, open_writer, take_lock};
 use crate::options::{Maintenance, Options};
+use crate::pending::Pending;
 use crate::queue::{Expected, NewDelta};
 use crate::reader::Reader;
 use crate::record::NewRecord;
-use crate::writer::{Ticket, Writer};
+use crate::writer::Writer;
 
 /// A directory of logs.
 ///
@@ -45,65 +46,6 @@ type Slot = Arc<Mutex<Option<Arc<Writer>>>>;
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LogStore").finish_non_exhaustive()
-    }
-}
-
-/// An append that has its place in the order and is not durable yet.
-#[derive(Clone, Debug)]
-pub struct Pending {
-    writer: Arc<Writer>,
-    ticket: Ticket,
-    store: LogStore,
-}
-
-impl Pending {
-    /// The head that the log has with this append.
-    #[must_use]
-    pub fn head(&self) -> Head {
-        self.ticket.head
-    }
-
-    /// The number of the delta, for a delta; 0 for records.
-    #[must_use]
-    pub fn delta(&self) -> u64 {
-        self.ticket.delta
-    }
-
-    /// Waits until it is durable, doing the commit itself when nobody else does.
-    pub fn wait(&self) -> Result<Head> {
-        let head = self.writer.wait(self.ticket)?;
-        self.store.maintain(&self.writer);
-        Ok(head)
-    }
-
-    /// Calls `notify` once, when it is durable or never will be. Somebody must commit: see
-    /// [`Pending::claim`].
-    pub fn on_durable(&self, notify: impl FnOnce(Result<Head>) + Send + 'static) {
-        self.writer.on_durable(self.ticket, Box::new(notify));
-    }
-
-    /// For callers that do not wait: `Some` when nobody is committing this log yet; the caller then runs
-    /// it where blocking is allowed.
-    #[must_use]
-    pub fn claim(&self) -> Option<Driver> {
-        let claimed = self.writer.claim_drive();
-        claimed.then(|| Driver { writer: Arc::clone(&self.writer), store: self.store.clone() })
-    }
-}
-
-/// The duty to commit one log until nothing of it waits.
-#[derive(Debug)]
-#[must_use]
-pub struct Driver {
-    writer: Arc<Writer>,
-    store: LogStore,
-}
-
-impl Driver {
-    /// Commits; blocks on the disk.
-    pub fn run(self) {
-        self.writer.drive_claimed();
-        self.store.maintain(&self.writer);
     }
 }
 
@@ -331,7 +273,7 @@ impl LogStore {
     }
 
     /// Runs the round that is due, or hands it to the store's thread.
-    fn maintain(&self, writer: &Arc<Writer>) {
+    pub(crate) fn maintain(&self, writer: &Arc<Writer>) {
         let due = self.inner.options.checkpoint_every_bytes;
         if writer.unchecked_bytes.load(Ordering::Relaxed) < due {
             return;

@@ -1,0 +1,67 @@
+//! What a caller has in hand between the acceptance of an append and its durability.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::head::Head;
+use crate::store::LogStore;
+use crate::writer::{Ticket, Writer};
+
+/// An append that has its place in the order and is not durable yet.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    pub(crate) writer: Arc<Writer>,
+    pub(crate) ticket: Ticket,
+    pub(crate) store: LogStore,
+}
+
+impl Pending {
+    /// The head that the log has with this append.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.ticket.head
+    }
+
+    /// The number of the delta, for a delta; 0 for records.
+    #[must_use]
+    pub fn delta(&self) -> u64 {
+        self.ticket.delta
+    }
+
+    /// Waits until it is durable, doing the commit itself when nobody else does.
+    pub fn wait(&self) -> Result<Head> {
+        let head = self.writer.wait(self.ticket)?;
+        self.store.maintain(&self.writer);
+        Ok(head)
+    }
+
+    /// Calls `notify` once, when it is durable or never will be. Somebody must commit: see
+    /// [`Pending::claim`].
+    pub fn on_durable(&self, notify: impl FnOnce(Result<Head>) + Send + 'static) {
+        self.writer.on_durable(self.ticket, Box::new(notify));
+    }
+
+    /// For callers that do not wait: `Some` when nobody is committing this log yet; the caller then runs
+    /// it where blocking is allowed.
+    #[must_use]
+    pub fn claim(&self) -> Option<Driver> {
+        let claimed = self.writer.claim_drive();
+        claimed.then(|| Driver { writer: Arc::clone(&self.writer), store: self.store.clone() })
+    }
+}
+
+/// The duty to commit one log until nothing of it waits.
+#[derive(Debug)]
+#[must_use]
+pub struct Driver {
+    writer: Arc<Writer>,
+    store: LogStore,
+}
+
+impl Driver {
+    /// Commits; blocks on the disk.
+    pub fn run(self) {
+        self.writer.drive_claimed();
+        self.store.maintain(&self.writer);
+    }
+}
