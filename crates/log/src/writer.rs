@@ -258,8 +258,10 @@ impl Writer {
     }
 
     fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
-        // A stream's file must be durable before the record that says there is one.
-        if chunk.records.iter().any(|queued| queued.view().kind == kind::STREAM) {
+        // A stream's file must be durable before the record that says there is one, and that record before
+        // its deltas, whatever the durability: deltas without it would turn up in a later stream.
+        let opens_stream = chunk.records.iter().any(|queued| queued.view().kind == kind::STREAM);
+        if opens_stream {
             self.ready_stream(files)?;
         }
         let segment = self.segment_for(files, chunk)?;
@@ -267,7 +269,8 @@ impl Writer {
             self.write_rows(files, chunk)?;
         }
         segment.write_at(chunk.offset, &chunk.bytes)?;
-        if self.options.durability == Durability::Synced && !canary::on(canary::NO_SYNC) {
+        let synced = self.options.durability == Durability::Synced || opens_stream;
+        if synced && !canary::on(canary::NO_SYNC) {
             sync_once(&*segment)?;
         }
         if !canary::on(canary::ROW_BEFORE_SYNC) {

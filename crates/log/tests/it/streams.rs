@@ -107,3 +107,23 @@ fn in_the_weaker_durability_deltas_stay_until_what_settles_them_is_durable() {
     let entry = after.look().read("s").unwrap().entry("e2").unwrap().unwrap();
     assert_eq!((entry.revisions.len(), entry.deltas.len()), (1, 0));
 }
+
+#[test]
+fn in_the_weaker_durability_deltas_never_outlive_the_record_that_opens_their_stream() {
+    let machine = Machine::weak();
+    let process = machine.start();
+    fill(&process.store, "s", 2);
+    process.store.enqueue_delta("s", &delta("e1", 1)).unwrap().wait().unwrap();
+    process.store.checkpoint("s").unwrap();
+    // The deltas are synced; so is the record that says whose they are, and the entry before it.
+    append(&process.store, "s", 3);
+    process.store.enqueue_delta("s", &delta("e3", 1)).unwrap().wait().unwrap();
+    process.kill();
+    let after = machine.after_power_cut();
+    assert_eq!(after.shown("s"), [1, 2, 3]);
+    let again = after.start();
+    let reader = again.store.read("s").unwrap();
+    assert_eq!(reader.streaming(), ["e1", "e3"]);
+    let twice = again.store.enqueue_delta("s", &delta("e3", 1)).map(drop);
+    assert!(matches!(twice, Err(LogError::Invalid { .. })), "the first one is not forgotten");
+}

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use bough_log::format::StreamLine;
 use bough_log::{
     Durability, Fold, FoldMaker, Head, Incarnation, LogError, LogStore, Maintenance, NewDelta,
     NewRecord, Options, Reader, RecordView,
@@ -132,20 +133,22 @@ fn all_records(reader: &Reader, head: u64) -> Result<Vec<NewRecord>, ShowError> 
 }
 
 fn all_deltas(reader: &Reader) -> Result<Vec<NewDelta>, ShowError> {
-    let mut deltas = Vec::new();
+    let mut lines = Vec::new();
     for target in reader.streaming() {
         let Some(entry) = reader.entry(&target)? else {
             let words = format!("{target} streams and is not there");
             return Err(ShowError::Contradiction(words));
         };
-        deltas.extend(entry.deltas.iter().map(|line| NewDelta {
-            target: line.target.clone(),
-            revision: line.revision,
-            at_ms: line.at_ms,
-            payload: line.payload.get().to_owned(),
-        }));
+        lines.extend(entry.deltas);
     }
-    Ok(deltas)
+    lines.sort_by_key(|line| line.number);
+    let new = |line: StreamLine| NewDelta {
+        target: line.target,
+        revision: line.revision,
+        at_ms: line.at_ms,
+        payload: line.payload.get().to_owned(),
+    };
+    Ok(lines.into_iter().map(new).collect())
 }
 
 /// Every entry is found by its id, with its newest revision.
