@@ -112,7 +112,9 @@ pub fn answer_calls() {
                 Ok(ok) => json!({"ok": ok}),
                 Err(error) => json!({"error": error.code()}),
             };
-            println!("{MARK}{answer}");
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{MARK}{answer}").unwrap();
+            out.flush().unwrap();
         }
         service.store().close().await.unwrap();
     });
