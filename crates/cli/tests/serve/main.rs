@@ -1,6 +1,11 @@
 //! `bough serve` as a real process: killed, stopped, cut off, and asked to end.
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "tests make files of their own, and wait")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests make files of their own, and wait"
+)]
 
 mod bridges;
 mod client;
