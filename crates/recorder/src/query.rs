@@ -37,9 +37,12 @@ pub struct EffectiveSettings {
 impl Session {
     /// The loops that no loop of this session came before.
     pub fn root_loops(&self) -> impl Iterator<Item = &LoopRecord> {
-        self.loops.iter().filter(|record| {
+        let mut before: Option<&LoopRecord> = None;
+        self.loops.iter().filter(move |record| {
             let parent = record.parent_loop_id.as_deref();
-            parent.is_none_or(|parent| self.get_loop(parent).is_none())
+            // Most loops go on from the one that started before them.
+            let last = before.replace(record).map(|last| last.loop_id.as_str());
+            parent.is_none_or(|parent| last != Some(parent) && self.get_loop(parent).is_none())
         })
     }
 

@@ -1,10 +1,11 @@
 //! Saving and loading session files.
 
 use std::path::Path;
-use std::time::Instant;
 
 use super::events::{Script, Shape};
-use super::{ORIGINAL, original, original_session, our_session, ours};
+use super::{
+    ORIGINAL, SLOW_ROUNDS, in_turns, milliseconds, original, original_session, our_session, ours,
+};
 use crate::measure::{ROUNDS, median};
 use crate::report::Row;
 use crate::{Options, Outcome};
@@ -12,8 +13,8 @@ use original::session::SessionStore as _;
 
 const LOOPS: [usize; 3] = [100, 1_000, 10_000];
 
-/// From so many loops on the original is measured once: it takes many seconds.
-const SLOW_LOOPS: usize = 10_000;
+/// From so many loops on the original is measured once.
+const SLOW_LOOPS: usize = 1_000;
 
 /// The original's `save_session` syncs nothing.
 const UNSYNCED: &str = "phi_core_0.15.2_unsynced";
@@ -33,35 +34,25 @@ fn rows_of(folder: &Path, loops: usize) -> Outcome<Vec<Row>> {
     let ours = Ours::new(folder, our_session(&lines)?)?;
     let original = Original::new(folder, original_session(&lines)?)?;
     drop(lines);
-    let rounds = if loops >= SLOW_LOOPS { 1 } else { ROUNDS };
-    let mut times = [const { Vec::new() }; 6];
-    for round in 1..=ROUNDS {
-        eprintln!("files of {loops} loops: round {round} of {ROUNDS}");
-        let [save, load, look, peer_save, peer_unsynced, peer_load] = &mut times;
-        save.push(milliseconds(|| ours.save())?);
-        load.push(milliseconds(|| ours.load())?);
-        look.push(milliseconds(|| ours.load_and_look())?);
-        if round <= rounds {
-            peer_save.push(milliseconds(|| original.save())?);
-            peer_unsynced.push(milliseconds(|| original.save_unsynced())?);
-            peer_load.push(milliseconds(|| original.load())?);
-        }
+    let rounds = if loops >= SLOW_LOOPS { SLOW_ROUNDS } else { ROUNDS };
+    let what = |did: &str| format!("{did} {loops} loops");
+    let time = |what: &str, ours: &dyn Fn() -> Outcome<()>, original: &dyn Fn() -> Outcome<()>| {
+        in_turns(what, rounds, || milliseconds(ours), || milliseconds(original))
+    };
+    let (save, peer_save) = time(&what("saving"), &|| ours.save(), &|| original.save())?;
+    let (load, peer_load) = time(&what("loading"), &|| ours.load(), &|| original.load())?;
+    let look =
+        median((0..ROUNDS).map(|_| milliseconds(|| ours.load_and_look())).collect::<Outcome<_>>()?);
+    let mut saving = Row::new(what("saving"), "ms", save).beside(ORIGINAL, peer_save);
+    if loops < SLOW_LOOPS {
+        saving = saving.beside(UNSYNCED, milliseconds(|| original.save_unsynced())?);
     }
-    let [save, load, look, peer_save, peer_unsynced, peer_load] = times.map(median);
     Ok(vec![
-        Row::new(format!("saving {loops} loops"), "ms", save)
-            .beside(ORIGINAL, peer_save)
-            .beside(UNSYNCED, peer_unsynced),
-        Row::new(format!("loading {loops} loops"), "ms", load).beside(ORIGINAL, peer_load),
-        Row::new(format!("loading {loops} loops and looking at each event"), "ms", look)
+        saving,
+        Row::new(what("loading"), "ms", load).beside(ORIGINAL, peer_load),
+        Row::new(what("loading and looking at each event of"), "ms", look)
             .beside(ORIGINAL, peer_load),
     ])
-}
-
-fn milliseconds(work: impl FnOnce() -> Outcome<()>) -> Outcome<f64> {
-    let began = Instant::now();
-    work()?;
-    Ok(began.elapsed().as_secs_f64() * 1000.0)
 }
 
 struct Ours {
@@ -105,9 +96,7 @@ impl Original {
         let folder = tempfile::tempdir_in(folder)?;
         let store = original::session::FileSystemSessionStore::new(folder.path());
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-        let made = Self { folder, session, store, runtime };
-        made.save()?;
-        Ok(made)
+        Ok(Self { folder, session, store, runtime })
     }
 
     fn save(&self) -> Outcome<()> {

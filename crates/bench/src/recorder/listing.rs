@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::events::{Script, Shape};
-use super::{ORIGINAL, original, original_session, our_session, ours};
-use crate::measure::milliseconds;
+use super::{
+    ORIGINAL, SLOW_ROUNDS, in_turns, milliseconds, original, original_session, our_session, ours,
+};
 use crate::report::Row;
 use crate::{Options, Outcome};
 
@@ -23,8 +24,13 @@ pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
         original::session::save_session(&original_session(&lines)?, original.path())?;
     }
     let name = format!("sessions of one of {AGENTS} agents among {SESSIONS}");
-    let row = Row::new(name, "ms", milliseconds(|| find_ours(ours.path()))?);
-    Ok(vec![row.beside(ORIGINAL, milliseconds(|| find_originals(original.path()))?)])
+    let (bough, peer) = in_turns(
+        &name,
+        SLOW_ROUNDS,
+        || milliseconds(|| find_ours(ours.path())),
+        || milliseconds(|| find_originals(original.path())),
+    )?;
+    Ok(vec![Row::new(name, "ms", bough).beside(ORIGINAL, peer)])
 }
 
 fn folder(options: &Options) -> Outcome<tempfile::TempDir> {

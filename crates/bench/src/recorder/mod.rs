@@ -10,9 +10,12 @@ mod listing;
 mod navigation;
 mod recording;
 
+use std::time::Instant;
+
 use bough_recorder as ours;
 use phi_core as original;
 
+use crate::measure::{ROUNDS, median};
 use crate::report::Row;
 use crate::{Options, Outcome, Part};
 
@@ -30,6 +33,34 @@ const PARTS: [Part; 6] = [
 
 pub(crate) fn run(options: &Options) -> Outcome<Vec<Row>> {
     options.run_parts(&PARTS)
+}
+
+/// How often the original is measured where it takes many seconds; ours is always measured as often as anything.
+const SLOW_ROUNDS: usize = 1;
+
+/// The median figures of both sides, measured in turns.
+fn in_turns(
+    what: &str,
+    original_rounds: usize,
+    mut ours: impl FnMut() -> Outcome<f64>,
+    mut original: impl FnMut() -> Outcome<f64>,
+) -> Outcome<(f64, f64)> {
+    let (mut our_figures, mut original_figures) = (Vec::new(), Vec::new());
+    for round in 1..=ROUNDS {
+        eprintln!("{what}: round {round} of {ROUNDS}");
+        our_figures.push(ours()?);
+        if round <= original_rounds {
+            original_figures.push(original()?);
+        }
+    }
+    Ok((median(our_figures), median(original_figures)))
+}
+
+/// How long something takes, in milliseconds.
+fn milliseconds(work: impl FnOnce() -> Outcome<()>) -> Outcome<f64> {
+    let began = Instant::now();
+    work()?;
+    Ok(began.elapsed().as_secs_f64() * 1000.0)
 }
 
 /// The events of a stream as one side reads them.

@@ -1,18 +1,18 @@
 //! Walking a long chain of loops.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use super::events::{Script, Shape};
-use super::{ORIGINAL, original, original_session, our_session, ours};
-use crate::measure::{ROUNDS, as_f64, median};
+use super::{
+    ORIGINAL, SLOW_ROUNDS, in_turns, milliseconds, original, original_session, our_session, ours,
+};
 use crate::report::Row;
 use crate::{Options, Outcome};
 
 const LOOPS: usize = 10_000;
 
-/// The chain that shows how the cost grows is so many times as long.
-const LONGER: usize = 2;
+/// The chain that shows how the cost grows is so many times as short.
+const SHORTER: usize = 4;
 
 /// A question to a session of either side; says how many answers there were.
 struct Question {
@@ -63,39 +63,42 @@ impl Sessions {
 
     /// How long a question takes on both sides, in milliseconds.
     fn ask(&self, question: &Question) -> Outcome<(f64, f64)> {
-        let (mut ours, mut original) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            let began = Instant::now();
-            let answers = black_box((question.ours)(&self.ours, &self.ids));
-            ours.push(began.elapsed().as_secs_f64() * 1000.0);
-            let began = Instant::now();
-            let expected = black_box((question.original)(&self.original, &self.ids));
-            original.push(began.elapsed().as_secs_f64() * 1000.0);
-            if answers != expected {
-                return Err(format!("{}: {answers} or {expected}?", question.name).into());
-            }
-        }
-        Ok((median(ours), median(original)))
+        let answers = (question.ours)(&self.ours, &self.ids);
+        in_turns(
+            &format!("{} on {} loops", question.name, self.ids.len()),
+            SLOW_ROUNDS,
+            || milliseconds(|| check(answers, black_box((question.ours)(&self.ours, &self.ids)))),
+            || {
+                let original = || black_box((question.original)(&self.original, &self.ids));
+                milliseconds(|| check(answers, original()))
+            },
+        )
     }
 }
 
+fn check(answers: usize, expected: usize) -> Outcome<()> {
+    if answers == expected {
+        return Ok(());
+    }
+    Err(format!("there are {answers} answers or {expected}").into())
+}
+
 pub(super) fn rows(_: &Options) -> Outcome<Vec<Row>> {
-    let short = Sessions::new(LOOPS)?;
-    let long = Sessions::new(LONGER * LOOPS)?;
+    let (short, long) = (Sessions::new(LOOPS / SHORTER)?, Sessions::new(LOOPS)?);
     let mut rows = Vec::new();
     let mut growth = [0.0; 4];
     for question in &QUESTIONS {
-        eprintln!("navigation on {LOOPS} loops: {}", question.name);
         let (ours, original) = short.ask(question)?;
-        let name = format!("{} on a chain of {} loops", question.name, as_f64(LOOPS));
-        rows.push(Row::new(name, "ms", ours).beside(ORIGINAL, original));
         let (our_longer, original_longer) = long.ask(question)?;
+        let name = format!("{} on a chain of {LOOPS} loops", question.name);
+        rows.push(Row::new(name, "ms", our_longer).beside(ORIGINAL, original_longer));
         for (sum, value) in growth.iter_mut().zip([ours, our_longer, original, original_longer]) {
             *sum += value;
         }
     }
     let [ours, our_longer, original, original_longer] = growth;
-    let name = format!("navigation: {LONGER} times the loops cost so many times as much");
+    let name =
+        format!("navigation: {SHORTER} times the loops (to {LOOPS}) cost so many times as much");
     let row = Row::new(name, "times", our_longer / ours);
     rows.push(row.beside(ORIGINAL, original_longer / original));
     Ok(rows)

@@ -3,35 +3,39 @@
 use std::time::Instant;
 
 use super::events::{EVENTS_OF_A_LOOP, Script, Shape, streamed};
-use super::{ORIGINAL, original, original_recorder, ours, read};
-use crate::measure::{self, ROUNDS, Side, as_f64, median};
+use super::{ORIGINAL, SLOW_ROUNDS, in_turns, original, original_recorder, ours, read};
+use crate::measure::{ROUNDS, as_f64, median};
 use crate::report::Row;
 use crate::{Options, Outcome};
 
 const LOOPS: usize = 10_000;
 
-/// How much longer the chain is that shows how the cost grows.
-const LONGER: usize = 2;
+/// The chains that show how the cost grows: so many loops, and so many times as many.
+const SHORT: usize = 2_500;
+const LONGER: usize = 4;
 
 const UPDATES: usize = 200_000;
 
 pub(super) fn rows(_: &Options) -> Outcome<Vec<Row>> {
     let flat = Script::new("flat", "agent", Shape::Flat).lines(LOOPS);
     let chained = Script::new("chained", "agent", Shape::Chained);
-    let short = chained.lines(LOOPS);
-    let mut rows = vec![
-        row(&format!("recording {LOOPS} loops of {EVENTS_OF_A_LOOP} events, flat"), &flat)?,
-        row(&format!("recording {LOOPS} loops of {EVENTS_OF_A_LOOP} events, chained"), &short)?,
-    ];
-    drop(flat);
-    let name = format!("chained recording: {LONGER} times the loops cost so many times as much");
-    rows.push(growth(&name, &short, &chained.lines(LONGER * LOOPS))?);
-    Ok(rows)
+    let long = chained.lines(LOOPS);
+    let name =
+        |shape: &str| format!("recording {LOOPS} loops of {EVENTS_OF_A_LOOP} events, {shape}");
+    let growth_name = format!(
+        "chained recording: {LONGER} times the loops ({SHORT} to {}) cost so many times as much",
+        SHORT * LONGER
+    );
+    Ok(vec![
+        row(&name("flat"), &flat, ROUNDS)?,
+        row(&name("chained"), &long, SLOW_ROUNDS)?,
+        growth(&growth_name, &chained.lines(SHORT), &chained.lines(SHORT * LONGER))?,
+    ])
 }
 
 pub(super) fn streaming_rows(_: &Options) -> Outcome<Vec<Row>> {
     let lines = streamed(UPDATES);
-    let dropped = row(&format!("{UPDATES} streaming updates, not kept"), &lines)?;
+    let dropped = row(&format!("{UPDATES} streaming updates, not kept"), &lines, ROUNDS)?;
     // The original keeps none of them since 0.14, so there is nobody to stand beside this one.
     let mut rates = Vec::new();
     for _ in 0..ROUNDS {
@@ -41,28 +45,26 @@ pub(super) fn streaming_rows(_: &Options) -> Outcome<Vec<Row>> {
     Ok(vec![dropped, kept])
 }
 
-fn row(name: &str, lines: &[String]) -> Outcome<Row> {
+fn row(name: &str, lines: &[String], original_rounds: usize) -> Outcome<Row> {
     let events = as_f64(lines.len());
-    let sides = vec![
-        Side { name: "bough", measure: Box::new(|| Ok(events / our_seconds(lines, false)?)) },
-        Side { name: ORIGINAL, measure: Box::new(|| Ok(events / original_seconds(lines)?)) },
-    ];
-    let measured = measure::in_turns(name, sides)?;
-    let [(_, bough), (_, peer)] = measured.as_slice() else {
-        return Err("two sides were measured".into());
-    };
-    Ok(Row::new(name, "events/s", *bough).beside(ORIGINAL, *peer))
+    let (bough, original) = in_turns(
+        name,
+        original_rounds,
+        || Ok(events / our_seconds(lines, false)?),
+        || Ok(events / original_seconds(lines)?),
+    )?;
+    Ok(Row::new(name, "events/s", bough).beside(ORIGINAL, original))
 }
 
 /// How many times as long the longer stream takes.
 fn growth(name: &str, short: &[String], long: &[String]) -> Outcome<Row> {
-    let mut ratios = (Vec::new(), Vec::new());
-    for round in 1..=ROUNDS {
-        eprintln!("{name}: round {round} of {ROUNDS}");
-        ratios.0.push(our_seconds(long, false)? / our_seconds(short, false)?);
-        ratios.1.push(original_seconds(long)? / original_seconds(short)?);
-    }
-    Ok(Row::new(name, "times", median(ratios.0)).beside(ORIGINAL, median(ratios.1)))
+    let (bough, original) = in_turns(
+        name,
+        SLOW_ROUNDS,
+        || Ok(our_seconds(long, false)? / our_seconds(short, false)?),
+        || Ok(original_seconds(long)? / original_seconds(short)?),
+    )?;
+    Ok(Row::new(name, "times", bough).beside(ORIGINAL, original))
 }
 
 /// How long recording takes; reading the events and letting go of the sessions does not count.
