@@ -1,5 +1,9 @@
 //! Session files of pi and the real program: served as they are, brought in, given back, interrupted.
-#![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests make and break files of their own"
+)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 mod common;

@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bough_platform::{Clock, SystemClock};
-use bough_session::SessionId;
+use bough_session::{EntryId, MetaChange, Record, SessionId};
+use bough_store::{NativeStore, Store};
 use common::{Place, answer, user};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
@@ -115,6 +116,8 @@ const CTRL_D: &str = "\u{4}";
 const CTRL_C: &str = "\u{3}";
 const DOWN: &str = "\u{1b}[B";
 const UP: &str = "\u{1b}[A";
+const CTRL_LEFT: &str = "\u{1b}[1;5D";
+const CTRL_RIGHT: &str = "\u{1b}[1;5C";
 
 #[test]
 fn an_empty_store_says_so_and_is_left() {
@@ -336,12 +339,13 @@ fn the_tree_is_folded_filtered_and_searched() {
     terminal.wait_for("0 of 7");
     terminal.press(ESC);
     terminal.wait_for("7 of 7");
-    // Up to where the branches begin, and fold there.
-    terminal.press("g");
-    terminal.press("\u{1b}[1;5D");
-    terminal.wait_until("the folded tree", |text| !text.contains("A branch of its own"));
-    terminal.press("\u{1b}[1;5C");
-    terminal.wait_for("A branch of its own");
+    // From the end up to where the last branch begins, and fold there.
+    terminal.press("G");
+    terminal.press(CTRL_LEFT);
+    terminal.press(CTRL_LEFT);
+    terminal.wait_until("the folded branch", |text| !text.contains("one for"));
+    terminal.press(CTRL_RIGHT);
+    terminal.wait_for("one for");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
@@ -410,7 +414,7 @@ fn ten_thousand_sessions() {
 #[test]
 fn a_very_large_session() {
     let place = Place::new();
-    let session = place.with_quickly(async |sessions| large_session(&sessions).await);
+    let session = place.with_store(async |store| large_session(store).await);
     let mut terminal = Terminal::start(&place, 30, 100, &["tree", session.as_str()], &[]);
     terminal.wait_for("100000 of 100000");
     terminal.wait_for("← active");
@@ -425,19 +429,31 @@ fn a_very_large_session() {
     assert_eq!(tail["messages"].as_array().unwrap().len(), 2);
 }
 
-async fn large_session(sessions: &common::Sessions) -> SessionId {
-    let session = sessions.create("Very large").await;
-    let mut fork_at = None;
+/// Written into the store as it is: the rules of the service are tested elsewhere, and cost.
+async fn large_session(store: &NativeStore) -> SessionId {
+    let session = SessionId::from_stored("s_large");
+    let title = MetaChange { title: Some("Very large".to_owned()), ..MetaChange::default() };
+    let created = store.create(&session, vec![Record::Meta(title).at(1)]).await.unwrap();
+    created.durable.await.unwrap();
+    let (mut head, mut fork_at) = (created.head, None);
     for branch in 0..500 {
-        if let Some(entry) = &fork_at {
-            sessions.set_leaf(&session, entry).await;
+        let mut parent: Option<EntryId> = fork_at.take();
+        let mut records = Vec::new();
+        for step in 0..200 {
+            let message = match step % 2 {
+                0 => user(&format!("question {branch}-{step}")),
+                _ => answer(&format!("answer {branch}-{step}")),
+            };
+            let entry = common::entry(&format!("e{branch}-{step}"), parent, message);
+            parent = Some(entry.id.clone());
+            if step == 100 {
+                fork_at.clone_from(&parent);
+            }
+            records.push(Record::Entry(entry).at(1));
         }
-        let messages = (0..200).map(|step| match step % 2 {
-            0 => user(&format!("question {branch}-{step}")),
-            _ => answer(&format!("answer {branch}-{step}")),
-        });
-        let entries = sessions.append_many(&session, messages.collect()).await;
-        fork_at = entries.get(100).cloned();
+        let appended = store.append(&session, &head, records).await.unwrap();
+        appended.durable.await.unwrap();
+        head = appended.head;
     }
     session
 }

@@ -20,7 +20,7 @@ const FILE: &str = "v1/s.jsonl";
 const DEPTH_TWO_EVERY: usize = 97;
 
 fn rules() -> ImageRules {
-    ImageRules::seeded(1).combinations_max(64)
+    ImageRules::seeded(1).combinations_max(40)
 }
 
 fn start() -> SimDisk {

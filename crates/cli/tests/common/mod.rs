@@ -9,7 +9,7 @@ use bough_platform::Platform;
 use bough_service::api::{AppendManyRequest, AppendRequest, CreateRequest, SetActiveLeafRequest};
 use bough_service::{Scope, Service};
 use bough_session::{
-    AgentMessage, AssistantMessage, ContentBlock, EntryId, FunctionCallBlock,
+    AgentMessage, AssistantMessage, ContentBlock, Entry, EntryBody, EntryId, FunctionCallBlock,
     FunctionResultMessage, Incarnation, MetaChange, Record, SessionId, SessionState, StopReason,
     Usage, UserMessage,
 };
@@ -87,37 +87,29 @@ impl Place {
 
     /// Does something with the sessions through the library.
     pub(crate) fn with<T>(&self, work: impl AsyncFnOnce(Sessions) -> T) -> T {
-        self.with_options(NativeOptions::default(), work)
-    }
-
-    /// The same without waiting for the disk: for making much at once.
-    pub(crate) fn with_quickly<T>(&self, work: impl AsyncFnOnce(Sessions) -> T) -> T {
-        let durability = bough_store::Durability::MayLoseNewestOnPowerCut;
-        self.with_options(NativeOptions { durability, ..NativeOptions::default() }, work)
-    }
-
-    /// Does something with the store itself.
-    pub(crate) fn with_store<T>(&self, work: impl AsyncFnOnce(&NativeStore) -> T) -> T {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let platform = Platform::system(self.data_dir()).unwrap();
-            let options = NativeOptions::default();
-            let store = NativeStore::open(platform, self.data_dir(), options).await.unwrap();
-            let done = work(&store).await;
-            store.close().await.unwrap();
-            done
-        })
-    }
-
-    fn with_options<T>(&self, options: NativeOptions, work: impl AsyncFnOnce(Sessions) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let platform = Platform::system(self.data_dir()).unwrap();
             let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
+            let options = NativeOptions::default();
             let store = NativeStore::open(platform, self.data_dir(), options).await.unwrap();
             let service = Service::new(Arc::new(store), clock, entropy);
             let done = work(Sessions { service: service.clone() }).await;
             service.store().close().await.unwrap();
+            done
+        })
+    }
+
+    /// Does something with the store itself, without waiting for the disk: for making much at once.
+    pub(crate) fn with_store<T>(&self, work: impl AsyncFnOnce(&NativeStore) -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let platform = Platform::system(self.data_dir()).unwrap();
+            let durability = bough_store::Durability::MayLoseNewestOnPowerCut;
+            let options = NativeOptions { durability, ..NativeOptions::default() };
+            let store = NativeStore::open(platform, self.data_dir(), options).await.unwrap();
+            let done = work(&store).await;
+            store.close().await.unwrap();
             done
         })
     }
@@ -129,6 +121,13 @@ pub(crate) fn answered(output: Output) -> Answered {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// An entry as a store holds it.
+pub(crate) fn entry(id: &str, parent_id: Option<EntryId>, message: AgentMessage) -> Entry {
+    let id = EntryId::from_stored(id);
+    let body = EntryBody::Message(message);
+    Entry { id, parent_id, timestamp: 1, revision: 0, origin: None, body }
 }
 
 /// What a list knows of a session that has a title and nothing else.
