@@ -4,11 +4,7 @@
     clippy::indexing_slicing,
     reason = "a test stops where something is not as it should be"
 )]
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "tests look at the program from outside"
-)]
+#![expect(clippy::disallowed_methods, reason = "tests look at the program from outside")]
 
 mod common;
 

@@ -57,7 +57,7 @@ fn pages_of(options: &Options, side: Side, length: usize) -> Outcome<Pages> {
     })?;
     let whole = |answer: &Value| answer["messages"].as_array().map(Vec::len) == Some(PAGE);
     let cost = |function: &str, request: Value| served.cost_of(&runtime, function, &request, whole);
-    let middle = cursor_after(&entry_id(length / 2).to_string());
+    let middle = cursor_after(entry_id(length / 2).as_ref());
     let pages = Pages {
         first: cost("session::messages", json!({"session_id": "s", "limit": PAGE}))?,
         late: cost(
