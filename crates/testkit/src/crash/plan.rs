@@ -71,21 +71,38 @@ const COMBINATIONS: usize = 256;
 /// One image in so many is cut again during its recovery.
 const RECOVERY_EVERY: usize = 400;
 /// Histories whose writes are torn at every byte, not only at sectors.
-const AT_EVERY_BYTE: [&str; 14] = [
+const AT_EVERY_BYTE: [&str; 31] = [
     "appends",
     "batches",
+    "branches",
     "checkpoint",
     "close-full",
+    "close-tiny",
     "delete",
     "deltas",
+    "deltas-checkpoint",
     "deltas-kill",
     "deltas-settle",
     "group",
+    "import-full",
     "kill",
+    "kill-tiny",
     "new-life",
+    "notes",
+    "purge",
+    "reader",
+    "refusals",
+    "restart",
+    "restart-tiny",
     "revisions",
+    "roll",
+    "rounds",
+    "tables",
+    "two-sessions",
     "undo",
-    "weak-kill",
+    "undo-full",
+    "weak-checkpoint",
+    "weak-restart",
 ];
 /// Verbs of the short histories, of which a full run has all there are.
 const SHORT_VERBS: usize = 3;
