@@ -1,5 +1,11 @@
 //! Lists: the same cost, however many sessions there are.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use bough_platform::{OsDisk, RelPath};
+use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionState};
+use bough_store::{Catalogue, CatalogueFile, CatalogueRow, Listed, Position};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -42,21 +48,72 @@ fn rows_of(what: &str, many: Cost, few: Cost, fs: Cost) -> Vec<Row> {
     ]
 }
 
+fn project(number: usize) -> &'static str {
+    if number < PAGE { "rare" } else { "common" }
+}
+
+async fn fill_folder(folder: &Path, sessions: usize) -> Outcome<()> {
+    let building = Side::Fs.serve(folder, Safety::Unsynced).await?;
+    for number in 0..sessions {
+        let request = json!({
+            "session_id": format!("s{number:06}"), "title": format!("Session {number}"),
+            "metadata": {"project": project(number)},
+        });
+        building.call("session::ensure", request).await?;
+    }
+    building.close().await
+}
+
+/// Lists read the catalogue and nothing else, so the sessions themselves need not be there; `bench log` lists with them.
+async fn fill_catalogue(folder: &Path, sessions: usize) -> Outcome<()> {
+    /// Rows that are written at a time.
+    const BATCH: usize = 5000;
+    Side::Native.serve(folder, Safety::Unsynced).await?.close().await?;
+    let name = "catalogue.sqlite";
+    let file = CatalogueFile {
+        disk: Arc::new(OsDisk::create(folder)?),
+        name: RelPath::parse(name)?,
+        path: folder.join(name),
+    };
+    let (catalogue, _) = Catalogue::open(&file, Incarnation::new([0; 16]))?;
+    for number in 0..sessions {
+        catalogue.put(row(number));
+        if number.is_multiple_of(BATCH) {
+            catalogue.flush()?;
+        }
+    }
+    catalogue.flush()?;
+    Ok(())
+}
+
+fn row(number: usize) -> CatalogueRow {
+    let id = SessionId::from_stored(format!("s{number:06}"));
+    let mut state = SessionState::new(id.clone());
+    let change = MetaChange {
+        title: Some(format!("Session {number}")),
+        metadata: json!({"project": project(number)}).as_object().cloned(),
+        ..MetaChange::default()
+    };
+    let at_ms = 1_795_000_000_000 + i64::try_from(number).unwrap_or(0);
+    state.apply(&Record::Meta(change), 1, at_ms);
+    CatalogueRow {
+        incarnation: Incarnation::new([1; 16]),
+        position: Position::at(1),
+        listed: Listed { meta: state.meta(), details: state.details() },
+        container: id.to_string(),
+        size: 0,
+    }
+}
+
 fn lists_of(options: &Options, side: Side, sessions: usize) -> Outcome<Lists> {
     eprintln!("listing: building {sessions} sessions, {}", side.name());
     let folder = tempfile::tempdir_in(&options.folder)?;
     let runtime = Runtime::new()?;
     let served = runtime.block_on(async {
-        let building = side.serve(folder.path(), Safety::Unsynced).await?;
-        for number in 0..sessions {
-            let project = if number < PAGE { "rare" } else { "common" };
-            let request = json!({
-                "session_id": format!("s{number:06}"), "title": format!("Session {number}"),
-                "metadata": {"project": project},
-            });
-            building.call("session::ensure", request).await?;
+        match side {
+            Side::Native => fill_catalogue(folder.path(), sessions).await?,
+            Side::Fs => fill_folder(folder.path(), sessions).await?,
         }
-        building.close().await?;
         side.serve(folder.path(), Safety::Synced).await
     })?;
     let whole = |answer: &Value| answer["sessions"].as_array().map(Vec::len) == Some(PAGE);
