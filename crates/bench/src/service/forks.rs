@@ -11,7 +11,7 @@ use crate::{ALLOCATOR, Options, Outcome};
 
 /// The lengths of path that are compared.
 const SHORT: usize = 1000;
-const LONG: usize = 100_000;
+const LONG: usize = 20_000;
 
 struct Fork {
     milliseconds: f64,
