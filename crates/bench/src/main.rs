@@ -20,6 +20,7 @@ mod peers;
 #[cfg(feature = "original")]
 mod recorder;
 mod report;
+mod server;
 mod service;
 
 use std::path::PathBuf;
@@ -54,6 +55,7 @@ const BENCHES: &[Bench] = &[
         about: "the recorder beside the original: recording, session files, navigation",
         run: recorder::run,
     },
+    Bench { name: "server", about: "a server: load, live events, memory, kills", run: server::run },
 ];
 
 /// What was asked for.
@@ -66,6 +68,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether this part, and only it, was asked for.
+    pub(crate) fn is_named(&self, part: &str) -> bool {
+        self.part.as_deref() == Some(part)
+    }
+
     /// Runs the parts of a bench that were asked for, in order.
     pub(crate) fn run_parts(&self, parts: &[Part]) -> Outcome<Vec<Row>> {
         let wanted = |name: &str| self.part.as_deref().is_none_or(|part| part == name);
@@ -98,6 +105,11 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Outcome<()> {
+    // The server that is measured is this program in another process.
+    if let Some(("serve", rest)) = arguments.split_first().map(|(word, rest)| (word.as_str(), rest))
+    {
+        return server::serve(rest);
+    }
     let (name, options) = parse(arguments)?;
     if name == "list" {
         for bench in BENCHES {

@@ -1,0 +1,28 @@
+//! `bench server`: a server in a process of its own, driven by real clients over loopback.
+
+mod bus;
+mod cpu;
+mod http;
+mod idle;
+mod live;
+mod load;
+mod place;
+mod restarts;
+mod subscriber;
+
+use crate::report::Row;
+use crate::{Options, Outcome};
+
+pub(crate) use place::serve;
+
+/// Runs every part of the bench, or the one that was asked for.
+pub(crate) fn run(options: &Options) -> Outcome<Vec<Row>> {
+    options.run_parts(&[
+        ("http", load::over_http),
+        ("bus", load::over_bus),
+        ("cpu", cpu::per_append),
+        ("live", live::open_loop),
+        ("idle", idle::memory),
+        ("restarts", restarts::kills),
+    ])
+}
