@@ -53,7 +53,10 @@ fn in_turns(
             original_figures.push(original()?);
         }
     }
-    Ok((median(our_figures), median(original_figures)))
+    let figures = (median(our_figures), median(original_figures));
+    // Some rows take minutes on a busy machine: what is known is said at once.
+    eprintln!("{what}: {} beside {}", figures.0, figures.1);
+    Ok(figures)
 }
 
 /// How long something takes, in milliseconds.
