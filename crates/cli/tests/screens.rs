@@ -181,7 +181,7 @@ fn a_session_is_read_live_and_escapes_do_nothing() {
     terminal.press(ENTER);
     let text = terminal.wait_for("one for 世界");
     assert!(text.contains("␛[31m"), "shown, not obeyed:\n{text}");
-    assert!(text.contains("6 messages"));
+    terminal.wait_for("6 messages");
     place
         .with(async |sessions| sessions.append(&session, user("Written by another process")).await);
     terminal.wait_for("Written by another process");
@@ -373,6 +373,7 @@ fn a_transcript_is_unfolded_and_its_loops_are_an_outline() {
     terminal.press(ESC);
     terminal.wait_for("6 messages");
     terminal.press("q");
+    terminal.wait_for("Resume Session");
     terminal.press(ESC);
     assert_eq!(terminal.end().0, 0);
     assert_eq!(place.json(&["show", session.as_str()])["messages"].as_array().unwrap().len(), 6);

@@ -29,6 +29,10 @@ pub const FEED_FOLD_RECORDS_MAX: usize = 2_000;
 pub const FEED_PAGE: usize = 16;
 /// Changed sessions that a feed of all sessions reads at a time.
 pub const FEED_CHANGES_PER_READ: usize = 256;
+/// How often a feed reads again what was there to see before, while a writer takes its log over.
+pub const FEED_SHORT_READS_MAX: u32 = 100;
+/// The pause between two such reads.
+pub const FEED_SHORT_READ_PAUSE: Duration = Duration::from_millis(20);
 /// Newest events of a watched session that its subscribers share; a slower one reads the log.
 pub const SESSION_RING_EVENTS_MAX: usize = 256;
 /// Bytes of those events.

@@ -135,6 +135,21 @@ impl Stream {
         }
     }
 
+    /// Reads on until the stream has said where it is; it does so before its first event.
+    pub(crate) fn find_place(&mut self) -> io::Result<()> {
+        while self.last_id.is_none() {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let id = block.lines().find_map(|line| line.strip_prefix("id: "));
+                self.last_id = Some(id.unwrap().to_owned());
+                self.text = rest.to_owned();
+            } else {
+                self.fill()?;
+                self.unchunk();
+            }
+        }
+        Ok(())
+    }
+
     /// The next event; an error when the connection ended.
     pub(crate) fn next(&mut self) -> io::Result<Event> {
         loop {

@@ -214,7 +214,8 @@ impl Live {
 
 /// The event in the shape of `session::watch`, with its payload as it was made once for all subscribers.
 fn write_event(piece: &mut String, delivery: &Delivery) {
-    let (event, cursor) = (&delivery.event, &delivery.cursor);
+    // One text: a sealed place does not look the same twice.
+    let (event, cursor) = (&delivery.event, delivery.cursor.to_string());
     let (name, position) = (event.kind().name(), event.position);
     let (seq, revision, payload) = (position.seq, position.revision, event.json());
     piece.push_str(&format!(

@@ -14,7 +14,9 @@ use super::filter::EventKind;
 use super::hub::{Deletion, FeedHub};
 use super::lens::{Lens, Told};
 use super::session::{lens_at, records_of};
-use crate::limits::{ALL_LENSES_MAX, FEED_CHANGES_PER_READ};
+use crate::limits::{
+    ALL_LENSES_MAX, FEED_CHANGES_PER_READ, FEED_SHORT_READ_PAUSE, FEED_SHORT_READS_MAX,
+};
 
 /// Reads the changes of all sessions in order and tells the events that they are.
 ///
@@ -173,12 +175,22 @@ impl AllReader {
         let mut found = Found::default();
         let mut position = from;
         let mut told = Told::up_to(from);
+        let mut short_reads = 0;
         loop {
             let limit = self.records_per_step;
             let page = records_of(&*self.store, session, life, position, limit).await?;
             let Some(page) = page else {
                 return Ok(None);
             };
+            if page.records.is_empty() && page.end.seq < change.position.seq {
+                // A writer is taking the log over: readers see less of it for a moment.
+                short_reads += 1;
+                if short_reads == FEED_SHORT_READS_MAX {
+                    return Ok(None);
+                }
+                tokio::time::sleep(FEED_SHORT_READ_PAUSE).await;
+                continue;
+            }
             let mut ended = page.records.is_empty();
             for stored in page.records {
                 let place = stored.position;

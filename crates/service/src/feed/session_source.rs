@@ -13,7 +13,7 @@ use super::session::{Cold, SessionTail, read_cold};
 use super::snapshot::{self, SessionSnapshot};
 use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
 use crate::error::ServiceError;
-use crate::limits::FEED_PAGE;
+use crate::limits::{FEED_PAGE, FEED_SHORT_READ_PAUSE, FEED_SHORT_READS_MAX};
 use crate::runtime::{Runtime, is_visible};
 use crate::scope::Scope;
 
@@ -166,16 +166,19 @@ impl SessionSource {
             self.reading = Reading::Ring(number);
             return Ok(true);
         }
-        match read_cold(&*runtime.store, &self.session, cursor).await? {
+        match self.read_as_far_as(runtime, cursor, end).await? {
             Cold::Page(cold) => {
                 self.at = Some(cursor);
                 for event in cold.events {
                     self.take_in(Arc::new(event), page);
                 }
                 self.at = Some(cold.cursor);
-                if !cold.more {
+                if !cold.more && reaches(&cold.cursor, end) {
                     let met = self.tail.find(&cold.cursor);
                     self.reading = Reading::Ring(met.unwrap_or(number));
+                } else if !cold.more {
+                    // Going over to the ring now would pass over what the log does not show yet.
+                    return Ok(!page.is_empty());
                 }
             }
             Cold::Gone => self.leave(runtime, cursor, None, number, page).await?,
@@ -184,6 +187,25 @@ impl SessionSource {
             }
         }
         Ok(true)
+    }
+
+    /// Reads a page from the log. While a writer takes a log over that another process left, readers see it as far as it is
+    /// known to be durable, which may be less than was there to see before: then it is read again a little later.
+    async fn read_as_far_as(
+        &self,
+        runtime: &Runtime,
+        cursor: SessionCursor,
+        end: Option<SessionCursor>,
+    ) -> Result<Cold, ServiceError> {
+        for _ in 1..FEED_SHORT_READS_MAX {
+            match read_cold(&*runtime.store, &self.session, cursor).await? {
+                Cold::Page(cold) if !cold.more && !reaches(&cold.cursor, end) => {
+                    tokio::time::sleep(FEED_SHORT_READ_PAUSE).await;
+                }
+                other => return Ok(other),
+            }
+        }
+        Ok(read_cold(&*runtime.store, &self.session, cursor).await?)
     }
 
     /// The life of the cursor is over: tells so, and goes on with the next.
@@ -218,6 +240,11 @@ impl SessionSource {
         let state = runtime.store.state(&self.session).await?;
         Ok(state.is_none_or(|snapshot| is_visible(scope, &snapshot.state)))
     }
+}
+
+/// Whether a place is not before another of the same life.
+fn reaches(cursor: &SessionCursor, end: Option<SessionCursor>) -> bool {
+    end.is_none_or(|end| end.incarnation != cursor.incarnation || end.position <= cursor.position)
 }
 
 const fn from_log(cursor: SessionCursor) -> (Option<SessionCursor>, Reading) {
