@@ -141,12 +141,12 @@ pub(crate) async fn drive(
     let mut working = JoinSet::new();
     let begin = Instant::now() + WARM_UP;
     let end = begin + span;
-    for session in sessions.iter().cloned() {
-        let (http, bus) = (place.http, place.bus);
+    for session in sessions {
+        let (session, http, bus) = (session.clone(), place.http, place.bus);
         working.spawn(async move {
             let mut client = match door {
                 Door::Http => Client::Http(HttpClient::connect(http).await?),
-                Door::Bus => Client::Bus(BusClient::connect(bus).await?),
+                Door::Bus => Client::Bus(Box::new(BusClient::connect(bus).await?)),
             };
             client.append_until(&session, begin, end).await
         });
@@ -161,7 +161,7 @@ pub(crate) async fn drive(
 
 enum Client {
     Http(HttpClient),
-    Bus(BusClient),
+    Bus(Box<BusClient>),
 }
 
 impl Client {
