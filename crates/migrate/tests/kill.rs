@@ -14,11 +14,10 @@ use std::time::Duration;
 use bough_log::{Expected, LogStore};
 use bough_migrate::{Migrator, RollbackOptions};
 use bough_platform::{
-    Access, Disk, File, Listed, Lock, LockError, OsDisk, OsEntropy, Platform, RelPath, Stat,
-    SystemClock,
+    Access, Disk, File, Lock, LockError, OsDisk, OsEntropy, Platform, RelPath, SystemClock,
 };
 use bough_session::Record;
-use bough_testkit::{LossyDisk, Seeded};
+use bough_testkit::{LossyDisk, Seeded, pass_on};
 use common::*;
 
 const FILE: &str = "v1/s.jsonl";
@@ -44,6 +43,8 @@ impl Deadly {
 }
 
 impl Disk for Deadly {
+    pass_on! { disk: list, stat, lock_holder }
+
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         self.change();
         Ok(self.file(self.disk.create(path)?))
@@ -73,14 +74,6 @@ impl Disk for Deadly {
         self.disk.remove_dir(path)
     }
 
-    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
-        self.disk.list(path)
-    }
-
-    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
-        self.disk.stat(path)
-    }
-
     fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
         self.change();
         self.disk.sync_dir(path)
@@ -89,10 +82,6 @@ impl Disk for Deadly {
     fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
         self.change();
         self.disk.lock(path, holder)
-    }
-
-    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        self.disk.lock_holder(path)
     }
 }
 
@@ -103,13 +92,7 @@ struct DeadlyFile {
 }
 
 impl File for DeadlyFile {
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-
-    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
-        self.inner.read_at(at, out)
-    }
+    pass_on! { inner: len, read_at }
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.disk.change();

@@ -16,15 +16,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bough_platform::{
-    Access, Disk, File, Listed, Lock, LockError, OsDisk, Platform, RelPath, Stat,
-};
+use bough_platform::{Access, Disk, File, OsDisk, Platform, RelPath};
 use bough_recorder::{
     AgentMessage, FileSystemSessionStore, LogSessionStore, LoopRecord, LoopStatus,
     MemorySessionStore, Session, SessionError, SessionFolder, SessionStore, Timestamp,
     delete_session, list_session_ids, load_session, load_sessions_for_agent, save_session,
 };
 use bough_store::MemoryStore;
+use bough_testkit::pass_on;
 
 const FULL: &str = include_str!("cases/full-session-file.json");
 const LATEST: &str = include_str!("cases/session-file-0.15.2.json");
@@ -289,12 +288,8 @@ fn step(left: &AtomicUsize) -> std::io::Result<()> {
 struct StoppingFile(Box<dyn File>, Arc<AtomicUsize>);
 
 impl File for StoppingFile {
-    fn len(&self) -> std::io::Result<u64> {
-        self.0.len()
-    }
-    fn read_at(&self, at: u64, out: &mut [u8]) -> std::io::Result<usize> {
-        self.0.read_at(at, out)
-    }
+    pass_on! { 0: len, read_at, set_len }
+
     fn write_at(&self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
         if let Err(stopped) = step(&self.1) {
             // Half of it reached the disk.
@@ -303,9 +298,6 @@ impl File for StoppingFile {
         }
         self.0.write_at(at, bytes)
     }
-    fn set_len(&self, len: u64) -> std::io::Result<()> {
-        self.0.set_len(len)
-    }
     fn sync(&self) -> std::io::Result<()> {
         step(&self.1)?;
         self.0.sync()
@@ -313,6 +305,8 @@ impl File for StoppingFile {
 }
 
 impl Disk for Stopping {
+    pass_on! { disk: create_dir, remove_dir, list, stat, lock, lock_holder }
+
     fn create(&self, path: &RelPath) -> std::io::Result<Box<dyn File>> {
         self.step()?;
         let file = self.disk.create(path)?;
@@ -320,9 +314,6 @@ impl Disk for Stopping {
     }
     fn open(&self, path: &RelPath, access: Access) -> std::io::Result<Box<dyn File>> {
         self.disk.open(path, access)
-    }
-    fn create_dir(&self, path: &RelPath) -> std::io::Result<()> {
-        self.disk.create_dir(path)
     }
     fn rename(&self, from: &RelPath, to: &RelPath) -> std::io::Result<()> {
         self.step()?;
@@ -332,24 +323,9 @@ impl Disk for Stopping {
         self.step()?;
         self.disk.remove_file(path)
     }
-    fn remove_dir(&self, path: &RelPath) -> std::io::Result<()> {
-        self.disk.remove_dir(path)
-    }
-    fn list(&self, path: &RelPath) -> std::io::Result<Vec<Listed>> {
-        self.disk.list(path)
-    }
-    fn stat(&self, path: &RelPath) -> std::io::Result<Option<Stat>> {
-        self.disk.stat(path)
-    }
     fn sync_dir(&self, path: &RelPath) -> std::io::Result<()> {
         self.step()?;
         self.disk.sync_dir(path)
-    }
-    fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
-        self.disk.lock(path, holder)
-    }
-    fn lock_holder(&self, path: &RelPath) -> std::io::Result<Option<String>> {
-        self.disk.lock_holder(path)
     }
 }
 

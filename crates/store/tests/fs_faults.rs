@@ -7,10 +7,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use bough_platform::{
-    Access, Disk, File, Listed, Lock, LockError, OsDisk, Platform, RelPath, Stat,
-};
+use bough_platform::{Access, Disk, File, OsDisk, Platform, RelPath};
 use bough_store::{FsStore, Store, StoreError};
+use bough_testkit::pass_on;
 use support::{create, id, push, says, step, text_of};
 
 /// A disk whose writes and syncs fail once a number of them have gone well.
@@ -39,48 +38,19 @@ impl Faulty {
 }
 
 impl Disk for Faulty {
+    pass_on! { inner: create_dir, rename, remove_file, remove_dir, list, stat, sync_dir, lock, lock_holder }
+
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         self.inner.create(path).map(|file| self.wrap(file))
     }
     fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
         self.inner.open(path, access).map(|file| self.wrap(file))
     }
-    fn create_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.inner.create_dir(path)
-    }
-    fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove_file(&self, path: &RelPath) -> io::Result<()> {
-        self.inner.remove_file(path)
-    }
-    fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.inner.remove_dir(path)
-    }
-    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
-        self.inner.list(path)
-    }
-    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
-        self.inner.stat(path)
-    }
-    fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.inner.sync_dir(path)
-    }
-    fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
-        self.inner.lock(path, holder)
-    }
-    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        self.inner.lock_holder(path)
-    }
 }
 
 impl File for FaultyFile {
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
-        self.inner.read_at(at, out)
-    }
+    pass_on! { inner: len, read_at, set_len }
+
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = spend(&self.left, self.kind) {
             // Half of it reaches the disk all the same.
@@ -89,9 +59,6 @@ impl File for FaultyFile {
             return Err(error);
         }
         self.inner.write_at(at, bytes)
-    }
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
     }
     fn sync(&self) -> io::Result<()> {
         spend(&self.left, self.kind)?;

@@ -6,11 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use bough_log::{Durability, Expected, LogError, LogStore, Options};
-use bough_platform::{
-    Access, Disk, File, Listed, Lock, LockError, OsDisk, OsEntropy, Platform, RelPath, Stat,
-    SystemClock,
-};
-use bough_testkit::CountingDisk;
+use bough_platform::{Access, Disk, File, OsDisk, OsEntropy, Platform, RelPath, SystemClock};
+use bough_testkit::{CountingDisk, pass_on};
 
 use crate::support::*;
 
@@ -82,21 +79,7 @@ impl GatedDisk {
 }
 
 impl File for GatedFile {
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-
-    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at(at, out)
-    }
-
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_at(at, bytes)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
+    pass_on! { file: len, read_at, write_at, set_len }
 
     fn sync(&self) -> io::Result<()> {
         self.gate.pass(&self.path);
@@ -105,6 +88,8 @@ impl File for GatedFile {
 }
 
 impl Disk for GatedDisk {
+    pass_on! { disk: create_dir, remove_file, remove_dir, list, stat, sync_dir, lock, lock_holder }
+
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         Ok(self.gated(self.disk.create(path)?, path))
     }
@@ -113,41 +98,9 @@ impl Disk for GatedDisk {
         Ok(self.gated(self.disk.open(path, access)?, path))
     }
 
-    fn create_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.disk.create_dir(path)
-    }
-
     fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
         self.gate.pass(&format!("rename to {to}"));
         self.disk.rename(from, to)
-    }
-
-    fn remove_file(&self, path: &RelPath) -> io::Result<()> {
-        self.disk.remove_file(path)
-    }
-
-    fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.disk.remove_dir(path)
-    }
-
-    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
-        self.disk.list(path)
-    }
-
-    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
-        self.disk.stat(path)
-    }
-
-    fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.disk.sync_dir(path)
-    }
-
-    fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
-        self.disk.lock(path, holder)
-    }
-
-    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        self.disk.lock_holder(path)
     }
 }
 

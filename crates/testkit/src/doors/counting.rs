@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bough_platform::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat};
 
+use crate::pass_on;
+
 /// What went through a [`CountingDisk`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -102,6 +104,8 @@ impl Counters {
 }
 
 impl Disk for CountingDisk {
+    pass_on! { inner: lock_holder }
+
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         Ok(self.file(self.inner.create(path)?))
     }
@@ -149,10 +153,6 @@ impl Disk for CountingDisk {
         add(&self.counters.locks, 1);
         self.inner.lock(path, holder)
     }
-
-    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        self.inner.lock_holder(path)
-    }
 }
 
 #[derive(Debug)]
@@ -162,9 +162,7 @@ struct CountingFile {
 }
 
 impl File for CountingFile {
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
+    pass_on! { inner: len, set_len }
 
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
         add(&self.counters.read_calls, 1);
@@ -177,10 +175,6 @@ impl File for CountingFile {
         add(&self.counters.write_calls, 1);
         add(&self.counters.bytes_written, bytes.len());
         self.inner.write_at(at, bytes)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
     }
 
     fn sync(&self) -> io::Result<()> {

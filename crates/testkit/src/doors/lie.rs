@@ -1,7 +1,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bough_platform::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat};
+use bough_platform::{Access, Disk, File, Lock, LockError, RelPath};
+
+use crate::pass_on;
 
 /// One promise of a disk that is quietly broken. An engine above behaves as if it had left that safety
 /// step out, which is what a canary needs.
@@ -93,6 +95,8 @@ impl Told {
 }
 
 impl Disk for LieDisk {
+    pass_on! { inner: list, stat, lock_holder }
+
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         let inner = self.told.then_late(|| self.inner.create(path))?;
         Ok(self.file(path, inner))
@@ -123,14 +127,6 @@ impl Disk for LieDisk {
         self.told.then_late(|| self.inner.remove_dir(path))
     }
 
-    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
-        self.inner.list(path)
-    }
-
-    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
-        self.inner.stat(path)
-    }
-
     fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
         if self.told.is(Lie::DirSyncIsSkipped, path) {
             return Ok(());
@@ -145,10 +141,6 @@ impl Disk for LieDisk {
             }
             answer => answer,
         }
-    }
-
-    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        self.inner.lock_holder(path)
     }
 }
 
@@ -170,13 +162,7 @@ struct LieFile {
 }
 
 impl File for LieFile {
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-
-    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
-        self.inner.read_at(at, out)
-    }
+    pass_on! { inner: len, read_at }
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let written = self.told.then_late(|| self.inner.write_at(at, bytes));

@@ -2,8 +2,9 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bough_platform::{Access, Disk, File, Listed, Lock, LockError, OsDisk, RelPath, Stat};
+use bough_platform::{Access, Disk, File, OsDisk, RelPath};
 
+use crate::pass_on;
 use crate::sim::{Change, InodeId, NameChange, ROOT, SimDisk, SimFile, View};
 
 /// Where folders and files are built before one move puts them in their place.
@@ -75,6 +76,8 @@ fn load(os: &OsDisk, sim: &SimDisk, folder: &RelPath) -> io::Result<()> {
 }
 
 impl Disk for LossyDisk {
+    pass_on! { sim: create_dir, rename, remove_file, remove_dir, list, stat, lock, lock_holder }
+
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         drop(self.sim.create(path)?);
         let inode = self.sim.inner().state.find(path)?;
@@ -87,30 +90,6 @@ impl Disk for LossyDisk {
         Ok(self.file(path, access, inode))
     }
 
-    fn create_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.sim.create_dir(path)
-    }
-
-    fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
-        self.sim.rename(from, to)
-    }
-
-    fn remove_file(&self, path: &RelPath) -> io::Result<()> {
-        self.sim.remove_file(path)
-    }
-
-    fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.sim.remove_dir(path)
-    }
-
-    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
-        self.sim.list(path)
-    }
-
-    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
-        self.sim.stat(path)
-    }
-
     fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
         let mut mirror = self.mirror();
         let settled = self.sim.sync_dir_settling(path)?;
@@ -118,14 +97,6 @@ impl Disk for LossyDisk {
             mirror.follow(change, &self.sim)?;
         }
         Ok(())
-    }
-
-    fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
-        self.sim.lock(path, holder)
-    }
-
-    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        self.sim.lock_holder(path)
     }
 }
 
@@ -218,21 +189,7 @@ struct LossyFile {
 }
 
 impl File for LossyFile {
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-
-    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at(at, out)
-    }
-
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_at(at, bytes)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
+    pass_on! { file: len, read_at, write_at, set_len }
 
     fn sync(&self) -> io::Result<()> {
         let mirror = self.disk.mirror();

@@ -3,6 +3,7 @@
 mod counting;
 mod lie;
 mod lossy;
+mod pass_on;
 mod slow;
 
 pub use counting::{CountingDisk, Counts};

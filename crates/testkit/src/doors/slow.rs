@@ -2,7 +2,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bough_platform::{Access, Clock, Disk, File, Listed, Lock, LockError, RelPath, Stat};
+use bough_platform::{Access, Clock, Disk, File, RelPath};
+
+use crate::pass_on;
 
 /// Whether the wait comes with the real sync or in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,8 @@ impl Wait {
 }
 
 impl Disk for SlowSync {
+    pass_on! { inner: create_dir, rename, remove_file, remove_dir, list, stat, lock, lock_holder }
+
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         Ok(self.file(self.inner.create(path)?))
     }
@@ -63,40 +67,8 @@ impl Disk for SlowSync {
         Ok(self.file(self.inner.open(path, access)?))
     }
 
-    fn create_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.inner.create_dir(path)
-    }
-
-    fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn remove_file(&self, path: &RelPath) -> io::Result<()> {
-        self.inner.remove_file(path)
-    }
-
-    fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.inner.remove_dir(path)
-    }
-
-    fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
-        self.inner.list(path)
-    }
-
-    fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
-        self.inner.stat(path)
-    }
-
     fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
         self.wait.around(|| self.inner.sync_dir(path))
-    }
-
-    fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
-        self.inner.lock(path, holder)
-    }
-
-    fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        self.inner.lock_holder(path)
     }
 }
 
@@ -107,21 +79,7 @@ struct SlowFile {
 }
 
 impl File for SlowFile {
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-
-    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
-        self.inner.read_at(at, out)
-    }
-
-    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.inner.write_at(at, bytes)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
-    }
+    pass_on! { inner: len, read_at, write_at, set_len }
 
     fn sync(&self) -> io::Result<()> {
         self.wait.around(|| self.inner.sync())
