@@ -36,6 +36,15 @@ impl ChainHash {
         self.0
     }
 
+    /// The 43 characters that stand for it in files.
+    #[must_use]
+    pub(crate) fn text(self) -> [u8; 43] {
+        let mut text = [b'A'; 43];
+        // 32 bytes are 43 characters: there is room.
+        drop(URL_SAFE_NO_PAD.encode_slice(self.0, &mut text));
+        text
+    }
+
     /// The link that these bytes are.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
@@ -62,11 +71,7 @@ pub(crate) fn payload_digest(nonce: &str, payload: &[u8]) -> [u8; 32] {
 
 impl fmt::Display for ChainHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; 43];
-        let written = URL_SAFE_NO_PAD.encode_slice(self.0, &mut text).map_err(|_| fmt::Error)?;
-        f.write_str(
-            text.get(..written).and_then(|t| std::str::from_utf8(t).ok()).ok_or(fmt::Error)?,
-        )
+        f.write_str(std::str::from_utf8(&self.text()).map_err(|_| fmt::Error)?)
     }
 }
 

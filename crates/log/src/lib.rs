@@ -16,6 +16,7 @@ pub mod format;
 pub mod limits;
 pub mod recovery;
 
+mod below;
 mod container;
 mod create;
 mod error;
@@ -27,6 +28,7 @@ mod ids;
 mod load;
 mod maintain;
 mod migration;
+mod nonces;
 mod open;
 mod options;
 mod pending;

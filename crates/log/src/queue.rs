@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bough_platform::Entropy;
 use serde_json::value::RawValue;
 
@@ -13,6 +11,7 @@ use crate::error::{LogError, Result};
 use crate::format::{BatchPlace, FrameHeader, Position, StreamLine, encode_frame};
 use crate::head::Head;
 use crate::limits;
+use crate::nonces::Nonces;
 use crate::options::{Durability, Options};
 use crate::record::{NewRecord, RecordView, kind};
 use crate::state::{LogState, Place};
@@ -239,10 +238,8 @@ impl Queue {
         entropy: &dyn Entropy,
     ) -> Result<()> {
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
-        let mut nonces = Vec::with_capacity(records.len());
-        for _ in &records {
-            nonces.push(self.nonces.next(entropy)?);
-        }
+        // Drawn before anything is encoded: a batch is taken whole or not at all.
+        self.nonces.draw(records.len(), entropy)?;
         let settles: Vec<_> = records.iter().map(|record| self.settles(record, state)).collect();
         self.open_chunk()?;
         // A frame vouches only for what was durable before it was written.
@@ -250,9 +247,8 @@ impl Queue {
         let Some(chunk) = self.chunks.back_mut() else {
             return Ok(());
         };
-        for (index, ((record, nonce), settles)) in
-            records.into_iter().zip(nonces).zip(settles).enumerate()
-        {
+        for (index, (record, settles)) in records.into_iter().zip(settles).enumerate() {
+            let nonce = self.nonces.take();
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let seq = self.accepted.seq + 1;
             let frame = self.position.frames + 1;
@@ -269,7 +265,7 @@ impl Queue {
                 revision: record.revision,
                 settles,
                 at_ms: record.at_ms,
-                nonce: Cow::Owned(nonce),
+                nonce: Cow::Borrowed(nonce.as_str()),
             };
             let start = chunk.bytes.len();
             let (chain, crc) =
@@ -420,24 +416,4 @@ pub(crate) fn check_batch(records: &[NewRecord]) -> Result<()> {
     let bytes = records.iter().map(|record| record.payload.len()).sum();
     crate::record::check_size("a batch's payload", bytes, limits::BATCH_BYTES_MAX)?;
     records.iter().try_for_each(NewRecord::check)
-}
-
-/// Random nonces, drawn from the system many at a time.
-#[derive(Default)]
-struct Nonces {
-    pool: Vec<u8>,
-}
-
-impl Nonces {
-    const POOL_BYTES: usize = 4096;
-    const NONCE_BYTES: usize = 16;
-
-    fn next(&mut self, entropy: &dyn Entropy) -> Result<String> {
-        if self.pool.len() < Self::NONCE_BYTES {
-            self.pool.resize(Self::POOL_BYTES, 0);
-            entropy.fill(&mut self.pool)?;
-        }
-        let rest = self.pool.len() - Self::NONCE_BYTES;
-        Ok(URL_SAFE_NO_PAD.encode(self.pool.drain(rest..).as_slice()))
-    }
 }

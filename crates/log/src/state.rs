@@ -30,6 +30,14 @@ struct LastEntry {
     depth: u64,
 }
 
+/// Where the parent of an entry stands.
+#[derive(Clone, Copy, Debug)]
+struct Above {
+    seq: u64,
+    run: u64,
+    depth: u64,
+}
+
 /// Everything that is known of the durable part of a log. Changed only by [`LogState::apply`].
 #[derive(Debug)]
 pub(crate) struct LogState {
@@ -174,16 +182,16 @@ impl LogState {
         Ok(())
     }
 
-    fn parent_of(&self, id: &str) -> Result<LastEntry> {
+    fn parent_of(&self, id: &str) -> Result<Above> {
         if let Some(last) = self.last_entry.as_ref().filter(|last| last.id == id) {
-            return Ok(last.clone());
+            return Ok(Above { seq: last.seq, run: last.run, depth: last.depth });
         }
         let seq = self.find(id)?.ok_or_else(|| {
             let text = format!("the parent {id:?} of an entry is not in the log");
             Damage::new(DamageKind::ParentUnknown, "segments", 0, text).of(self.head.seq + 1)
         })?;
         let row = self.rows.get(seq)?;
-        Ok(LastEntry { id: id.to_owned(), seq, run: row.run, depth: row.depth })
+        Ok(Above { seq, run: row.run, depth: row.depth })
     }
 
     fn drop_head(&mut self, seq: u64) {

@@ -24,6 +24,8 @@ use crate::head::{ChainHash, payload_digest};
 const CRC_START: usize = 6;
 const CRC_END: usize = 14;
 const BODY_START: usize = 16;
+/// Bytes before the header's text, at the most: checksum, length, chain.
+const LEAD_BYTES_MAX: usize = 96;
 
 /// A frame's place in its batch; readers show whole batches only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,19 +127,32 @@ pub fn encode_frame(
     let text = header_text(header);
     let chain = previous.next(text.as_bytes(), &payload_digest(&header.nonce, payload.as_bytes()));
     let start = out.len();
-    let lead = format!("{{\"c\":\"00000000\",\"l\":{},\"h\":\"{chain}\",", payload.len());
-    out.reserve(lead.len() + text.len() + payload.len() + 6);
-    out.extend_from_slice(lead.as_bytes());
+    out.reserve(LEAD_BYTES_MAX + text.len() + payload.len() + 7);
+    out.extend_from_slice(b"{\"c\":\"00000000\",\"l\":");
+    out.extend_from_slice(itoa::Buffer::new().format(payload.len()).as_bytes());
+    out.extend_from_slice(b",\"h\":\"");
+    out.extend_from_slice(&chain.text());
+    out.extend_from_slice(b"\",");
     out.extend_from_slice(text.as_bytes());
     out.extend_from_slice(b"\"x\":");
     out.extend_from_slice(payload.as_bytes());
     out.push(b'}');
     let crc = crc32c::crc32c(out.get(start + BODY_START..).unwrap_or_default());
     if let Some(place) = out.get_mut(start + CRC_START..start + CRC_END) {
-        place.copy_from_slice(format!("{crc:08x}").as_bytes());
+        place.copy_from_slice(&hex_of(crc));
     }
     out.push(b'\n');
     (chain, crc)
+}
+
+fn hex_of(crc: u32) -> [u8; 8] {
+    const DIGITS: [u8; 16] = *b"0123456789abcdef";
+    let mut text = [b'0'; 8];
+    for (place, digit) in text.iter_mut().rev().enumerate() {
+        let nibble = (crc >> (4 * place)) & 0xf;
+        *digit = DIGITS.get(nibble as usize).copied().unwrap_or(b'0');
+    }
+    text
 }
 
 fn header_text(header: &FrameHeader<'_>) -> String {
