@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{Bed, assistant, stores, user};
-use crate::events::{make_history, newest_steps};
+use crate::positions::{make_history, newest_steps};
 use bough_service::{Delivery, EventFilter, EventKind, FeedItem, StartAt};
 use serde_json::{Value, json};
 
