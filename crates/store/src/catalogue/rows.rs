@@ -76,9 +76,11 @@ impl Queue {
         if let Some(last) = changes.last()
             && last.incarnation() == change.incarnation()
         {
-            // A life that came back must not be refused as gone, whatever came after it.
             change = match (last, change) {
+                // A life that came back must not be refused as gone, whatever came after it.
                 (Pending::Revived(_), Pending::Put(row)) => Pending::Revived(row),
+                // What was seen of a life before its end, and told after it, does not bring it back.
+                (Pending::Gone { .. }, Pending::Put(_)) => last.clone(),
                 (_, same) => same,
             };
             changes.pop();

@@ -28,7 +28,7 @@ impl Shared {
         let incarnation = before.head.incarnation;
         let state = self.trashed_state(session, incarnation)?;
         let position = Position::at(state.seq);
-        self.catalogue.remove(session, incarnation, position);
+        self.catalogue().remove(session, incarnation, position);
         self.hub.wake(session, position);
         Ok(Some(Trashed { session_id: session.clone(), incarnation, deleted_at: at_ms, state }))
     }
@@ -46,7 +46,7 @@ impl Shared {
         self.forget(session);
         let missing = || StoreError::NotFound { session: session.clone() };
         let snapshot = self.state(session)?.ok_or_else(missing)?;
-        self.catalogue.revive(self.row(session, &snapshot));
+        self.catalogue().revive(self.row(session, &snapshot));
         self.hub.wake(session, snapshot.position);
         Ok(snapshot)
     }
@@ -114,10 +114,11 @@ impl Shared {
                 Err(error) => return Err(error),
             }
         }
+        self.catalogue();
         let whole = SessionId::from_stored("(all)");
         self.log.close_all().map_err(|error| convert::error(error, &whole))?;
         self.forget_closed();
-        self.catalogue.settle()?;
+        self.catalogue().settle()?;
         let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner).take();
         match mark {
             Some(mark) => Ok(mark.remove()?),

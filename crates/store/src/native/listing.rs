@@ -58,6 +58,8 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
         let before = seen.clone();
         let worked = tokio::task::spawn_blocking(move || {
             shared.settle_rested();
+            // Before sessions that rest are closed, while what they are is at hand.
+            shared.catalogue();
             if count % BEATS_BETWEEN_RESTS == 0 {
                 shared.release_idle();
                 shared.take_up_the_dead();
@@ -72,11 +74,9 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
 }
 
 impl Shared {
-    /// Queues the session's row and wakes who waits; called when something became durable.
+    /// Notes that the session's row is old and wakes who waits; called when something became durable.
     pub(super) fn announce(&self, session: &SessionId, position: Position) {
-        if let Ok(Some(snapshot)) = self.state(session) {
-            self.catalogue.put(self.row(session, &snapshot));
-        }
+        self.touch(session);
         self.hub.wake(session, position);
     }
 
@@ -92,10 +92,11 @@ impl Shared {
 
     /// Writes what is queued, and wakes who waits for sessions that another process changed.
     fn notice_others(&self, mut seen: ChangeCursor) -> Option<ChangeCursor> {
-        drop(self.catalogue.flush());
-        let newest = self.catalogue.newest().ok()?;
+        let catalogue = self.catalogue();
+        drop(catalogue.flush());
+        let newest = catalogue.newest().ok()?;
         while seen != newest {
-            let page = self.catalogue.changes_after(&seen, CHANGES_AT_A_TIME).ok()?;
+            let page = catalogue.changes_after(&seen, CHANGES_AT_A_TIME).ok()?;
             for change in &page.changes {
                 self.hub.wake(&change.session_id, change.position);
             }
@@ -124,12 +125,13 @@ impl Shared {
 
     /// Puts sessions into the catalogue that were written beside it, and waits until they are listed.
     pub(super) fn refresh(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        let catalogue = self.catalogue();
         for session in sessions {
             if let Some(snapshot) = self.state(session)? {
-                self.catalogue.put(self.row(session, &snapshot));
+                catalogue.put(self.row(session, &snapshot));
             }
         }
-        self.catalogue.flush().map(drop)
+        catalogue.flush().map(drop)
     }
 
     /// A process that was killed has not written down all that it did: that is done for it.
@@ -144,17 +146,17 @@ impl Shared {
     fn catch_up_with_logs(&self, found: Found) -> Result<(), StoreError> {
         let unclean = self.others_ended_uncleanly();
         let boot = host_facts().boot_id;
-        if found == Found::Known && unclean && !self.catalogue.is_of_boot(&boot)? {
+        if found == Found::Known && unclean && !self.catalogue().is_of_boot(&boot)? {
             // The machine went down with it, and the catalogue is not synced: it may have lost numbers that somebody
             // holds. They must not be given out again for something else.
-            self.catalogue.begin_epoch(draw(&*self.platform.entropy)?)?;
+            self.catalogue().begin_epoch(draw(&*self.platform.entropy)?)?;
         }
-        self.catalogue.note_boot(&boot)?;
+        self.catalogue().note_boot(&boot)?;
         if found == Found::Empty || unclean {
             self.compare_with_logs(found)?;
         }
         if found == Found::Empty {
-            self.catalogue.forget_changes()?;
+            self.catalogue().forget_changes()?;
         }
         Ok(())
     }
@@ -177,44 +179,41 @@ impl Shared {
         if found == Found::Known {
             self.drop_rows_without_logs()?;
         }
-        self.catalogue.flush().map(drop)
+        self.catalogue().flush().map(drop)
     }
 
     fn compare_one(&self, session: &SessionId, found: Found) -> Result<(), StoreError> {
         let known = match found {
-            Found::Known => self.catalogue.fingerprint(session)?,
+            Found::Known => self.catalogue().fingerprint(session)?,
             Found::Empty => None,
         };
         let size = self.log.extent(session.as_str()).unwrap_or(0);
         if known.is_some_and(|known| known.size == size) {
             return Ok(());
         }
-        // One damaged log must not keep the others out of the catalogue.
-        if let Ok(Some(snapshot)) = self.state(session) {
-            self.catalogue.put(self.row(session, &snapshot));
-        }
+        self.touch(session);
         Ok(())
     }
 
     /// Lives that are in the trash, and that the catalogue does not know to be gone.
     fn drop_dead_lives(&self) -> Result<(), StoreError> {
-        if self.catalogue.has_forgotten_lives()? {
+        if self.catalogue().has_forgotten_lives()? {
             return Ok(());
         }
         for dead in self.trash(None)? {
             let end = Position::at(dead.state.seq);
-            self.catalogue.remove(&dead.session_id, dead.incarnation, end);
+            self.catalogue().remove(&dead.session_id, dead.incarnation, end);
         }
-        self.catalogue.flush().map(drop)
+        self.catalogue().flush().map(drop)
     }
 
     fn drop_rows_without_logs(&self) -> Result<(), StoreError> {
         let mut after: Option<SessionId> = None;
         loop {
-            let rows = self.catalogue.fingerprints(after.as_ref(), CHANGES_AT_A_TIME)?;
+            let rows = self.catalogue().fingerprints(after.as_ref(), CHANGES_AT_A_TIME)?;
             for row in &rows {
                 if let Ok(false) = self.log.contains(row.session_id.as_str()) {
-                    self.catalogue.remove(&row.session_id, row.incarnation, row.position);
+                    self.catalogue().remove(&row.session_id, row.incarnation, row.position);
                 }
             }
             match rows.last() {

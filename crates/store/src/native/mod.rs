@@ -12,6 +12,7 @@ mod life;
 mod listing;
 mod reads;
 mod streams;
+mod touched;
 mod writes;
 
 #[cfg(test)]
@@ -38,6 +39,7 @@ use crate::types::{
     PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{Store, StoreError};
+use touched::Touched;
 use writes::LiveSlot;
 
 pub use care::{salvage, verify};
@@ -80,7 +82,9 @@ pub struct NativeStore {
 struct Shared {
     platform: Platform,
     log: log::LogStore,
-    catalogue: Catalogue,
+    /// As far as it was written; [`Shared::catalogue`] is the way to it.
+    catalogue_behind: Catalogue,
+    touched: Touched,
     hub: ChangeHub,
     live: Mutex<HashMap<SessionId, LiveSlot>>,
     runtime: Handle,
@@ -102,7 +106,7 @@ impl NativeStore {
         let runtime = Handle::current();
         let opened = tokio::task::spawn_blocking(move || {
             let (shared, found) = Shared::open(platform, &root, options, runtime)?;
-            let seen = shared.catalogue.newest()?;
+            let seen = shared.catalogue().newest()?;
             Ok::<_, StoreError>((shared, found, seen))
         });
         let (shared, found, seen) = opened.await.map_err(task_failed)??;
@@ -125,8 +129,9 @@ impl NativeStore {
     ) -> Result<(), StoreError> {
         let (session, snapshot) = (session.clone(), snapshot.clone());
         self.blocking(move |shared| {
-            shared.catalogue.put(shared.row(&session, &snapshot));
-            shared.catalogue.flush().map(drop)
+            let catalogue = shared.catalogue();
+            catalogue.put(shared.row(&session, &snapshot));
+            catalogue.flush().map(drop)
         })
         .await
     }
@@ -191,7 +196,19 @@ impl Shared {
         let hub = ChangeHub::new(catalogue.epoch());
         let mark = Mutex::new(Some(listing::leave_mark(&platform, &options.address)?));
         let (live, filled) = (Mutex::default(), watch::Sender::new(false));
-        let shared = Self { platform, log, catalogue, hub, live, runtime, options, filled, mark };
+        let touched = Touched::default();
+        let shared = Self {
+            platform,
+            log,
+            catalogue_behind: catalogue,
+            touched,
+            hub,
+            live,
+            runtime,
+            options,
+            filled,
+            mark,
+        };
         Ok((shared, found))
     }
 }
@@ -273,6 +290,9 @@ impl Store for NativeStore {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
+        if self.shared.is_at_hand(session, after) {
+            return self.shared.records(session, after, limit);
+        }
         let session = session.clone();
         self.blocking(move |shared| shared.records(&session, after, limit)).await
     }
@@ -340,13 +360,13 @@ impl Store for NativeStore {
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         self.filled().await;
         let query = query.clone();
-        self.blocking(move |shared| shared.catalogue.list(&query)).await
+        self.blocking(move |shared| shared.catalogue().list(&query)).await
     }
 
     async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
         self.filled().await;
         let query = query.clone();
-        self.blocking(move |shared| shared.catalogue.count(&query)).await
+        self.blocking(move |shared| shared.catalogue().count(&query)).await
     }
 
     fn watch(&self) -> ChangeWatch {
@@ -360,8 +380,9 @@ impl Store for NativeStore {
     async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
         self.filled().await;
         self.blocking(|shared| {
-            shared.catalogue.flush()?;
-            shared.catalogue.newest()
+            let catalogue = shared.catalogue();
+            catalogue.flush()?;
+            catalogue.newest()
         })
         .await
     }
@@ -373,7 +394,7 @@ impl Store for NativeStore {
     ) -> Result<ChangePage, StoreError> {
         self.filled().await;
         let cursor = cursor.clone();
-        self.blocking(move |shared| shared.catalogue.changes_after(&cursor, limit)).await
+        self.blocking(move |shared| shared.catalogue().changes_after(&cursor, limit)).await
     }
 
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {

@@ -74,6 +74,17 @@ impl Shared {
         Ok(PathPage { entries, more: page.more, leaf: Some(leaf) })
     }
 
+    /// Whether what follows a position is little and was just written, so that the system has it in memory.
+    pub(super) fn is_at_hand(&self, session: &SessionId, after: Position) -> bool {
+        /// More is work for another thread.
+        const AT_HAND_RECORDS_MAX: u64 = 8;
+        self.log.is_open(session.as_str())
+            && self
+                .log
+                .accepted_head(session.as_str())
+                .is_ok_and(|head| head.seq.saturating_sub(after.seq) <= AT_HAND_RECORDS_MAX)
+    }
+
     pub(super) fn records(
         &self,
         session: &SessionId,

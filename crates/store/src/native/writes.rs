@@ -42,15 +42,14 @@ impl Shared {
         let mut live = hold(&slot);
         self.compare(session, expected)?;
         self.follow_streams(session, &mut live)?;
-        let mut batch = live.streams.settle_all();
-        self.check_revisions(session, &batch, records)?;
-        batch.extend_from_slice(records);
+        let settled = live.streams.settle_all();
+        self.check_revisions(session, &settled, records)?;
         for new in records {
             if let Record::Revision(revision) = new.record.known() {
                 live.streams.forget(&revision.entry_id);
             }
         }
-        self.accept(session, &mut live, &batch)
+        self.accept(session, &mut live, settled.iter().chain(records))
     }
 
     /// Forgets sessions that this process does not write any more.
@@ -226,13 +225,13 @@ impl Shared {
         self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))
     }
 
-    fn accept(
+    fn accept<'a>(
         self: &Arc<Self>,
         session: &SessionId,
         live: &mut Live,
-        batch: &[NewRecord],
+        batch: impl IntoIterator<Item = &'a NewRecord>,
     ) -> Result<Appended, StoreError> {
-        let records = batch.iter().map(convert::to_log).collect();
+        let records = batch.into_iter().map(convert::to_log).collect();
         let pending = self
             .log
             .enqueue(session.as_str(), log::Expected::Any, records)
