@@ -250,8 +250,9 @@ impl Asked<'_> {
         {
             return Ok((StatusCode::NOT_MODIFIED, tag_header(tag)).into_response());
         }
-        let answer = self.call(app, request.clone()).await.map_err(|error| self.problem(error))?;
-        self.respond(&request, answer, tag)
+        let named = Named::of(&request);
+        let answer = self.call(app, request).await.map_err(|error| self.problem(error))?;
+        self.respond(named, answer, tag)
     }
 
     /// A session that is made with an `Idempotency-Key` has its id already: repeating it finds what the first made.
@@ -286,12 +287,12 @@ impl Asked<'_> {
 
     fn respond(
         &self,
-        request: &Value,
+        named: Named,
         answer: Value,
         tag: Option<String>,
     ) -> Result<Response, Problem> {
         if answer.is_null() {
-            return Err(self.not_there(request));
+            return Err(named.not_there());
         }
         if self.has_condition && answer.get("updated") == Some(&Value::Bool(false)) {
             return Err(changed_meanwhile(&answer));
@@ -330,15 +331,26 @@ impl Asked<'_> {
             _ => None,
         }
     }
+}
+
+/// What a request is about, for saying that it is not there.
+struct Named {
+    session: String,
+    entry: Option<String>,
+}
+
+impl Named {
+    fn of(request: &Value) -> Self {
+        let field =
+            |name: &str| request.get(name).map(|id| id.as_str().unwrap_or_default().to_owned());
+        Self { session: field("session_id").unwrap_or_default(), entry: field("entry_id") }
+    }
 
     /// Over HTTP, what is not there is a 404.
-    fn not_there(&self, request: &Value) -> Problem {
-        let field =
-            |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let session = field("session_id");
-        match request.get("entry_id") {
-            Some(_) => ServiceError::EntryNotFound { session, entry: field("entry_id") }.into(),
-            None => ServiceError::NotFound { session }.into(),
+    fn not_there(self) -> Problem {
+        match self.entry {
+            Some(entry) => ServiceError::EntryNotFound { session: self.session, entry }.into(),
+            None => ServiceError::NotFound { session: self.session }.into(),
         }
     }
 }
