@@ -105,11 +105,6 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Outcome<()> {
-    // The server that is measured is this program in another process.
-    if let Some(("serve", rest)) = arguments.split_first().map(|(word, rest)| (word.as_str(), rest))
-    {
-        return server::serve(rest);
-    }
     let (name, options) = parse(arguments)?;
     if name == "list" {
         for bench in BENCHES {

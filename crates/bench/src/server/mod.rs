@@ -13,8 +13,6 @@ mod subscriber;
 use crate::report::Row;
 use crate::{Options, Outcome};
 
-pub(crate) use place::serve;
-
 /// Runs every part of the bench, or the one that was asked for.
 pub(crate) fn run(options: &Options) -> Outcome<Vec<Row>> {
     options.run_parts(&[

@@ -1,29 +1,11 @@
-//! The server that is measured: this very program again, as a process of its own.
+//! The server that is measured: the program `bough` as people run it, built beside this one.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use bough_server::{ServeOptions, run, shutdown_on_signals};
-
 use crate::Outcome;
-
-/// Serves a folder until the process is ended: `serve DATA_DIR LISTEN BUS`.
-pub(crate) fn serve(arguments: &[String]) -> Outcome<()> {
-    let [folder, listen, bus] = arguments else {
-        return Err("serve needs DATA_DIR LISTEN BUS".into());
-    };
-    let options = ServeOptions {
-        data_dir: Some(folder.into()),
-        listen: Some(listen.clone()),
-        bus: Some(bus.clone()),
-        ..ServeOptions::default()
-    };
-    tokio::runtime::Runtime::new()?
-        .block_on(async { run(options, shutdown_on_signals()).await })?;
-    Ok(())
-}
 
 /// A server that runs.
 pub(crate) struct Place {
@@ -80,8 +62,16 @@ impl Drop for Place {
 }
 
 fn launch(folder: &Path, http: &str, bus: &str) -> Outcome<(Child, [SocketAddr; 2])> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("serve").arg(folder).args([http, bus]).env("BOUGH_LOG_LEVEL", "error");
+    let program = std::env::current_exe()?.with_file_name("bough");
+    if !program.is_file() {
+        return Err(
+            "there is no `bough` beside this program: `cargo build --release -p bough` makes it"
+                .into(),
+        );
+    }
+    let mut command = Command::new(program);
+    command.arg("serve").arg("--data-dir").arg(folder).args(["--listen", http, "--bus", bus]);
+    command.env("BOUGH_LOG_LEVEL", "error");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().ok_or("the server has no output")?;
     match addresses(output) {
