@@ -250,6 +250,10 @@ functions! {
         (SetActiveLeafRequest) -> SetActiveLeafResponse,
         Write, at(Put, "/v1/sessions/{session_id}/leaf"),
         "Make the active path end at an entry (switch branches).";
+    "session::clear-active-leaf" clear_active_leaf = rules::branching::clear_active_leaf,
+        (ClearActiveLeafRequest) -> ClearActiveLeafResponse,
+        Write, at(Delete, "/v1/sessions/{session_id}/leaf"),
+        "Make the active path end before the first entry; the next one begins a tree of its own.";
     "session::branches" branches = rules::branching::branches,
         (BranchesRequest) -> BranchesResponse,
         Read, at(Get, "/v1/sessions/{session_id}/branches"),
@@ -258,6 +262,9 @@ functions! {
         (SetLabelRequest) -> SetLabelResponse,
         Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}/label"),
         "Name an entry, or take its name away; fires session::label-changed.";
+    "session::raw" raw = rules::raw::raw, (RawRequest) -> StoreAnswer,
+        Read, at(Get, "/v1/sessions/{session_id}/raw"),
+        "Read a session as its store keeps it, every branch and every record: for exports and whole trees.";
     "session::usage" usage = rules::views::usage, (UsageRequest) -> UsageResponse,
         Read, at(Get, "/v1/sessions/{session_id}/usage"),
         "Add up tokens and cost of a session, of a branch and of each model.";

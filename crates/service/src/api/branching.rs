@@ -38,6 +38,20 @@ pub struct SetActiveLeafResponse {
     pub active_leaf: EntryId,
 }
 
+/// Input of `session::clear-active-leaf`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClearActiveLeafRequest {
+    /// The session. Later appends without `parent_id` begin a new tree beside what is there.
+    pub session_id: SessionId,
+}
+
+/// Output of `session::clear-active-leaf`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClearActiveLeafResponse {
+    /// Whether the active path had an end before.
+    pub moved: bool,
+}
+
 /// Input of `session::set-label`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SetLabelRequest {

@@ -13,8 +13,9 @@ use sha2::{Digest, Sha256};
 use super::lifecycle::check_meta;
 use super::reading::{Direction, Walk};
 use crate::api::{
-    Branch, BranchesRequest, BranchesResponse, ForkRequest, ForkResponse, SetActiveLeafRequest,
-    SetActiveLeafResponse, SetLabelRequest, SetLabelResponse,
+    Branch, BranchesRequest, BranchesResponse, ClearActiveLeafRequest, ClearActiveLeafResponse,
+    ForkRequest, ForkResponse, SetActiveLeafRequest, SetActiveLeafResponse, SetLabelRequest,
+    SetLabelResponse,
 };
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
@@ -58,8 +59,20 @@ pub(crate) async fn set_active_leaf(
     scope: &Scope,
     request: SetActiveLeafRequest,
 ) -> Result<SetActiveLeafResponse, ServiceError> {
-    let change = MoveLeaf { scope: scope.clone(), entry_id: request.entry_id };
-    writing::run(service, &request.session_id, change).await
+    let change = MoveLeaf { scope: scope.clone(), to: Some(request.entry_id.clone()) };
+    writing::run(service, &request.session_id, change).await?;
+    Ok(SetActiveLeafResponse { active_leaf: request.entry_id })
+}
+
+/// Moves the leaf before the first entry: what a person does who wants to say the first message anew.
+pub(crate) async fn clear_active_leaf(
+    service: &Service,
+    scope: &Scope,
+    request: ClearActiveLeafRequest,
+) -> Result<ClearActiveLeafResponse, ServiceError> {
+    let change = MoveLeaf { scope: scope.clone(), to: None };
+    let moved = writing::run(service, &request.session_id, change).await?;
+    Ok(ClearActiveLeafResponse { moved })
 }
 
 pub(crate) async fn set_label(
@@ -188,24 +201,25 @@ impl FreshIds {
 
 struct MoveLeaf {
     scope: Scope,
-    entry_id: EntryId,
+    /// `None` is before the first entry.
+    to: Option<EntryId>,
 }
 
 #[async_trait]
 impl Change for MoveLeaf {
-    type Answer = SetActiveLeafResponse;
+    /// Whether the leaf was elsewhere.
+    type Answer = bool;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        let is_leaf = bench.visible(&self.scope)?.leaf.as_ref() == Some(&self.entry_id);
-        let answer = SetActiveLeafResponse { active_leaf: self.entry_id.clone() };
-        if is_leaf {
-            return Ok(Plan::Nothing(answer));
+    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<bool>, ServiceError> {
+        if bench.visible(&self.scope)?.leaf == self.to {
+            return Ok(Plan::Nothing(false));
         }
-        if bench.find(&self.entry_id).await?.is_none() {
-            return Err(ServiceError::entry_not_found(bench.session(), &self.entry_id));
+        if let Some(entry) = &self.to
+            && bench.find(entry).await?.is_none()
+        {
+            return Err(ServiceError::entry_not_found(bench.session(), entry));
         }
-        let record = Record::Leaf(Some(self.entry_id.clone()));
-        Ok(Plan::Append(vec![record], answer))
+        Ok(Plan::Append(vec![Record::Leaf(self.to.clone())], true))
     }
 }
 

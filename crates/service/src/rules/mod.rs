@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod lifecycle;
 pub(crate) mod listing;
 pub(crate) mod meta;
+pub(crate) mod raw;
 pub(crate) mod reading;
 pub(crate) mod staging;
 pub(crate) mod store_protocol;

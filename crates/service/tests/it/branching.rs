@@ -12,6 +12,8 @@ on_every_store!(
     a_fork_of_a_compacted_path_keeps_its_context,
     forking_what_is_not_there_is_refused,
     the_leaf_moves_anywhere_and_appends_follow_it,
+    the_leaf_moves_before_the_first_entry,
+    a_session_is_read_as_it_is_kept,
     a_branch_is_read_by_its_end,
     branches_are_listed_with_depth_and_label,
     a_label_names_an_entry_until_it_is_taken_away,
@@ -126,6 +128,54 @@ async fn the_leaf_moves_anywhere_and_appends_follow_it(bed: Bed) {
     let (code, text) = bed.err("session::append", request).await;
     assert_eq!(code, "session/parent_not_found");
     assert_eq!(text, format!("parent entry ghost does not exist in session {id}"));
+}
+
+async fn the_leaf_moves_before_the_first_entry(mut bed: Bed) {
+    let id = bed.create(json!({})).await;
+    bed.say(&id, "a").await;
+    let b = bed.say(&id, "b").await;
+    let clear = || json!({"session_id": id});
+    assert_eq!(bed.ok("session::clear-active-leaf", clear()).await, json!({"moved": true}));
+    assert_eq!(bed.ok("session::clear-active-leaf", clear()).await, json!({"moved": false}));
+    bed.reopen().await;
+    assert!(bed.texts(&id).await.is_empty(), "the path is empty, the entries are there");
+    let request = json!({"message": user("first, anew"), "expected_leaf": ""});
+    let anew = bed.append(&id, request).await;
+    assert_eq!(anew["parent_id"], Value::Null);
+    assert_eq!(bed.texts(&id).await, ["first, anew"]);
+    let branches = bed.ok("session::branches", json!({"session_id": id})).await;
+    let mut ends: Vec<&str> = Vec::new();
+    for branch in branches["branches"].as_array().unwrap() {
+        ends.push(branch["entry_id"].as_str().unwrap());
+    }
+    assert_eq!(ends, [anew["entry_id"].as_str().unwrap(), b.as_str()]);
+    let (code, _) = bed.err("session::clear-active-leaf", json!({"session_id": "x"})).await;
+    assert_eq!(code, "session/not_found");
+}
+
+async fn a_session_is_read_as_it_is_kept(bed: Bed) {
+    let id = bed.create(json!({"title": "kept"})).await;
+    let a = bed.say(&id, "a").await;
+    bed.append(&id, json!({"message": user("b"), "parent_id": a})).await;
+    bed.append(&id, json!({"message": user("c"), "parent_id": a})).await;
+    let read = async |read: Value| {
+        let answer = bed.ok("session::raw", json!({"session_id": id, "read": read})).await;
+        assert_eq!(answer.get("error"), None);
+        answer["ok"].clone()
+    };
+    assert_eq!(read(json!({"op": "state"})).await["state"]["title"], "kept");
+    let start = json!({"seq": 0, "revision": 0});
+    let records = read(json!({"op": "records", "after": start, "limit": 100})).await;
+    let kinds: Vec<_> = records["records"].as_array().unwrap().iter().collect();
+    let added = |stored: &&&Value| stored["record"]["kind"] == "entry";
+    assert_eq!(kinds.iter().filter(added).count(), 3, "every branch: {records}");
+    let one = read(json!({"op": "records", "after": start, "limit": 1})).await;
+    assert_eq!(one["records"].as_array().unwrap().len(), 1);
+    assert_eq!(one["end"], records["end"]);
+    assert_eq!(read(json!({"op": "entry", "entry_id": a})).await["record"]["id"], json!(a));
+    assert_eq!(read(json!({"op": "branch_heads", "limit": 9})).await.as_array().unwrap().len(), 2);
+    let path = read(json!({"op": "path", "start": "root", "limit": 9})).await;
+    assert_eq!(path["entries"].as_array().unwrap().len(), 2);
 }
 
 async fn a_branch_is_read_by_its_end(bed: Bed) {

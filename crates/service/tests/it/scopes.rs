@@ -59,6 +59,10 @@ fn request_for(function: &str, id: &str, entry: &str) -> Value {
         }),
         "session::search" => json!({"query": SECRET}),
         "session::list" => json!({"task": SECRET, "archived": "include"}),
+        "session::raw" => {
+            let after = json!({"seq": 0, "revision": 0});
+            json!({"session_id": id, "read": {"op": "records", "after": after, "limit": 10}})
+        }
         "session::store::put-meta" => json!({"meta": meta}),
         "session::store::put-entry" => json!({"session_id": id, "entry": stored}),
         "session::store::publish-events" => json!({"events": []}),

@@ -7,6 +7,7 @@
 pub mod host;
 pub mod protocol;
 
+mod asking;
 mod client;
 mod follow;
 mod kind;
@@ -16,6 +17,7 @@ mod wire;
 
 use std::time::Duration;
 
+pub use asking::{Asked, ReadOnlyStore};
 pub use store::BridgeStore;
 
 /// Where the main is, and how to speak to it.

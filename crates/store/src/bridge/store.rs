@@ -10,14 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::BridgeOptions;
+use super::asking::{self, Asked, understood};
 use super::client::{CallError, Client, Link};
 use super::follow::follow;
 use super::kind::Kind;
 use super::original::Original;
 use super::protocol::{CommitRequest, ReadRequest, StoreAnswer, WireList};
 use super::wire::{
-    WireAppended, WireChanges, WireEntry, WireHead, WirePage, WirePath, WireRecords, WireSnapshot,
-    WireTrashed, records_out,
+    WireAppended, WireChanges, WirePage, WireSnapshot, WireTrashed, records_out,
 };
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::memory::{check_batch, check_first, draw};
@@ -102,9 +102,7 @@ impl BridgeStore {
     }
 
     async fn read<T: DeserializeOwned>(&self, request: &ReadRequest) -> Result<T, StoreError> {
-        self.refuse_self()?;
-        let data = say(request)?;
-        answer_of(self.shared.client.call(READ, data).await)
+        understood(self.ask(request).await?)
     }
 
     async fn appended(&self, request: &CommitRequest) -> Result<Appended, StoreError> {
@@ -127,13 +125,20 @@ fn say<T: serde::Serialize>(request: &T) -> Result<Value, StoreError> {
 pub(super) fn answer_of<T: DeserializeOwned>(
     answer: Result<Value, CallError>,
 ) -> Result<T, StoreError> {
-    let misread = |error: serde_json::Error| StoreError::Unavailable {
+    understood(store_answer(answer)?)
+}
+
+fn store_answer(answer: Result<Value, CallError>) -> Result<StoreAnswer, StoreError> {
+    serde_json::from_value(answer?).map_err(|error| StoreError::Unavailable {
         reason: format!("the main's answer cannot be read: {error}"),
-    };
-    let answer: StoreAnswer = serde_json::from_value(answer?).map_err(misread)?;
-    match answer.error {
-        Some(error) => Err(error.into()),
-        None => serde_json::from_value(answer.ok.unwrap_or_default()).map_err(misread),
+    })
+}
+
+#[async_trait]
+impl Asked for BridgeStore {
+    async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError> {
+        self.refuse_self()?;
+        store_answer(self.shared.client.call(READ, say(request)?).await)
     }
 }
 
@@ -193,9 +198,7 @@ impl Store for BridgeStore {
         if let Some(main) = self.original().await? {
             return main.state(session).await;
         }
-        let request = ReadRequest::State { session_id: session.clone() };
-        let found: Option<WireSnapshot> = self.read(&request).await?;
-        Ok(found.map(Snapshot::from))
+        asking::state(self, session).await
     }
 
     async fn entry(
@@ -206,18 +209,14 @@ impl Store for BridgeStore {
         if let Some(main) = self.original().await? {
             return main.entry(session, entry).await;
         }
-        let (session_id, entry_id) = (session.clone(), entry.clone());
-        let found: Option<WireEntry> =
-            self.read(&ReadRequest::Entry { session_id, entry_id }).await?;
-        found.map(WireEntry::into_stored).transpose()
+        asking::entry(self, session, entry).await
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
         if let Some(main) = self.original().await? {
             return main.path(session, query).await;
         }
-        let page: WirePath = self.read(&ReadRequest::path(session.clone(), query)).await?;
-        page.into_page()
+        asking::path(self, session, query).await
     }
 
     async fn records(
@@ -229,10 +228,7 @@ impl Store for BridgeStore {
         if let Some(main) = self.original().await? {
             return main.records(session, after, limit).await;
         }
-        let session_id = session.clone();
-        let page: WireRecords =
-            self.read(&ReadRequest::Records { session_id, after, limit }).await?;
-        Ok(page.into())
+        asking::records(self, session, after, limit).await
     }
 
     async fn branch_heads(
@@ -243,10 +239,7 @@ impl Store for BridgeStore {
         if let Some(main) = self.original().await? {
             return main.branch_heads(session, limit).await;
         }
-        let session_id = session.clone();
-        let heads: Vec<WireHead> =
-            self.read(&ReadRequest::BranchHeads { session_id, limit }).await?;
-        Ok(heads.into_iter().map(BranchHead::from).collect())
+        asking::branch_heads(self, session, limit).await
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {

@@ -1,0 +1,69 @@
+use bough_session::{EntryId, SessionId};
+use bough_store::Position;
+use bough_store::bridge::protocol::{ReadRequest, WireStart};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Input of `session::raw`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RawRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// What to read of it.
+    pub read: RawRead,
+}
+
+/// What can be read of one session as its store keeps it: the reads of the store protocol that are about one session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum RawRead {
+    /// What is known of it.
+    State,
+    /// One entry.
+    Entry {
+        /// The entry.
+        entry_id: EntryId,
+    },
+    /// A part of a path.
+    Path {
+        /// The end of the path; the active leaf when omitted.
+        leaf: Option<EntryId>,
+        /// Where to start.
+        start: WireStart,
+        /// How many entries at most; clamped to the configured page size.
+        limit: usize,
+    },
+    /// Records after a position.
+    Records {
+        /// The position.
+        #[schemars(with = "Value")]
+        after: Position,
+        /// How many at most; clamped to the configured page size.
+        limit: usize,
+    },
+    /// The ends of the branches.
+    BranchHeads {
+        /// How many at most; clamped to the configured page size.
+        limit: usize,
+    },
+}
+
+impl RawRead {
+    /// The same in the words of the store protocol.
+    pub(crate) fn of(self, session_id: SessionId, page: impl Fn(usize) -> usize) -> ReadRequest {
+        match self {
+            Self::State => ReadRequest::State { session_id },
+            Self::Entry { entry_id } => ReadRequest::Entry { session_id, entry_id },
+            Self::Path { leaf, start, limit } => {
+                ReadRequest::Path { session_id, leaf, start, limit: page(limit) }
+            }
+            Self::Records { after, limit } => {
+                ReadRequest::Records { session_id, after, limit: page(limit) }
+            }
+            Self::BranchHeads { limit } => {
+                ReadRequest::BranchHeads { session_id, limit: page(limit) }
+            }
+        }
+    }
+}

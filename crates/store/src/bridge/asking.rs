@@ -1,0 +1,223 @@
+//! Reading the sessions of a store elsewhere, however the questions travel.
+
+use async_trait::async_trait;
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use serde::de::DeserializeOwned;
+
+use super::protocol::{ReadRequest, StoreAnswer};
+use super::wire::{WireEntry, WireHead, WirePath, WireRecords, WireSnapshot};
+use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
+use crate::types::{
+    Appended, Capabilities, ChangeCursor, ChangePage, Head, ListPage, ListQuery, PathPage,
+    PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+};
+use crate::{Store, StoreError};
+
+/// Somebody who answers the reads of the store protocol.
+#[async_trait]
+pub trait Asked: std::fmt::Debug + Send + Sync {
+    /// What comes of one read.
+    async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError>;
+}
+
+/// What was said, as the type that was asked for.
+pub(super) fn understood<T: DeserializeOwned>(answer: StoreAnswer) -> Result<T, StoreError> {
+    let misread = |error: serde_json::Error| StoreError::Unavailable {
+        reason: format!("the other side's answer cannot be read: {error}"),
+    };
+    match answer.error {
+        Some(error) => Err(error.into()),
+        None => serde_json::from_value(answer.ok.unwrap_or_default()).map_err(misread),
+    }
+}
+
+async fn ask<T: DeserializeOwned>(
+    asked: &dyn Asked,
+    request: &ReadRequest,
+) -> Result<T, StoreError> {
+    understood(asked.ask(request).await?)
+}
+
+pub(super) async fn state(
+    asked: &dyn Asked,
+    session: &SessionId,
+) -> Result<Option<Snapshot>, StoreError> {
+    let request = ReadRequest::State { session_id: session.clone() };
+    let found: Option<WireSnapshot> = ask(asked, &request).await?;
+    Ok(found.map(Snapshot::from))
+}
+
+pub(super) async fn entry(
+    asked: &dyn Asked,
+    session: &SessionId,
+    entry: &EntryId,
+) -> Result<Option<StoredEntry>, StoreError> {
+    let request = ReadRequest::Entry { session_id: session.clone(), entry_id: entry.clone() };
+    let found: Option<WireEntry> = ask(asked, &request).await?;
+    found.map(WireEntry::into_stored).transpose()
+}
+
+pub(super) async fn path(
+    asked: &dyn Asked,
+    session: &SessionId,
+    query: &PathQuery,
+) -> Result<PathPage, StoreError> {
+    let page: WirePath = ask(asked, &ReadRequest::path(session.clone(), query)).await?;
+    page.into_page()
+}
+
+pub(super) async fn records(
+    asked: &dyn Asked,
+    session: &SessionId,
+    after: Position,
+    limit: usize,
+) -> Result<RecordPage, StoreError> {
+    let request = ReadRequest::Records { session_id: session.clone(), after, limit };
+    let page: WireRecords = ask(asked, &request).await?;
+    Ok(page.into())
+}
+
+pub(super) async fn branch_heads(
+    asked: &dyn Asked,
+    session: &SessionId,
+    limit: usize,
+) -> Result<Vec<BranchHead>, StoreError> {
+    let request = ReadRequest::BranchHeads { session_id: session.clone(), limit };
+    let heads: Vec<WireHead> = ask(asked, &request).await?;
+    Ok(heads.into_iter().map(BranchHead::from).collect())
+}
+
+/// The sessions of a store elsewhere, one at a time and for reading only: lists and writes are refused.
+#[derive(Debug)]
+pub struct ReadOnlyStore<A> {
+    asked: A,
+    hub: ChangeHub,
+}
+
+impl<A: Asked> ReadOnlyStore<A> {
+    /// Reads through somebody who answers.
+    pub fn through(asked: A) -> Self {
+        // Nothing is ever announced, so its cursors need no epoch of their own.
+        Self { asked, hub: ChangeHub::new(Incarnation::new([0; 16])) }
+    }
+}
+
+fn refused<T>() -> Result<T, StoreError> {
+    Err(StoreError::invalid("sessions elsewhere are only read here, one at a time"))
+}
+
+#[async_trait]
+impl<A: Asked> Store for ReadOnlyStore<A> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "read-only",
+            survives_restart: true,
+            other_processes: true,
+            keeps_change_cursor: false,
+            keeps_unknown_records: true,
+        }
+    }
+
+    async fn create(&self, _: &SessionId, _: Vec<NewRecord>) -> Result<Appended, StoreError> {
+        refused()
+    }
+
+    async fn append(
+        &self,
+        _: &SessionId,
+        _: &Head,
+        _: Vec<NewRecord>,
+    ) -> Result<Appended, StoreError> {
+        refused()
+    }
+
+    async fn append_delta(&self, _: &SessionId, _: Delta) -> Result<Appended, StoreError> {
+        refused()
+    }
+
+    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+        state(&self.asked, session).await
+    }
+
+    async fn entry(
+        &self,
+        session: &SessionId,
+        wanted: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        entry(&self.asked, session, wanted).await
+    }
+
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
+        path(&self.asked, session, query).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        records(&self.asked, session, after, limit).await
+    }
+
+    async fn branch_heads(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
+        branch_heads(&self.asked, session, limit).await
+    }
+
+    async fn delete(&self, _: &SessionId, _: i64) -> Result<Option<Trashed>, StoreError> {
+        refused()
+    }
+
+    async fn undelete(
+        &self,
+        _: &SessionId,
+        _: Incarnation,
+        _: i64,
+    ) -> Result<Snapshot, StoreError> {
+        refused()
+    }
+
+    async fn purge(&self, _: &SessionId, _: Incarnation) -> Result<bool, StoreError> {
+        refused()
+    }
+
+    async fn trash(&self, _: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
+        refused()
+    }
+
+    async fn list(&self, _: &ListQuery) -> Result<ListPage, StoreError> {
+        refused()
+    }
+
+    async fn count(&self, _: &ListQuery) -> Result<u64, StoreError> {
+        refused()
+    }
+
+    fn watch(&self) -> ChangeWatch {
+        self.hub.watch()
+    }
+
+    fn watch_session(&self, session: &SessionId) -> SessionWatch {
+        self.hub.watch_session(session)
+    }
+
+    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
+        refused()
+    }
+
+    async fn changes_after(&self, _: &ChangeCursor, _: usize) -> Result<ChangePage, StoreError> {
+        refused()
+    }
+
+    async fn reopen(&self, _: &SessionId) -> Result<(), StoreError> {
+        refused()
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
