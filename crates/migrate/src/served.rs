@@ -17,10 +17,12 @@ use bough_log::format::ActiveStore;
 use bough_platform::{Entropy, Platform};
 use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage, ListQuery,
-    NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
-    StoreError, StoredEntry, Trashed,
+    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, Head, ListPage,
+    ListQuery, NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
+    Store, StoreError, StoredEntry, Trashed,
 };
+
+use tokio::sync::OnceCell;
 
 use crate::error::Result;
 use crate::limits::{FOLLOW_DATABASE_EVERY, FOLLOW_EVERY_MS};
@@ -42,6 +44,8 @@ struct Shared {
     migrator: Migrator,
     entropy: Arc<dyn Entropy>,
     files: Mutex<HashMap<SessionId, ServedFile>>,
+    /// Whether the catalogue was given the sessions that files answer for.
+    files_listed: OnceCell<()>,
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +63,8 @@ impl ServedStore {
         let entropy = Arc::clone(&platform.entropy);
         let log = LogStore::open_to_look(platform.clone(), log_options());
         let migrator = Migrator::with_log(log, platform, files);
-        let shared = Arc::new(Shared { native, migrator, entropy, files: Mutex::default() });
+        let (files, files_listed) = (Mutex::default(), OnceCell::new());
+        let shared = Arc::new(Shared { native, migrator, entropy, files, files_listed });
         tokio::spawn(follow(Arc::downgrade(&shared)));
         Self { shared }
     }
@@ -103,12 +108,7 @@ impl ServedStore {
 
     /// Lists a session as its present store shows it: after a migration, a rollback, or a recovery.
     pub async fn show(&self, session: &SessionId) {
-        // A session that cannot be read is listed as it was; whoever opens it is told why.
-        match self.shared.elsewhere(session).await {
-            Ok(Some(file)) => self.shared.tell(session, &file).await,
-            Ok(None) => drop(self.shared.native.refresh(vec![session.clone()]).await),
-            Err(_) => {}
-        }
+        self.shared.show(session).await;
     }
 }
 
@@ -176,6 +176,25 @@ impl Shared {
             drop(self.native.list_as(session, &now).await);
         }
         self.native.announce(session, now.position);
+    }
+
+    async fn show(&self, session: &SessionId) {
+        // A session that cannot be read is listed as it was; whoever opens it is told why.
+        match self.elsewhere(session).await {
+            Ok(Some(file)) => self.tell(session, &file).await,
+            Ok(None) => drop(self.native.refresh(vec![session.clone()]).await),
+            Err(_) => {}
+        }
+    }
+
+    /// Lists the sessions that a catalogue made anew lacks, because files answer for them and not their logs.
+    async fn list_files(&self) {
+        let list = async {
+            for session in self.native.passed_over().await {
+                self.show(&session).await;
+            }
+        };
+        self.files_listed.get_or_init(|| list).await;
     }
 
     /// Looks whether the files that are served changed.
@@ -247,6 +266,10 @@ impl Store for ServedStore {
         }
     }
 
+    async fn draft(&self, session: &SessionId) -> Answer<Option<Box<dyn Draft>>> {
+        self.shared.native.draft(session).await
+    }
+
     async fn append(
         &self,
         session: &SessionId,
@@ -293,6 +316,25 @@ impl Store for ServedStore {
         ask!(self, session, records(session, after, limit))
     }
 
+    async fn trashed_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> Answer<RecordPage> {
+        self.shared.native.trashed_records(session, incarnation, after, limit).await
+    }
+
+    async fn trashed_entry(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+    ) -> Answer<Option<StoredEntry>> {
+        self.shared.native.trashed_entry(session, incarnation, entry).await
+    }
+
     async fn branch_heads(&self, session: &SessionId, limit: usize) -> Answer<Vec<BranchHead>> {
         ask!(self, session, branch_heads(session, limit))
     }
@@ -319,10 +361,12 @@ impl Store for ServedStore {
     }
 
     async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
+        self.shared.list_files().await;
         self.shared.native.list(query).await
     }
 
     async fn count(&self, query: &ListQuery) -> Answer<u64> {
+        self.shared.list_files().await;
         self.shared.native.count(query).await
     }
 
@@ -347,6 +391,9 @@ impl Store for ServedStore {
     }
 
     async fn close(&self) -> Answer<()> {
+        if self.shared.native.is_filled() {
+            self.shared.list_files().await;
+        }
         self.shared.native.close().await
     }
 }

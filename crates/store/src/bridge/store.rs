@@ -16,9 +16,7 @@ use super::follow::follow;
 use super::kind::Kind;
 use super::original::Original;
 use super::protocol::{CommitRequest, ReadRequest, StoreAnswer, WireList};
-use super::wire::{
-    WireAppended, WireChanges, WirePage, WireSnapshot, WireTrashed, records_out,
-};
+use super::wire::{WireAppended, WireChanges, WirePage, WireSnapshot, WireTrashed, records_out};
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::memory::{check_batch, check_first, draw};
 use crate::types::{

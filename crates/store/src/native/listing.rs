@@ -1,6 +1,6 @@
 //! Keeping the catalogue in step with the logs, and noticing what other processes write.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use bough_platform::{Lock, LockError, Platform, RelPath, host_facts};
@@ -191,7 +191,15 @@ impl Shared {
         if known.is_some_and(|known| known.size == size) {
             return Ok(());
         }
-        self.touch(session);
+        match self.state(session) {
+            Ok(Some(snapshot)) => self.catalogue().put(self.row(session, &snapshot)),
+            Ok(None) | Err(StoreError::Invalid { .. }) => {
+                let passed_over = self.passed_over.lock();
+                passed_over.unwrap_or_else(PoisonError::into_inner).push(session.clone());
+            }
+            // One damaged log must not keep the others out of the catalogue.
+            Err(_) => {}
+        }
         Ok(())
     }
 

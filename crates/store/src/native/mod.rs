@@ -20,7 +20,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -91,6 +91,8 @@ struct Shared {
     options: NativeOptions,
     /// Whether the catalogue holds what the logs hold; lists wait for it.
     filled: watch::Sender<bool>,
+    /// Sessions that have a log which does not answer for them; who does lists them.
+    passed_over: Mutex<Vec<SessionId>>,
     /// Tells other processes that this one is alive.
     mark: Mutex<Option<Box<dyn Lock>>>,
 }
@@ -139,6 +141,21 @@ impl NativeStore {
     /// Wakes who waits for a session that another store answers for.
     pub fn announce(&self, session: &SessionId, position: Position) {
         self.shared.hub.wake(session, position);
+    }
+
+    /// Sessions that were not listed when the catalogue was made anew, because their logs do not answer for them. Each is
+    /// told of once, to the store that does answer; it waits until all logs have been looked at.
+    pub async fn passed_over(&self) -> Vec<SessionId> {
+        self.filled().await;
+        let mut passed_over =
+            self.shared.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *passed_over)
+    }
+
+    /// Whether the catalogue holds what the logs hold.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        *self.shared.filled.borrow()
     }
 
     /// Waits until the catalogue holds what the logs hold.
@@ -195,18 +212,19 @@ impl Shared {
         let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;
         let hub = ChangeHub::new(catalogue.epoch());
         let mark = Mutex::new(Some(listing::leave_mark(&platform, &options.address)?));
-        let (live, filled) = (Mutex::default(), watch::Sender::new(false));
-        let touched = Touched::default();
+        let (live, passed_over) = (Mutex::default(), Mutex::default());
+        let filled = watch::Sender::new(false);
         let shared = Self {
             platform,
             log,
             catalogue_behind: catalogue,
-            touched,
+            touched: Touched::default(),
             hub,
             live,
             runtime,
             options,
             filled,
+            passed_over,
             mark,
         };
         Ok((shared, found))

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bough_platform::Platform;
+use bough_platform::{Platform, RelPath};
 use bough_session::{MetaChange, NewRecord, Record, SessionId};
 
 use super::{NativeOptions, NativeStore};
@@ -76,4 +76,22 @@ async fn a_change_of_another_process_right_after_opening_is_heard() {
     assert!(before.position < heard.position);
     let after = reader.state(&session).await.unwrap().unwrap();
     assert_eq!(after.state.title, "after");
+}
+
+/// A process that ends while the catalogue is still being filled leaves its mark, so that the next one compares the
+/// catalogue with every log instead of taking it for whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_catalogue_that_was_not_filled_is_not_taken_for_whole() {
+    for filled in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let platform = Platform::system(dir.path()).unwrap();
+        let (disk, root) = (Arc::clone(&platform.disk), dir.path().to_owned());
+        let store = NativeStore::open(platform, root, NativeOptions::default()).await.unwrap();
+        store.filled().await;
+        store.shared.filled.send_replace(filled);
+        store.close().await.unwrap();
+        let marks = disk.list(&RelPath::parse("processes").unwrap()).unwrap();
+        assert_eq!(marks.is_empty(), filled);
+        drop(store);
+    }
 }
