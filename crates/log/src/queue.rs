@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
 use bough_platform::Entropy;
 use serde_json::value::RawValue;
@@ -31,16 +32,31 @@ pub(crate) struct Chunk {
     pub(crate) head: Head,
 }
 
-/// One encoded record.
+/// One encoded record. Its payload is held once: in the bytes of the frame.
 #[derive(Debug)]
 pub(crate) struct Queued {
+    /// The record without its payload.
     record: NewRecord,
+    /// Where in the chunk's bytes the payload is.
+    payload: Range<usize>,
     seq: u64,
     pub(crate) place: Place,
 }
 
+impl Chunk {
+    /// The records, in order.
+    pub(crate) fn views(&self) -> impl Iterator<Item = (RecordView<'_>, Place)> {
+        self.records.iter().map(|queued| (queued.view(&self.bytes), queued.place))
+    }
+}
+
 impl Queued {
-    pub(crate) fn view(&self) -> RecordView<'_> {
+    pub(crate) fn kind(&self) -> &str {
+        &self.record.kind
+    }
+
+    fn view<'a>(&'a self, bytes: &'a [u8]) -> RecordView<'a> {
+        let payload = bytes.get(self.payload.clone()).unwrap_or_default();
         RecordView {
             seq: self.seq,
             kind: &self.record.kind,
@@ -49,7 +65,8 @@ impl Queued {
             target: self.record.target.as_deref(),
             revision: self.record.revision,
             at_ms: self.record.at_ms,
-            payload: &self.record.payload,
+            // It was text when it was encoded.
+            payload: std::str::from_utf8(payload).unwrap_or_default(),
         }
     }
 }
@@ -247,7 +264,7 @@ impl Queue {
         let Some(chunk) = self.chunks.back_mut() else {
             return Ok(());
         };
-        for (index, (record, settles)) in records.into_iter().zip(settles).enumerate() {
+        for (index, (mut record, settles)) in records.into_iter().zip(settles).enumerate() {
             let nonce = self.nonces.take();
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let seq = self.accepted.seq + 1;
@@ -279,7 +296,11 @@ impl Queue {
             if let (kind::REVISION, Some(target)) = (record.kind.as_str(), &record.target) {
                 self.streaming.insert(target.clone(), None);
             }
-            chunk.records.push(Queued { record, seq, place });
+            // A frame ends with its payload, a brace and a line break.
+            let payload_end = chunk.bytes.len().saturating_sub(2);
+            let payload = payload_end.saturating_sub(record.payload.len())..payload_end;
+            record.payload = String::new();
+            chunk.records.push(Queued { record, payload, seq, place });
             self.position.bytes += len;
             self.position.frames = frame;
             self.accepted.seq = seq;

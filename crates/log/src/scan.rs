@@ -66,10 +66,17 @@ impl LineScan {
     }
 
     fn take(&mut self, len: usize) -> Line {
-        let bytes = self.buffer.get(self.start..self.start + len).unwrap_or_default().to_vec();
         let at = self.at;
-        self.start += len + 1;
         self.at += len as u64 + 1;
+        if self.start == 0 && len > CHUNK_BYTES_MAX {
+            // A long line is given away instead of being copied.
+            let rest = self.buffer.split_off(len + 1);
+            let mut bytes = std::mem::replace(&mut self.buffer, rest);
+            bytes.truncate(len);
+            return Line::Whole { at, bytes };
+        }
+        let bytes = self.buffer.get(self.start..self.start + len).unwrap_or_default().to_vec();
+        self.start += len + 1;
         Line::Whole { at, bytes }
     }
 

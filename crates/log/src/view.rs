@@ -97,9 +97,9 @@ impl<'a> View<'a> {
     }
 
     fn read(self, rows: &[OffsetRow]) -> Result<Vec<StoredRecord>> {
-        let lines = self.files.lines(rows)?;
-        let pairs = lines.iter().zip(rows);
-        pairs.map(|(line, row)| Ok(StoredRecord::of_frame(&frame_of(line, row)?))).collect()
+        // Each line is let go of as soon as its record is made.
+        let pairs = self.files.lines(rows)?.into_iter().zip(rows);
+        pairs.map(|(line, row)| Ok(StoredRecord::of_frame(&frame_of(&line, row)?))).collect()
     }
 
     pub(crate) fn entry(self, id: &str) -> Result<Option<EntryRecord>> {

@@ -260,7 +260,7 @@ impl Writer {
     fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
         // A stream's file must be durable before the record that says there is one, and that record before
         // its deltas, whatever the durability: deltas without it would turn up in a later stream.
-        let opens_stream = chunk.records.iter().any(|queued| queued.view().kind == kind::STREAM);
+        let opens_stream = chunk.records.iter().any(|queued| queued.kind() == kind::STREAM);
         if opens_stream {
             self.ready_stream(files)?;
         }
@@ -314,8 +314,8 @@ impl Writer {
     /// a row must never know a frame that the disk may lack.
     fn write_rows(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        for queued in &chunk.records {
-            state.apply(&queued.view(), queued.place)?;
+        for (record, place) in chunk.views() {
+            state.apply(&record, place)?;
         }
         if self.options.durability == Durability::Synced {
             if !files.index_ready {

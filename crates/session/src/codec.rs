@@ -28,6 +28,8 @@ use serde_json::value::RawValue;
 
 use crate::diff::ContentChange;
 use crate::foreign::{ForeignBody, Replaced};
+use crate::json::Short;
+use crate::limits::SHORT_PAYLOAD_BYTES;
 use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, StatusChange};
 use crate::revision::{Delta, Finish, Revision};
 use crate::{
@@ -156,6 +158,19 @@ pub fn decode_view(view: &LogView<'_>) -> Record {
             Record::Newer { known: Box::new(known), verbatim: view.to_record() }
         }
         None => Record::Unknown(view.to_record()),
+    }
+}
+
+/// A payload with its long texts cut to [`SHORT_TEXT_BYTES`](crate::limits::SHORT_TEXT_BYTES): all that a fold
+/// looks at, in little memory. A short payload is lent as it is, and so is one that cannot be read.
+#[must_use]
+pub fn shortened(payload: &str) -> Cow<'_, str> {
+    if payload.len() <= SHORT_PAYLOAD_BYTES {
+        return Cow::Borrowed(payload);
+    }
+    match serde_json::from_str(payload) {
+        Ok(Short(value)) => Cow::Owned(value.to_string()),
+        Err(_) => Cow::Borrowed(payload),
     }
 }
 

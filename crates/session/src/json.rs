@@ -3,9 +3,13 @@
 use std::fmt;
 use std::io;
 
+use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::limits::SHORT_TEXT_BYTES;
+use crate::text::cut_bytes;
 
 /// A JSON object: metadata and origins.
 pub type JsonMap = serde_json::Map<String, Value>;
@@ -69,6 +73,65 @@ impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Self::parse(Box::<str>::from(raw)).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A value of which only the beginning of each long text is kept; the rest is never copied.
+pub(crate) struct Short(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for Short {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShortVisitor).map(Self)
+    }
+}
+
+struct ShortVisitor;
+
+impl<'de> Visitor<'de> for ShortVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Bool(flag))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::from(cut_bytes(text, SHORT_TEXT_BYTES)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut short = Vec::new();
+        while let Some(Short(item)) = items.next_element()? {
+            short.push(item);
+        }
+        Ok(Value::Array(short))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut short = JsonMap::new();
+        while let Some((key, Short(member))) = members.next_entry::<String, Short>()? {
+            short.insert(key, member);
+        }
+        Ok(Value::Object(short))
     }
 }
 

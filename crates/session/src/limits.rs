@@ -60,6 +60,10 @@ pub const STATE_MODELS_MAX: usize = 32;
 pub const STATE_NAME_BYTES_MAX: usize = 256;
 /// Longest preview of the first user message that the state keeps, in characters.
 pub const STATE_PREVIEW_CHARS_MAX: usize = 200;
+/// Payloads beyond this many bytes are shortened before a state takes them into account.
+pub const SHORT_PAYLOAD_BYTES: usize = 256 * 1024;
+/// How much of a long text is left then, in bytes: more than anything in a state.
+pub const SHORT_TEXT_BYTES: usize = 16 * 1024;
 /// The name under which usage of models beyond [`STATE_MODELS_MAX`] is summed.
 pub const USAGE_OTHER_MODELS: &str = "(other models)";
 

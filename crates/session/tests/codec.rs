@@ -3,7 +3,7 @@
 
 mod common;
 
-use bough_session::codec::{decode, decode_delta, decode_view, encode, encode_delta};
+use bough_session::codec::{decode, decode_delta, decode_view, encode, encode_delta, shortened};
 use bough_session::{
     ContentBlock, ContentChange, CustomPayload, Delta, Entry, EntryBody, EntryId, FORMAT_PI,
     Finish, ForeignBody, LogRecord, LoopEvent, LoopId, LoopPhase, MetaChange, RawJson, Record,
@@ -207,4 +207,35 @@ proptest! {
             prop_assert_eq!(encode(&record, 0), form);
         }
     }
+}
+
+#[test]
+fn a_shortened_payload_makes_the_same_state() {
+    let long = "a \"word\" \n\u{4e16} ".repeat(50_000);
+    let usage = json!({"input": 7, "output": 3, "cost": {"total": 0.125}});
+    let lines = [
+        json!({"type": "message", "id": "a", "message": {"role": "user", "content": long}}),
+        json!({"type": "message", "id": "b", "message": {"role": "assistant", "model": "m", "provider": "p",
+            "usage": usage, "content": [{"type": "text", "text": long}, {"type": "image", "data": long}]}}),
+        json!({"type": "session_info", "id": "c", "name": long}),
+        json!({"type": "of_the_future", "id": "d", "list": [null, true, -1, 1.5, {"deep": long}]}),
+    ];
+    let mut whole = bough_session::SessionState::new(SessionId::from_stored("s"));
+    let mut short = whole.clone();
+    for (seq, line) in (1..).zip(&lines) {
+        let payload = json!({"foreign": FORMAT_PI, "json": line}).to_string();
+        let cut = shortened(&payload);
+        assert!(cut.len() < 64 * 1024, "{} bytes are left", cut.len());
+        let record = |payload: &str| {
+            let id = Some(line["id"].as_str().unwrap().to_owned());
+            decode(LogRecord { id, ..stored("entry", payload) })
+        };
+        whole.apply(&record(&payload), seq, 9);
+        short.apply(&record(&cut), seq, 9);
+    }
+    assert_eq!(short, whole);
+    assert_eq!((whole.entry_count, whole.message_count, whole.usage.total.input), (4, 2, 7));
+    assert_eq!(shortened("{\"a\": \"as it is\"}"), "{\"a\": \"as it is\"}");
+    let broken = format!("{{\"a\": \"{long}");
+    assert_eq!(shortened(&broken), broken, "what cannot be read is not touched");
 }

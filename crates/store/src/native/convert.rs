@@ -1,7 +1,7 @@
 //! Between the log's words and the store's.
 
 use bough_log as log;
-use bough_session::codec::LogRecord;
+use bough_session::codec::LogView;
 use bough_session::{Entry, EntryId, Incarnation, NewRecord, Record, SessionId, codec};
 
 use crate::StoreError;
@@ -39,15 +39,25 @@ pub(super) fn to_log(new: &NewRecord) -> log::NewRecord {
 
 /// A record of the log as the session room reads it.
 pub(super) fn record(view: &log::RecordView<'_>) -> Record {
-    codec::decode(LogRecord {
-        kind: view.kind.to_owned().into(),
-        id: view.id.map(ToOwned::to_owned),
-        parent: view.parent.map(ToOwned::to_owned),
-        target: view.target.map(ToOwned::to_owned),
+    codec::decode_view(&log_view(view, view.payload))
+}
+
+/// The same for a fold, which needs no more than the beginning of each text: a record of many megabytes is not
+/// copied to be added up.
+pub(super) fn record_for_fold(view: &log::RecordView<'_>) -> Record {
+    codec::decode_view(&log_view(view, &codec::shortened(view.payload)))
+}
+
+fn log_view<'a>(view: &log::RecordView<'a>, payload: &'a str) -> LogView<'a> {
+    LogView {
+        kind: view.kind,
+        id: view.id,
+        parent: view.parent,
+        target: view.target,
         revision: view.revision,
         at_ms: view.at_ms,
-        payload: view.payload.to_owned(),
-    })
+        payload,
+    }
 }
 
 pub(super) fn stored_record(stored: &log::StoredRecord) -> StoredRecord {

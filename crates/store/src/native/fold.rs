@@ -14,7 +14,7 @@ pub(super) struct SessionFold {
 
 impl log::Fold for SessionFold {
     fn apply(&mut self, record: &log::RecordView<'_>) {
-        self.state.apply(&convert::record(record), record.seq, record.at_ms);
+        self.state.apply(&convert::record_for_fold(record), record.seq, record.at_ms);
     }
 
     fn snapshot(&self) -> String {
