@@ -132,6 +132,10 @@ pub struct SessionDetails {
     pub entry_count: u64,
     /// Tokens and money.
     pub usage: UsageByModel,
+    /// The part of it that was copied from the session that this one was forked from. A sum over sessions leaves it out,
+    /// because it is counted there.
+    #[serde(skip_serializing_if = "UsageByModel::is_empty")]
+    pub copied_usage: UsageByModel,
 }
 
 /// A model and who serves it.

@@ -65,6 +65,33 @@ impl UsageTotals {
     }
 }
 
+impl UsageTotals {
+    /// Adds another sum.
+    pub fn add_sum(&mut self, other: &Self) {
+        self.combine(other, u64::saturating_add);
+        self.cost_usd += other.cost_usd;
+    }
+
+    /// Takes a part of the sum out of it.
+    pub fn remove_sum(&mut self, part: &Self) {
+        self.combine(part, u64::saturating_sub);
+        self.cost_usd -= part.cost_usd;
+    }
+
+    fn combine(&mut self, other: &Self, with: impl Fn(u64, u64) -> u64) {
+        for (ours, theirs) in [
+            (&mut self.messages, other.messages),
+            (&mut self.input, other.input),
+            (&mut self.output, other.output),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.reasoning, other.reasoning),
+        ] {
+            *ours = with(*ours, theirs);
+        }
+    }
+}
+
 impl UsageByModel {
     /// Adds one report of a model.
     pub fn add(&mut self, model: &str, usage: &Usage) {
@@ -85,6 +112,29 @@ impl UsageByModel {
         {
             self.add(&said.model, usage);
         }
+    }
+
+    /// Whether nothing was reported.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.total.messages == 0
+    }
+
+    /// Adds another sum.
+    pub fn add_sum(&mut self, other: &Self) {
+        self.total.add_sum(&other.total);
+        for (model, totals) in &other.models {
+            self.slot(model).add_sum(totals);
+        }
+    }
+
+    /// Takes a part of the sum out of it.
+    pub fn remove_sum(&mut self, part: &Self) {
+        self.total.remove_sum(&part.total);
+        for (model, totals) in &part.models {
+            self.slot(model).remove_sum(totals);
+        }
+        self.models.retain(|_, totals| totals.messages > 0);
     }
 
     fn slot(&mut self, model: &str) -> &mut UsageTotals {

@@ -247,3 +247,41 @@ fn a_fold_goes_on_from_a_snapshot_at_any_record() {
         assert_eq!(state, whole, "cut at {cut}");
     }
 }
+
+fn forked() -> Record {
+    let forked_from = Some(SessionId::from_stored("f"));
+    Record::Meta(MetaChange { forked_from, ..MetaChange::default() })
+}
+
+fn cost(id: &str, output: u64, timestamp: i64) -> Record {
+    let mut said = entry(id, None, assistant("x", "m", Some(tokens(output))));
+    said.timestamp = timestamp;
+    Record::Entry(said)
+}
+
+#[test]
+fn what_a_fork_copied_is_told_apart_from_what_was_said_in_it() {
+    let leaf = |id: &str| Record::Leaf(Some(EntryId::from_stored(id)));
+    let records = [forked(), cost("a", 3, 10), cost("b", 4, 10), leaf("b"), cost("c", 5, 60)];
+    let details = fold(&records).details();
+    assert_eq!((details.usage.total.output, details.copied_usage.total.output), (12, 7));
+    assert_eq!(details.copied_usage.models["m"].messages, 2);
+    let later = [records.as_slice(), &[leaf("a"), cost("d", 1, 70)]].concat();
+    assert_eq!(fold(&later).copied_usage, details.copied_usage, "only the first mark ends copies");
+    let mut own = details.usage.clone();
+    own.remove_sum(&details.copied_usage);
+    assert_eq!((own.total.output, own.total.messages), (5, 1));
+    own.add_sum(&details.copied_usage);
+    assert_eq!(own, details.usage);
+    let unforked = [titled("t"), cost("a", 3, 1), leaf("a"), cost("b", 4, 60)];
+    assert!(fold(&unforked).copied_usage.is_empty());
+}
+
+#[test]
+fn in_a_fork_without_a_mark_what_is_older_than_the_session_was_copied() {
+    let made = MetaChange { created_at: Some(100), ..MetaChange::default() };
+    let Record::Meta(MetaChange { forked_from, .. }) = forked() else { unreachable!() };
+    let first = Record::Meta(MetaChange { forked_from, ..made });
+    let records = [first, titled("t"), cost("a", 3, 99), cost("b", 4, 100), Record::Leaf(None)];
+    assert_eq!(fold(&records).copied_usage.total.output, 3);
+}

@@ -2,12 +2,12 @@ use bough_session::{UsageByModel, UsageTotals};
 use serde_json::json;
 
 use crate::app::App;
-use crate::backend::{Backend, ListAsk};
+use crate::backend::{Backend, ListAsk, Summary};
 use crate::command_error::CommandResult;
 use crate::limits::SEARCH_PAGE;
 use crate::output::{Cell, Line, Style, Table};
 use crate::resolve;
-use crate::text::{cost, tokens};
+use crate::text::{cost, count, tokens};
 
 /// Add up tokens and cost: of a session and its active branch, or of all sessions
 #[derive(Debug, clap::Args)]
@@ -59,23 +59,37 @@ async fn of_session(
 
 async fn of_all(app: &App, backend: &Backend) -> CommandResult<()> {
     let mut ask = ListAsk { archived: "include", ..ListAsk::recent(SEARCH_PAGE) };
-    let mut sum = UsageByModel::default();
+    let (mut sum, mut copied) = (UsageByModel::default(), UsageByModel::default());
     let mut sessions = 0_u64;
     loop {
         let page = backend.list(&ask).await?;
         sessions += page.sessions.len() as u64;
-        page.sessions.iter().for_each(|session| add(&mut sum, &session.details.usage));
+        for Summary { details, .. } in &page.sessions {
+            sum.add_sum(&details.usage);
+            copied.add_sum(&details.copied_usage);
+        }
         match page.next_cursor {
             Some(next) => ask.cursor = Some(next),
             None => break,
         }
     }
+    // What a fork copied was paid for once, in the session that it was copied from.
+    sum.remove_sum(&copied);
     if app.output.is_json() {
-        return app.output.json(&json!({ "sessions": sessions, "usage": sum }));
+        let answer = json!({ "sessions": sessions, "usage": sum, "copied_by_forks": copied });
+        return app.output.json(&answer);
     }
     let mut table = headings();
-    add_rows(&mut table, &format!("{sessions} sessions"), &sum);
-    app.output.table(&table)
+    add_rows(&mut table, &count(sessions, "session", "sessions"), &sum);
+    app.output.table(&table)?;
+    if !copied.is_empty() {
+        let (answers, money) = (copied.total.messages, cost(copied.total.cost_usd));
+        let answers = count(answers, "answer", "answers");
+        let text =
+            format!("forks copied {answers} ({money}); they are counted once, at their origin");
+        app.output.note(Line::of(Style::Dim, text));
+    }
+    Ok(())
 }
 
 fn headings() -> Table {
@@ -101,21 +115,4 @@ fn row(name: Cell, model: Cell, totals: &UsageTotals) -> Vec<Cell> {
         number(totals.cache_write),
         Cell::new(cost(totals.cost_usd)).right(),
     ]
-}
-
-fn add(sum: &mut UsageByModel, more: &UsageByModel) {
-    add_totals(&mut sum.total, &more.total);
-    for (model, totals) in &more.models {
-        add_totals(sum.models.entry(model.clone()).or_default(), totals);
-    }
-}
-
-fn add_totals(sum: &mut UsageTotals, more: &UsageTotals) {
-    sum.messages = sum.messages.saturating_add(more.messages);
-    sum.input = sum.input.saturating_add(more.input);
-    sum.output = sum.output.saturating_add(more.output);
-    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
-    sum.reasoning = sum.reasoning.saturating_add(more.reasoning);
-    sum.cost_usd += more.cost_usd;
 }

@@ -74,6 +74,12 @@ pub struct SessionState {
     /// Tokens and money by model.
     #[serde(default)]
     pub usage: UsageByModel,
+    /// The part of it that was copied from the session that this one was forked from.
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub copied_usage: UsageByModel,
+    /// Whether every entry so far is a copy: a fork begins with them, and a leaf record ends them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub copying: bool,
     /// The model that spoke or was chosen last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
@@ -153,6 +159,8 @@ impl SessionState {
             task_name: None,
             loops: LoopTally::default(),
             usage: UsageByModel::default(),
+            copied_usage: UsageByModel::default(),
+            copying: false,
             model: None,
             context_window: None,
             name: None,
@@ -172,6 +180,7 @@ impl SessionState {
             self.updated_at = at_ms;
         }
         self.seq = seq;
+        self.follow_copies(record.known());
         match record.known() {
             Record::Meta(change) => self.apply_meta(change, at_ms),
             Record::Entry(entry) => self.apply_entry(entry, at_ms),
@@ -182,6 +191,30 @@ impl SessionState {
             Record::Restored => self.deleted = false,
             Record::Unknown(_) | Record::Newer { .. } => {}
         }
+    }
+
+    /// A fork is its first record, copies and a record of the leaf, with nothing else between. A session that came from a
+    /// file of another program has no such mark; there, what is older than the session was copied.
+    fn follow_copies(&mut self, record: &Record) {
+        match record {
+            Record::Meta(first) if self.seq == 1 => self.copying = first.forked_from.is_some(),
+            Record::Leaf(_) if self.copying => {
+                self.copied_usage.clone_from(&self.usage);
+                self.copying = false;
+            }
+            Record::Entry(_) if self.copying => {}
+            Record::Entry(entry) if self.is_older(entry) => {
+                if let Some(message) = entry.message() {
+                    self.copied_usage.add_message(&message);
+                }
+            }
+            Record::Entry(_) => {}
+            _ => self.copying = false,
+        }
+    }
+
+    fn is_older(&self, entry: &Entry) -> bool {
+        self.forked_from.is_some() && entry.timestamp < self.created_at
     }
 
     /// Notes activity that is no record of its own, such as a step of a stream.
@@ -219,6 +252,7 @@ impl SessionState {
             context_window: self.context_window,
             entry_count: self.entry_count,
             usage: self.usage.clone(),
+            copied_usage: self.copied_usage.clone(),
         }
     }
 
