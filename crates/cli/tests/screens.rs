@@ -10,7 +10,7 @@ use std::time::Duration;
 use bough_platform::{Clock, SystemClock};
 use bough_session::{EntryId, MetaChange, Record, SessionId};
 use bough_store::{NativeStore, Store};
-use common::{Place, answer, user};
+use common::{Place, Server, answer, user};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// A terminal with the program in it.
@@ -258,6 +258,53 @@ fn a_question_is_asked_differently_in_the_editor() {
 }
 
 #[test]
+fn the_first_question_is_asked_differently_here_and_through_a_server() {
+    for through_a_server in [false, true] {
+        let place = Place::new();
+        let (session, _) = place.with(async |sessions| sessions.conversation("Date parser").await);
+        let server = through_a_server.then(|| Server::start(&place));
+        let mut args = vec!["tree", session.as_str()];
+        if let Some(server) = &server {
+            args.extend(["--server", &server.address]);
+        }
+        let editor = ("EDITOR", "sed -i s/date/time/");
+        let mut terminal = Terminal::start(&place, 24, 100, &args, &[editor]);
+        terminal.wait_for("\u{2190} active");
+        terminal.press("\u{1b}[H");
+        terminal.press(ENTER);
+        terminal.wait_for("messages are left behind");
+        terminal.press(ENTER);
+        let (code, left) = terminal.end();
+        assert_eq!(code, 0, "{left}");
+        assert!(left.contains("with a new message"), "{left}");
+        let shown = place.json(&["show", session.as_str()]);
+        let messages = shown["messages"].as_array().unwrap();
+        assert_eq!(messages.len(), 1, "it begins a tree of its own");
+        assert_eq!(messages[0]["message"]["content"][0]["text"], "Fix the time parser");
+        assert_eq!(place.json(&["tree", session.as_str()])["entries"].as_array().unwrap().len(), 7);
+    }
+}
+
+#[test]
+fn the_picker_of_a_server_says_as_much_as_that_of_a_directory() {
+    let place = Place::new();
+    place.with(async |sessions| sessions.conversation("Date parser").await);
+    let server = Server::start(&place);
+    let args = ["resume", "--server", &server.address];
+    let mut terminal = Terminal::start(&place, 24, 100, &args, &[]);
+    let text = terminal.wait_for("Date parser");
+    let row = text.lines().find(|line| line.contains("Date parser")).unwrap();
+    assert!(row.contains("sonnet-4") && row.contains("$0.03") && row.contains(" 6 "), "{text}");
+    terminal.press(ENTER);
+    terminal.wait_for("6 messages");
+    terminal.wait_for("$0.03");
+    terminal.press("q");
+    terminal.wait_for("Resume Session");
+    terminal.press(ESC);
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
 fn entries_are_labelled_and_forked_in_the_tree() {
     let place = Place::new();
     let (session, _) = place.with(async |sessions| sessions.conversation("Date parser").await);
@@ -371,7 +418,10 @@ fn a_transcript_is_unfolded_and_its_loops_are_an_outline() {
     terminal.press("t");
     terminal.wait_for("Session Tree");
     terminal.press(ESC);
-    terminal.wait_for("6 messages");
+    // Escape and a letter that come together are another key.
+    terminal.wait_until("the session again", |text| {
+        text.contains("6 messages") && !text.contains("Session Tree")
+    });
     terminal.press("q");
     terminal.wait_for("Resume Session");
     terminal.press(ESC);

@@ -86,7 +86,7 @@ fn every_command_of_a_session_works_on_a_server_elsewhere() {
     there(&["rm", "Plan B", "--yes"]);
     assert_eq!(there(&["restore", "--list"])["sessions"].as_array().unwrap().len(), 1);
     there(&["restore", "Plan B"]);
-    let here_only = place.run(&["export", "last", "--server", &server.address]);
+    let here_only = place.run(&["verify", "--server", &server.address]);
     assert_eq!(here_only.code, 2);
     assert!(here_only.err.contains("hint: run it on the server's machine"), "{}", here_only.err);
     let address = server.address.clone();
@@ -94,6 +94,92 @@ fn every_command_of_a_session_works_on_a_server_elsewhere() {
     let gone = place.run(&["ls", "--server", &address]);
     assert_eq!(gone.code, 7, "{gone:?}");
     assert!(gone.err.contains("hint: "), "{}", gone.err);
+}
+
+#[test]
+fn an_export_is_the_same_here_beside_a_server_and_through_one() {
+    let place = Place::new();
+    let file = place.file("pi/2026-02-07T14-00-00.000Z_0f0e0d0c.jsonl");
+    let said = |id: &str, parent: Value, text: &str| {
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-02-07T14:00:01.000Z",
+            "message": {"role": "user", "content": text, "timestamp": 1}, "kept": 1.50})
+    };
+    let lines = [
+        json!({"type": "session", "version": 3, "id": "from-pi", "timestamp": "2026-02-07T14:00:00.000Z", "cwd": "/p"}),
+        said("a1", Value::Null, "Hello"),
+        said("a2", json!("a1"), "One way"),
+        json!({"type": "of_the_future", "id": "a3", "parentId": "a1", "timestamp": "2026-02-07T14:00:01.000Z"}),
+        said("a4", json!("a3"), "Another way"),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, format!("{text}not JSON\n")).unwrap();
+    place.ok(&["migrate", &file.display().to_string()]);
+    place.with(async |sessions| sessions.conversation("Date parser").await);
+    let exports = |extra: &[&str]| -> Vec<String> {
+        let mut made = Vec::new();
+        for session in ["from-pi", "Date parser"] {
+            for format in ["pi", "jsonl", "json", "md"] {
+                let whole = ["export", session, "--format", format];
+                made.push(place.ok(&[whole.as_slice(), extra].concat()));
+                let leaf = if session == "from-pi" { "a2" } else { "leaf" };
+                let branch = [whole.as_slice(), &["--leaf", leaf], extra].concat();
+                made.push(place.ok(&branch));
+            }
+        }
+        made
+    };
+    assert_eq!(exports(&[])[0], format!("{text}not JSON\n"), "as it came");
+    let server = Server::start(&place);
+    for session in ["from-pi", "Date parser"] {
+        // Writing something through the server makes it hold the session.
+        place.ok(&["archive", session, "--server", &server.address]);
+        place.ok(&["unarchive", session, "--server", &server.address]);
+    }
+    assert!(is_held(&place, "from-pi"), "otherwise this proves nothing");
+    let here = exports(&[]);
+    assert_eq!(here[0], format!("{text}not JSON\n"), "beside the server");
+    let empty = place.file("nothing-here").display().to_string();
+    let there = exports(&["--server", &server.address, "--data-dir", &empty]);
+    for (there, here) in there.iter().zip(&here) {
+        assert_eq!(there, here, "through the server");
+    }
+    let out = place.file("out.md").display().to_string();
+    place.ok(&["export", "from-pi", "-f", "md", "-o", &out, "--server", &server.address]);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), here[6]);
+    let absent = place.run(&["export", "nothing", "--server", &server.address]);
+    assert_eq!(absent.code, 3, "{absent:?}");
+    let replayed = place.run(&["replay", "from-pi", "--server", &server.address]);
+    assert!(replayed.err.contains("was not recorded from events"), "{}", replayed.err);
+}
+
+#[test]
+fn lists_and_trees_of_a_server_say_as_much_as_those_of_a_directory() {
+    let (place, server, session, entries) = held();
+    recorded(&place, "full", 1_800);
+    place.with(async |sessions| {
+        let session = bough_session::SessionId::from_stored("full");
+        sessions.append(&session, common::user("more")).await
+    });
+    let empty = place.file("nothing-here").display().to_string();
+    let there = |args: &[&str]| {
+        place.json(&[args, &["--server", &server.address, "--data-dir", &empty]].concat())
+    };
+    place.ok(&["label", &session, &entries[3], "fixed"]);
+    for args in
+        [&["ls"][..], &["tree", &session], &["show", &session], &["show", "full"], &["usage"]]
+    {
+        assert_eq!(there(args), place.json(args), "{args:?}");
+    }
+    let listed = there(&["ls"]);
+    let found =
+        listed["sessions"].as_array().unwrap().iter().find(|row| row["session_id"] == session);
+    let details = &found.unwrap()["details"];
+    assert_eq!(details["preview"], "Fix the date parser");
+    assert_eq!(details["model"]["model"], "sonnet-4");
+    assert_eq!(details["usage"]["total"]["messages"], 3);
+    let table = place.ok(&["ls", "--server", &server.address]);
+    assert!(table.contains("sonnet-4") && table.contains("$0.03"), "{table}");
 }
 
 /// A loop of an agent whose model has a window of 2,000 tokens, and answers that say how full it is.

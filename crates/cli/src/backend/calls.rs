@@ -1,10 +1,8 @@
 //! The functions of the table that commands and screens use, by what they mean here.
 
-use std::collections::HashSet;
-
 use bough_service::api::{
-    BranchesResponse, ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse,
-    MessagesResponse, UndeleteResponse, UsageResponse,
+    ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse, MessagesResponse,
+    UndeleteResponse, UsageResponse,
 };
 use bough_session::{
     AgentMessage, Bookkeeping, EntryId, JsonMap, SessionDetails, SessionEntry, SessionId,
@@ -14,9 +12,8 @@ use bough_store::ListOrder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::direct::outline_on_path;
-use super::types::{EntriesPage, ListPage, PathPage, Summary, TrashedSession, Watched};
-use super::{Backend, CallError, LoopOutline};
+use super::types::{ListPage, PathPage, Summary, TrashedSession, Watched};
+use super::{Backend, CallError};
 use crate::compact::PathItem;
 use crate::limits::{ENTRIES_PAGE, NEWS_WAIT};
 
@@ -61,21 +58,9 @@ struct ListAnswer {
     next_cursor: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct GetAnswer {
-    meta: SessionMeta,
-    #[serde(default)]
-    details: Option<SessionDetails>,
-    #[serde(default)]
-    active_leaf: Option<EntryId>,
-}
-
 impl Backend {
     /// A page of sessions.
     pub(crate) async fn list(&self, ask: &ListAsk) -> Result<ListPage, CallError> {
-        if let Self::Local(local) = self {
-            return local.list(ask).await;
-        }
         let answer: ListAnswer = self.call("session::list", ask).await?;
         let mut details = answer.details.unwrap_or_default().into_iter();
         let sessions = answer.sessions.into_iter().map(|meta| Summary {
@@ -84,20 +69,6 @@ impl Backend {
             active_leaf: None,
         });
         Ok(ListPage { sessions: sessions.collect(), next_cursor: answer.next_cursor })
-    }
-
-    /// One session, if it is there.
-    pub(crate) async fn summary(&self, session: &SessionId) -> Result<Option<Summary>, CallError> {
-        if let Self::Local(local) = self {
-            return local.summary(session).await;
-        }
-        let request = json!({ "session_id": session, "include_details": true });
-        let answer: Option<GetAnswer> = absent_is_none(self.call("session::get", &request).await)?;
-        Ok(answer.map(|answer| Summary {
-            meta: answer.meta,
-            details: answer.details.unwrap_or_default(),
-            active_leaf: answer.active_leaf,
-        }))
     }
 
     /// A page of the path to an entry (the active leaf when none is given), custom entries included.
@@ -137,37 +108,6 @@ impl Backend {
         }
     }
 
-    /// A page of all entries of a session, whatever branch they are on, in the order of the log.
-    pub(crate) async fn entries(
-        &self,
-        session: &SessionId,
-        cursor: Option<&str>,
-    ) -> Result<EntriesPage, CallError> {
-        if let Self::Local(local) = self {
-            return local.entries(session, cursor).await;
-        }
-        self.entries_by_branches(session).await
-    }
-
-    /// All entries at once, branch by branch: each branch is read back to where a known one begins.
-    async fn entries_by_branches(&self, session: &SessionId) -> Result<EntriesPage, CallError> {
-        let request = json!({ "session_id": session, "limit": ENTRIES_PAGE });
-        let branches: BranchesResponse = self.call("session::branches", &request).await?;
-        let mut found = EntriesPage { active_leaf: branches.active_leaf, ..EntriesPage::default() };
-        let mut known: HashSet<EntryId> = HashSet::new();
-        for branch in branches.branches.iter().rev() {
-            let path = self.path(session, Some(&branch.entry_id)).await?;
-            let mut parent = None;
-            for item in path {
-                if known.insert(item.id.clone()) {
-                    found.entries.push(outline_on_path(item.id.clone(), parent, item.said));
-                }
-                parent = Some(item.id);
-            }
-        }
-        Ok(found)
-    }
-
     /// One entry, if it is there.
     pub(crate) async fn entry(
         &self,
@@ -201,7 +141,7 @@ impl Backend {
         let request = json!({ "session_id": session, "entry_id": entry });
         let function = match entry {
             Some(_) => "session::set-active-leaf",
-            None => "session::store::delete-active-leaf",
+            None => "session::clear-active-leaf",
         };
         let _moved: Value = self.call(function, &request).await?;
         Ok(())
@@ -372,14 +312,6 @@ impl Backend {
         });
         self.call("session::watch", &request).await
     }
-
-    /// The loops of a session, the first started first.
-    pub(crate) async fn loops(&self, session: &SessionId) -> Result<Vec<LoopOutline>, CallError> {
-        match self {
-            Self::Local(local) => local.loops(session).await,
-            Self::Remote(_) => Ok(Vec::new()),
-        }
-    }
 }
 
 /// What a follower of one session wants to hear.
@@ -397,7 +329,9 @@ const NEWS: [&str; 10] = [
 ];
 
 /// A server says "not found" where the table says `null`.
-fn absent_is_none<T>(answer: Result<Option<T>, CallError>) -> Result<Option<T>, CallError> {
+pub(super) fn absent_is_none<T>(
+    answer: Result<Option<T>, CallError>,
+) -> Result<Option<T>, CallError> {
     match answer {
         Err(error) if error.is_not_found() => Ok(None),
         answer => answer,

@@ -1,50 +1,25 @@
-//! What a data directory can be asked beyond the table of functions: lists with details, all entries of a
-//! session as an outline, the loops of a recorded session.
+//! What is read from a session as its store keeps it, here or through a server: what is known of it, all its entries as
+//! an outline, the loops of a recorded session.
 
 use bough_recorder::RecordFold;
 use bough_session::text::preview;
-use bough_session::{Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Role, SessionId};
-use bough_store::{ListQuery, Position, Store};
+use bough_session::{Bookkeeping, Canonical, ContentBlock, Entry, Role, SessionId};
+use bough_store::{Position, Store};
 
-use super::CallError;
-use super::calls::ListAsk;
-use super::local::{Local, store_failed};
-use super::types::{EntriesPage, ListPage, LoopOutline, Outline, Summary};
+use super::calls::absent_is_none;
+use super::error::store_failed;
+use super::types::{EntriesPage, LoopOutline, Outline, Summary};
+use super::{Backend, CallError};
 use crate::limits::{ENTRIES_PAGE, OUTLINE_PAGE};
 
 /// Characters of an entry's beginning.
 const PREVIEW_CHARS: usize = 200;
 
-impl Local {
-    pub(super) async fn list(&self, ask: &ListAsk) -> Result<ListPage, CallError> {
-        let query = ListQuery {
-            order: ask.order.unwrap_or_default(),
-            status: ask.status,
-            task_status: ask.task_status,
-            archived: match ask.archived {
-                "only" => Some(true),
-                "include" => None,
-                _ => Some(false),
-            },
-            metadata: ask.metadata.clone(),
-            task_name: ask.task.clone(),
-            id_prefix: ask.id_prefix.clone(),
-            text: ask.query.clone(),
-            limit: ask.limit,
-            cursor: ask.cursor.clone(),
-            ..ListQuery::default()
-        };
-        let page = self.store().list(&query).await.map_err(store_failed)?;
-        let sessions = page.sessions.into_iter().map(|listed| Summary {
-            meta: listed.meta,
-            details: listed.details,
-            active_leaf: None,
-        });
-        Ok(ListPage { sessions: sessions.collect(), next_cursor: page.next_cursor })
-    }
-
-    pub(super) async fn summary(&self, session: &SessionId) -> Result<Option<Summary>, CallError> {
-        let snapshot = self.store().state(session).await.map_err(store_failed)?;
+impl Backend {
+    /// One session, if it is there.
+    pub(crate) async fn summary(&self, session: &SessionId) -> Result<Option<Summary>, CallError> {
+        let snapshot = self.reads().state(session).await;
+        let snapshot = absent_is_none(snapshot.map_err(store_failed))?;
         Ok(snapshot.map(|snapshot| Summary {
             meta: snapshot.state.meta(),
             details: snapshot.state.details(),
@@ -52,13 +27,13 @@ impl Local {
         }))
     }
 
-    /// A page of all entries, in the order of the log. The cursor is a place in it.
-    pub(super) async fn entries(
+    /// A page of all entries of a session, whatever branch they are on, in the order of the log. The cursor is a place in it.
+    pub(crate) async fn entries(
         &self,
         session: &SessionId,
         cursor: Option<&str>,
     ) -> Result<EntriesPage, CallError> {
-        let store = self.store();
+        let store = self.reads();
         let after = cursor.and_then(parse_position).unwrap_or_default();
         let page = store.records(session, after, OUTLINE_PAGE).await.map_err(store_failed)?;
         let last = page.records.last().map(|record| record.position);
@@ -80,7 +55,8 @@ impl Local {
         Ok(EntriesPage { entries, active_leaf, next_cursor: next })
     }
 
-    pub(super) async fn loops(&self, session: &SessionId) -> Result<Vec<LoopOutline>, CallError> {
+    /// The loops of a session, the first started first.
+    pub(crate) async fn loops(&self, session: &SessionId) -> Result<Vec<LoopOutline>, CallError> {
         let folded = self.fold(session).await?;
         let Some(session) = folded.session() else {
             return Ok(Vec::new());
@@ -97,7 +73,7 @@ impl Local {
 
     /// The recorder's view of a session, from its log.
     pub(crate) async fn fold(&self, session: &SessionId) -> Result<RecordFold, CallError> {
-        let store = self.store();
+        let store = self.reads();
         let mut fold = RecordFold::new(session.as_str());
         let mut after = Position::default();
         loop {
@@ -137,7 +113,7 @@ async fn outline_of_newest(
 }
 
 /// An entry in one line.
-pub(super) fn outline(entry: &Entry) -> Outline {
+fn outline(entry: &Entry) -> Outline {
     let mut outlined = Outline {
         id: entry.id.clone(),
         parent_id: entry.parent_id.clone(),
@@ -154,7 +130,7 @@ pub(super) fn outline(entry: &Entry) -> Outline {
 }
 
 /// Says who speaks and what it is about.
-pub(super) fn fill(outlined: &mut Outline, said: Canonical) {
+fn fill(outlined: &mut Outline, said: Canonical) {
     match said {
         Canonical::Message(message) => {
             outlined.role = Some(message.role());
@@ -185,23 +161,6 @@ fn call_name(block: &ContentBlock) -> Option<String> {
         ContentBlock::FunctionCall(call) => Some(call.function_id.clone()),
         _ => None,
     }
-}
-
-/// An entry of a path, whose parent is the one before it.
-pub(super) fn outline_on_path(id: EntryId, parent_id: Option<EntryId>, said: Canonical) -> Outline {
-    let mut outlined = Outline {
-        id,
-        parent_id,
-        timestamp: 0,
-        role: None,
-        custom_type: None,
-        preview: String::new(),
-        calls: Vec::new(),
-        label_target: None,
-        label: None,
-    };
-    fill(&mut outlined, said);
-    outlined
 }
 
 /// The sessions of the sub-agents that a loop started, as far as they are known.

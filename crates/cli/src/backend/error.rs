@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bough_service::ServiceError;
 use bough_store::StoreError;
 use serde_json::Value;
@@ -64,10 +66,26 @@ impl CallError {
         }
     }
 
+    /// The same as a failure of a store, from which [`store_failed`] gets it back whole.
+    pub(super) fn into_store_error(self) -> StoreError {
+        StoreError::Io(Arc::new(std::io::Error::other(self)))
+    }
+
     /// Whether nothing of that name is there.
     pub(crate) fn is_not_found(&self) -> bool {
         self.kind == ErrorKind::NotFound
     }
+}
+
+/// A failure of a store, as the service would tell it; or as the server told it that the store is behind.
+pub(crate) fn store_failed(error: StoreError) -> CallError {
+    let told = match &error {
+        StoreError::Io(error) => {
+            error.get_ref().and_then(|inner| inner.downcast_ref::<CallError>())
+        }
+        _ => None,
+    };
+    told.cloned().unwrap_or_else(|| ServiceError::from(error).into())
 }
 
 impl From<ServiceError> for CallError {

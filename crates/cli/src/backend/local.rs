@@ -6,7 +6,7 @@ use bough_platform::{Disk, OsDisk, Platform, RelPath};
 use bough_server::LOCAL_KEY_FILE;
 use bough_service::{Scope, Service, ServiceError};
 use bough_session::SessionId;
-use bough_store::{NativeOptions, NativeStore, Store, StoreError};
+use bough_store::{NativeOptions, NativeStore, Store};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -119,11 +119,6 @@ fn told(session: &SessionId, done: &Recovered) -> String {
 fn refused(data_dir: &Path, error: &dyn std::error::Error) -> CommandError {
     let text = format!("the data directory {} cannot be opened: {error}", data_dir.display());
     CommandError::failed(text).hint("name another one with --data-dir, or in BOUGH_DATA_DIR")
-}
-
-/// A failure of the store, as the service would tell it.
-pub(super) fn store_failed(error: StoreError) -> CallError {
-    ServiceError::from(error).into()
 }
 
 /// What a process writes into the locks that it holds.

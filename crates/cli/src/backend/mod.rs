@@ -11,6 +11,10 @@ mod remote;
 mod route;
 mod types;
 
+use std::sync::Arc;
+
+use bough_store::Store;
+use bough_store::bridge::ReadOnlyStore;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,7 +23,7 @@ use crate::command_error::CommandResult;
 use crate::globals::Globals;
 
 pub(crate) use calls::ListAsk;
-pub(crate) use error::CallError;
+pub(crate) use error::{CallError, store_failed};
 pub(crate) use local::Local;
 pub(crate) use remote::Remote;
 pub(crate) use types::{
@@ -61,6 +65,14 @@ impl Backend {
         match self {
             Self::Local(local) => local.call(function, request).await,
             Self::Remote(remote) => remote.call(function, request).await,
+        }
+    }
+
+    /// The store that sessions are read from, one at a time; through a server it cannot write or list.
+    pub(crate) fn reads(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Local(local) => local.store(),
+            Self::Remote(remote) => Arc::new(ReadOnlyStore::through(remote.clone())),
         }
     }
 

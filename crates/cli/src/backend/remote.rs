@@ -1,6 +1,10 @@
 use std::sync::Arc;
 
-use serde_json::Value;
+use async_trait::async_trait;
+use bough_store::StoreError;
+use bough_store::bridge::Asked;
+use bough_store::bridge::protocol::{ReadRequest, StoreAnswer};
+use serde_json::{Value, json};
 use ureq::http;
 
 use super::CallError;
@@ -56,6 +60,25 @@ impl Remote {
         let shared = self.shared.clone();
         let sent = tokio::task::spawn_blocking(move || shared.send(sendable)).await;
         sent.map_err(|error| CallError::unreachable(self.address(), &error.to_string()))?
+    }
+}
+
+/// Reads of one session go to the server's `session::raw`.
+#[async_trait]
+impl Asked for Remote {
+    async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError> {
+        let shape = |error: serde_json::Error| CallError::shape(&error).into_store_error();
+        let mut read = serde_json::to_value(request).map_err(shape)?;
+        let session = read.as_object_mut().and_then(|fields| fields.remove("session_id"));
+        let request = json!({ "session_id": session, "read": read });
+        let answer = self.call("session::raw", request).await;
+        serde_json::from_value(answer.map_err(CallError::into_store_error)?).map_err(shape)
+    }
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Remote").field(&self.address()).finish()
     }
 }
 

@@ -5,7 +5,7 @@ use bough_migrate::{ExportFormat, ExportOptions, MigrateError, export};
 use serde_json::json;
 
 use crate::app::App;
-use crate::backend::Backend;
+use crate::backend::store_failed;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::files::{self, NewFile};
 use crate::output::{Line, Style};
@@ -61,21 +61,17 @@ impl From<Format> for ExportFormat {
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
-    app.globals.data_dir_only("export")?;
     if let Some(path) = &args.output {
         files::refuse_existing(path, args.force)?;
     }
     app.with_backend(async |backend| {
-        let Backend::Local(local) = backend else {
-            return Err(CommandError::usage("exporting works on a data directory"));
-        };
         let session = resolve::session(backend, &args.session).await?;
         let leaf = match &args.leaf {
             Some(text) => Some(resolve::entry(backend, &session, text).await?),
             None => None,
         };
         let options = ExportOptions { format: args.format.into(), leaf, cwd: None };
-        let store = local.store();
+        let store = backend.reads();
         let Some(path) = &args.output else {
             let mut out = app.output.writer();
             export(&*store, session.id(), &options, &mut out).await.map_err(failed)?;
@@ -109,6 +105,7 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
     // A reader that went away is no failure, and a disk says itself what is wrong.
     let error = match error {
         MigrateError::Io(error) => return CommandError::from(error),
+        MigrateError::Store(error) => return store_failed(error).into(),
         other => other,
     };
     let (kind, hint) = match &error {

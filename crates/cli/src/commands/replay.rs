@@ -1,7 +1,6 @@
 use bough_recorder::{Pace, Replay, Session};
 
 use crate::app::App;
-use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult};
 use crate::resolve;
 
@@ -67,13 +66,9 @@ fn part(mut replay: Replay, recorded: &Session, args: &Args) -> CommandResult<Re
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
-    app.globals.data_dir_only("replay")?;
     app.with_backend(async |backend| {
-        let Backend::Local(local) = backend else {
-            return Err(CommandError::usage("replaying works on a data directory"));
-        };
         let session = resolve::session(backend, &args.session).await?;
-        let fold = local.fold(session.id()).await?;
+        let fold = backend.fold(session.id()).await?;
         let recorded = fold.session().ok_or_else(|| {
             CommandError::not_found(format!("{} was not recorded from events", session.caption()))
                 .hint("`bough export` writes it in other formats")
