@@ -9,7 +9,7 @@ use crate::args::Cli;
 use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult};
 use crate::globals::Globals;
-use crate::output::Output;
+use crate::output::{ColorChoice, Output};
 
 /// What every command is given.
 pub(crate) struct App {
@@ -45,11 +45,12 @@ impl App {
 /// Runs the command that `args` (the program's name first) ask for.
 #[must_use]
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
-        Err(error) => return explain(&error),
-    };
+    let args: Vec<OsString> = args.into_iter().collect();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return explain(&error, &args, clock),
+    };
     let globals = cli.globals;
     let output = Output::of_process(globals.json, globals.color, clock.clone());
     let app = App { globals, output, clock, entropy: Arc::new(OsEntropy) };
@@ -80,7 +81,17 @@ fn block_on(work: impl Future<Output = CommandResult<()>>) -> CommandResult<()> 
 }
 
 /// Shows help, the version, or what is wrong with the command line.
-fn explain(error: &clap::Error) -> ExitCode {
-    drop(error.print());
+fn explain(error: &clap::Error, args: &[OsString], clock: Arc<dyn Clock>) -> ExitCode {
+    let json = error.use_stderr() && args.iter().any(|arg| arg == "--json");
+    if json {
+        let output = Output::of_process(true, ColorChoice::Never, clock);
+        let text = error.to_string();
+        // What follows the first paragraph is help for people.
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let message = first.trim_start_matches("error: ").trim().to_owned();
+        output.error(&CommandError::usage(message).hint("`bough help` shows the commands"));
+    } else {
+        drop(error.print());
+    }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

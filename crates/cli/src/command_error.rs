@@ -115,13 +115,17 @@ impl CommandError {
 
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)?;
+        let mut text = self.error.to_string();
         let mut source = self.error.source();
         while let Some(error) = source {
-            write!(f, ": {error}")?;
+            let cause = error.to_string();
+            // Some errors have said already what caused them.
+            if !text.contains(&cause) {
+                text = format!("{text}: {cause}");
+            }
             source = error.source();
         }
-        Ok(())
+        f.write_str(&text)
     }
 }
 
@@ -141,5 +145,27 @@ impl From<std::io::Error> for CommandError {
 impl From<serde_json::Error> for CommandError {
     fn from(error: serde_json::Error) -> Self {
         Self::failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{said}")]
+    struct Outer {
+        said: &'static str,
+        source: std::io::Error,
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let text = |said| {
+            let source = std::io::Error::other("no room");
+            CommandError::failed(Outer { said, source }).to_string()
+        };
+        assert_eq!(text("cannot write"), "cannot write: no room");
+        assert_eq!(text("cannot write (no room); make some"), "cannot write (no room); make some");
     }
 }

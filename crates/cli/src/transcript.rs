@@ -80,8 +80,8 @@ fn shown_message(message: &AgentMessage) -> Shown {
 
 fn assistant_heading(said: &AssistantMessage) -> String {
     let usage = said.usage.as_ref();
-    let output =
-        usage.and_then(|usage| usage.output).map(|output| format!(" · {} out", tokens(output)));
+    let output = usage.and_then(|usage| usage.output).filter(|output| *output > 0);
+    let output = output.map(|output| format!(" · {} out", tokens(output)));
     format!("assistant {}{}", said.model, output.unwrap_or_default())
 }
 

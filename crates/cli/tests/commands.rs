@@ -154,6 +154,13 @@ fn usage_is_added_up() {
     assert_eq!(usage["session"]["total"]["output"], 150);
     assert_eq!(place.json(&["usage"])["usage"]["models"]["sonnet-4"]["input"], 3_000);
     assert!(place.ok(&["usage", "last"]).contains("sonnet-4"));
+    let fork = place.json(&["fork", &session, "--title", "Copy"]);
+    let of_fork = place.json(&["usage", fork["session_id"].as_str().unwrap()]);
+    assert_eq!(of_fork["session"]["total"]["output"], 150, "a session by itself is whole");
+    let all = place.json(&["usage"]);
+    assert_eq!((&all["sessions"], &all["usage"]["total"]["output"]), (&json!(2), &json!(150)));
+    assert_eq!(all["copied_by_forks"]["total"]["messages"], 3);
+    assert!(place.run(&["usage"]).err.contains("forks copied 3 answers"));
 }
 
 #[test]
@@ -234,7 +241,7 @@ fn a_pi_file_is_brought_in_and_given_back() {
     assert!(place.ok(&["migrate", &path, "--dry-run"]).contains("brought in"));
     assert_eq!(place.json(&["ls", "--all"])["sessions"], json!([]), "a dry run writes nothing");
     assert_eq!(place.ok(&["migrate", &path]), "brought in 1 session\n");
-    assert_eq!(place.ok(&["import", &path]), "brought in 0 sessions, 1 were here already\n");
+    assert_eq!(place.ok(&["import", &path]), "brought in 0 sessions, 1 was here already\n");
     let shown = place.json(&["show", "id:0f0e0d0c"]);
     assert_eq!(shown["messages"].as_array().unwrap().len(), 1);
     let exported = place.ok(&["export", "id:0f0e0d0c", "--format", "pi"]);
@@ -419,4 +426,31 @@ fn find(folder: &std::path::Path, ending: &str) -> std::path::PathBuf {
         }
     }
     panic!("no .{ending} file");
+}
+
+#[test]
+fn what_makes_no_sense_is_said_with_the_next_step() {
+    let (place, session, _) = one_conversation();
+    let junk = place.file("junk.jsonl");
+    std::fs::write(&junk, "no session\n".repeat(30)).unwrap();
+    let (junk, data_dir) = (junk.display().to_string(), place.data_dir().display().to_string());
+    let check = |args: &[&str], code: i32, words: &str| {
+        let answered = place.run(args);
+        assert_eq!(answered.code, code, "{args:?}: {answered:?}");
+        assert!(answered.err.contains(words), "{args:?}: {}", answered.err);
+    };
+    check(&["ls", "-n", "0"], 2, "0");
+    check(&["migrate", "/no-such-place"], 3, "there is nothing at /no-such-place");
+    check(&["migrate", &junk], 1, "is not a pi session");
+    check(&["rollback", &session], 3, "has no V1 file to go back to");
+    check(&["salvage", "--to", &data_dir], 2, "is the data directory itself");
+    check(&["salvage", "nothing", "--to", &place.file("to").display().to_string()], 3, "hint: ");
+    check(&["record", &junk], 1, "there is no event in the input");
+    let told = place.run(&["record", &junk]).err;
+    assert_eq!(told.matches("passed over").count(), 11, "ten lines and the rest: {told}");
+    assert!(place.ok(&["unarchive", &session]).contains("was not archived"));
+    let wrong = place.run(&["show", "--json"]);
+    let error: Value = serde_json::from_str(&wrong.err).unwrap();
+    assert_eq!((wrong.code, &error["error"]["kind"]), (2, &json!("usage")));
+    assert!(error["error"]["message"].as_str().unwrap().contains("<SESSION>"), "{error}");
 }

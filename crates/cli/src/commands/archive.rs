@@ -54,10 +54,14 @@ async fn set(app: &App, names: &[String], archived: bool) -> CommandResult<()> {
                 .collect();
             return app.output.json(&json!({ "sessions": sessions }));
         }
-        let word = if archived { "archived" } else { "no longer archived" };
         for (session, changed) in done {
-            let already = if changed { "" } else { " (it already was)" };
-            app.output.line(format!("{} is {word}{already}", session.caption()))?;
+            let words = match (archived, changed) {
+                (true, true) => "is archived",
+                (true, false) => "was archived already",
+                (false, true) => "is no longer archived",
+                (false, false) => "was not archived",
+            };
+            app.output.line(format!("{} {words}", session.caption()))?;
         }
         Ok(())
     })

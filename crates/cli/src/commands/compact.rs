@@ -130,13 +130,17 @@ async fn asked(
     if args.dry_run {
         return report(app, &work, &summary, None);
     }
-    if !args.yes
-        && !app.output.confirm("Write this summary?", "--yes, or --dry-run to only look")?
-    {
+    if !args.yes && !app.output.confirm(&question(&work), "--yes, or --dry-run to only look")? {
         return Err(CommandError::cancelled());
     }
     let entry = work.write(backend, summary.clone()).await?;
     report(app, &work, &summary, Some(&entry))
+}
+
+/// The summary may have scrolled away what it is about.
+fn question(work: &Work) -> String {
+    let summed = count(work.plan.range.len() as u64, "entry", "entries");
+    format!("Write this summary of {summed} ({} stay)?", work.plan.kept_entries)
 }
 
 fn show_plan(app: &App, work: &Work) -> CommandResult<()> {

@@ -1,3 +1,5 @@
+use std::num::NonZeroUsize;
+
 use bough_session::{JsonMap, SessionStatus, TaskStatus};
 use bough_store::ListOrder;
 use serde_json::{Value, json};
@@ -21,8 +23,8 @@ Examples:
   bough ls --meta owner=u_1 --sort created")]
 pub(crate) struct Args {
     /// Show at most this many
-    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
-    limit: usize,
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "50")]
+    limit: NonZeroUsize,
 
     /// Show all of them, archived ones too
     #[arg(short = 'a', long, conflicts_with = "limit")]
@@ -73,7 +75,7 @@ enum Sort {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let ask = ask_of(&args)?;
-    let limit = if args.all { usize::MAX } else { args.limit };
+    let limit = if args.all { usize::MAX } else { args.limit.get() };
     let page = app.with_backend(async |backend| read(backend, ask, limit).await).await?;
     if app.output.is_json() {
         return app.output.json(&json!({

@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::commands::export::failed;
+use crate::files;
 use crate::output::{Cell, Line, Style, Table};
 use crate::text::{bytes, count};
 
@@ -40,6 +41,9 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         args.source.to_str().map(str::to_owned).ok_or_else(|| {
             CommandError::usage(format!("{} is not UTF-8", args.source.display()))
         })?;
+    if !files::exists(&args.source) {
+        return Err(CommandError::not_found(format!("there is nothing at {source}")));
+    }
     if args.dry_run {
         return plan(app, &migrator, &source);
     }
@@ -129,7 +133,14 @@ fn carry_out(app: &App, migrator: &Migrator, source: &str) -> CommandResult<Vec<
 }
 
 fn finish(app: &App, source: &str, results: &[FileResult]) -> CommandResult<()> {
-    let wrong = results.iter().filter(|result| result.error.is_some() && !result.skipped).count();
+    if results.is_empty() {
+        return Err(CommandError::not_found(format!("there are no session files in {source}"))
+            .hint("they end in .jsonl or .sqlite"));
+    }
+    // One file that was named must be a session; among many, others may lie about.
+    let named = results.len() == 1;
+    let is_wrong = |result: &&FileResult| result.error.is_some() && (named || !result.skipped);
+    let wrong = results.iter().filter(is_wrong).count();
     if app.output.is_json() {
         app.output.json(&json!({ "files": results, "failed": wrong }))?;
     } else {
@@ -138,9 +149,6 @@ fn finish(app: &App, source: &str, results: &[FileResult]) -> CommandResult<()> 
     if wrong > 0 {
         let text = format!("{} could not be brought in", count(wrong as u64, "file", "files"));
         return Err(CommandError::new(ErrorKind::Failed, text));
-    }
-    if results.is_empty() {
-        return Err(CommandError::not_found(format!("there are no session files in {source}")));
     }
     Ok(())
 }
@@ -158,20 +166,22 @@ fn report(app: &App, results: &[FileResult]) -> CommandResult<()> {
                     app.output.warn(&findings(&summary.plan));
                 }
             }
-            (None, _) if result.skipped => skipped += 1,
+            (None, _) if result.skipped && results.len() > 1 => skipped += 1,
             (None, error) => {
-                let error = error.as_deref().unwrap_or_default();
-                app.output.warn(&format!("{}: {error}", result.address));
+                // It names the file.
+                app.output.warn(error.as_deref().unwrap_or_default());
             }
         }
     }
     let sessions = count(migrated, "session", "sessions");
     let mut text = format!("brought in {sessions}");
     if already > 0 {
-        text.push_str(&format!(", {already} were here already"));
+        let were = if already == 1 { "was" } else { "were" };
+        text.push_str(&format!(", {already} {were} here already"));
     }
     if skipped > 0 {
-        text.push_str(&format!(", {skipped} files are no sessions"));
+        let files = count(skipped, "file is no session", "files are no sessions");
+        text.push_str(&format!(", {files}"));
     }
     app.output.line(text)
 }

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult};
 use crate::files::{self, FileReader, LineRead, Lines};
-use crate::limits::{EVENT_LINE_BYTES_MAX, EVENT_LINES_WAITING};
+use crate::limits::{EVENT_LINE_BYTES_MAX, EVENT_LINES_WAITING, PASSED_OVER_TOLD};
 use crate::output::{Line, Style};
 use crate::text::count;
 
@@ -102,7 +102,7 @@ async fn record(
     };
     let recorder = DurableRecorder::start(Arc::new(StoreSink::new(store)), options);
     let mut lines = read_lines(args.file.clone())?;
-    let mut numbers = LineNumbers::default();
+    let (mut numbers, mut passed_over) = (LineNumbers::default(), PassedOver::default());
     let stopped = loop {
         let line = tokio::select! {
             Some(notice) = heard.recv() => {
@@ -130,14 +130,40 @@ async fn record(
                 let stopped = CommandError::failed(format!("line {number}: {reason}"));
                 break Some(stopped.hint("leave --strict out to pass over such lines"));
             }
-            Err(reason) => app.output.warn(&format!("line {number}: {reason}; passed over")),
+            Err(reason) => passed_over.add(app, number, &reason),
         }
     };
     let recording = recorder.finish().await.map_err(CommandError::failed)?;
     while let Ok(notice) = heard.try_recv() {
         warn(app, &numbers, notice);
     }
+    let stopped = stopped.or_else(|| passed_over.end(app, numbers.events));
     Ok((recording, numbers.events, stopped))
+}
+
+/// Lines that are not events. The first are told one by one, the others by their number.
+#[derive(Debug, Default)]
+struct PassedOver(u64);
+
+impl PassedOver {
+    fn add(&mut self, app: &App, line: u64, reason: &str) {
+        self.0 += 1;
+        if self.0 <= PASSED_OVER_TOLD {
+            app.output.warn(&format!("line {line}: {reason}; passed over"));
+        }
+    }
+
+    /// The rest of them; a failure when there was nothing else.
+    fn end(&self, app: &App, events: u64) -> Option<CommandError> {
+        let untold = self.0.saturating_sub(PASSED_OVER_TOLD);
+        if untold > 0 {
+            let lines = count(untold, "more line is", "more lines are");
+            app.output.warn(&format!("{lines} not an event; passed over"));
+        }
+        let nothing = CommandError::failed("there is no event in the input");
+        (self.0 > 0 && events == 0)
+            .then(|| nothing.hint("events are JSON, one a line; `bough replay SESSION` shows some"))
+    }
 }
 
 fn warn(app: &App, numbers: &LineNumbers, (event, notice): (u64, String)) {

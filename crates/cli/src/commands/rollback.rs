@@ -45,7 +45,9 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     // The session is named while the store is open, and let go of before it is moved.
     let session =
         app.with_backend(async |backend| resolve::session(backend, &args.session).await).await?;
-    let question = format!("Give {:?} back to its file?", session.caption());
+    let migrator = open(&data_dir)?;
+    let file = migrator.file_behind(session.id().as_str()).map_err(failed)?;
+    let question = format!("Give {:?} back to {file}?", session.caption());
     if !args.yes && !app.output.confirm(&question, "--yes")? {
         return Err(CommandError::cancelled());
     }
@@ -54,7 +56,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         accept_loss: args.accept_loss,
         accept_changed_target: args.accept_changed,
     };
-    let done = open(&data_dir)?.rollback(session.id().as_str(), &options).map_err(failed)?;
+    let done = migrator.rollback(session.id().as_str(), &options).map_err(failed)?;
     app.with_backend(async |backend| {
         if let Backend::Local(local) = backend {
             local.show(std::slice::from_ref(session.id())).await;

@@ -1,6 +1,6 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use bough_platform::Platform;
+use bough_platform::{OsDisk, Platform};
 use bough_session::SessionId;
 use bough_store::SalvageReport;
 use serde_json::json;
@@ -31,6 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let from = app.globals.data_dir_only("salvage")?;
+    refuse_same(&from, &args.to)?;
     let only = args.session.map(SessionId::from_stored);
     let mut bar = app.output.progress("Salvaging");
     let mut reports: Vec<SalvageReport> = Vec::new();
@@ -39,7 +40,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         bar.set(reports.len() as u64 + 1, 0, &report.id);
         reports.push(report);
     })
-    .map_err(store_failed)?;
+    .map_err(|error| store_failed(error).hint("give the whole id; `bough verify` lists them"))?;
     drop(bar);
     let saved: Vec<SessionId> =
         reports.iter().map(|report| SessionId::from_stored(report.id.clone())).collect();
@@ -60,4 +61,14 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             .line(format!("{}: saved {saved}, {rest}, {lost} places unreadable", report.id))?;
     }
     Ok(())
+}
+
+/// Copying a directory into itself would find every session there already.
+fn refuse_same(from: &Path, to: &Path) -> CommandResult<()> {
+    let place = |path: &Path| OsDisk::open(path).ok().map(|disk| disk.root().to_owned());
+    if place(from).is_none_or(|from| place(to) != Some(from)) {
+        return Ok(());
+    }
+    let text = format!("{} is the data directory itself", to.display());
+    Err(CommandError::usage(text).hint("name a new directory with --to"))
 }

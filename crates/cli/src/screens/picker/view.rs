@@ -17,6 +17,8 @@ const WIDE: u16 = 110;
 const TALL: u16 = 18;
 /// Rows of a preview under the list, its border included.
 const PREVIEW_ROWS: u16 = 7;
+/// From this width of the list on, names of models have more room.
+const WIDE_LIST: usize = 90;
 /// Below this, only rows are shown.
 const TINY_ROWS: u16 = 5;
 
@@ -225,17 +227,18 @@ fn facts_columns(state: &PickerState, summary: &Summary, columns: usize) -> Stri
     if columns < 60 {
         return if columns < 24 { String::new() } else { short };
     }
-    let model = pad(&clean_line(summary.model().unwrap_or("-")), 16);
+    let model_columns = if columns < WIDE_LIST { 16 } else { 26 };
+    let model = pad(&clean_line(summary.model().unwrap_or("-")), model_columns);
     format!("{short}  {model} {:>8}", cost(summary.cost_usd()))
 }
 
 fn preview(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
+    let Some(summary) = state.chosen() else { return };
     let beside = area.width < frame.area().width;
     let borders = if beside { Borders::LEFT } else { Borders::TOP };
     let block = Block::new().borders(borders).border_style(theme.dim());
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let Some(summary) = state.chosen() else { return };
     let facts = Line::styled(fit(&facts_line(summary), usize::from(inner.width)), theme.dim());
     frame.render_widget(facts, row(inner, 0));
     let lines = match state.preview() {
@@ -255,12 +258,20 @@ fn message_lines<'a>(items: &[MessageItem], area: Rect, theme: Theme) -> Vec<Lin
     let mut lines = Vec::new();
     for item in items.iter().rev() {
         let shown = shown(item);
-        let texts = shown.blocks.iter().filter(|block| block.kind == BlockKind::Text);
-        let text: Vec<&str> = texts.map(|block| block.body.as_str()).collect();
-        let heading = fit(&clean_line(&shown.heading), usize::from(area.width));
+        let one_line = |text: &str| fit(&clean_line(text), usize::from(area.width));
+        let heading = one_line(&shown.heading);
         lines.push(Line::styled(heading, theme.speaker(shown.speaker)));
-        if !text.is_empty() {
-            lines.extend(text_lines(&text.join("\n"), area, ratatui::style::Style::new()));
+        for block in &shown.blocks {
+            match block.kind {
+                BlockKind::Text if !block.body.is_empty() => {
+                    lines.extend(text_lines(&block.body, area, ratatui::style::Style::new()));
+                }
+                BlockKind::Call => {
+                    let call = one_line(&format!("→ {}", block.title));
+                    lines.push(Line::styled(call, theme.dim()));
+                }
+                _ => {}
+            }
         }
     }
     lines

@@ -106,7 +106,11 @@ fn usage_line(state: &SessionState) -> String {
     let total = &session.details.usage.total;
     let mut parts = vec![count(session.meta.message_count, "message", "messages")];
     if total.messages > 0 {
-        parts.push(format!("{} in, {} out", tokens(total.input), tokens(total.output)));
+        // Most of what a model reads it has read before; leaving that out would explain no bill.
+        let cached = total.cache_read.saturating_add(total.cache_write);
+        let cached =
+            if cached > 0 { format!(", {} cached", tokens(cached)) } else { String::new() };
+        parts.push(format!("{} in{cached}, {} out", tokens(total.input), tokens(total.output)));
     }
     let money = cost(total.cost_usd);
     parts.extend(Some(money).filter(|text| !text.is_empty()));

@@ -243,6 +243,12 @@ impl Drawing {
         }
     }
 
+    /// The entry at or above a place that is seen: where an active path ends whose leaf a filter hides.
+    pub(crate) fn seen_end(&self, forest: &Forest, leaf: Option<usize>) -> Option<usize> {
+        let row = self.row_of(forest, Some(leaf?))?;
+        self.rows.get(row).map(|row| row.node)
+    }
+
     /// The row of an entry, or of the nearest one above it that is seen.
     pub(crate) fn row_of(&self, forest: &Forest, node: Option<usize>) -> Option<usize> {
         forest.upwards(node).find_map(|at| self.by_node.get(&at).copied())

@@ -25,6 +25,7 @@ pub(crate) fn print_lines(
     let leaf = active_leaf.and_then(|id| forest.place(id));
     let active: HashSet<usize> = forest.upwards(leaf).collect();
     let drawing = Drawing::of(&forest, leaf, filter, &Query::default(), &HashSet::new());
+    let active_end = drawing.seen_end(&forest, leaf);
     let line = |row: &super::layout::Row| {
         let node = forest.node(row.node)?;
         let mark = if active.contains(&row.node) { "• " } else { "  " };
@@ -32,7 +33,7 @@ pub(crate) fn print_lines(
         let (who, what) = entry_words(&node.entry);
         let text = fit(&format!("{who}: {what}"), PREVIEW_COLUMNS);
         let id = fit(node.entry.id.as_str(), ID_COLUMNS);
-        let end = if leaf == Some(row.node) { "  ← active" } else { "" };
+        let end = if active_end == Some(row.node) { "  ← active" } else { "" };
         let gutter = drawing.gutter(*row);
         Some(format!("{mark}{gutter}{}{text}  {id}{end}", label.unwrap_or_default()))
     };

@@ -111,6 +111,8 @@ pub(crate) struct TreeState {
     pub(crate) status: Option<Status>,
     pub(crate) is_loading: bool,
     pub(crate) active: HashSet<usize>,
+    /// Where the active path ends, as far as it is seen.
+    pub(crate) active_end: Option<usize>,
     pub(super) generation: u64,
     pub(super) active_leaf: Option<EntryId>,
     pub(super) folded: HashSet<usize>,
@@ -137,6 +139,7 @@ impl TreeState {
             status: None,
             is_loading: false,
             active: HashSet::new(),
+            active_end: None,
             generation: 0,
             active_leaf: None,
             folded: HashSet::new(),
@@ -167,6 +170,7 @@ impl TreeState {
         let query = Query::parse(self.search.text());
         self.active = self.forest.upwards(leaf).collect();
         self.drawing = Drawing::of(&self.forest, leaf, self.filter, &query, &self.folded);
+        self.active_end = self.drawing.seen_end(&self.forest, leaf);
         self.drawn_at = self.forest.nodes.len();
         let wanted = chosen.filter(|_| self.has_moved).or(leaf);
         let row = self.drawing.row_of(&self.forest, wanted);

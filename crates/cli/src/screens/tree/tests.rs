@@ -93,6 +93,22 @@ fn frames() {
 }
 
 #[test]
+fn an_active_path_whose_end_is_filtered_out_ends_at_what_is_seen() {
+    let (mut entries, leaf) = small_tree();
+    let mut label = entries[0].clone();
+    label.id = id("l1");
+    label.parent_id = Some(id(leaf));
+    label.role = None;
+    label.custom_type = Some("bough.label".to_owned());
+    label.label_target = Some(id(leaf));
+    label.label = Some("here".to_owned());
+    entries.push(label);
+    let lines = print_lines(entries, Some(&id("l1")), Filter::Default);
+    let ends: Vec<&String> = lines.iter().filter(|line| line.ends_with("← active")).collect();
+    assert_eq!(ends, ["• │  [here] user: More please  u4  ← active"]);
+}
+
+#[test]
 fn the_printed_tree() {
     let (entries, leaf) = small_tree();
     assert_eq!(

@@ -8,7 +8,7 @@ use super::super::paint::{Keys, Theme, dialog, footer, header, row};
 use super::layout::Row;
 use super::state::{Mode, SUMMARY_OPTIONS, TreeState};
 use crate::backend::Outline;
-use crate::text::{clean_line, fit, stamp, width};
+use crate::text::{clean_line, count, fit, stamp, width};
 use crate::transcript::Speaker;
 
 /// Below this, only rows are shown.
@@ -119,7 +119,7 @@ fn row_line<'a>(state: &TreeState, drawn: Row, columns: usize, theme: Theme) -> 
         return Line::default();
     };
     let is_active = state.active.contains(&drawn.node);
-    let end = if state.leaf_place() == Some(drawn.node) { " ← active" } else { "" };
+    let end = if state.active_end == Some(drawn.node) { " ← active" } else { "" };
     let fold = match (drawn.can_fold, drawn.is_folded) {
         (_, true) => "⊞ ",
         (true, false) => "⊟ ",
@@ -206,7 +206,8 @@ fn overlay(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
                 lines.push(Line::styled(format!("{mark}{words}"), style));
             }
             lines.push(Line::styled("Enter chooses · Esc cancels", theme.dim()));
-            let title = format!("{} messages are left behind", choice.left_behind);
+            let left = choice.left_behind as u64;
+            let title = format!("{} left behind", count(left, "message is", "messages are"));
             dialog(frame, area, theme, &title, &lines);
         }
     }
