@@ -16,6 +16,8 @@ use bough_testkit::{ImageRules, Recording, SimDisk};
 use common::*;
 
 const FILE: &str = "v1/s.jsonl";
+/// The same session as a database.
+const DATABASE: &str = "v1/s.sqlite";
 /// Recoveries that are themselves cut at every step: one image in so many.
 const DEPTH_TWO_EVERY: usize = 97;
 
@@ -102,13 +104,17 @@ fn check_well(disk: &SimDisk) {
 }
 
 fn judge_migration(disk: &SimDisk) {
+    judge_migration_of(disk, FILE, sample("s").as_bytes());
+}
+
+fn judge_migration_of(disk: &SimDisk, file: &str, source: &[u8]) {
     let expected = original();
-    assert_eq!(bytes(disk, FILE), sample("s").as_bytes(), "the source is never changed");
+    assert_eq!(bytes(disk, file), source, "the source is never changed");
     let migrator = recovered(disk);
     check_well(disk);
     match answer(disk, &migrator, "s") {
         Answer::Unknown => {
-            let live = migrator.open_file(FILE).unwrap();
+            let live = migrator.open_file(file).unwrap();
             assert_eq!(said(&live_entries(&live)), expected);
             // Nothing but rubbish in staging tells these images apart: some of them stand for all.
             static SEEN: AtomicUsize = AtomicUsize::new(0);
@@ -125,10 +131,10 @@ fn judge_migration(disk: &SimDisk) {
             assert_eq!(logs(disk).ledger("s").unwrap().last().unwrap().phase, Phase::Completed);
         }
     }
-    try_migrate(&migrator, FILE).unwrap();
+    try_migrate(&migrator, file).unwrap();
     assert_eq!(answer(disk, &migrator, "s"), Answer::Native(expected));
     check_well(disk);
-    assert_eq!(bytes(disk, FILE), sample("s").as_bytes());
+    assert_eq!(bytes(disk, file), source);
 }
 
 #[test]
@@ -142,10 +148,32 @@ fn a_migration_cut_anywhere_leaves_the_source_or_the_whole_log() {
     assert!(images > 500, "{images}");
 }
 
+fn start_database() -> (SimDisk, Vec<u8>) {
+    static MADE: OnceLock<Vec<u8>> = OnceLock::new();
+    let content = MADE.get_or_init(|| database(&values(sample("s").as_bytes()))).clone();
+    let disk = SimDisk::new();
+    disk.plant(&path(DATABASE), &content).unwrap();
+    (disk, content)
+}
+
+#[test]
+fn a_migration_of_a_database_cut_anywhere_leaves_it_or_the_whole_log() {
+    let (disk, content) = start_database();
+    let recording = recorded(&disk, |migrator| {
+        assert_eq!(try_migrate(migrator, DATABASE).unwrap().outcome, Outcome::Migrated);
+    });
+    let images = judge_all(&recording, &|disk| judge_migration_of(disk, DATABASE, &content));
+    println!("{images} images");
+    assert!(images > 500, "{images}");
+}
+
 /// A migrated session to which two entries were added.
 fn grown() -> SimDisk {
-    let disk = start();
-    migrate(&migrator(&disk, small(), 1), FILE);
+    grown_from(start(), FILE)
+}
+
+fn grown_from(disk: SimDisk, file: &str) -> SimDisk {
+    migrate(&migrator(&disk, small(), 1), file);
     let log = LogStore::open(platform(Arc::new(disk.clone()), 7), small()).unwrap();
     for (id, parent) in [("n1", "c"), ("n2", "n1")] {
         let entry = native_entry(id, Some(parent), "since", 1_800_000_000_000);
@@ -194,6 +222,37 @@ fn a_rollback_cut_anywhere_leaves_the_log_or_the_whole_file() {
         migrator.rollback("s", &RollbackOptions::default()).unwrap();
     });
     let images = judge_all(&recording, &judge_rollback);
+    println!("{images} images");
+    assert!(images > 200, "{images}");
+}
+
+fn judge_rollback_to_database(disk: &SimDisk) {
+    let expected = grown_entries();
+    let migrator = recovered(disk);
+    check_well(disk);
+    // Whatever was cut, the database is whole: the old one or the new one.
+    let rows = said(&live_entries(&migrator.open_file(DATABASE).unwrap()));
+    assert!(rows == original() || rows == expected, "{rows:?}");
+    match answer(disk, &migrator, "s") {
+        Answer::Unknown => panic!("the session is gone"),
+        Answer::Native(found) => assert_eq!(found, expected),
+        Answer::File(found) => {
+            assert_eq!(found, expected);
+            assert_eq!(logs(disk).ledger("s").unwrap().last().unwrap().phase, Phase::RolledBack);
+        }
+    }
+    migrator.rollback("s", &RollbackOptions::default()).unwrap();
+    assert_eq!(answer(disk, &migrator, "s"), Answer::File(expected));
+    assert!(disk.files().iter().all(|(path, _)| !path.as_str().ends_with("bough-tmp")));
+}
+
+#[test]
+fn a_rollback_to_a_database_cut_anywhere_leaves_the_log_or_the_whole_database() {
+    let disk = grown_from(start_database().0, DATABASE);
+    let recording = recorded(&disk, |migrator| {
+        migrator.rollback("s", &RollbackOptions::default()).unwrap();
+    });
+    let images = judge_all(&recording, &judge_rollback_to_database);
     println!("{images} images");
     assert!(images > 200, "{images}");
 }

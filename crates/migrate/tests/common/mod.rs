@@ -239,3 +239,23 @@ pub(crate) fn bytes(disk: &SimDisk, address: &str) -> Vec<u8> {
     let disk: &dyn Disk = disk;
     disk.read_all(&path(address), u64::MAX).unwrap()
 }
+
+/// The bytes of a V1 database as the other program writes it.
+pub(crate) fn database(lines: &[Value]) -> Vec<u8> {
+    let database = rusqlite::Connection::open_in_memory().unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE pi_session_header (id TEXT PRIMARY KEY, json TEXT);
+             CREATE TABLE pi_session_entries (seq INTEGER PRIMARY KEY, json TEXT);
+             CREATE TABLE pi_session_meta (key TEXT PRIMARY KEY, value TEXT);
+             INSERT INTO pi_session_meta VALUES ('message_count', '4'), ('name', 'Old');",
+        )
+        .unwrap();
+    let insert = "INSERT INTO pi_session_header VALUES (?1, ?2)";
+    database.execute(insert, ["s", &lines[0].to_string()]).unwrap();
+    for line in &lines[1..] {
+        let insert = "INSERT INTO pi_session_entries (json) VALUES (?1)";
+        database.execute(insert, [line.to_string()]).unwrap();
+    }
+    database.serialize(rusqlite::MAIN_DB).unwrap().to_vec()
+}
