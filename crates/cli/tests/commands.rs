@@ -53,7 +53,7 @@ fn a_session_is_listed_and_shown() {
     let listed = plain(&place.ok(&["ls"]), &[&session]);
     assert_eq!(
         listed,
-        "ID            TITLE        MSGS  AGE  MODEL     COST\n\
+        "ID            TITLE        MSGS  AGE  MODEL      COST\n\
          <0>  Date parser     6  now  sonnet-4  $0.03\n"
     );
     let json = place.json(&["ls"]);

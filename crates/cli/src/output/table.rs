@@ -45,6 +45,10 @@ impl Table {
     }
 
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        if let [heading] = self.rows.as_mut_slice() {
+            // A heading stands where what it heads stands.
+            heading.iter_mut().zip(&cells).for_each(|(heading, cell)| heading.right = cell.right);
+        }
         self.rows.push(cells);
     }
 
@@ -76,8 +80,9 @@ fn lay_out(row: &[Cell], widths: &[usize]) -> Line {
         let space = " ".repeat(columns.saturating_sub(width(&text)));
         let is_last = at + 1 == row.len();
         line = match cell.right {
-            true => line.plain(space).add(cell.style, text),
             // Nothing follows the last cell, so nothing fills it.
+            _ if is_last && text.is_empty() => line,
+            true => line.plain(space).add(cell.style, text),
             false if is_last => line.add(cell.style, text),
             false => line.add(cell.style, text).plain(space),
         };
@@ -103,14 +108,14 @@ mod tests {
         assert_eq!(
             lines(80),
             [
-                "ID    TITLE                N",
+                "ID    TITLE                 N",
                 "s_1   a rather long title   7",
                 "s_22  世界                 12",
             ]
         );
         assert_eq!(
             lines(20),
-            ["ID    TITLE       N", "s_1   a rather …   7", "s_22  世界        12"]
+            ["ID    TITLE        N", "s_1   a rather …   7", "s_22  世界        12"]
         );
     }
 }

@@ -245,7 +245,8 @@ pub(crate) fn database(lines: &[Value]) -> Vec<u8> {
     let database = rusqlite::Connection::open_in_memory().unwrap();
     database
         .execute_batch(
-            "CREATE TABLE pi_session_header (id TEXT PRIMARY KEY, json TEXT);
+            "PRAGMA page_size = 512;
+             CREATE TABLE pi_session_header (id TEXT PRIMARY KEY, json TEXT);
              CREATE TABLE pi_session_entries (seq INTEGER PRIMARY KEY, json TEXT);
              CREATE TABLE pi_session_meta (key TEXT PRIMARY KEY, value TEXT);
              INSERT INTO pi_session_meta VALUES ('message_count', '4'), ('name', 'Old');",
