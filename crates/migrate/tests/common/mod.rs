@@ -252,9 +252,10 @@ pub(crate) fn database(lines: &[Value]) -> Vec<u8> {
              INSERT INTO pi_session_meta VALUES ('message_count', '4'), ('name', 'Old');",
         )
         .unwrap();
+    let (header, entries) = lines.split_first().unwrap();
     let insert = "INSERT INTO pi_session_header VALUES (?1, ?2)";
-    database.execute(insert, ["s", &lines[0].to_string()]).unwrap();
-    for line in &lines[1..] {
+    database.execute(insert, ["s", &header.to_string()]).unwrap();
+    for line in entries {
         let insert = "INSERT INTO pi_session_entries (json) VALUES (?1)";
         database.execute(insert, [line.to_string()]).unwrap();
     }
