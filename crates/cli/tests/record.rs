@@ -353,6 +353,24 @@ fn a_replay_can_be_recorded_again() {
 }
 
 #[test]
+fn a_file_that_is_recorded_again_adds_nothing() {
+    let place = Place::new();
+    for events in [real_run(), events_of(&case("06_parallel_select_second.json"))] {
+        let first = recorded(&place, &[], &events);
+        let id = first[0]["session_id"].as_str().unwrap();
+        let replayed = place.ok(&["replay", id]);
+        for input in [lines(&events), replayed.clone()] {
+            let again = run_with(&place, &["record", "--print", "sessions"], &input);
+            assert_eq!(again.code, 0, "{again:?}");
+            assert!(again.err.contains("recorded 0 events of 1 session"), "{}", again.err);
+            assert!(again.err.contains("events were recorded before"), "{}", again.err);
+            assert_eq!(serde_json::from_str::<Vec<Value>>(&again.out).unwrap(), first);
+        }
+        assert_eq!(place.ok(&["replay", id]), replayed);
+    }
+}
+
+#[test]
 fn parts_of_a_session_are_played_back() {
     let place = Place::new();
     let events = events_of(&case("02_continuation_chain.json"));

@@ -234,6 +234,11 @@ impl<S: RecordSink> Task<S> {
         self.heard += 1;
         self.bring_back_for(&event).await;
         let translation = self.translator.on_event(event);
+        for notice in &translation.report.notices {
+            if let Notice::AlreadyRecorded { session_id, .. } = notice {
+                self.note_session(session_id);
+            }
+        }
         if let Some(on_notice) = &self.on_notice {
             for notice in &translation.report.notices {
                 on_notice(self.heard, notice);
@@ -290,11 +295,17 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
+    /// Remembers that events came for a session.
+    fn note_session(&mut self, session_id: &str) {
+        if !self.known.contains(session_id) {
+            self.known.insert(session_id.to_owned());
+            self.order.push(session_id.to_owned());
+        }
+    }
+
     fn add(&mut self, batches: Vec<RecordBatch>) {
         for batch in batches {
-            if self.known.insert(batch.session_id.clone()) {
-                self.order.push(batch.session_id.clone());
-            }
+            self.note_session(&batch.session_id);
             let same = |waiting: &&mut RecordBatch| waiting.session_id == batch.session_id;
             match self.waiting.iter_mut().find(same) {
                 Some(waiting) => waiting.records.extend(batch.records),

@@ -65,7 +65,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             return Err(CommandError::usage("recording works on a data directory"));
         };
         let (recording, events, stopped) = record(app, &args, config, local.store()).await?;
-        report(app, &args, recording, events)?;
+        report(app, &args, recording, &events)?;
         stopped.map_or(Ok(()), Err)
     })
     .await
@@ -90,23 +90,23 @@ async fn record(
     args: &Args,
     config: SessionRecorderConfig,
     store: Arc<dyn Store>,
-) -> CommandResult<(Recording<StoreError>, u64, Option<CommandError>)> {
+) -> CommandResult<(Recording<StoreError>, Events, Option<CommandError>)> {
     let (notices, mut heard) = mpsc::unbounded_channel();
     let options = DurableOptions {
         config,
         on_notice: Some(Arc::new(move |event, notice: &Notice| {
             // The receiver lives as long as the recorder.
-            drop(notices.send((event, notice.to_string())));
+            drop(notices.send((event, notice.clone())));
         })),
         ..DurableOptions::default()
     };
     let recorder = DurableRecorder::start(Arc::new(StoreSink::new(store)), options);
     let mut lines = read_lines(args.file.clone())?;
-    let (mut numbers, mut passed_over) = (LineNumbers::default(), PassedOver::default());
+    let (mut events, mut passed_over) = (Events::default(), PassedOver::default());
     let stopped = loop {
         let line = tokio::select! {
             Some(notice) = heard.recv() => {
-                warn(app, &numbers, notice);
+                events.hear(app, notice);
                 continue;
             }
             line = lines.recv() => line,
@@ -123,7 +123,7 @@ async fn record(
         match event_of(line) {
             Ok(None) => {}
             Ok(Some(event)) => {
-                numbers.add(number);
+                events.lines.add(number);
                 recorder.record(event).await.map_err(CommandError::failed)?;
             }
             Err(reason) if args.strict => {
@@ -135,10 +135,10 @@ async fn record(
     };
     let recording = recorder.finish().await.map_err(CommandError::failed)?;
     while let Ok(notice) = heard.try_recv() {
-        warn(app, &numbers, notice);
+        events.hear(app, notice);
     }
-    let stopped = stopped.or_else(|| passed_over.end(app, numbers.events));
-    Ok((recording, numbers.events, stopped))
+    let stopped = stopped.or_else(|| passed_over.end(app, events.lines.events));
+    Ok((recording, events, stopped))
 }
 
 /// Lines that are not events. The first are told one by one, the others by their number.
@@ -166,15 +166,36 @@ impl PassedOver {
     }
 }
 
-fn warn(app: &App, numbers: &LineNumbers, (event, notice): (u64, String)) {
-    app.output.warn(&format!("line {}: {notice}", numbers.line_of(event)));
+/// The events that were read.
+#[derive(Debug, Default)]
+struct Events {
+    lines: LineNumbers,
+    /// How many of them were recorded before.
+    already: u64,
+    /// How many of them are recorded nowhere.
+    lost: u64,
+}
+
+impl Events {
+    /// Says what was not as expected of an event. Recording a file again is no mistake: that is only counted.
+    fn hear(&mut self, app: &App, (event, notice): (u64, Notice)) {
+        if matches!(notice, Notice::AlreadyRecorded { .. }) {
+            self.already += 1;
+            return;
+        }
+        // A session that is stored no further is the failure that the command ends with.
+        if notice.is_lost() && !matches!(notice, Notice::NotStored { .. }) {
+            self.lost += 1;
+        }
+        app.output.warn(&format!("line {}: {notice}", self.lines.line_of(event)));
+    }
 }
 
 fn report(
     app: &App,
     args: &Args,
     recording: Recording<StoreError>,
-    events: u64,
+    events: &Events,
 ) -> CommandResult<()> {
     if args.print == Some(Print::Sessions) || app.output.is_json() {
         app.output.json(&recording.sessions)?;
@@ -183,14 +204,28 @@ fn report(
             app.output.line(&*session.session_id)?;
         }
     }
-    let recorded = count(events, "event", "events");
-    let sessions = count(recording.sessions.len() as u64, "session", "sessions");
-    app.output.note(Line::of(Style::Dim, format!("recorded {recorded} of {sessions}")));
+    app.output.note(Line::of(Style::Dim, summary(events, recording.sessions.len() as u64)));
     recording
         .failures
         .into_iter()
         .next()
         .map_or(Ok(()), |failure| Err(CommandError::failed(failure)))
+}
+
+/// What became of the events, in one line.
+fn summary(events: &Events, sessions: u64) -> String {
+    let new = events.lines.events.saturating_sub(events.already).saturating_sub(events.lost);
+    let of = count(sessions, "session", "sessions");
+    let mut text = format!("recorded {} of {of}", count(new, "event", "events"));
+    if events.already > 0 {
+        let already = count(events.already, "event was", "events were");
+        text.push_str(&format!("; {already} recorded before"));
+    }
+    if events.lost > 0 {
+        let lost = count(events.lost, "event", "events");
+        text.push_str(&format!("; {lost} left out"));
+    }
+    text
 }
 
 /// Which line each event stood on, in as much room as there are lines without one.
@@ -257,7 +292,7 @@ mod tests {
 
     #[test]
     fn events_know_their_lines() {
-        let mut numbers = LineNumbers::default();
+        let mut events = Events::default();
         for line in [1, 2, 5, 6, 9] {
             numbers.add(line);
         }

@@ -21,6 +21,12 @@ impl SessionRecorder {
         let Some(key) = self.session_for(&event, report) else {
             return;
         };
+        if let Some(place) = self.recorded_loop(key, &event) {
+            self.hear_again(place, &event, report);
+            return;
+        }
+        self.echoes.loops.remove(&event.loop_id);
+        self.reopen(key);
         let known = known.filter(|place| place.session == key);
         let place = match known.filter(|place| self.is_pending(*place)) {
             Some(place) => self.start_announced(place, &event),

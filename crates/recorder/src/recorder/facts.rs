@@ -2,8 +2,8 @@
 
 use super::report::{Notice, Report};
 use super::{Effect, SessionRecorder};
-use crate::fact::Fact;
-use crate::model::CompactionBlock;
+use crate::fact::{Fact, SessionFact};
+use crate::model::{CompactionBlock, Session};
 
 impl SessionRecorder {
     /// Takes in a fact about a session that is held.
@@ -26,6 +26,9 @@ impl SessionRecorder {
             });
             return;
         };
+        if is_known(&fact, &live.session) {
+            return;
+        }
         live.touch();
         match (fact, slot) {
             (Fact::Session(fact), _) => {
@@ -63,5 +66,19 @@ impl SessionRecorder {
         };
         self.on_fact(fact, &mut report);
         report.is_clean()
+    }
+}
+
+/// Whether a session says the same already.
+fn is_known(fact: &Fact, session: &Session) -> bool {
+    let record = fact.loop_id().and_then(|id| session.get_loop(id));
+    match (fact, record) {
+        (Fact::Session(says), _) => *says == SessionFact::of(session),
+        (Fact::SubAgents { child_loop_refs, .. }, Some(record)) => {
+            *child_loop_refs == record.child_loop_refs
+        }
+        (Fact::Compaction { block, .. }, Some(record)) => *block == record.compaction_block,
+        (Fact::Aborted { .. }, Some(record)) => !record.status.is_open(),
+        _ => false,
     }
 }

@@ -95,9 +95,18 @@ impl Live {
 
     /// An id like `loop_id` that no loop of the session has.
     pub(super) fn free_id(&self, loop_id: &str) -> String {
-        (2_u64..)
-            .map(|number| format!("{loop_id}-{number}"))
-            .find(|id| self.session.loops.slot_of(id).is_none())
-            .unwrap_or_default()
+        ids_like(loop_id).find(|id| self.session.loops.slot_of(id).is_none()).unwrap_or_default()
     }
+
+    /// The loops that came with an id, in the order in which they came.
+    pub(super) fn slots_like(&self, loop_id: &str) -> impl Iterator<Item = Slot> {
+        let loops = &self.session.loops;
+        let first = loops.slot_of(loop_id);
+        first.into_iter().chain(ids_like(loop_id).map_while(|id| loops.slot_of(&id)))
+    }
+}
+
+/// The ids that loops get which come with an id that is taken.
+fn ids_like(loop_id: &str) -> impl Iterator<Item = String> {
+    (2_u64..).map(move |number| format!("{loop_id}-{number}"))
 }

@@ -19,6 +19,7 @@ mod facts;
 mod live;
 mod memory;
 mod parallel;
+mod repeat;
 mod report;
 mod sessions;
 mod spawn;
@@ -28,6 +29,7 @@ pub use report::{Notice, Report};
 
 use live::{Live, Stage};
 use memory::RecentIds;
+use repeat::Echoes;
 
 /// Asked when a session is heard of for the first time; `false` refuses it.
 pub type BeforeTaskFn = Arc<dyn Fn(&Session) -> bool + Send + Sync>;
@@ -94,6 +96,10 @@ pub struct SessionRecorder {
     forgotten: RecentIds,
     /// Sessions that `after_task` was told of.
     finished: RecentIds,
+    /// What ended and is heard again.
+    echoes: Echoes,
+    /// Whether whatever comes twice is to be recorded twice: what a log holds was to be kept.
+    keeps_repeats: bool,
     /// What events did, for those who write the same elsewhere.
     trace: Option<Vec<Effect>>,
 }
@@ -136,13 +142,24 @@ impl SessionRecorder {
         Self { config, ..Self::default() }
     }
 
+    /// A recorder for what a log holds, which takes nothing for said before.
+    pub(crate) fn of_log() -> Self {
+        let config = SessionRecorderConfig {
+            // What the log holds was to be kept.
+            include_streaming_events: true,
+            ..SessionRecorderConfig::default()
+        };
+        Self { keeps_repeats: true, ..Self::new(config) }
+    }
+
     /// A recorder that remembers what each event did, until [`Self::take_effects`].
     pub(crate) fn traced(config: SessionRecorderConfig) -> Self {
         Self::new(config).and_traced()
     }
 
-    /// Remembers from now on what each event did.
+    /// Goes on with new events, and remembers from now on what each of them did.
     pub(crate) fn and_traced(mut self) -> Self {
+        self.keeps_repeats = false;
         self.trace = Some(Vec::new());
         self
     }
@@ -169,6 +186,9 @@ impl SessionRecorder {
 
     /// Takes in an event of a loop that has started.
     fn hear(&mut self, event: AgentEvent, report: &mut Report) {
+        if self.is_heard_again(&event, report) {
+            return;
+        }
         let Some(place) = event.loop_id().and_then(|loop_id| self.place_of(loop_id)) else {
             report.note(self.unplaced(&event));
             return;
@@ -419,6 +439,7 @@ impl SessionRecorder {
             return 0;
         };
         self.last_place = None;
+        self.echoes.forget(key);
         self.by_session.remove(&live.session.session_id);
         self.forgotten.add(&live.session.session_id);
         for record in &live.session.loops {

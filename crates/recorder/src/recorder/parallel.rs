@@ -32,6 +32,12 @@ impl SessionRecorder {
             report.note(Notice::RepeatedStart { loop_id: event.loop_ids.join(", ") });
             return;
         }
+        if let Some(slots) = self.recorded_group(key, event) {
+            self.hear_group_again(key, &slots, event, report);
+            return;
+        }
+        self.echoes.groups.retain(|loop_id, _| !event.loop_ids.contains(loop_id));
+        self.reopen(key);
         let slots: Vec<Slot> = event
             .loop_ids
             .iter()
@@ -105,6 +111,11 @@ impl SessionRecorder {
         let event_type = "ParallelLoopEnd".to_owned();
         if self.refused_sessions.contains(&event.session_id) {
             report.note(Notice::RefusedSession { event_type });
+            return;
+        }
+        if self.is_chosen_again(event) {
+            let session_id = event.session_id.clone();
+            report.note(Notice::AlreadyRecorded { session_id, event_type });
             return;
         }
         let key = self.by_session.get(&event.session_id).copied();

@@ -42,6 +42,14 @@ pub enum Notice {
         /// The loop.
         loop_id: String,
     },
+    /// The loop had ended, and is heard again from its very start: this event is among its events, and is
+    /// not recorded twice.
+    AlreadyRecorded {
+        /// The session.
+        session_id: String,
+        /// The event's type.
+        event_type: String,
+    },
     /// The event came after its loop had ended. It is kept among the loop's events.
     LateEvent {
         /// The loop.
@@ -142,6 +150,9 @@ impl fmt::Display for Notice {
                 write!(f, "{event_type} of a session that was refused")
             }
             Self::RepeatedStart { loop_id } => write!(f, "{loop_id:?} was started twice"),
+            Self::AlreadyRecorded { session_id, event_type } => {
+                write!(f, "{event_type} is recorded in session {session_id:?} already")
+            }
             Self::LateEvent { loop_id, event_type } => {
                 write!(f, "{event_type} after the end of its loop {loop_id:?}")
             }

@@ -67,6 +67,7 @@ impl SessionRecorder {
 
     fn forget_places(&mut self, key: SessionKey) {
         self.places.retain(|_, place| place.session != key);
+        self.echoes.forget(key);
         self.spawned.retain(|_, place| place.session != key);
         self.waiting.retain(|_, places| {
             places.retain(|place| place.session != key);
@@ -118,8 +119,7 @@ impl SessionRecorder {
             Some(key) => key,
             None => self.announce(&event.session_id, event.timestamp, report),
         };
-        let live = self.lives.get_mut(&key)?;
-        if live.stage == Stage::Announced {
+        if self.lives.get(&key)?.stage == Stage::Announced {
             self.begin(key, event);
             let live = self.lives.get(&key)?;
             let accepted = self.config.before_task.as_ref().is_none_or(|ask| ask(&live.session));
@@ -129,10 +129,17 @@ impl SessionRecorder {
                 self.refuse(event, report);
                 return None;
             }
-        } else {
-            live.stage = Stage::Open;
         }
         Some(key)
+    }
+
+    /// Something new of a session is heard: it is to be completed again.
+    pub(super) fn reopen(&mut self, key: SessionKey) {
+        if let Some(live) = self.lives.get_mut(&key)
+            && live.stage != Stage::Announced
+        {
+            live.stage = Stage::Open;
+        }
     }
 
     /// A session that is held, or is made because something of it was announced.
@@ -143,15 +150,9 @@ impl SessionRecorder {
         report: &mut Report,
     ) -> SessionKey {
         let known = self.by_session.get(session_id).copied();
-        let key = known
+        known
             .or_else(|| self.load(session_id))
-            .unwrap_or_else(|| self.announce(session_id, at, report));
-        if let Some(live) = self.lives.get_mut(&key)
-            && live.stage != Stage::Announced
-        {
-            live.stage = Stage::Open;
-        }
-        key
+            .unwrap_or_else(|| self.announce(session_id, at, report))
     }
 
     fn load(&mut self, session_id: &str) -> Option<SessionKey> {

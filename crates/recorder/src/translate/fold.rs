@@ -7,7 +7,7 @@ use crate::event::AgentEvent;
 use crate::fact::Fact;
 use crate::message::AgentMessage;
 use crate::model::Session;
-use crate::recorder::{SessionRecorder, SessionRecorderConfig};
+use crate::recorder::SessionRecorder;
 
 /// A fold over the log of one session: it makes the session that a recorder made of the same events.
 #[derive(Debug)]
@@ -24,11 +24,7 @@ impl RecordFold {
         Self {
             session_id: session_id.into(),
             library: Library::default(),
-            recorder: SessionRecorder::new(SessionRecorderConfig {
-                // What the log holds was to be kept.
-                include_streaming_events: true,
-                ..SessionRecorderConfig::default()
-            }),
+            recorder: SessionRecorder::of_log(),
         }
     }
 

@@ -1,0 +1,136 @@
+//! Streams that are heard a second time, because somebody records the same file again.
+//!
+//! A loop that ended and starts again with the very same event (its time among it) is that loop, and what
+//! it says as it said it before is passed over. What it says otherwise came after its end. A loop that was
+//! broken off is not recognised: when it is heard again, it may come to its end.
+
+use std::collections::HashMap;
+
+use super::report::{Notice, Report};
+use super::{Place, SessionKey, SessionRecorder};
+use crate::event::{AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart};
+use crate::loops::Slot;
+use crate::model::{LoopEvent, LoopRecord, LoopStatus};
+
+/// What ended and is heard again, by the ids that it came with. Where other events of these ids go is not
+/// changed by it.
+#[derive(Debug, Default)]
+pub(super) struct Echoes {
+    /// Loops, and how many of their events were heard again.
+    pub(super) loops: HashMap<String, (Place, usize)>,
+    /// Loops of groups.
+    pub(super) groups: HashMap<String, Place>,
+}
+
+impl Echoes {
+    pub(super) fn forget(&mut self, key: SessionKey) {
+        self.loops.retain(|_, (place, _)| place.session != key);
+        self.groups.retain(|_, place| place.session != key);
+    }
+}
+
+impl SessionRecorder {
+    /// The loop of a session that ended and began with this very event.
+    pub(super) fn recorded_loop(&self, key: SessionKey, start: &AgentStart) -> Option<Place> {
+        let live = self.lives.get(&key).filter(|_| !self.keeps_repeats)?;
+        let is_known = live.session.loops.slot_of(&start.loop_id).is_some();
+        if !is_known && start.parent_loop_id.as_deref() != Some(&start.loop_id) {
+            return None;
+        }
+        let is_it = |slot: &Slot| began_with(live.record(*slot), start);
+        let slot = live.slots_like(&start.loop_id).find(is_it)?;
+        Some(Place { session: key, slot })
+    }
+
+    pub(super) fn hear_again(&mut self, place: Place, start: &AgentStart, report: &mut Report) {
+        self.echoes.loops.insert(start.loop_id.clone(), (place, 1));
+        let session_id = start.session_id.clone();
+        report.note(Notice::AlreadyRecorded { session_id, event_type: "AgentStart".to_owned() });
+    }
+
+    /// Whether an event is the next one of a loop that is heard again.
+    pub(super) fn is_heard_again(&mut self, event: &AgentEvent, report: &mut Report) -> bool {
+        if self.echoes.loops.is_empty() {
+            return false;
+        }
+        let echo = event.loop_id().and_then(|loop_id| self.echoes.loops.get_mut(loop_id));
+        let Some((place, heard)) = echo else {
+            return false;
+        };
+        let Some(live) = self.lives.get(&place.session) else {
+            return false;
+        };
+        // A recorder that keeps no pieces of messages does not hear those that were kept before.
+        let keeps_pieces = self.config.include_streaming_events;
+        let is_heard = |stored: &LoopEvent| {
+            keeps_pieces || !matches!(stored.event, AgentEvent::MessageUpdate(_))
+        };
+        let mut events = live.record(place.slot).events.iter().enumerate().skip(*heard);
+        let next = events.find(|(_, stored)| is_heard(stored));
+        let Some((at, _)) = next.filter(|(_, stored)| stored.event == *event) else {
+            return false;
+        };
+        *heard = at + 1;
+        report.note(Notice::AlreadyRecorded {
+            session_id: live.session.session_id.clone(),
+            event_type: event.type_name().to_owned(),
+        });
+        true
+    }
+
+    /// The loops of a group that was announced by this very event, if all of them have ended. Of groups
+    /// that came with the same ids it is the first that started after the announcement.
+    pub(super) fn recorded_group(
+        &self,
+        key: SessionKey,
+        event: &ParallelLoopStart,
+    ) -> Option<Vec<Slot>> {
+        let live = self.lives.get(&key).filter(|_| !self.keeps_repeats)?;
+        live.slots_like(event.loop_ids.first()?).find_map(|first| {
+            let group = live.record(first).parallel_group.as_ref()?;
+            let ids = group.all_loop_ids.iter();
+            let slots: Vec<Slot> = ids.filter_map(|id| live.session.loops.slot_of(id)).collect();
+            let members = || slots.iter().map(|slot| live.record(*slot));
+            let given = members().map(|record| live.session.given_id(record));
+            let is_it = given.eq(event.loop_ids.iter().map(String::as_str))
+                && members()
+                    .all(|record| !record.status.is_open() && record.started_at >= event.timestamp);
+            is_it.then_some(slots)
+        })
+    }
+
+    pub(super) fn hear_group_again(
+        &mut self,
+        key: SessionKey,
+        slots: &[Slot],
+        event: &ParallelLoopStart,
+        report: &mut Report,
+    ) {
+        for (loop_id, slot) in event.loop_ids.iter().zip(slots) {
+            self.echoes.groups.insert(loop_id.clone(), Place { session: key, slot: *slot });
+        }
+        report.note(Notice::AlreadyRecorded {
+            session_id: event.session_id.clone(),
+            event_type: "ParallelLoopStart".to_owned(),
+        });
+    }
+
+    /// Whether a choice from a group that is heard again is the one that was made before.
+    pub(super) fn is_chosen_again(&self, event: &ParallelLoopEnd) -> bool {
+        let place = self.echoes.groups.get(&event.selected_loop_id);
+        let live = place.and_then(|place| Some((self.lives.get(&place.session)?, place.slot)));
+        let group = live.and_then(|(live, slot)| live.record(slot).parallel_group.as_ref());
+        group.is_some_and(|group| {
+            group.is_selected
+                && group.selected_config_index == event.selected_config_index
+                && group.evaluation_usage == event.evaluation_usage
+        })
+    }
+}
+
+fn began_with(record: &LoopRecord, start: &AgentStart) -> bool {
+    let first = record.events.first().map(|first| &first.event);
+    matches!(record.status, LoopStatus::Completed | LoopStatus::Rejected)
+        && record.started_at == start.timestamp
+        && matches!(first, Some(AgentEvent::AgentStart(first)) if **first == *start)
+}
