@@ -284,8 +284,8 @@ mod tests {
         Message::Assistant {
             content: vec![Content::Text { text: text.to_owned() }],
             stop_reason: StopReason::Stop,
-            model: "m".to_owned(),
-            provider: "p".to_owned(),
+            model: "m".into(),
+            provider: "p".into(),
             usage: crate::message::Usage::default(),
             timestamp: 1,
             error_message: None,

@@ -12,6 +12,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::message::Content;
+use crate::short::ShortText;
 use crate::time::Timestamp;
 
 mod variants;
@@ -46,17 +47,17 @@ pub enum StreamDelta {
     /// More words.
     Text {
         /// The words.
-        delta: String,
+        delta: ShortText,
     },
     /// More thoughts.
     Thinking {
         /// The thoughts.
-        delta: String,
+        delta: ShortText,
     },
     /// More of a tool call's arguments.
     ToolCallDelta {
         /// JSON text.
-        delta: String,
+        delta: ShortText,
     },
 }
 

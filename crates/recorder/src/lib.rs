@@ -26,6 +26,7 @@ mod model;
 mod query;
 mod recorder;
 mod replay;
+mod short;
 mod stored;
 mod time;
 mod translate;
@@ -57,6 +58,7 @@ pub use recorder::{
     AfterTaskFn, BeforeTaskFn, Notice, Report, SessionRecorder, SessionRecorderConfig,
 };
 pub use replay::{Pace, Replay, ReplayStep};
+pub use short::ShortText;
 pub use stored::{LogSessionStore, StoreSink};
 pub use time::{Timestamp, TimestampError};
 pub use translate::{

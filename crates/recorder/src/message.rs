@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::short::ShortText;
 use crate::words::StopReason;
 
 mod fast;
@@ -53,9 +54,9 @@ pub enum Message {
         /// Why the model stopped.
         stop_reason: StopReason,
         /// Which model.
-        model: String,
+        model: ShortText,
         /// Who serves it.
-        provider: String,
+        provider: ShortText,
         /// What it cost.
         usage: Usage,
         /// Milliseconds since the epoch.

@@ -3,6 +3,8 @@
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
+use crate::short::ShortText;
+
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal $(| $alias:literal)*,)+ }) => {
         $(#[$doc])*
@@ -41,7 +43,7 @@ macro_rules! words {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = String::deserialize(deserializer)?;
+                let word = ShortText::deserialize(deserializer)?;
                 Ok(Self::from(word.as_str()))
             }
         }

@@ -122,6 +122,9 @@ async fn record(
         };
         match event_of(line) {
             Ok(None) => {}
+            Ok(Some(AgentEvent::MessageUpdate(_))) if !args.include_streaming_events => {
+                events.pieces += 1;
+            }
             Ok(Some(event)) => {
                 events.lines.add(number);
                 recorder.record(event).await.map_err(CommandError::failed)?;
@@ -174,6 +177,8 @@ struct Events {
     already: u64,
     /// How many of them are recorded nowhere.
     lost: u64,
+    /// How many pieces of messages there were besides, which nobody asked to keep.
+    pieces: u64,
 }
 
 impl Events {
@@ -224,6 +229,10 @@ fn summary(events: &Events, sessions: u64) -> String {
     if events.lost > 0 {
         let lost = count(events.lost, "event", "events");
         text.push_str(&format!("; {lost} left out"));
+    }
+    if events.pieces > 0 {
+        let pieces = count(events.pieces, "piece", "pieces");
+        text.push_str(&format!("; {pieces} of messages not kept (--include-streaming-events)"));
     }
     text
 }

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 
 use serde_json::ser::Formatter;
 
-/// Line breaks deeper than this are written in several pieces.
-const LINE: &[u8; 65] = b"\n                                                                ";
+/// A comma, and a line break. Those deeper than this are written in several pieces.
+const LINE: &[u8; 66] = b",\n                                                                ";
 
 #[derive(Default)]
 pub(super) struct Pretty {
@@ -16,12 +16,13 @@ pub(super) struct Pretty {
 }
 
 impl Pretty {
-    fn line_break<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
-        let spaces = self.level * 2;
-        if let Some(line) = LINE.get(..=spaces) {
+    #[inline]
+    fn line_break<W: ?Sized + Write>(&self, writer: &mut W, comma: bool) -> io::Result<()> {
+        let (from, to) = (usize::from(!comma), 2 + self.level * 2);
+        if let Some(line) = LINE.get(from..to) {
             return writer.write_all(line);
         }
-        writer.write_all(b"\n")?;
+        writer.write_all(if comma { b",\n" } else { b"\n" })?;
         (0..self.level).try_for_each(|_| writer.write_all(b"  "))
     }
 
@@ -34,16 +35,13 @@ impl Pretty {
     fn end<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
         self.level = self.level.saturating_sub(1);
         if self.has_value {
-            self.line_break(writer)?;
+            self.line_break(writer, false)?;
         }
         writer.write_all(bracket)
     }
 
     fn begin_item<W: ?Sized + Write>(&self, writer: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            writer.write_all(b",")?;
-        }
-        self.line_break(writer)
+        self.line_break(writer, !first)
     }
 }
 

@@ -28,6 +28,7 @@ impl PieceWriter {
         Ok(FileMark { len: self.at, crc: self.crc })
     }
 
+    #[cold]
     fn write_piece(&mut self) -> io::Result<()> {
         self.file.write_at(self.at, &self.piece)?;
         self.at += u64::try_from(self.piece.len()).unwrap_or(u64::MAX);
@@ -39,11 +40,18 @@ impl PieceWriter {
 
 impl Write for PieceWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.piece.len() + bytes.len() > PIECE_BYTES && !self.piece.is_empty() {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    /// JSON is written a few bytes at a time, so this is most of what writing costs.
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.piece.len() + bytes.len() > PIECE_BYTES {
             self.write_piece()?;
         }
         self.piece.extend_from_slice(bytes);
-        Ok(bytes.len())
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

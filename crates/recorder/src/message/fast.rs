@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{AgentMessage, Content, LlmMessage, Message, TurnId, Usage};
+use crate::short::ShortText;
 use crate::words::StopReason;
 
 /// The message in a text, if nothing about it is unusual.
@@ -28,8 +29,8 @@ struct Fields {
     content: Option<Vec<Content>>,
     timestamp: Option<u64>,
     stop_reason: Option<StopReason>,
-    model: Option<String>,
-    provider: Option<String>,
+    model: Option<ShortText>,
+    provider: Option<ShortText>,
     usage: Option<Usage>,
     error_message: Option<String>,
     tool_call_id: Option<String>,
@@ -67,10 +68,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             match key.as_ref() {
                 "role" => fields.role = map.next_value()?,
-                "content" => {
-                    let blocks: Vec<UsualContent> = map.next_value()?;
-                    fields.content = Some(blocks.into_iter().map(|block| block.0).collect());
-                }
+                "content" => fields.content = Some(map.next_value::<UsualBlocks>()?.0),
                 "timestamp" => fields.timestamp = map.next_value()?,
                 "stopReason" => fields.stop_reason = map.next_value()?,
                 "model" => fields.model = map.next_value()?,
@@ -124,6 +122,34 @@ impl Fields {
             _ => return None,
         };
         Some(LlmMessage { message, turn_id: self.turn_id, extra: self.extra })
+    }
+}
+
+struct UsualBlocks(Vec<Content>);
+
+impl<'de> Deserialize<'de> for UsualBlocks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Blocks;
+        impl<'de> Visitor<'de> for Blocks {
+            type Value = UsualBlocks;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of blocks")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<UsualBlocks, A::Error> {
+                let Some(UsualContent(first)) = list.next_element()? else {
+                    return Ok(UsualBlocks(Vec::new()));
+                };
+                // Most messages are one block, and room for more would be the larger part of them.
+                let mut blocks = vec![first];
+                while let Some(UsualContent(block)) = list.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(UsualBlocks(blocks))
+            }
+        }
+        deserializer.deserialize_seq(Blocks)
     }
 }
 

@@ -91,8 +91,8 @@ fn message(role: &str, fields: &mut Fields) -> Result<Message, Unreadable> {
         "assistant" => Ok(Message::Assistant {
             content: take.content()?,
             stop_reason: StopReason::from(take.text("stopReason")?.as_str()),
-            model: take.text("model")?,
-            provider: take.text("provider")?,
+            model: take.text("model")?.into(),
+            provider: take.text("provider")?.into(),
             usage: take.usage()?,
             timestamp: take.number("timestamp")?,
             error_message: take.optional_text("error_message")?,

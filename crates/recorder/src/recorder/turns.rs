@@ -103,8 +103,8 @@ pub(super) fn config_of(message: &AgentMessage, loop_id: &str) -> Option<Box<Loo
         return None;
     };
     Some(Box::new(LoopConfigSnapshot {
-        model: model.clone(),
-        provider: provider.clone(),
+        model: model.to_string(),
+        provider: provider.to_string(),
         config_id: config_id_in(loop_id),
         ..LoopConfigSnapshot::default()
     }))

@@ -167,9 +167,11 @@ fn grown(before: &AgentMessage, delta: &StreamDelta) -> Option<AgentMessage> {
         (Some(Content::Thinking { thinking, .. }), StreamDelta::Thinking { delta }) => {
             thinking.push_str(delta);
         }
-        (None, StreamDelta::Text { delta }) => content.push(Content::Text { text: delta.clone() }),
+        (None, StreamDelta::Text { delta }) => {
+            content.push(Content::Text { text: delta.to_string() })
+        }
         (None, StreamDelta::Thinking { delta }) => {
-            content.push(Content::Thinking { thinking: delta.clone(), signature: None })
+            content.push(Content::Thinking { thinking: delta.to_string(), signature: None })
         }
         _ => return None,
     }

@@ -245,11 +245,10 @@ impl Script {
             } else {
                 assistant(&"x".repeat(usize::from(piece) + 1), self.ms())
             };
-            let delta = "x".to_owned();
             self.push(MessageUpdate {
                 loop_id: loop_id.clone(),
                 message,
-                delta: StreamDelta::Text { delta },
+                delta: StreamDelta::Text { delta: "x".into() },
             });
         }
         self.loops[at].said.push(message.clone());
@@ -397,8 +396,8 @@ pub(crate) fn assistant(text: &str, timestamp: u64) -> AgentMessage {
     Message::Assistant {
         content: vec![Content::Text { text: text.to_owned() }],
         stop_reason: StopReason::Stop,
-        model: "m".to_owned(),
-        provider: "p".to_owned(),
+        model: "m".into(),
+        provider: "p".into(),
         usage: usage(2),
         timestamp,
         error_message: None,
