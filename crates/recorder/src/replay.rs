@@ -220,7 +220,7 @@ impl<'a> Score<'a> {
 
     /// A loop that was broken off is one whose end never comes, unless others ended after that.
     fn add_aborts(&mut self) {
-        if self.flush_would_do() {
+        if self.flush_would_do() && !self.is_begun_again() {
             return;
         }
         for record in self.order.clone() {
@@ -260,6 +260,24 @@ impl<'a> Score<'a> {
             let rest = children.get(ended..).unwrap_or_default();
             rest.iter().all(is_aborted) && rest.is_sorted_by_key(|child| child.started_at)
         })
+    }
+
+    /// Whether a loop that was broken off began again with the very same event: a recorder must know that it was
+    /// broken off before it hears that event again.
+    fn is_begun_again(&self) -> bool {
+        let start = |record: &&'a LoopRecord| match record.events.first().map(|first| &first.event)
+        {
+            Some(AgentEvent::AgentStart(start)) => Some((start.loop_id.as_str(), start.timestamp)),
+            _ => None,
+        };
+        let mut starts: HashMap<_, Vec<&LoopRecord>> = HashMap::new();
+        for record in &self.order {
+            if let Some(start) = start(record) {
+                starts.entry(start).or_default().push(record);
+            }
+        }
+        let is_aborted = |record: &&LoopRecord| record.status == LoopStatus::Aborted;
+        starts.values().any(|same| same.len() > 1 && same.iter().any(is_aborted))
     }
 
     fn add_groups(&mut self) {

@@ -181,6 +181,11 @@ fn a_loop_that_was_broken_off_may_come_to_its_end() {
     assert_eq!(statuses, [LoopStatus::Aborted, LoopStatus::Completed]);
     let id = ids(&session)[0];
     assert_eq!(ids(&session)[1], format!("{id}-2"));
+    let mut copy = SessionRecorder::new(config(false));
+    for event in Replay::of(&session).events() {
+        copy.on_event(event);
+    }
+    assert_eq!(drain(&mut copy), std::slice::from_ref(&session));
     for event in &events {
         let report = recorder.on_event(event.clone());
         assert!(is_recorded_already(&report.notices), "{report:?}");
