@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::value::MapAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::message::Content;
@@ -185,15 +186,19 @@ impl<'de> Visitor<'de> for EventVisitor {
             let type_name: String = map.next_value()?;
             return AgentEvent::read(&type_name, MapAccessDeserializer::new(map));
         }
-        let mut fields = Map::new();
-        fields.insert(first.into_owned(), map.next_value()?);
-        while let Some((key, value)) = map.next_entry::<String, Value>()? {
-            fields.insert(key, value);
+        let mut fields: Vec<(Cow<'de, str>, Box<RawValue>)> = vec![(first, map.next_value()?)];
+        let mut type_name = None;
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if key == "type" {
+                type_name = Some(map.next_value::<String>()?);
+            } else {
+                fields.push((key, map.next_value()?));
+            }
         }
-        let Some(Value::String(type_name)) = fields.remove("type") else {
-            return Err(A::Error::missing_field("type"));
-        };
-        AgentEvent::read(&type_name, Value::Object(fields)).map_err(A::Error::custom)
+        let type_name = type_name.ok_or_else(|| A::Error::missing_field("type"))?;
+        // The values stay text until the event knows what they are.
+        let fields = fields.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
+        AgentEvent::read(&type_name, MapDeserializer::new(fields)).map_err(A::Error::custom)
     }
 }
 
@@ -214,6 +219,9 @@ mod tests {
             let event = AgentEvent::from_json(line).unwrap();
             assert!(!matches!(event, AgentEvent::Unknown(_)), "{line}");
             assert_eq!(serde_json::to_string(&event).unwrap(), line);
+            // Everything but what is said of a whole group belongs to one loop, and says to which.
+            let is_of_group = event.type_name().starts_with("ParallelLoop");
+            assert_eq!(event.loop_id().is_none(), is_of_group, "{line}");
         }
     }
 

@@ -148,3 +148,98 @@ pub fn usage_with_sub_agents(session_id: &str, sessions: &[Session]) -> Usage {
         .map(|session| session.total_usage().plus(session.evaluation_usage()))
         .sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, SpawnRef};
+    use crate::time::Timestamp;
+
+    fn tokens(input: u64) -> Usage {
+        Usage { input, ..Usage::default() }
+    }
+
+    /// A session of one loop, which cost 1 token and ran these sub-agents.
+    fn session(id: &str, children: &[&str]) -> Session {
+        let at = Timestamp::default();
+        let mut session = Session::explicit(id, "agent", at);
+        let mut record = LoopRecord::new(format!("{id}.1"), id, "agent", LoopStatus::Completed, at);
+        record.usage = tokens(1);
+        record.child_loop_refs = children
+            .iter()
+            .map(|child| ChildLoopRef {
+                tool_call_id: format!("call {child}"),
+                tool_name: "task".to_owned(),
+                child_loop_id: format!("{child}.1"),
+                child_session_id: (*child).to_owned(),
+            })
+            .collect();
+        session.loops.add(record).unwrap();
+        session
+    }
+
+    fn chain(graph: &SpawnGraph, id: &str) -> String {
+        let parents = graph.chain_to(id).into_iter();
+        parents.map(|spawn| spawn.parent_session_id.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn spawns_are_followed_over_any_number_of_sessions() {
+        let sessions =
+            [session("a", &["b", "c"]), session("b", &["d"]), session("c", &[]), session("d", &[])];
+        let graph = SpawnGraph::new(&sessions);
+        assert_eq!(graph.children_of("a").collect::<Vec<_>>(), ["b", "c"]);
+        assert_eq!(graph.family_of("a"), ["a", "b", "c", "d"]);
+        assert_eq!(chain(&graph, "d"), "a b");
+        assert_eq!(chain(&graph, "a"), "");
+        assert_eq!(usage_with_sub_agents("a", &sessions), tokens(4));
+        assert_eq!(usage_with_sub_agents("b", &sessions), tokens(2));
+        assert_eq!(usage_with_sub_agents("nobody", &sessions), tokens(0));
+    }
+
+    #[test]
+    fn a_circle_of_spawns_does_no_harm() {
+        let sessions = [session("a", &["b"]), session("b", &["a"])];
+        let graph = SpawnGraph::new(&sessions);
+        assert_eq!(graph.family_of("a"), ["a", "b"]);
+        assert_eq!(chain(&graph, "a"), "b");
+        assert_eq!(usage_with_sub_agents("a", &sessions), tokens(2));
+    }
+
+    #[test]
+    fn what_both_sides_say_is_one_spawn() {
+        let mut child = session("b", &[]);
+        child.parent_spawn_ref = Some(SpawnRef {
+            parent_session_id: "a".to_owned(),
+            parent_loop_id: "a.1".to_owned(),
+            tool_call_id: "call b".to_owned(),
+            tool_name: "task".to_owned(),
+        });
+        let both = [session("a", &["b"]), child.clone()];
+        assert_eq!(SpawnGraph::new(&both).spawns().len(), 1);
+        // The child's word is enough.
+        let sessions = [session("a", &[]), child];
+        assert_eq!(SpawnGraph::new(&sessions).family_of("a"), ["a", "b"]);
+    }
+
+    #[test]
+    fn choosing_among_loops_is_counted_once_for_each_group() {
+        let mut chosen = session("a", &[]);
+        let mut other =
+            LoopRecord::new("a.2", "a", "agent", LoopStatus::Completed, Timestamp::default());
+        other.usage = tokens(1);
+        chosen.loops.add(other).unwrap();
+        for id in ["a.1", "a.2"] {
+            let slot = chosen.loops.slot_of(id).unwrap();
+            chosen.loops.change(slot).parallel_group = Some(ParallelGroupRecord {
+                all_loop_ids: vec!["a.1".to_owned(), "a.2".to_owned()],
+                selected_loop_id: "a.1".to_owned(),
+                selected_config_index: 0,
+                evaluation_usage: tokens(10),
+                is_selected: id == "a.1",
+            });
+        }
+        assert_eq!(chosen.total_usage(), tokens(2));
+        assert_eq!(usage_with_sub_agents("a", &[chosen]), tokens(12));
+    }
+}

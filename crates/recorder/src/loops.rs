@@ -1,7 +1,7 @@
 //! The loops of a session: found by id in one step, listed by when they started.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
@@ -19,6 +19,8 @@ pub struct Loops {
     /// Slots by start.
     order: Vec<Slot>,
     by_id: HashMap<Arc<str>, Slot>,
+    /// The loops that no other one came before, by start, since somebody asked for them and nothing changed.
+    roots: OnceLock<Vec<Slot>>,
 }
 
 /// The place where a record stays, whatever is added or reordered.
@@ -84,6 +86,21 @@ impl Loops {
         }
     }
 
+    /// The loops that no other one came before, by start.
+    pub(crate) fn roots(&self) -> &[Slot] {
+        self.roots.get_or_init(|| {
+            let mut before: Option<&LoopRecord> = None;
+            let is_root = |slot: &Slot| {
+                let record = self.at(*slot);
+                // Most loops go on from the one that started before them.
+                let last = before.replace(record).map(|last| last.loop_id.as_str());
+                let parent = record.parent_loop_id.as_deref();
+                parent.is_none_or(|parent| last != Some(parent) && self.slot_of(parent).is_none())
+            };
+            self.slots().filter(is_root).collect()
+        })
+    }
+
     /// The slots by start.
     pub(crate) fn slots(&self) -> impl DoubleEndedIterator<Item = Slot> + '_ {
         self.order.iter().copied()
@@ -91,6 +108,7 @@ impl Loops {
 
     /// A record to be changed, by a slot of this list. Its id and its start must stay; see [`Self::restart`].
     pub(crate) fn change(&mut self, slot: Slot) -> &mut LoopRecord {
+        self.roots.take();
         match self.records.get_mut(slot.0) {
             Some(record) => Arc::make_mut(record),
             None => unreachable!("a record is never removed"),
@@ -99,6 +117,7 @@ impl Loops {
 
     /// Adds a loop, also one whose id is taken; the id goes on to mean the first.
     pub(crate) fn insert(&mut self, record: LoopRecord) -> Slot {
+        self.roots.take();
         let slot = Slot(self.records.len());
         self.by_id.entry(Arc::from(record.loop_id.as_str())).or_insert(slot);
         let started_at = record.started_at;
@@ -277,6 +296,23 @@ mod tests {
         loops.insert(record("a", 5));
         assert_eq!(ids(&loops), ["a", "a"]);
         assert_eq!(loops.get("a").unwrap().started_at.unix_ms(), 1000);
+    }
+
+    #[test]
+    fn roots_follow_every_change() {
+        let mut loops: Loops = [record("b", 2)].into_iter().collect();
+        let roots = |loops: &Loops| -> Vec<String> {
+            loops.roots().iter().map(|slot| loops.at(*slot).loop_id.clone()).collect()
+        };
+        let slot = loops.slot_of("b").unwrap();
+        loops.change(slot).parent_loop_id = Some("a".to_owned());
+        assert_eq!(roots(&loops), ["b"], "its parent is not here");
+        loops.insert(record("a", 1));
+        assert_eq!(roots(&loops), ["a"]);
+        loops.change(slot).parent_loop_id = None;
+        assert_eq!(roots(&loops), ["a", "b"]);
+        loops.restart(slot, Timestamp::from_unix_ms(0));
+        assert_eq!(roots(&loops), ["b", "a"]);
     }
 
     #[test]

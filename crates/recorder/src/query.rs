@@ -37,13 +37,7 @@ pub struct EffectiveSettings {
 impl Session {
     /// The loops that no loop of this session came before.
     pub fn root_loops(&self) -> impl Iterator<Item = &LoopRecord> {
-        let mut before: Option<&LoopRecord> = None;
-        self.loops.iter().filter(move |record| {
-            let parent = record.parent_loop_id.as_deref();
-            // Most loops go on from the one that started before them.
-            let last = before.replace(record).map(|last| last.loop_id.as_str());
-            parent.is_none_or(|parent| last != Some(parent) && self.get_loop(parent).is_none())
-        })
+        self.loops.roots().iter().map(|slot| self.loops.at(*slot))
     }
 
     /// The loops of this session that go on from `loop_id`, by start.

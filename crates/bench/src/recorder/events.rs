@@ -82,7 +82,7 @@ struct Loop {
 impl Loop {
     fn event(&mut self, event: Value) {
         self.clock += 1;
-        self.lines.push(event.to_string());
+        self.lines.push(line_of(event));
     }
 
     fn now(&self) -> String {
@@ -150,6 +150,13 @@ impl Loop {
     }
 }
 
+/// An event as agents write it: its type comes first.
+fn line_of(mut event: Value) -> String {
+    let name = event.as_object_mut().and_then(|fields| fields.remove("type")).unwrap_or_default();
+    let fields = event.to_string();
+    format!("{{\"type\":{name},{}", fields.strip_prefix('{').unwrap_or_default())
+}
+
 fn usage() -> Value {
     json!({"input": 1200, "output": 80, "reasoning": 0, "cache_read": 1000, "cache_write": 20,
         "total_tokens": 2300})
@@ -166,7 +173,7 @@ pub(super) fn streamed(updates: usize) -> Vec<String> {
             "timestamp": 1_767_225_600_000_u64},
         "delta": {"Text": {"delta": " two"}}});
     let end = lines.len().saturating_sub(1);
-    lines.splice(end..end, std::iter::repeat_n(update.to_string(), updates));
+    lines.splice(end..end, std::iter::repeat_n(line_of(update), updates));
     lines
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use bough_platform::{Disk as _, OsDisk, RelPath};
+
 use super::events::{Script, Shape};
 use super::{
     ORIGINAL, SLOW_ROUNDS, in_turns, milliseconds, original, original_session, our_session, ours,
@@ -19,7 +21,12 @@ const SLOW_LOOPS: usize = 1_000;
 /// The original's `save_session` syncs nothing.
 const UNSYNCED: &str = "phi_core_0.15.2_unsynced";
 
+/// What the disk takes to make as many bytes durable as ours writes, with nobody making them: a save cannot be faster.
+const DISK_ALONE: &str = "disk_alone_for_ours";
+
 const ID: &str = "files";
+
+const PIECE_BYTES: usize = 1 << 20;
 
 pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
@@ -43,7 +50,10 @@ fn rows_of(folder: &Path, loops: usize) -> Outcome<Vec<Row>> {
     let (load, peer_load) = time(&what("loading"), &|| ours.load(), &|| original.load())?;
     let look =
         median((0..ROUNDS).map(|_| milliseconds(|| ours.load_and_look())).collect::<Outcome<_>>()?);
-    let mut saving = Row::new(what("saving"), "ms", save).beside(ORIGINAL, peer_save);
+    let alone =
+        median((0..ROUNDS).map(|_| milliseconds(|| ours.write_alone())).collect::<Outcome<_>>()?);
+    let mut saving =
+        Row::new(what("saving"), "ms", save).beside(ORIGINAL, peer_save).beside(DISK_ALONE, alone);
     if loops < SLOW_LOOPS {
         saving = saving.beside(UNSYNCED, milliseconds(|| original.save_unsynced())?);
     }
@@ -69,6 +79,26 @@ impl Ours {
 
     fn save(&self) -> Outcome<()> {
         ours::save_session(&self.session, self.folder.path())?;
+        Ok(())
+    }
+
+    /// As many bytes as the session's file has, made durable in the same steps.
+    fn write_alone(&self) -> Outcome<()> {
+        let disk = OsDisk::open(self.folder.path())?;
+        let root = RelPath::root();
+        let (file, temp, copy) = (format!("{ID}.json"), root.join("temp")?, root.join("copy")?);
+        let len = disk.stat(&root.join(&file)?)?.ok_or("the session is not saved")?.len;
+        let piece = vec![b' '; PIECE_BYTES];
+        let written = disk.create(&temp)?;
+        let mut at = 0;
+        while at < len {
+            let part = usize::try_from(len - at)?.min(piece.len());
+            written.write_at(at, piece.get(..part).unwrap_or_default())?;
+            at += u64::try_from(part)?;
+        }
+        written.sync()?;
+        disk.rename(&temp, &copy)?;
+        disk.sync_dir(&root)?;
         Ok(())
     }
 

@@ -61,6 +61,14 @@ impl Sessions {
         })
     }
 
+    /// How long it takes to find the roots of a session that nobody asked for them before; later answers are kept.
+    fn first_roots(&self) -> Outcome<(f64, f64)> {
+        let session: ours::Session = serde_json::from_str(&serde_json::to_string(&self.ours)?)?;
+        let ours = milliseconds(|| check(1, black_box(session.root_loops().count())))?;
+        let original = milliseconds(|| check(1, black_box(self.original.root_loops().count())))?;
+        Ok((ours, original))
+    }
+
     /// How long a question takes on both sides, in milliseconds.
     fn ask(&self, question: &Question) -> Outcome<(f64, f64)> {
         let answers = (question.ours)(&self.ours, &self.ids);
@@ -96,6 +104,9 @@ pub(super) fn rows(_: &Options) -> Outcome<Vec<Row>> {
             *sum += value;
         }
     }
+    let (ours, original) = long.first_roots()?;
+    let name = format!("root_loops asked for the first time on a chain of {LOOPS} loops");
+    rows.push(Row::new(name, "ms", ours).beside(ORIGINAL, original));
     let [ours, our_longer, original, original_longer] = growth;
     let name =
         format!("navigation: {SHORTER} times the loops (to {LOOPS}) cost so many times as much");
