@@ -126,7 +126,7 @@ impl Disk for OsDisk {
 
     fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
         loop {
-            let file = open_lock_file(&self.at(path), true)?;
+            let file = open_lock_to_take(&self.at(path))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(fs::TryLockError::WouldBlock) => {
@@ -147,7 +147,7 @@ impl Disk for OsDisk {
     }
 
     fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        let file = match open_lock_file(&self.at(path), false) {
+        let file = match open_lock_to_look(&self.at(path)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -221,10 +221,18 @@ impl Lock for OsLock {
     }
 }
 
-fn open_lock_file(path: &Path, create: bool) -> io::Result<fs::File> {
+fn open_lock_to_take(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(create).truncate(false);
+    options.read(true).write(true).create(true).truncate(false);
     private_file(&mut options);
+    follow_no_links(&mut options);
+    options.open(path)
+}
+
+/// Only for reading: whoever looks at a store on a read-only mount may not open anything for writing.
+fn open_lock_to_look(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
     follow_no_links(&mut options);
     options.open(path)
 }
@@ -353,6 +361,20 @@ mod tests {
         let again = disk.lock(&path("lock"), "third").unwrap();
         again.remove().unwrap();
         assert_eq!(disk.stat(&path("lock")).unwrap(), None);
+    }
+
+    /// Root may open anything for writing, so the mode of the file that is looked through is checked itself.
+    #[test]
+    fn who_holds_a_lock_is_seen_without_opening_it_for_writing() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_dir, disk) = disk();
+        let _lock = disk.lock(&path("lock"), "first").unwrap();
+        let file = disk.root().join("lock");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o400)).unwrap();
+        assert_eq!(disk.lock_holder(&path("lock")).unwrap().as_deref(), Some("first"));
+        let looked = open_lock_to_look(&file).unwrap();
+        assert!(positional_write(&looked, 0, b"x").is_err());
+        assert_eq!(read_holder(&looked).unwrap(), "first");
     }
 
     #[test]
