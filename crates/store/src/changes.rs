@@ -71,6 +71,18 @@ impl ChangeHub {
         Self::keeping(epoch, CHANGES_KEPT)
     }
 
+    /// The same for a store that may hold sessions of which this hub never heard: its first change is already forgotten, so that
+    /// whoever asks for everything is told of a gap.
+    #[must_use]
+    pub fn going_on(epoch: Incarnation) -> Self {
+        let hub = Self::new(epoch);
+        {
+            let mut state = hub.lock();
+            (state.number, state.forgotten) = (1, 1);
+        }
+        hub
+    }
+
     /// The same, with another number of changes that are kept.
     #[must_use]
     pub fn keeping(epoch: Incarnation, most: usize) -> Self {
@@ -144,6 +156,12 @@ impl ChangeHub {
         let mut state = self.lock();
         let sender = state.watches.entry(session.clone()).or_default();
         SessionWatch { receiver: sender.subscribe(), hub: self.clone(), session: session.clone() }
+    }
+
+    /// Whether somebody waits for a session.
+    #[must_use]
+    pub fn is_watched(&self, session: &SessionId) -> bool {
+        self.lock().watches.contains_key(session)
     }
 
     /// Where the count is now.

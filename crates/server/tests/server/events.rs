@@ -1,5 +1,7 @@
 //! Live events over server-sent events.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::client::{Client, Event};
@@ -123,6 +125,63 @@ async fn a_session_stream_goes_on_after_a_restart() {
     let second = resumed.expect("session::message-added").await;
     let third = resumed.expect("session::message-added").await;
     assert_eq!(texts(&[second, third]), ["2", "3"]);
+}
+
+/// Everything that is kept is told from the beginning, and then what happens.
+#[tokio::test]
+async fn all_sessions_are_told_from_the_start() {
+    for config in ["", "adapter: {name: memory}"] {
+        let place = Place::with(config).await;
+        let client = place.client();
+        let (one, two) = (new_session(&client).await, new_session(&client).await);
+        append(&client, &one, "1").await;
+        append(&client, &two, "2").await;
+        let mut stream = client.events("/v1/events?after=start").await;
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            seen.push(stream.next().await.unwrap());
+        }
+        append(&client, &one, "3").await;
+        seen.push(stream.next().await.unwrap());
+        // Each session in its order; between two of them there is none.
+        for (id, said) in [(&one, vec!["1", "3"]), (&two, vec!["2"])] {
+            let own = |event: &&Event| event.data["payload"]["session_id"] == id.as_str();
+            let own: Vec<Event> = seen.iter().filter(own).cloned().collect();
+            assert_eq!(own[0].name, "session::created");
+            assert_eq!(texts(&own[1..]), said);
+        }
+        let page = client.get("/v1/watch?after=start").await.ok();
+        assert_eq!(page["events"].as_array().unwrap().len(), 5, "{page}");
+        assert_eq!(page["gap"], false);
+    }
+}
+
+/// Where the beginning is not kept, that is said first.
+#[tokio::test]
+async fn a_start_that_is_no_longer_kept_is_a_gap() {
+    let dir = Arc::new(tempfile::tempdir().unwrap());
+    let fs = format!("{{name: fs, config: {{data_dir: '{}'}}}}", dir.path().join("f").display());
+    for config in [format!("adapter: {fs}"), String::new()] {
+        let place = Place::with(&config).await;
+        let id = new_session(&place.client()).await;
+        let dir = place.stop().await;
+        // Where changes are kept, they are in the catalogue.
+        for name in ["catalogue.sqlite", "catalogue.sqlite-wal", "catalogue.sqlite-shm"] {
+            let _ = std::fs::remove_file(dir.path().join(name)).is_ok();
+        }
+        let place = Place::again(dir).await;
+        let client = place.client();
+        let mut stream = client.events("/v1/events?after=start").await;
+        stream.expect("gap").await;
+        append(&client, &id, "after").await;
+        let added = loop {
+            let event = stream.next().await.unwrap();
+            if event.name == "session::message-added" {
+                break event;
+            }
+        };
+        assert_eq!(texts(&[added]), ["after"]);
+    }
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ pub struct WatchRequest {
     /// Only this session; all of them when omitted.
     pub session_id: Option<SessionId>,
     /// Go on after this cursor: the `next` of an earlier answer. From now on when omitted; `"start"` is
-    /// the first event of a session.
+    /// before the first event of a session, or before the oldest change of all sessions that is kept.
     pub after: Option<String>,
     /// Only these types; the six public ones when omitted.
     pub types: Option<Vec<EventKind>>,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bough_store::ChangeWatch;
+use bough_store::{ChangeCursor, ChangeWatch};
 
 use super::all::{AllItem, AllTail};
 use super::all_reader::AllReader;
@@ -44,7 +44,8 @@ impl AllSource {
         let (now, number) = tail.advance_to_end().await?;
         let mut source = Self { tail, watch, at: now, reading: Reading::Ring(number), wake: None };
         match start {
-            StartAt::Now | StartAt::Start | StartAt::Snapshot => {}
+            StartAt::Now | StartAt::Snapshot => {}
+            StartAt::Start => source.go_to_start(runtime),
             StartAt::After(FeedCursor::All(cursor)) => source.go_to(runtime, &cursor, page),
             StartAt::After(FeedCursor::Session(_)) => {
                 return Err(ServiceError::InvalidCursor {
@@ -64,6 +65,13 @@ impl AllSource {
             }
             None => page.push_back(FeedItem::Gap(GapReason::TooOld)),
         }
+    }
+
+    /// Goes to the oldest change that is kept; the store says so when there were older ones.
+    fn go_to_start(&mut self, runtime: &Arc<Runtime>) {
+        let epoch = self.at.change.epoch;
+        self.at = AllPlace::after(ChangeCursor { epoch, number: 0 });
+        self.leave_ring(runtime);
     }
 
     /// Goes on from the store: it keeps more than the ring does, and says so where it does not.

@@ -25,7 +25,8 @@ use crate::service::Service;
 pub enum StartAt {
     /// With what happens from now on.
     Now,
-    /// With the first event of a session. For all sessions together the past is not one feed: they begin now.
+    /// With the first event of a session. For all sessions together, with the oldest change that is kept; a gap comes first
+    /// when there were older ones.
     Start,
     /// After a place where an earlier subscription was.
     After(FeedCursor),

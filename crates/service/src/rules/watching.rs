@@ -9,7 +9,7 @@ use crate::limits::WATCH_WAIT_MAX;
 use crate::scope::Scope;
 use crate::service::Service;
 
-/// The word that stands for the place before the first event of a session.
+/// The word that stands for the place before everything that is kept.
 const START: &str = "start";
 
 pub(crate) async fn watch(

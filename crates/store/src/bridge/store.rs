@@ -56,7 +56,7 @@ impl BridgeStore {
         options: BridgeOptions,
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, StoreError> {
-        let hub = ChangeHub::new(draw(entropy.as_ref())?);
+        let hub = ChangeHub::going_on(draw(entropy.as_ref())?);
         let own_name = format!("session::instance::{}", options.instance);
         let client = Client::start(options, entropy.as_ref())?;
         let is_self = Arc::new(AtomicBool::new(answers_to(&client, &own_name).await));

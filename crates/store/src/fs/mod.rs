@@ -72,7 +72,7 @@ impl FsStore {
     /// Opens a data directory, which the platform's disk is rooted at. Nothing is written until a
     /// session is.
     pub fn open(platform: Platform) -> Result<Self, StoreError> {
-        let hub = ChangeHub::new(draw(platform.entropy.as_ref())?);
+        let hub = ChangeHub::going_on(draw(platform.entropy.as_ref())?);
         Ok(Self {
             shared: Arc::new(Shared {
                 platform,
