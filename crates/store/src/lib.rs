@@ -16,6 +16,7 @@ mod changes;
 mod error;
 mod fs;
 mod image;
+pub mod limits;
 mod listing;
 mod memory;
 mod native;

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use bough_store::limits::ORIGINAL_SESSIONS_MAX;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -160,4 +161,47 @@ async fn each_event_is_heard_once_at_every_instance() {
             assert_eq!(text, n.to_string().as_str(), "at instance {number}");
         }
     }
+}
+
+/// Sessions that nobody used for long make room for others. They are read again from the main, and what happened to them
+/// meanwhile is told as a gap, never as if everything in them were new.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_so_many_sessions_are_kept() {
+    let main = Place::in_memory().await;
+    let there = main.client();
+    for n in 0..=ORIGINAL_SESSIONS_MAX {
+        there.put(&format!("/v1/sessions/s-{n}"), json!({})).await.ok();
+    }
+    append(&there, "s-0", "said").await;
+    let bridge = bridge_to(&main).await;
+    let here = bridge.client();
+    // A place in a session is good for as long as the session is kept.
+    let place_of = async |n: usize| {
+        let answer = here.get(&format!("/v1/sessions/s-{n}")).await;
+        answer.header("etag").unwrap().to_owned()
+    };
+    // An instance that begins looks around, which uses sessions too: that ends.
+    let first = soon(async {
+        loop {
+            let first = place_of(0).await;
+            for n in 1..ORIGINAL_SESSIONS_MAX {
+                place_of(n).await;
+            }
+            if place_of(0).await == first {
+                return first;
+            }
+        }
+    })
+    .await;
+    for n in 1..=ORIGINAL_SESSIONS_MAX {
+        place_of(n).await;
+    }
+    let mut stream = here.events("/v1/events").await;
+    append(&there, "s-0", "meanwhile").await;
+    stream.expect("gap").await;
+    assert_ne!(place_of(0).await, first, "one more");
+    assert_eq!(texts(&here, "s-0").await, ["said", "meanwhile"]);
+    append(&there, "s-0", "after").await;
+    let added = stream.expect("session::message-added").await;
+    assert_eq!(added.data["payload"]["message"]["content"][0]["text"], "after");
 }

@@ -1,7 +1,8 @@
 //! Storing through an original main: one that offers metadata, entries and leaves one by one, and no atomic commit.
 //!
 //! Each session is kept here as a log of what was seen of it: what this instance writes is added to it as it is, what others wrote is found
-//! as the difference to what the main has now. So subscribers here hear of everything once. What the original cannot express travels as
+//! as the difference to what the main has now. So subscribers here hear of everything once. Only so many sessions are kept; what others
+//! write to one that was let go is told as a gap. What the original cannot express travels as
 //! reserved custom entries, as in its files. Two instances that write to one session at the same moment can still overtake each
 //! other, as they can in the original: only a main with `session::store::commit` can refuse one of them.
 
@@ -21,6 +22,7 @@ use super::client::{CallError, Client, Link};
 use crate::StoreError;
 use crate::changes::ChangeHub;
 use crate::image::Image;
+use crate::limits::ORIGINAL_SESSIONS_MAX;
 use crate::listing::{self, ListItem};
 use crate::memory::{check_batch, check_first, delta_record, draw};
 use crate::types::{
@@ -53,7 +55,7 @@ impl Original {
         hub: ChangeHub,
         entropy: &dyn Entropy,
     ) -> Result<Self, StoreError> {
-        let sessions = Arc::new(Sessions::new(draw(entropy)?));
+        let sessions = Arc::new(Sessions::new(draw(entropy)?, ORIGINAL_SESSIONS_MAX));
         Ok(Self { client, hub, sessions })
     }
 
@@ -64,13 +66,17 @@ impl Original {
         })
     }
 
+    fn kept(&self, session: &SessionId) -> Arc<tokio::sync::Mutex<Kept>> {
+        self.sessions.of(session, |session| self.hub.is_watched(session))
+    }
+
     /// Looks at a session as the main has it now.
     async fn look<T>(
         &self,
         session: &SessionId,
         look: impl FnOnce(&Image) -> T,
     ) -> Result<Option<T>, StoreError> {
-        let kept = self.sessions.of(session);
+        let kept = self.kept(session);
         let mut kept = kept.lock().await;
         self.refresh(session, &mut kept).await?;
         Ok(kept.image().map(look))
@@ -80,7 +86,7 @@ impl Original {
     async fn refresh(&self, session: &SessionId, kept: &mut Kept) -> Result<(), StoreError> {
         let named = json!({ "session_id": session });
         let meta: Option<SessionMeta> = self.call("get-meta", named.clone()).await?;
-        let before = kept.place();
+        let (before, is_unknown) = (kept.place(), kept.is_unknown);
         if let Some(meta) = meta {
             let entries: Value = self.call("list-entries", named.clone()).await?;
             let leaf: Value = self.call("get-active-leaf", named).await?;
@@ -88,7 +94,11 @@ impl Original {
         } else {
             kept.forget();
         }
-        self.announce(session, kept, before);
+        if is_unknown {
+            kept.found_quietly();
+        } else {
+            self.announce(session, kept, before);
+        }
         Ok(())
     }
 
@@ -116,7 +126,7 @@ impl Original {
         records: Vec<NewRecord>,
     ) -> Result<Appended, StoreError> {
         check_first(&records)?;
-        let kept = self.sessions.of(session);
+        let kept = self.kept(session);
         let mut kept = kept.lock().await;
         self.refresh(session, &mut kept).await?;
         if kept.image().is_some() {
@@ -134,7 +144,7 @@ impl Original {
         records: Vec<NewRecord>,
     ) -> Result<Appended, StoreError> {
         check_batch(&records)?;
-        let kept = self.sessions.of(session);
+        let kept = self.kept(session);
         let mut kept = kept.lock().await;
         self.refresh(session, &mut kept).await?;
         let image = kept.image().cloned().ok_or_else(|| not_found(session))?;
@@ -150,7 +160,7 @@ impl Original {
         session: &SessionId,
         delta: Delta,
     ) -> Result<Appended, StoreError> {
-        let kept = self.sessions.of(session);
+        let kept = self.kept(session);
         let mut kept = kept.lock().await;
         self.refresh(session, &mut kept).await?;
         let image = kept.image().cloned().ok_or_else(|| not_found(session))?;
@@ -199,7 +209,7 @@ impl Original {
         session: &SessionId,
         at_ms: i64,
     ) -> Result<Option<Trashed>, StoreError> {
-        let kept = self.sessions.of(session);
+        let kept = self.kept(session);
         let mut kept = kept.lock().await;
         self.refresh(session, &mut kept).await?;
         let Some(image) = kept.image().cloned() else {
@@ -273,8 +283,10 @@ impl Original {
     async fn items(&self) -> Result<Vec<ListItem>, StoreError> {
         let mut items = Vec::new();
         for meta in self.metas().await? {
-            let kept = self.sessions.of(&meta.session_id);
-            let details = kept.lock().await.image().map(|image| image.state.details());
+            let details = match self.sessions.peek(&meta.session_id) {
+                Some(kept) => kept.lock().await.image().map(|image| image.state.details()),
+                None => self.sessions.details(&meta.session_id),
+            };
             let listed = Listed { meta, details: details.unwrap_or_default() };
             items.push(ListItem { listed, change: 0 });
         }
@@ -294,43 +306,94 @@ impl Original {
     pub(super) async fn follow(&self) {
         let mut calls = self.client.host(&self.sessions.name(), "session::store::events").await;
         let mut link = self.client.link();
-        // What is there now is not news.
-        self.look_at_everything().await;
+        let mut is_begun = self.begin().await;
         loop {
             tokio::select! {
                 call = calls.recv() => {
                     let Some(envelope) = call else { return };
-                    let session = envelope.pointer("/payload/session_id").and_then(Value::as_str);
-                    if let Some(session) = session {
-                        self.look_again(&SessionId::from_stored(session)).await;
-                    }
+                    self.hear(&envelope).await;
                 }
                 changed = link.changed() => {
                     if changed.is_err() {
                         return;
                     }
                     if *link.borrow_and_update() == Link::Up {
-                        self.look_at_everything().await;
+                        match is_begun {
+                            true => self.look_at_everything().await,
+                            false => is_begun = self.begin().await,
+                        }
                     }
                 }
             }
         }
     }
 
+    /// Looks at the sessions that changed last, as many as are kept. What is there now is not news.
+    async fn begin(&self) -> bool {
+        let Ok(mut metas) = self.metas().await else {
+            return false;
+        };
+        metas.sort_by_key(|meta| std::cmp::Reverse(meta.updated_at));
+        for meta in metas.iter().take(self.sessions.most()) {
+            self.look_again(&meta.session_id).await;
+        }
+        if metas.len() <= self.sessions.most() {
+            self.sessions.set_whole();
+        }
+        true
+    }
+
+    /// Takes in an event of the main.
+    async fn hear(&self, envelope: &Value) {
+        let payload = envelope.get("payload").unwrap_or(&Value::Null);
+        let Some(session) = payload.get("session_id").and_then(Value::as_str) else { return };
+        let session = SessionId::from_stored(session);
+        let kept = self.kept(&session);
+        let mut kept = kept.lock().await;
+        let was_unknown = kept.is_unknown;
+        // One that cannot be read now is looked at again with the next event or connection.
+        if self.refresh(&session, &mut kept).await.is_err() {
+            return;
+        }
+        let is_new =
+            envelope.get("trigger_type").and_then(Value::as_str) == Some("session::created");
+        if was_unknown && is_new {
+            kept.set_told();
+            self.announce(&session, &kept, None);
+        } else if was_unknown || kept.is_untold(payload) {
+            self.announce_unknown(&session, kept.image().is_none());
+        }
+    }
+
+    /// Tells that something happened of which no record is known: that is a gap, unless it is the session's end.
+    fn announce_unknown(&self, session: &SessionId, deleted: bool) {
+        let nobodys = self.sessions.new_life();
+        self.hub.publish(session, nobodys, Position::default()..Position::at(1), deleted);
+    }
+
     async fn look_again(&self, session: &SessionId) {
-        let kept = self.sessions.of(session);
+        let kept = self.kept(session);
         let mut kept = kept.lock().await;
         // One that cannot be read now is looked at again with the next event or connection.
         let _ = self.refresh(session, &mut kept).await.is_ok();
     }
 
+    /// Finds what happened while nobody told us. What happened to sessions that are not kept is a gap.
     async fn look_at_everything(&self) {
         let Ok(metas) = self.metas().await else { return };
-        let there = metas.into_iter().map(|meta| meta.session_id);
-        let mut sessions: Vec<SessionId> = there.chain(self.sessions.known()).collect();
-        sessions.sort();
-        sessions.dedup();
-        for session in sessions {
+        let known = self.sessions.known();
+        let mut others = metas.into_iter().map(|meta| meta.session_id);
+        let mut others = others.by_ref().filter(|session| !known.contains(session));
+        if self.sessions.is_partial() {
+            if let Some(session) = others.next() {
+                self.announce_unknown(&session, false);
+            }
+        } else {
+            for session in others {
+                self.look_again(&session).await;
+            }
+        }
+        for session in known {
             self.look_again(&session).await;
         }
     }

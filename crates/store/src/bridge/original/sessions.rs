@@ -1,24 +1,50 @@
 //! What was seen of each session of an original main.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bough_session::{Incarnation, SessionId, SessionMeta};
+use bough_session::{EntryId, Incarnation, SessionDetails, SessionId, SessionMeta};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::fs::line::{self, Item, RECORD};
 use crate::fs::replay::Replay;
 use crate::image::Image;
+use crate::limits::ORIGINAL_DETAILS_MAX;
 
-/// Every session that was looked at.
+/// The sessions that were looked at last. Those that nobody uses are let go when there are too many: they are read again from
+/// the main, as another life, when somebody asks for them.
 #[derive(Debug)]
 pub(super) struct Sessions {
     /// Names this process. The place of a record is only known here, so no other process may understand our cursors.
     process: Incarnation,
     lives: AtomicU64,
-    by_id: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<Kept>>>>,
+    most: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    by_id: HashMap<SessionId, Place>,
+    /// Counts uses, so that it is known which was longest ago.
+    uses: u64,
+    /// Whether there are sessions that are not kept here.
+    is_partial: bool,
+    let_go: LetGo,
+}
+
+#[derive(Debug)]
+struct Place {
+    kept: Arc<tokio::sync::Mutex<Kept>>,
+    used: u64,
+}
+
+/// What lists say of sessions that were let go, in the order in which they were.
+#[derive(Debug, Default)]
+struct LetGo {
+    details: HashMap<SessionId, SessionDetails>,
+    order: VecDeque<SessionId>,
 }
 
 /// What was seen of one session.
@@ -29,11 +55,22 @@ pub(super) struct Kept {
     created_at: i64,
     /// Reserved entries that were read already.
     read: HashSet<String>,
+    /// The main has it, perhaps, and it was not looked at yet: what is found is not news.
+    pub(super) is_unknown: bool,
+    /// How far it was read without telling anybody.
+    quiet_until: Option<u64>,
 }
 
 impl Sessions {
-    pub(super) fn new(process: Incarnation) -> Self {
-        Self { process, lives: AtomicU64::new(0), by_id: Mutex::default() }
+    pub(super) fn new(process: Incarnation, most: usize) -> Self {
+        let state = State {
+            by_id: HashMap::new(),
+            uses: 0,
+            // Nothing was looked at yet.
+            is_partial: true,
+            let_go: LetGo::default(),
+        };
+        Self { process, lives: AtomicU64::new(0), most, state: Mutex::new(state) }
     }
 
     /// A name that no other process has.
@@ -41,14 +78,57 @@ impl Sessions {
         format!("session::bridge::{}", self.process)
     }
 
-    pub(super) fn of(&self, session: &SessionId) -> Arc<tokio::sync::Mutex<Kept>> {
-        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
-        by_id.entry(session.clone()).or_default().clone()
+    /// How many sessions are kept while nobody uses them.
+    pub(super) const fn most(&self) -> usize {
+        self.most
+    }
+
+    /// A session, to use it. The one that was used longest ago makes room for it, unless somebody waits for its changes.
+    pub(super) fn of(
+        &self,
+        session: &SessionId,
+        is_watched: impl Fn(&SessionId) -> bool,
+    ) -> Arc<tokio::sync::Mutex<Kept>> {
+        let mut state = self.lock();
+        if !state.by_id.contains_key(session) {
+            while state.by_id.len() >= self.most && state.let_one_go(&is_watched) {}
+        }
+        state.uses += 1;
+        let (used, is_unknown) = (state.uses, state.is_partial);
+        let place = state.by_id.entry(session.clone()).or_insert_with(|| Place {
+            kept: Arc::new(tokio::sync::Mutex::new(Kept { is_unknown, ..Kept::default() })),
+            used,
+        });
+        place.used = used;
+        place.kept.clone()
+    }
+
+    /// A session that is kept, without using it.
+    pub(super) fn peek(&self, session: &SessionId) -> Option<Arc<tokio::sync::Mutex<Kept>>> {
+        self.lock().by_id.get(session).map(|place| place.kept.clone())
+    }
+
+    /// What lists say of a session that was let go.
+    pub(super) fn details(&self, session: &SessionId) -> Option<SessionDetails> {
+        self.lock().let_go.details.get(session).cloned()
     }
 
     pub(super) fn known(&self) -> Vec<SessionId> {
-        let by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
-        by_id.keys().cloned().collect()
+        self.lock().by_id.keys().cloned().collect()
+    }
+
+    /// Whether there are sessions that are not kept here.
+    pub(super) fn is_partial(&self) -> bool {
+        self.lock().is_partial
+    }
+
+    /// Every session of the main is kept.
+    pub(super) fn set_whole(&self) {
+        self.lock().is_partial = false;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A life that no session had before. The main knows none, so each begins when it is first seen here.
@@ -100,6 +180,42 @@ impl Sessions {
     }
 }
 
+impl State {
+    /// Lets the session go that was used longest ago; `false` when all are in use.
+    fn let_one_go(&mut self, is_watched: &impl Fn(&SessionId) -> bool) -> bool {
+        // Whoever holds one works with it. New holders come through the lock that we have.
+        let idle = self
+            .by_id
+            .iter()
+            .filter(|(session, place)| Arc::strong_count(&place.kept) == 1 && !is_watched(session));
+        let oldest = idle.min_by_key(|(_, place)| place.used);
+        let Some(session) = oldest.map(|(session, _)| session.clone()) else {
+            return false;
+        };
+        let place = self.by_id.remove(&session);
+        let kept =
+            place.and_then(|place| Arc::into_inner(place.kept)).map(|kept| kept.into_inner());
+        if let Some(image) = kept.as_ref().and_then(Kept::image) {
+            self.is_partial = true;
+            self.let_go.put(session, image.state.details());
+        }
+        true
+    }
+}
+
+impl LetGo {
+    fn put(&mut self, session: SessionId, details: SessionDetails) {
+        if self.details.insert(session.clone(), details).is_none() {
+            self.order.push_back(session);
+        }
+        if self.order.len() > ORIGINAL_DETAILS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.details.remove(&oldest);
+        }
+    }
+}
+
 /// Whether an entry carries a record that the original has no words for.
 pub(super) fn is_reserved(entry: &Value) -> bool {
     entry.get("custom_type").and_then(Value::as_str) == Some(RECORD)
@@ -123,6 +239,33 @@ impl Kept {
         *self = Self::default();
     }
 
+    /// The main was looked at for the first time; what it has is not news.
+    pub(super) fn found_quietly(&mut self) {
+        self.is_unknown = false;
+        self.quiet_until = self.image().map(Image::seq);
+    }
+
+    /// Everything that was read is told.
+    pub(super) fn set_told(&mut self) {
+        self.quiet_until = None;
+    }
+
+    /// Whether an event was among what was read without telling anybody.
+    pub(super) fn is_untold(&mut self, payload: &Value) -> bool {
+        let Some(quiet_until) = self.quiet_until else {
+            return false;
+        };
+        let entry = payload.get("entry_id").and_then(Value::as_str).map(EntryId::from_stored);
+        let stored = entry.and_then(|entry| self.image()?.entry(&entry));
+        let is_untold = match stored {
+            Some(stored) if payload.get("revision").is_none() => stored.seq <= quiet_until,
+            _ => self.image().is_none_or(|image| image.seq() == quiet_until),
+        };
+        // Events come in order: after one that was told, all were.
+        self.quiet_until = self.quiet_until.filter(|_| is_untold);
+        is_untold
+    }
+
     /// Remembers a reserved entry that this instance has written itself.
     pub(super) fn note(&mut self, entry: &Value) {
         let id = entry.get("id").and_then(Value::as_str);
@@ -131,7 +274,88 @@ impl Kept {
 
     /// Puts what this instance has written in the place of what was seen.
     pub(super) fn put(&mut self, image: Image) {
+        self.is_unknown = false;
         self.created_at = image.state.created_at;
         self.replay = Some(Replay::of(image));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> SessionId {
+        SessionId::from_stored(text)
+    }
+
+    fn sessions(most: usize) -> Sessions {
+        let sessions = Sessions::new(Incarnation::new([1; 16]), most);
+        sessions.set_whole();
+        sessions
+    }
+
+    /// Uses a session that the main has.
+    fn see(sessions: &Sessions, name: &str) {
+        let kept = sessions.of(&id(name), |_| false);
+        let mut kept = kept.try_lock().unwrap();
+        kept.put(Image::new(&id(name), sessions.new_life()));
+    }
+
+    fn known(sessions: &Sessions) -> Vec<String> {
+        let mut names: Vec<String> = sessions.known().iter().map(ToString::to_string).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_session_that_was_used_longest_ago_is_let_go() {
+        let sessions = sessions(3);
+        ["a", "b", "c", "a"].into_iter().for_each(|name| see(&sessions, name));
+        assert_eq!(known(&sessions), ["a", "b", "c"]);
+        assert!(!sessions.is_partial(), "all of them are here");
+        see(&sessions, "d");
+        assert_eq!(known(&sessions), ["a", "c", "d"]);
+        assert!(sessions.is_partial());
+        assert!(sessions.details(&id("b")).is_some(), "lists still know it");
+        assert!(sessions.peek(&id("b")).is_none() && sessions.details(&id("a")).is_none());
+    }
+
+    #[test]
+    fn a_session_that_is_in_use_or_watched_stays() {
+        let sessions = sessions(2);
+        ["a", "b"].into_iter().for_each(|name| see(&sessions, name));
+        let in_use = sessions.of(&id("a"), |_| false);
+        sessions.of(&id("c"), |session| *session == id("b"));
+        assert_eq!(
+            known(&sessions),
+            ["a", "b", "c"],
+            "rather one too many than one that is missed"
+        );
+        drop(in_use);
+        sessions.of(&id("d"), |session| *session == id("b"));
+        assert_eq!(known(&sessions), ["b", "d"]);
+    }
+
+    #[test]
+    fn what_is_looked_at_again_is_not_news() {
+        let sessions = sessions(1);
+        see(&sessions, "a");
+        assert!(!sessions.of(&id("a"), |_| false).try_lock().unwrap().is_unknown);
+        see(&sessions, "b");
+        let again = sessions.of(&id("a"), |_| false);
+        assert!(again.try_lock().unwrap().is_unknown);
+    }
+
+    #[test]
+    fn details_of_sessions_that_were_let_go_are_bounded() {
+        let mut let_go = LetGo::default();
+        for number in 0..=ORIGINAL_DETAILS_MAX {
+            let_go.put(id(&number.to_string()), SessionDetails::default());
+        }
+        assert_eq!(
+            (let_go.details.len(), let_go.order.len()),
+            (ORIGINAL_DETAILS_MAX, ORIGINAL_DETAILS_MAX)
+        );
+        assert!(!let_go.details.contains_key(&id("0")));
     }
 }
