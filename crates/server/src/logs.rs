@@ -3,9 +3,9 @@
 //! No text that callers sent is ever in them: messages are constants, and fields are numbers, names of our own and ids that
 //! we made.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use tracing::Level;
+use tracing::{Level, Metadata};
 use tracing_subscriber::filter::FilterFn;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -15,31 +15,29 @@ use crate::config::{LogConfig, LogFormat, LogLevel};
 
 /// How much is said; can be changed while the server runs.
 static LEVEL: AtomicU8 = AtomicU8::new(2);
+/// Whether lines are JSON; can be changed while the server runs.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Begins to write log lines to standard error. Does nothing when the process already has a log.
 pub fn start_log(config: LogConfig) {
-    set_level(config.level);
-    // Libraries below us speak of bytes on the wire at their lower levels: those are not for a log.
-    let wanted = FilterFn::new(|metadata| {
-        let is_ours = metadata.target().starts_with("bough");
-        let level = if is_ours { level() } else { Level::WARN };
-        *metadata.level() <= level
-    });
-    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
-    let registry = tracing_subscriber::registry();
-    let started = match config.format {
-        LogFormat::Json => {
-            registry.with(lines.json().flatten_event(true).with_filter(wanted)).try_init()
-        }
-        LogFormat::Text => registry.with(lines.with_ansi(false).with_filter(wanted)).try_init(),
-    };
+    change_log(config);
+    let text = fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(false);
+    let json = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let started = tracing_subscriber::registry()
+        .with(text.with_filter(FilterFn::new(|metadata| !is_json() && is_wanted(metadata))))
+        .with(
+            json.json()
+                .flatten_event(true)
+                .with_filter(FilterFn::new(|metadata| is_json() && is_wanted(metadata))),
+        )
+        .try_init();
     // A host program may have its own log; then ours goes there.
     let _ = started.is_ok();
 }
 
-/// Changes how much is said.
-pub(crate) fn set_level(level: LogLevel) {
-    let number = match level {
+/// Changes how much is said, and how it looks.
+pub(crate) fn change_log(config: LogConfig) {
+    let number = match config.level {
         LogLevel::Error => 0,
         LogLevel::Warn => 1,
         LogLevel::Info => 2,
@@ -47,7 +45,19 @@ pub(crate) fn set_level(level: LogLevel) {
         LogLevel::Trace => 4,
     };
     LEVEL.store(number, Ordering::Relaxed);
+    IS_JSON.store(config.format == LogFormat::Json, Ordering::Relaxed);
     tracing::callsite::rebuild_interest_cache();
+}
+
+/// Libraries below us speak of bytes on the wire at their lower levels: those are not for a log.
+fn is_wanted(metadata: &Metadata<'_>) -> bool {
+    let is_ours = metadata.target().starts_with("bough");
+    let level = if is_ours { level() } else { Level::WARN };
+    *metadata.level() <= level
+}
+
+fn is_json() -> bool {
+    IS_JSON.load(Ordering::Relaxed)
 }
 
 fn level() -> Level {

@@ -46,6 +46,8 @@ pub(crate) struct Sources {
 pub(crate) struct Applier {
     sources: Sources,
     app: App,
+    /// What the server was started with.
+    started: Config,
     current: Mutex<Config>,
     tokens: Mutex<Tokens>,
     /// Whether the engine's configuration worker holds part of the configuration.
@@ -151,6 +153,7 @@ impl Applier {
         Self {
             sources,
             app,
+            started: config.clone(),
             current: Mutex::new(config),
             tokens: Mutex::new(tokens),
             is_engine_asked,
@@ -212,6 +215,9 @@ impl Applier {
         }
         if new.adapter != old.adapter || new.durability != old.durability {
             let store = self.sources.open(&new).await?;
+            // Both may be on one directory, where a session has one writer: what is held is let go before others ask for it.
+            let before = service.store();
+            let let_go = before.close().await;
             let previous = service.swap_store(store);
             tracing::warn!(
                 from = old.adapter.name(),
@@ -219,35 +225,39 @@ impl Applier {
                 "sessions are stored elsewhere from now on; none were moved"
             );
             // Calls that began there have it still; they open again what they need.
-            if let Err(error) = previous.close().await {
+            if let Err(error) = let_go.and(previous.close().await) {
                 tracing::error!(%error, "the store before did not close well");
             }
         }
         service.set_settings(service_settings(&new));
         self.app.set_limits(new.limits);
         self.app.guard.replace(self.sources.rules(&new, &self.tokens()));
-        logs::set_level(new.log.level);
-        warn_of_restart(&old, &new);
+        logs::change_log(new.log);
+        self.say_what_waits(service, &new);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = new;
         tracing::info!("the configuration was applied");
         Ok(())
     }
-}
 
-/// Some fields are only read at the start.
-fn warn_of_restart(old: &Config, new: &Config) {
-    let fields = [
-        ("data_dir", old.data_dir != new.data_dir),
-        ("listen", old.listen != new.listen),
-        ("bus", old.bus != new.bus),
-        ("engine", old.engine != new.engine),
-        ("log.format", old.log.format != new.log.format),
-    ];
-    for (field, is_changed) in fields {
-        if is_changed {
+    /// Says in the log and in `session::config-status` which changes need another start.
+    fn say_what_waits(&self, service: &Service, new: &Config) {
+        let fields = waiting_for_restart(&self.started, new);
+        for field in &fields {
             tracing::warn!(field, "this change takes effect at the next start");
         }
+        service.note_waiting(fields);
     }
+}
+
+/// Fields that are only read at the start, in which two configurations differ.
+fn waiting_for_restart(started: &Config, new: &Config) -> Vec<String> {
+    let fields = [
+        ("data_dir", started.data_dir != new.data_dir),
+        ("listen", started.listen != new.listen),
+        ("bus", started.bus != new.bus),
+        ("engine", started.engine != new.engine),
+    ];
+    fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()).collect()
 }
 
 #[async_trait]

@@ -52,6 +52,10 @@ impl ReloadDesk {
         }
     }
 
+    pub(crate) fn note_waiting(&self, fields: Vec<String>) {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).needs_restart = fields;
+    }
+
     pub(crate) fn set_hook(&self, hook: Arc<dyn Reload>) -> bool {
         self.hook.set(hook).is_ok()
     }

@@ -89,6 +89,11 @@ impl Service {
         self.shared.reload.note(outcome);
     }
 
+    /// Notes which fields of the configuration were changed and wait for the next start.
+    pub fn note_waiting(&self, fields: Vec<String>) {
+        self.shared.reload.note_waiting(fields);
+    }
+
     /// Says who reads the configuration for `session::on-config-change`; once. `false` when somebody
     /// already does.
     pub fn set_reload(&self, reload: Arc<dyn Reload>) -> bool {

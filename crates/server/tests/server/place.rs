@@ -35,6 +35,24 @@ impl Place {
         Self { dir, server }
     }
 
+    /// A server whose every setting is in its file: no flag keeps one from changing.
+    pub(crate) async fn by_file(more: &str) -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        write(dir.path(), &whole_file(dir.path(), more));
+        let options = ServeOptions {
+            config: Some(dir.path().join("config.yaml")),
+            environment: Some(Arc::new(|_| None)),
+            ..ServeOptions::default()
+        };
+        let server = Server::start(options).await.unwrap();
+        Self { dir, server }
+    }
+
+    /// Replaces that file; what it does not say is as it was at the start.
+    pub(crate) fn reconfigure_by_file(&self, more: &str) {
+        write(self.dir.path(), &whole_file(self.dir.path(), more));
+    }
+
     /// Ends the server, and gives back its directory.
     pub(crate) async fn stop(self) -> Arc<tempfile::TempDir> {
         self.server.stop().await;
@@ -91,6 +109,19 @@ pub(crate) fn token(dir: &Path, scope: Value, rights: &[Right]) -> String {
     };
     let (text, _) = TokenFile::new(&disk).create(new, &OsEntropy, 1).unwrap();
     text.reveal().to_owned()
+}
+
+/// A file that says where the server is, unless `more` does.
+fn whole_file(dir: &Path, more: &str) -> String {
+    let places = [
+        ("listen:", "'127.0.0.1:0'".to_owned()),
+        ("bus:", "'127.0.0.1:0'".to_owned()),
+        ("data_dir:", format!("'{}'", dir.display())),
+    ];
+    let said = |name: &str| more.lines().any(|line| line.starts_with(name));
+    let missing = places.iter().filter(|(name, _)| !said(name));
+    let lines: Vec<String> = missing.map(|(name, value)| format!("{name} {value}")).collect();
+    format!("adapter: {{name: memory}}\n{}\n{more}", lines.join("\n"))
 }
 
 fn write(dir: &Path, config: &str) {

@@ -25,6 +25,9 @@ pub struct ReloadStatus {
     pub last_error: Option<String>,
     /// Rejected reloads since the start; never reset.
     pub rejected_reloads: u64,
+    /// Fields whose change was read and takes effect at the next start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs_restart: Vec<String>,
 }
 
 /// Input of `session::on-config-change`. The handler reads the configuration anew, so this only says which one.

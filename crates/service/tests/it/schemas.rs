@@ -37,6 +37,11 @@ const MEANT: &[(&str, &str, &str)] = &[
         "/properties/id_prefix",
         "lists can filter by the beginning of the id",
     ),
+    (
+        "session::config-status response",
+        "/properties/needs_restart",
+        "which changes wait for the next start",
+    ),
     ("session::list request", "/definitions/ArchivedFilter", "the words of the `archived` filter"),
     ("session::list request", "/definitions/TaskStatus", "the words of the `task_status` filter"),
 ];

@@ -1,0 +1,347 @@
+//! Every field of the configuration, changed in the file of a server that runs.
+//!
+//! A field is either in one of the tables of what changes at once, each with a look at its effect; or it waits for the next start
+//! and the server says so; or it is not the server's. A field that is in none of them fails a test.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bough_server::config::Config;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::client::{Worker, soon};
+use crate::http::{new_session, user};
+use crate::place::Place;
+
+/// A field, and a file in which it has another value than its default.
+type Change = (&'static str, &'static str);
+
+const LISTS_AND_GUARD: &[Change] = &[
+    ("default_list_limit", "default_list_limit: 2"),
+    ("max_list_limit", "max_list_limit: 2"),
+    ("retention.trash", "retention: {trash: forever}"),
+    ("allow.hosts", "allow: {hosts: [bough.example]}"),
+    ("allow.origins", "allow: {origins: ['https://page.example']}"),
+    ("tokens.required", "tokens: {required: true}"),
+];
+
+const COUNTS: &[Change] = &[
+    ("limits.body_bytes", "limits: {body_bytes: 100}"),
+    ("limits.bus_message_bytes", "limits: {bus_message_bytes: 1000}"),
+    ("limits.connections", "limits: {connections: 1}"),
+    ("limits.requests", "limits: {requests: 1}"),
+    ("limits.streams", "limits: {streams: 1}"),
+];
+
+const TIMES: &[Change] = &[
+    ("limits.header_timeout", "limits: {header_timeout: 50ms}"),
+    ("limits.request_timeout", "limits: {request_timeout: 50ms}"),
+    ("limits.heartbeat", "limits: {heartbeat: 20ms}"),
+];
+
+const STALLS: &[Change] = &[("limits.write_stall_timeout", "limits: {write_stall_timeout: 50ms}")];
+
+/// What changes where sessions are stored; looked at in tests of its own.
+const STORAGE: &[&str] = &["adapter", "durability"];
+
+/// What the log looks like; looked at with the real program, which has a log of its own.
+const LOG: &[&str] = &["log.format", "log.level"];
+
+const AT_START: &[&str] = &["bus", "data_dir", "engine", "listen"];
+
+/// Read whenever a session is compacted or recorded.
+const NOT_THE_SERVERS: &[&str] = &[
+    "compaction.command",
+    "compaction.enabled",
+    "compaction.keep_recent_tokens",
+    "compaction.reserve_tokens",
+    "session.scope",
+];
+
+/// How long a look waits for something that should not happen.
+const A_WHILE: Duration = Duration::from_millis(700);
+
+#[test]
+fn every_field_is_in_one_of_the_tables() {
+    let config =
+        Config { data_dir: Some("d".into()), engine: Some("ws://e:1".into()), ..Config::default() };
+    let mut fields = BTreeSet::new();
+    for (name, value) in serde_json::to_value(config).unwrap().as_object().unwrap() {
+        match value {
+            Value::Object(inner) if name != "adapter" => {
+                fields.extend(inner.keys().map(|field| format!("{name}.{field}")));
+            }
+            _ => drop(fields.insert(name.clone())),
+        }
+    }
+    let changes = [LISTS_AND_GUARD, COUNTS, TIMES, STALLS].concat();
+    let named = changes.iter().map(|(field, _)| *field);
+    let others = [STORAGE, LOG, AT_START, NOT_THE_SERVERS].concat();
+    let known: Vec<String> = named.chain(others).map(str::to_owned).collect();
+    assert_eq!(fields, known.iter().cloned().collect());
+    assert_eq!(fields.len(), known.len(), "none is in two tables");
+}
+
+/// Changes each field by itself and waits until its effect is seen, which is not there before.
+async fn check_each(changes: &[Change]) {
+    for (field, change) in changes {
+        let place = Place::in_memory().await;
+        for _ in 0..3 {
+            new_session(&place.client()).await;
+        }
+        assert!(!is_in_force(&place, field).await, "{field} is so without the change");
+        place.reconfigure(&format!("adapter: {{name: memory}}\n{change}"));
+        soon(async { while !is_in_force(&place, field).await {} }).await;
+    }
+}
+
+#[tokio::test]
+async fn lists_retention_and_guard_change_at_once() {
+    check_each(LISTS_AND_GUARD).await;
+}
+
+#[tokio::test]
+async fn bounds_on_numbers_change_at_once() {
+    check_each(COUNTS).await;
+}
+
+#[tokio::test]
+async fn bounds_on_times_change_at_once() {
+    check_each(TIMES).await;
+}
+
+#[tokio::test]
+async fn the_bound_on_stalls_changes_at_once() {
+    check_each(STALLS).await;
+}
+
+async fn is_in_force(place: &Place, field: &str) -> bool {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let client = place.client();
+    match field {
+        "default_list_limit" => listed(place, "").await == 2,
+        "max_list_limit" => listed(place, "?limit=3").await == 2,
+        "retention.trash" => {
+            let id = new_session(&client).await;
+            client.delete(&format!("/v1/sessions/{id}")).await.ok();
+            let trash = client.get("/v1/trash").await.ok();
+            trash["sessions"][0].get("expires_at").is_none()
+        }
+        "allow.hosts" => client.with("host", "bough.example").get("/healthz").await.status == 200,
+        "allow.origins" => {
+            client.with("origin", "https://page.example").get("/healthz").await.status == 200
+        }
+        "tokens.required" => client.get("/v1/sessions").await.status == 401,
+        "limits.body_bytes" => {
+            client.post("/v1/sessions", json!({"title": "t".repeat(200)})).await.status == 413
+        }
+        "limits.bus_message_bytes" => large_message_ends_worker(place).await,
+        "limits.connections" => second_connection_is_refused(place).await,
+        "limits.requests" => {
+            let _first = half_sent(place).await;
+            client.get("/v1/sessions").await.status == 503
+        }
+        "limits.streams" => {
+            let _first = client.events("/v1/events").await;
+            let second = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
+            read_a_while(second).await.starts_with("HTTP/1.1 503")
+        }
+        "limits.header_timeout" => {
+            let mut stream = TcpStream::connect(place.server().http_address()).await.unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.1\r\n").await.unwrap();
+            ends_in_a_while(&mut stream).await
+        }
+        "limits.request_timeout" => {
+            let answer = read_a_while(half_sent(place).await).await;
+            answer.contains("http/timeout")
+        }
+        "limits.write_stall_timeout" => stalled_stream_ends(place).await,
+        "limits.heartbeat" => {
+            let stream = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
+            read_a_while(stream).await.matches(": ok").count() > 2
+        }
+        other => panic!("nobody looks at {other}"),
+    }
+}
+
+async fn listed(place: &Place, query: &str) -> usize {
+    let page = place.client().get(&format!("/v1/sessions{query}")).await.ok();
+    page["sessions"].as_array().unwrap().len()
+}
+
+/// Sends the head of a request with more headers, and what there is of a body.
+async fn connect_and_send(place: &Place, line: &str, rest: &str) -> TcpStream {
+    let address = place.server().http_address();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!("{line}\r\nhost: {address}\r\n{rest}");
+    let head = if rest.is_empty() { format!("{head}\r\n") } else { head };
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+/// A request whose body never ends; it is being worked on when this returns.
+async fn half_sent(place: &Place) -> TcpStream {
+    let more = "content-type: application/json\r\ncontent-length: 50\r\n\r\n{";
+    let stream = connect_and_send(place, "POST /v1/sessions HTTP/1.1", more).await;
+    let gauge = |page: &str| page.lines().any(|line| line == "bough_requests 1");
+    // It may also be over already, where it has no time.
+    for _ in 0..10 {
+        if gauge(&place.client().get("/metrics").await.text) {
+            break;
+        }
+    }
+    stream
+}
+
+/// What comes within a while.
+async fn read_a_while(mut stream: TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _ = tokio::time::timeout(A_WHILE, stream.read_to_end(&mut bytes)).await.is_ok();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+async fn ends_in_a_while(stream: &mut TcpStream) -> bool {
+    let mut bytes = Vec::new();
+    tokio::time::timeout(A_WHILE, stream.read_to_end(&mut bytes)).await.is_ok()
+}
+
+async fn large_message_ends_worker(place: &Place) -> bool {
+    let mut worker = Worker::connect(place.bus(), None).await;
+    let data = json!({"title": "t".repeat(2000)});
+    let call = worker.call_frame("session::create", data);
+    // The connection ends without an answer, or there is one.
+    tokio::time::timeout(
+        A_WHILE,
+        futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(call)),
+    )
+    .await
+    .is_ok_and(|ended| ended.is_err())
+}
+
+async fn second_connection_is_refused(place: &Place) -> bool {
+    let address = place.server().http_address();
+    let mut first = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    first.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    // Where the last one has not ended yet, the first one is refused already.
+    if soon(first.read_exact(&mut answer)).await.is_err() {
+        return false;
+    }
+    let mut second = TcpStream::connect(address).await.unwrap();
+    let _ = second.write_all(request.as_bytes()).await.is_ok();
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(A_WHILE, second.read_to_end(&mut bytes)).await;
+    read.is_ok() && bytes.is_empty()
+}
+
+/// Whether a stream that nobody reads is ended once its buffers are full.
+async fn stalled_stream_ends(place: &Place) -> bool {
+    let client = place.client();
+    let id = new_session(&client).await;
+    let path = format!("GET /v1/sessions/{id}/events HTTP/1.1");
+    let _unread = connect_and_send(place, &path, "").await;
+    let streams = async || client.get("/metrics").await.text;
+    while !streams().await.contains("\nbough_streams 1\n") {}
+    for _ in 0..12 {
+        client.post(&format!("/v1/sessions/{id}/entries"), user(&"x".repeat(1 << 20))).await.ok();
+    }
+    tokio::time::sleep(A_WHILE).await;
+    streams().await.contains("\nbough_streams 0\n")
+}
+
+/// What waits for another start is named until it is as it was, and nothing else waits.
+#[tokio::test]
+async fn what_waits_for_the_next_start_is_named() {
+    let place = Place::by_file("").await;
+    let client = place.client();
+    let waiting = async |more: &str, names: &[&str]| {
+        place.reconfigure_by_file(more);
+        soon(async {
+            loop {
+                let status = client.get("/v1/config/status").await.ok();
+                let said = status.get("needs_restart").cloned().unwrap_or(json!([]));
+                if said == json!(names) {
+                    assert_eq!(status["last_outcome"], "applied");
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    };
+    waiting("listen: '127.0.0.1:7'", &["listen"]).await;
+    waiting("bus: 'off'", &["bus"]).await;
+    waiting("engine: 'ws://127.0.0.1:7'", &["engine"]).await;
+    waiting("data_dir: elsewhere\nbus: 'off'", &["data_dir", "bus"]).await;
+    waiting("compaction: {enabled: false}\nsession: {scope: persistent}", &[]).await;
+}
+
+#[tokio::test]
+async fn a_store_is_another_one_at_once() {
+    let main = Place::in_memory().await;
+    let there = new_session(&main.client()).await;
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let folder = place.path();
+    let at = |name: &str| folder.join(name).display().to_string();
+    let fs = |name: &str| format!("{{name: fs, config: {{data_dir: '{}'}}}}", at(name));
+    let bridge = format!("{{name: bridge, config: {{url: 'ws://{}'}}}}", main.bus());
+    let native = format!("{{name: native, config: {{data_dir: '{}'}}}}", at("n"));
+    let mut made: Vec<String> = Vec::new();
+    for (adapter, name) in
+        [(fs("a"), "fs"), (fs("b"), "fs"), (native, "native"), (bridge, "bridge")]
+    {
+        let before = new_session(&client).await;
+        place.reconfigure(&format!("adapter: {adapter}"));
+        let path = format!("/v1/sessions/{before}");
+        soon(async { while client.get(&path).await.status != 404 {} }).await;
+        assert_eq!(client.get("/readyz").await.json()["store"], name);
+        made.push(before);
+    }
+    assert_eq!(client.get(&format!("/v1/sessions/{there}")).await.status, 200);
+    place.reconfigure(&format!("adapter: {}", fs("a")));
+    let path = format!("/v1/sessions/{}", made[1]);
+    soon(async { while client.get(&path).await.status != 200 {} }).await;
+}
+
+/// A frame says up to where everything before it is known to be on the disk.
+#[tokio::test]
+async fn durability_is_another_one_at_once() {
+    let place = Place::with("").await;
+    let client = place.client();
+    let vouches_for_all = async || {
+        let id = new_session(&client).await;
+        let path = format!("/v1/sessions/{id}/entries");
+        for text in ["1", "2", "3"] {
+            // For a moment both stores are there, and a session has one writer.
+            while client.post(&path, user(text)).await.status == 423 {}
+        }
+        let frame = last_frame(&place.path(), &id);
+        let number = |name: &str| frame.get(name).and_then(Value::as_u64);
+        // The two messages before the last are vouched for, or not.
+        number("w").or(number("q")) > number("q").map(|last| last - 2)
+    };
+    assert!(vouches_for_all().await);
+    place.reconfigure("durability: may_lose_newest_on_power_cut");
+    soon(async { while vouches_for_all().await {} }).await;
+    place.reconfigure("durability: synced");
+    soon(async { while !vouches_for_all().await {} }).await;
+}
+
+/// The last frame of a session's newest segment.
+fn last_frame(data: &std::path::Path, id: &str) -> Value {
+    let inside = |dir: std::path::PathBuf| {
+        let entries = std::fs::read_dir(dir).unwrap();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    let containers = inside(data.join("sessions")).into_iter().flat_map(inside);
+    let mut own = containers.filter(|path| path.to_string_lossy().contains(id));
+    let segment = inside(own.next().unwrap().join("segments")).pop().unwrap();
+    let text = std::fs::read_to_string(segment).unwrap();
+    serde_json::from_str(text.lines().last().unwrap()).unwrap()
+}
