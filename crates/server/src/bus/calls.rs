@@ -1,8 +1,10 @@
 //! Calls over the bus: of our own functions, of the engine's, and of those that other workers host.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use bough_service::{Scope, ServiceError};
+use bough_service::{Function, Scope, ServiceError};
+use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::Bus;
@@ -30,9 +32,7 @@ impl Bus {
             return Some(Err(wire::error_body("enqueue_error", "QueueModule not loaded")));
         }
         if let Some(function) = self.own_function(&frame.function_id) {
-            let scope = &line.caller.scope;
-            let answer = self.app().call(scope, function, frame.data).await;
-            return Some(answer.map_err(|error| service_error(&error)));
+            return Some(self.call_own(line, function, frame.data).await);
         }
         if self.is_own_instance(&frame.function_id) {
             return Some(Ok(serde_json::json!({ "ok": true })));
@@ -41,6 +41,24 @@ impl Bus {
             return Some(answer);
         }
         self.pass_on(line, frame).err().map(Err)
+    }
+
+    /// Calls a function of our own. One that panics ends with an error like any other, and the connection goes on.
+    async fn call_own(
+        &self,
+        line: &Line,
+        function: &'static Function,
+        data: Value,
+    ) -> Result<Value, Value> {
+        let call = self.app().call(&line.caller.scope, function, data);
+        let Ok(answer) = AssertUnwindSafe(call).catch_unwind().await else {
+            self.app().metrics.panics.add(1);
+            tracing::error!(function = function.id, "a call on the bus panicked");
+            let message = "handler error: session/internal: the server failed while it worked on this \
+                           call; call again, and look into its log if it fails again";
+            return Err(wire::error_body("invocation_failed", message));
+        };
+        answer.map_err(|error| service_error(&error))
     }
 
     /// An instance that stores through another asks for itself there, to find out whether it talks to itself.
@@ -164,7 +182,7 @@ impl Bus {
     }
 
     /// Whether a scope may know of a function of our own.
-    pub(crate) fn may_know(scope: &Scope, function: &bough_service::Function) -> bool {
+    pub(crate) fn may_know(scope: &Scope, function: &Function) -> bool {
         scope.has(function.right)
     }
 }

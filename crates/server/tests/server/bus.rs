@@ -250,3 +250,28 @@ async fn bridges_hear_of_everything_in_envelopes() {
     assert_eq!(call["data"]["payload"]["session_id"], made["session_id"]);
     assert_eq!(call["data"]["session_metadata"], json!({"owner": "u"}));
 }
+
+/// Deliveries wait at the one that takes none; nobody else waits for it.
+#[tokio::test]
+async fn a_subscriber_that_stands_still_slows_no_appender() {
+    let place = Place::in_memory().await;
+    let (mut stuck, mut writer) = (place.worker().await, place.worker().await);
+    let made = writer.call("session::create", json!({})).await;
+    let session = made["session_id"].as_str().unwrap();
+    stuck.host("ui::on").await;
+    stuck.bind("b", "session::message-added", "ui::on", json!({})).await;
+    stuck.call("session::list", json!({})).await;
+    // More than all the buffers between the server and the one that reads nothing.
+    let text = "x".repeat(256 * 1024);
+    for _ in 0..100 {
+        let data = json!({"session_id": session, "message": message(&text)});
+        writer.call("session::append", data).await;
+    }
+    for _ in 0..100 {
+        let told = stuck.called("ui::on").await;
+        assert_eq!(
+            told["data"]["message"]["content"][0]["text"].as_str().unwrap().len(),
+            text.len()
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! A panic below the server ends one request, and nothing else.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_store::{
+    Appended, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Head, ListPage,
+    ListQuery, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
+    StoreError, StoredEntry, Trashed,
+};
+use serde_json::json;
+
+use crate::http::new_session;
+use crate::place::Place;
+
+/// A store that panics whatever it is asked.
+struct Broken(ChangeHub);
+
+type Answer<T> = Result<T, StoreError>;
+
+#[async_trait]
+impl Store for Broken {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "broken",
+            survives_restart: false,
+            other_processes: false,
+            keeps_change_cursor: false,
+            keeps_unknown_records: false,
+        }
+    }
+
+    async fn create(&self, _: &SessionId, _: Vec<NewRecord>) -> Answer<Appended> {
+        panic!("broken")
+    }
+
+    async fn append(&self, _: &SessionId, _: &Head, _: Vec<NewRecord>) -> Answer<Appended> {
+        panic!("broken")
+    }
+
+    async fn append_delta(&self, _: &SessionId, _: Delta) -> Answer<Appended> {
+        panic!("broken")
+    }
+
+    async fn state(&self, _: &SessionId) -> Answer<Option<Snapshot>> {
+        panic!("broken")
+    }
+
+    async fn entry(&self, _: &SessionId, _: &EntryId) -> Answer<Option<StoredEntry>> {
+        panic!("broken")
+    }
+
+    async fn path(&self, _: &SessionId, _: &PathQuery) -> Answer<PathPage> {
+        panic!("broken")
+    }
+
+    async fn records(&self, _: &SessionId, _: Position, _: usize) -> Answer<RecordPage> {
+        panic!("broken")
+    }
+
+    async fn branch_heads(&self, _: &SessionId, _: usize) -> Answer<Vec<BranchHead>> {
+        panic!("broken")
+    }
+
+    async fn delete(&self, _: &SessionId, _: i64) -> Answer<Option<Trashed>> {
+        panic!("broken")
+    }
+
+    async fn undelete(&self, _: &SessionId, _: Incarnation, _: i64) -> Answer<Snapshot> {
+        panic!("broken")
+    }
+
+    async fn purge(&self, _: &SessionId, _: Incarnation) -> Answer<bool> {
+        panic!("broken")
+    }
+
+    async fn trash(&self, _: Option<&SessionId>) -> Answer<Vec<Trashed>> {
+        panic!("broken")
+    }
+
+    async fn list(&self, _: &ListQuery) -> Answer<ListPage> {
+        panic!("broken")
+    }
+
+    async fn count(&self, _: &ListQuery) -> Answer<u64> {
+        panic!("broken")
+    }
+
+    fn watch(&self) -> ChangeWatch {
+        self.0.watch()
+    }
+
+    fn watch_session(&self, session: &SessionId) -> SessionWatch {
+        self.0.watch_session(session)
+    }
+
+    async fn change_cursor(&self) -> Answer<ChangeCursor> {
+        Ok(self.0.cursor())
+    }
+
+    async fn changes_after(&self, _: &ChangeCursor, _: usize) -> Answer<ChangePage> {
+        panic!("broken")
+    }
+
+    async fn reopen(&self, _: &SessionId) -> Answer<()> {
+        panic!("broken")
+    }
+
+    async fn close(&self) -> Answer<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_an_answer_and_the_server_goes_on() {
+    let place = Place::in_memory().await;
+    let (client, mut worker) = (place.client(), place.worker().await);
+    let id = new_session(&client).await;
+    let broken = Broken(ChangeHub::new(Incarnation::new([1; 16])));
+    let good = place.server().service().swap_store(Arc::new(broken));
+    assert_eq!(client.get("/v1/sessions").await.problem(500), "http/internal");
+    let (code, message) = worker.refused("session::get", json!({"session_id": id})).await;
+    assert_eq!(code, "invocation_failed");
+    assert!(message.contains("session/internal"), "{message}");
+    let metrics = client.get("/metrics").await.text;
+    assert!(metrics.lines().any(|line| line == "bough_panics_total 2"), "{metrics}");
+    place.server().service().swap_store(good);
+    assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
+    worker.call("session::get", json!({"session_id": id})).await;
+}
