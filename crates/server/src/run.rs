@@ -12,7 +12,7 @@ use bough_store::{NativeStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::api::http_router;
+use crate::api::{EXAMPLE_MESSAGE, http_router};
 use crate::app::App;
 use crate::bus::Bus;
 use crate::config::{self, Address, Config, ConfigError, Loaded, LogFormat, Overrides, WsUrl};
@@ -304,9 +304,11 @@ impl Server {
         let store = self.app.service.store().capabilities().name;
         format!(
             "Bough is listening.\n  HTTP   http://{http}\n  bus    {bus}\n  data   {data} ({store})\n\n\
-             Try:\n  curl http://{http}/v1/sessions\n  curl -X POST http://{http}/v1/sessions \
-             -H 'content-type: application/json' -d '{{\"title\":\"first\"}}'\n  curl -N \
-             http://{http}/v1/events\n  the API: http://{http}/openapi.json\n"
+             Try:\n  curl http://{http}/v1/sessions\n  curl -X PUT http://{http}/v1/sessions/first \
+             -H 'content-type: application/json' -d '{{\"title\":\"My first\"}}'\n  curl -X POST \
+             http://{http}/v1/sessions/first/entries -H 'content-type: application/json' -d \
+             '{{\"message\":{EXAMPLE_MESSAGE}}}'\n  curl -N http://{http}/v1/events?after=start\n  the API: \
+             http://{http}/openapi.json\n"
         )
     }
 

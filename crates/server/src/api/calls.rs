@@ -269,7 +269,11 @@ impl Asked<'_> {
 
     fn problem(&self, error: ServiceError) -> Problem {
         let is_conflict = matches!(error, ServiceError::LeafConflict { .. });
+        let is_malformed = matches!(error, ServiceError::Malformed { .. });
         let problem = Problem::from(error);
+        if is_malformed {
+            return problem.with_fields_of(self.plan.function);
+        }
         if is_conflict && self.has_condition { problem.into_failed_precondition() } else { problem }
     }
 

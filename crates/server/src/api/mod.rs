@@ -9,5 +9,5 @@ mod pages;
 mod problem;
 mod router;
 
-pub(crate) use problem::Problem;
+pub(crate) use problem::{EXAMPLE_MESSAGE, Problem};
 pub(crate) use router::{http_router, with_door};

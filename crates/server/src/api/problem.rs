@@ -2,12 +2,25 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use bough_service::ServiceError;
+use bough_service::{Function, ServiceError};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use crate::guard::Refusal;
+
+/// The smallest message, for those who have not sent one yet.
+macro_rules! example_message {
+    () => {
+        r#"{"role":"user","content":[{"type":"text","text":"hello"}],"timestamp":0}"#
+    };
+}
+
+/// The smallest message.
+pub(crate) const EXAMPLE_MESSAGE: &str = example_message!();
+
+const MESSAGE_HINT: &str =
+    concat!("A message is ", example_message!(), "; see /openapi.json for the rest.");
 
 /// What went wrong, for a program (status and code) and for a person (detail and hint).
 #[derive(Clone, Debug)]
@@ -49,6 +62,13 @@ impl Problem {
         let detail = "the server failed while it worked on this request";
         let hint = "Repeat the request; if it fails again, look into the server's log.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "http/internal", detail, hint)
+    }
+
+    /// The same problem with a hint for who called a function over HTTP, where the fields are wrong.
+    pub(crate) fn with_fields_of(mut self, function: &Function) -> Self {
+        let takes_message = matches!(function.id, "session::append" | "session::append-many");
+        self.hint = if takes_message { MESSAGE_HINT } else { "See /openapi.json for the fields." };
+        self
     }
 
     /// The same problem with the status of a failed precondition, when the caller made one by a header.

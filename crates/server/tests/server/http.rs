@@ -138,6 +138,21 @@ async fn what_is_wrong_is_a_problem_with_a_code_and_a_hint() {
     check(client.get("/v1/events?after=nonsense").await, 400, "session/invalid_cursor");
 }
 
+/// Who does not know what a message looks like is shown one that can be sent.
+#[tokio::test]
+async fn the_example_in_a_hint_and_in_the_first_words_is_good() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let entries = format!("/v1/sessions/{}/entries", new_session(&client).await);
+    let refused = client.post(&entries, json!({"message": "hello"})).await;
+    assert_eq!(refused.problem(400), "session/malformed_request");
+    let hint = refused.json()["hint"].as_str().unwrap().to_owned();
+    let example = &hint[hint.find('{').unwrap()..=hint.rfind('}').unwrap()];
+    let message: serde_json::Value = serde_json::from_str(example).unwrap();
+    client.post(&entries, json!({ "message": message })).await.ok();
+    assert!(place.server().welcome().contains(example));
+}
+
 #[tokio::test]
 async fn every_function_can_be_called_by_its_name() {
     let place = Place::in_memory().await;
