@@ -68,11 +68,6 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether this part, and only it, was asked for.
-    pub(crate) fn is_named(&self, part: &str) -> bool {
-        self.part.as_deref() == Some(part)
-    }
-
     /// Runs the parts of a bench that were asked for, in order.
     pub(crate) fn run_parts(&self, parts: &[Part]) -> Outcome<Vec<Row>> {
         let wanted = |name: &str| self.part.as_deref().is_none_or(|part| part == name);

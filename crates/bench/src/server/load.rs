@@ -14,11 +14,13 @@ use crate::report::Row;
 use crate::{Options, Outcome};
 
 const CONNECTIONS: [usize; 4] = [1, 16, 64, 256];
-const SUBSCRIBERS: [usize; 3] = [1, 100, 1000];
+const SUBSCRIBERS: [usize; 4] = [0, 1, 100, 1000];
 /// How long each case is measured.
 const SPAN: Duration = Duration::from_millis(1500);
 /// How long a case runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(300);
+/// How long the slowest subscriber may take to hear of something.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a case is driven through.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,15 +46,13 @@ pub(crate) fn over_bus(options: &Options) -> Outcome<Vec<Row>> {
     cases(options, Door::Bus)
 }
 
-/// Every number of connections without subscribers, then every number of subscribers at the number of connections that the target
-/// speaks of.
+/// Every number of connections with every number of subscribers.
 fn cases(options: &Options, door: Door) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
     for connections in CONNECTIONS {
-        rows.extend(case(options, door, connections, 0)?);
-    }
-    for subscribers in SUBSCRIBERS {
-        rows.extend(case(options, door, 64, subscribers)?);
+        for subscribers in SUBSCRIBERS {
+            rows.extend(case(options, door, connections, subscribers)?);
+        }
     }
     Ok(rows)
 }
@@ -66,17 +66,15 @@ fn case(
     let name = format!("{}, {connections} connections, {subscribers} subscribers", door.name());
     eprintln!("{name}");
     let place = Place::start(&options.folder)?;
-    let done = client_runtime()?.block_on(async {
+    let (done, events) = client_runtime()?.block_on(async {
         let sessions = make_sessions(place.http, connections).await?;
         // Each subscriber follows one of the sessions, so that each append is heard by its share of them.
         let followed = sessions.iter().cycle().take(subscribers);
-        let paths = followed.map(|session| format!("/v1/sessions/{session}/events"));
-        let listening = Subscribers::open(place.http, paths, None).await?;
+        let listening = subscribe(door, &place, followed).await?;
         let done = drive(door, &place, &sessions, SPAN).await?;
-        let events = listening.events();
-        Outcome::Ok((done, events))
+        check_heard(&listening, connections, subscribers).await?;
+        Outcome::Ok((done, listening.events()))
     })?;
-    let (done, events) = done;
     let mut rows = vec![
         Row::new(format!("{name}: durable appends"), "appends/s", done.rate()),
         Row::new(format!("{name}: latency, median"), "ms", done.percentile(50)),
@@ -88,6 +86,41 @@ fn case(
         rows.push(Row::new(format!("{name}: deliveries"), "events/s", rate));
     }
     Ok(rows)
+}
+
+/// Subscribers come through the door that the appends come through.
+async fn subscribe<'a>(
+    door: Door,
+    place: &Place,
+    followed: impl Iterator<Item = &'a String>,
+) -> Outcome<Subscribers> {
+    match door {
+        Door::Http => {
+            let paths = followed.map(|session| format!("/v1/sessions/{session}/events"));
+            Subscribers::open(place.http, paths, None).await
+        }
+        Door::Bus => Subscribers::bind(place.bus, followed).await,
+    }
+}
+
+/// A figure beside subscribers that hear nothing would say nothing: each must have heard something.
+async fn check_heard(
+    listening: &Subscribers,
+    connections: usize,
+    subscribers: usize,
+) -> Outcome<()> {
+    let last_look = Instant::now() + PATIENCE;
+    while listening.who_heard() < subscribers {
+        if Instant::now() > last_look {
+            let heard = listening.who_heard();
+            return Err(format!(
+                "only {heard} of {subscribers} subscribers heard of {connections} writers"
+            )
+            .into());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
 }
 
 /// The clients share one thread, so that they leave the rest of the machine to the server.

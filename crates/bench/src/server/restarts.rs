@@ -14,9 +14,8 @@ use crate::{Options, Outcome};
 
 /// Clients, each on a session of its own.
 const WRITERS: usize = 16;
-/// As part of the whole bench, and when it is asked for by name.
-const SHORT: Duration = Duration::from_secs(12);
-const LONG: Duration = Duration::from_secs(180);
+/// How long it goes on.
+const SPAN: Duration = Duration::from_secs(180);
 /// How long the server lives between two ends.
 const LIFE: Duration = Duration::from_millis(1500);
 /// How long a client waits for the server to be back.
@@ -25,8 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAGE: usize = 500;
 
 pub(crate) fn kills(options: &Options) -> Outcome<Vec<Row>> {
-    let span = if options.is_named("restarts") { LONG } else { SHORT };
-    eprintln!("kill -9 for {} s", span.as_secs());
+    eprintln!("kill -9 for {} s", SPAN.as_secs());
     let mut place = Place::start(&options.folder)?;
     let address = place.http;
     let runtime =
@@ -38,7 +36,7 @@ pub(crate) fn kills(options: &Options) -> Outcome<Vec<Row>> {
         .map(|session| runtime.spawn(write(address, session.clone(), stop.clone())))
         .collect();
     let (began, mut restarts, mut slowest) = (Instant::now(), 0, Duration::ZERO);
-    while began.elapsed() < span {
+    while began.elapsed() < SPAN {
         std::thread::sleep(LIFE);
         let killed = Instant::now();
         place.kill_and_restart()?;
@@ -46,13 +44,13 @@ pub(crate) fn kills(options: &Options) -> Outcome<Vec<Row>> {
         restarts += 1;
     }
     stop.store(true, Ordering::Relaxed);
-    let (mut acknowledged, mut present) = (0, 0);
+    let (mut acknowledged, mut lost) = (0, 0);
     for (session, writer) in sessions.iter().zip(writers) {
-        let last = runtime.block_on(writer)??;
-        acknowledged += last;
-        present += runtime.block_on(count_in_order(address, session, last))?;
+        let count = runtime.block_on(writer)??;
+        let present = runtime.block_on(count_in_order(address, session))?;
+        acknowledged += count;
+        lost += count.saturating_sub(present);
     }
-    let lost = acknowledged.saturating_sub(present);
     let rows = vec![
         Row::new("restarts (kill -9)", "restarts", as_f64(restarts)),
         Row::new("restarts: appends acknowledged", "appends", as_f64(acknowledged)),
@@ -99,8 +97,8 @@ async fn try_append(
     client.insert(connected).append(session, body).await
 }
 
-/// How many of the messages `0..count` are there, each once and in order.
-async fn count_in_order(address: SocketAddr, session: &str, count: usize) -> Outcome<usize> {
+/// How many messages there are. They must be `0..`, each once and in order: the one that was being written at the end may be there too.
+async fn count_in_order(address: SocketAddr, session: &str) -> Outcome<usize> {
     let mut client = HttpClient::connect(address).await?;
     let (mut present, mut cursor) = (0, None::<String>);
     loop {
@@ -109,14 +107,15 @@ async fn count_in_order(address: SocketAddr, session: &str, count: usize) -> Out
         let page: serde_json::Value = serde_json::from_str(&client.ask("GET", &path, "").await?)?;
         let messages = page.get("messages").and_then(|messages| messages.as_array());
         for message in messages.into_iter().flatten() {
-            let id = message.get("entry_id").and_then(|id| id.as_str());
-            if id == Some(&format!("n-{present}")) {
-                present += 1;
+            let id = message.get("entry_id").and_then(|id| id.as_str()).unwrap_or_default();
+            if id != format!("n-{present}") {
+                return Err(format!("{session}: {id} is where n-{present} should be").into());
             }
+            present += 1;
         }
         cursor = page.get("next_cursor").and_then(|next| next.as_str()).map(str::to_owned);
         if cursor.is_none() {
-            return Ok(present.min(count));
+            return Ok(present);
         }
     }
 }
