@@ -9,7 +9,10 @@ use async_trait::async_trait;
 use bough_server::{BareEngine, ConfigurationOffer, EngineError, EngineLink, ServeOptions, Server};
 use bough_worker::{Worker, WorkerError};
 use iii_sdk::protocol::{RegisterTriggerInput, TriggerRequest};
-use iii_sdk::{Error, IIIClient, InitOptions, RegisterFunction, register_worker};
+use iii_sdk::trigger::{TriggerConfig, TriggerHandler};
+use iii_sdk::{
+    Error, IIIClient, InitOptions, RegisterFunction, RegisterTriggerType, register_worker,
+};
 use serde_json::{Value, json};
 
 /// What a program that is put together from server and worker hands in.
@@ -53,7 +56,17 @@ impl EngineLink for Link {
 }
 
 async fn attached(engine: &BareEngine, dir: &std::path::Path) -> Server {
+    attached_with(engine, dir, None).await
+}
+
+/// The same with a file that `--config` names.
+async fn attached_with(
+    engine: &BareEngine,
+    dir: &std::path::Path,
+    config: Option<std::path::PathBuf>,
+) -> Server {
     let options = ServeOptions {
+        config,
         data_dir: Some(dir.to_owned()),
         listen: Some("127.0.0.1:0".to_owned()),
         bus: Some("off".to_owned()),
@@ -161,6 +174,66 @@ async fn functions_and_triggers_are_served_through_an_engine() {
         call(&client, "session::messages", json!({"session_id": "nope"})).await.unwrap_err();
     assert!(refused.to_string().contains("session/not_found"), "{refused}");
     client.shutdown_async().await;
+    server.stop().await;
+}
+
+/// What is bound to the engine's type `configuration`.
+struct Bound(Arc<Mutex<Vec<TriggerConfig>>>);
+
+#[async_trait]
+impl TriggerHandler for Bound {
+    async fn register_trigger(&self, config: TriggerConfig) -> Result<(), Error> {
+        self.0.lock().unwrap().push(config);
+        Ok(())
+    }
+
+    async fn unregister_trigger(&self, _: TriggerConfig) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Who is told of a change of the settings is told through a binding, and reads them anew.
+#[tokio::test(flavor = "multi_thread")]
+#[allow(deprecated, reason = "triggers are what older engines know")]
+async fn a_file_seeds_the_settings_once_and_their_changes_are_followed() {
+    let engine = BareEngine::start(0).await.unwrap();
+    let stored = Arc::new(Mutex::new(None));
+    let configuration = configuration_worker(&engine, stored.clone());
+    let bound = Arc::new(Mutex::new(Vec::new()));
+    let kind = RegisterTriggerType::new("configuration", "Settings changed.", Bound(bound.clone()));
+    configuration.register_trigger_type(kind);
+    until("the configuration worker", || async {
+        let functions = call(&configuration, "engine::functions::list", json!({})).await;
+        functions.is_ok_and(|list| list.to_string().contains("configuration::register"))
+    })
+    .await;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("bough.yaml");
+    std::fs::write(&file, "max_list_limit: ${PAGES:40}\nadapter: {name: memory}").unwrap();
+    let server = attached_with(&engine, dir.path(), Some(file.clone())).await;
+    let seeded = stored.lock().unwrap().clone().unwrap();
+    assert_eq!(seeded["max_list_limit"], 40);
+    assert_eq!(seeded["adapter"], json!({"name": "memory", "config": {}}));
+    until("the binding", || async { !bound.lock().unwrap().is_empty() }).await;
+    let (function, config) = {
+        let bound = bound.lock().unwrap();
+        (bound[0].function_id.clone(), bound[0].config.clone())
+    };
+    assert_eq!(config["configuration_id"], "session-manager");
+    for _ in 0..3 {
+        call(&configuration, "session::create", json!({})).await.unwrap();
+    }
+    let changed = json!({"adapter": {"name": "memory"}, "max_list_limit": "${PAGES:2}"});
+    *stored.lock().unwrap() = Some(changed.clone());
+    // What comes with the event is not believed; the settings are read where they are.
+    let event = json!({"id": "session-manager", "value": {"max_list_limit": 1}});
+    call(&configuration, &function, event).await.unwrap();
+    let page = call(&configuration, "session::list", json!({})).await.unwrap();
+    assert_eq!(page["sessions"].as_array().unwrap().len(), 2);
+    server.stop().await;
+    let server = attached_with(&engine, dir.path(), Some(file)).await;
+    assert_eq!(stored.lock().unwrap().clone().unwrap(), changed, "the file seeds only once");
+    configuration.shutdown_async().await;
     server.stop().await;
 }
 
