@@ -15,7 +15,6 @@ use crate::command_error::CommandResult;
 use crate::compact::{PathItem, Plan, Settings, plan, reported_tokens};
 use crate::limits::{COMPACT_SETTLE, TRANSCRIPT_PAGE};
 use crate::summarise::{Configured, SummarySource, summarise};
-use crate::text::tokens;
 
 /// A session that is about to be compacted.
 pub(crate) struct Work {
@@ -94,7 +93,7 @@ pub(crate) async fn keep_compacted(
     loop {
         // A feed that fails is begun anew; what was missed is looked at when the session goes on.
         let Err(error) = follow(app, config, service, backend).await;
-        app.output.warn(&format!("compaction pauses: {error}"));
+        tracing::warn!(code = error.code(), "compaction pauses");
         tokio::time::sleep(COMPACT_SETTLE).await;
     }
 }
@@ -140,11 +139,9 @@ fn collect(item: FeedItem, changed: &mut HashSet<SessionId>) {
 async fn look(app: &App, config: Option<&Path>, backend: &Backend, session: &SessionId) {
     match compact_quiet(app, config, backend, session).await {
         Ok(None) => {}
-        Ok(Some((entry, before))) => {
-            let before = tokens(before);
-            app.output.note(format!("{session}: compacted from about {before} tokens as {entry}"));
-        }
-        Err(error) => app.output.warn(&format!("{session} was not compacted: {error}")),
+        // Ids and what is wrong with a session may be callers' words, which are not for a log.
+        Ok(Some(before)) => tracing::info!(tokens = before, "a session was compacted"),
+        Err(error) => tracing::warn!(kind = error.kind.as_str(), "a session was not compacted"),
     }
 }
 
@@ -153,7 +150,7 @@ async fn compact_quiet(
     config: Option<&Path>,
     backend: &Backend,
     session: &SessionId,
-) -> CommandResult<Option<(EntryId, u64)>> {
+) -> CommandResult<Option<u64>> {
     let Some(summary) = backend.summary(session).await? else { return Ok(None) };
     let quiet = summary.meta.status != SessionStatus::Working
         && summary.details.context_window.is_some()
@@ -167,7 +164,8 @@ async fn compact_quiet(
         return Ok(None);
     };
     let before = work.plan.tokens_before;
-    Ok(Some((work.write(backend, text).await?, before)))
+    work.write(backend, text).await?;
+    Ok(Some(before))
 }
 
 /// Whether nothing is on its way: the newest entry is an answer that calls nothing.

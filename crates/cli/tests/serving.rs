@@ -247,7 +247,8 @@ fn what_outgrew_its_window_is_compacted_when_asked_to_look() {
 fn a_server_compacts_what_outgrows_its_window_by_itself() {
     let place = Place::new();
     std::fs::create_dir_all(place.data_dir()).unwrap();
-    std::fs::write(place.data_dir().join("config.yaml"), SETTINGS).unwrap();
+    let settings = format!("{SETTINGS}log:\n  format: json\n");
+    std::fs::write(place.data_dir().join("config.yaml"), settings).unwrap();
     let _server = Server::start(&place);
     // Another process records, and the server hears of it.
     recorded(&place, "roomy", 800);
@@ -259,4 +260,13 @@ fn a_server_compacts_what_outgrows_its_window_by_itself() {
     }
     assert_eq!((compactions(&place, "full"), compactions(&place, "roomy")), (1, 0));
     assert!(place.ok(&["context", "full"]).contains("question 0"), "the digest tells how it began");
+    let log = || std::fs::read_to_string(place.file("server.log")).unwrap();
+    while !log().contains("compacted") {
+        assert!(clock.monotonic() < PATIENCE, "the server says nothing of it");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    for line in log().lines() {
+        assert!(serde_json::from_str::<Value>(line).is_ok(), "a log line is JSON: {line}");
+        assert!(!line.contains("\"full\""), "ids are callers' words: {line}");
+    }
 }

@@ -245,7 +245,7 @@ impl Server {
             .command(&["serve", "--listen", "127.0.0.1:0", "--bus", "off"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(place.file("server.log")).unwrap())
             .spawn()
             .unwrap();
         let out = std::io::BufReader::new(child.stdout.take().unwrap());

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{request, user};
-use crate::process::Bough;
+use crate::client::{append_surely, request, user};
+use crate::process::{Bough, until};
 
 /// Log lines end up in places where nobody thinks of what callers wrote.
 #[test]
@@ -29,4 +29,75 @@ fn nothing_that_callers_wrote_is_in_the_log_and_every_line_is_json() {
     for line in log.lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object()), "{line}");
     }
+}
+
+/// What the log says at a level, of lines that are JSON.
+fn logged(server: &Bough, level: &str) -> Vec<Value> {
+    let lines: Vec<String> = server.log().lines().map(str::to_owned).collect();
+    let values = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    values.filter(|line| line["level"] == level).collect()
+}
+
+#[test]
+fn a_configuration_that_cannot_be_built_shows_everywhere_and_changes_nothing() {
+    let server = Bough::start_with("max_list_limit: 7", &["--log", "json"]);
+    let session = server.new_session();
+    append_surely(server.http, &session, "before");
+    let bad = [
+        ("adapter: {name: fs, config: {data_dir: /dev/null/x}}", "/dev/null/x"),
+        ("adapter: {name: bridge, config: {url: 'http://main:1'}}", "ws://HOST:PORT"),
+        ("limits: {streams: 0}", "limits.streams"),
+        ("max_list_limit: [", "YAML"),
+    ];
+    for (count, (config, words)) in bad.into_iter().enumerate() {
+        server.reconfigure(config);
+        let refused =
+            || server.ok("GET", "/v1/config/status", None)["rejected_reloads"] == count + 1;
+        until("the refusal", refused);
+        let status = server.ok("POST", "/v1/call/session::config-status", Some(json!({})));
+        assert_eq!(status["last_outcome"], "rejected");
+        assert!(status["last_error"].as_str().unwrap().contains(words), "{status}");
+        let ready = server.ok("GET", "/readyz", None);
+        assert_eq!((&ready["status"], &ready["config"]), (&json!("ready"), &json!("rejected")));
+        assert_eq!(
+            (&ready["store"], &ready["rejected_reloads"]),
+            (&json!("native"), &json!(count + 1))
+        );
+        let errors = logged(&server, "ERROR");
+        assert_eq!(errors.len(), count + 1, "{errors:?}");
+        assert!(errors[count]["error"].as_str().unwrap().contains(words), "{errors:?}");
+        append_surely(server.http, &session, &count.to_string());
+    }
+    assert_eq!(
+        server.texts(&session),
+        ["before", "0", "1", "2", "3"],
+        "what ran before still runs"
+    );
+    server.reconfigure("max_list_limit: 2");
+    until("a good one", || server.ok("GET", "/readyz", None)["config"] == "applied");
+    let page = server.ok("GET", &format!("/v1/sessions/{session}/messages"), None);
+    assert_eq!(page["messages"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_log_changes_its_form_and_its_level_at_once() {
+    let server = Bough::start("");
+    let speaks = |fits: &dyn Fn(&str) -> bool| {
+        until("such a line", || {
+            server.ok("GET", "/v1/sessions", None);
+            server.log().lines().any(fits)
+        });
+    };
+    assert!(!server.log().contains("DEBUG"));
+    server.reconfigure("log: {level: debug}");
+    speaks(&|line| line.contains("DEBUG") && !line.starts_with('{'));
+    server.reconfigure("log: {format: json, level: debug}");
+    until("a line of JSON", || {
+        server.ok("GET", "/v1/sessions", None);
+        !logged(&server, "DEBUG").is_empty()
+    });
+    server.reconfigure("log: {format: json}\nlisten: '127.0.0.1:7'\nengine: 'ws://127.0.0.1:7'");
+    let warned = |field: &str| logged(&server, "WARN").iter().any(|line| line["field"] == field);
+    until("a word about the next start", || warned("engine"));
+    assert!(!warned("listen"), "a flag says where it listens, whatever the file says");
 }

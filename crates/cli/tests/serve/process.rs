@@ -96,6 +96,13 @@ impl Bough {
         ended.unwrap()
     }
 
+    /// Replaces its configuration file at once, as an editor does.
+    pub(crate) fn reconfigure(&self, config: &str) {
+        let (file, new) = (self.folder.path().join("config.yaml"), self.folder.path().join("new"));
+        std::fs::write(&new, config).unwrap();
+        std::fs::rename(new, file).unwrap();
+    }
+
     /// What it logged.
     pub(crate) fn log(&self) -> String {
         log(self.folder.path())
