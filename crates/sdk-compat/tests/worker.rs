@@ -1,6 +1,11 @@
 //! Bough as a worker of an iii engine. The engine's side is our own bus without sessions on it, and its configuration worker
 //! is a program of the published SDK.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test may"
+)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

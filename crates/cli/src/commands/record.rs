@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn events_know_their_lines() {
-        let mut events = Events::default();
+        let mut numbers = LineNumbers::default();
         for line in [1, 2, 5, 6, 9] {
             numbers.add(line);
         }
