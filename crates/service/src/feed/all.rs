@@ -1,15 +1,20 @@
 //! The end of the feed of all sessions, shared by all who watch it.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use bough_store::{ChangeCursor, Store, StoreError};
+use tokio::time::{Sleep, sleep};
 
 use super::all_reader::AllReader;
 use super::cursor::AllPlace;
 use super::event::FeedEvent;
 use super::hub::FeedHub;
 use super::ring::{Read, Ring};
-use crate::limits::{ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX, FEED_RECORDS_PER_READ};
+use crate::limits::{
+    ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX, ALL_ROUNDS_REST, FEED_RECORDS_PER_READ,
+};
 
 /// Something in the feed of all sessions, and where a reader is after it.
 #[derive(Clone, Debug)]
@@ -21,8 +26,14 @@ pub(super) struct AllItem {
 
 /// Reads on when something happened, once for all subscribers.
 pub(super) struct AllTail {
-    edge: tokio::sync::Mutex<AllReader>,
+    edge: tokio::sync::Mutex<Edge>,
     ring: Mutex<Shared>,
+}
+
+struct Edge {
+    reader: AllReader,
+    /// Ends when the next round may begin.
+    rest: Pin<Box<Sleep>>,
 }
 
 struct Shared {
@@ -45,7 +56,8 @@ impl AllTail {
             start: (now, 0),
             rounds: 0,
         };
-        Ok(Self { edge: tokio::sync::Mutex::new(reader), ring: Mutex::new(shared) })
+        let edge = Edge { reader, rest: Box::pin(sleep(Duration::ZERO)) };
+        Ok(Self { edge: tokio::sync::Mutex::new(edge), ring: Mutex::new(shared) })
     }
 
     /// Counts rounds of reading, for [`advance`](Self::advance).
@@ -54,12 +66,14 @@ impl AllTail {
     }
 
     /// Reads on to the end, unless somebody began to after `seen` rounds were counted: that round has seen
-    /// what woke the caller.
+    /// what woke the caller. A round costs nearly the same for one change as for many, so a busy store has a rest between
+    /// two of them; after a quiet moment there is none.
     pub(super) async fn advance(&self, seen: u64) -> Result<(), StoreError> {
         let mut edge = self.edge.lock().await;
         if self.rounds() > seen.saturating_add(1) {
             return Ok(());
         }
+        edge.rest.as_mut().await;
         self.read_on(&mut edge).await
     }
 
@@ -67,7 +81,7 @@ impl AllTail {
     pub(super) async fn advance_to_end(&self) -> Result<(AllPlace, u64), StoreError> {
         let mut edge = self.edge.lock().await;
         self.read_on(&mut edge).await?;
-        Ok((edge.place().clone(), self.lock().ring.next()))
+        Ok((edge.reader.place().clone(), self.lock().ring.next()))
     }
 
     pub(super) fn read(&self, from: u64, limit: usize) -> Read<AllItem> {
@@ -88,12 +102,13 @@ impl AllTail {
         reaches.then(|| first.map_or_else(|| shared.ring.next(), |(number, _)| number))
     }
 
-    async fn read_on(&self, edge: &mut AllReader) -> Result<(), StoreError> {
+    async fn read_on(&self, edge: &mut Edge) -> Result<(), StoreError> {
         loop {
-            let items = edge.next().await?;
+            let items = edge.reader.next().await?;
             let mut shared = self.lock();
             if items.is_empty() {
                 shared.rounds += 1;
+                edge.rest = Box::pin(sleep(ALL_ROUNDS_REST));
                 return Ok(());
             }
             for item in items {

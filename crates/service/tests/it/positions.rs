@@ -357,11 +357,9 @@ async fn a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream(mu
     let filter = EventFilter::of([EventKind::MessageUpdated])
         .in_session(SessionId::from_stored(id.as_str()));
     let mut listener = bed.subscribe(filter.clone(), StartAt::Now).await;
+    let mut stopped_at = None;
     for text in ["1", "12", "123", "1234", "12345"] {
         bed.update(&id, entry, text).await;
-    }
-    let mut stopped_at = None;
-    for _ in 0..5 {
         stopped_at = Some(listener.delivery().await.cursor);
     }
     bed.reopen().await;
