@@ -8,6 +8,7 @@ use bough_store::{ChangeCursor, ChangeWatch};
 use super::all::{AllItem, AllTail};
 use super::all_reader::AllReader;
 use super::cursor::{AllCursor, AllPlace, FeedCursor};
+use super::event::FeedEvent;
 use super::ring::Read;
 use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
 use crate::error::ServiceError;
@@ -144,8 +145,17 @@ impl AllSource {
         Ok(true)
     }
 
+    fn is_told(&self, place: &AllPlace, event: &FeedEvent) -> bool {
+        let (at, change) = (&self.at, &place.change);
+        at.change.epoch == change.epoch && !at.is_before(change.number, event)
+    }
+
     fn take_in(&mut self, items: Vec<AllItem>, page: &mut VecDeque<FeedItem>) {
         for AllItem { event, place } in items {
+            // A subscriber that read from the store may be ahead of the ring, which then tells what it was told already.
+            if event.as_ref().is_some_and(|event| self.is_told(&place, event)) {
+                continue;
+            }
             self.at = place.clone();
             page.push_back(match event {
                 Some(event) => {

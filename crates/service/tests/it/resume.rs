@@ -65,6 +65,26 @@ async fn the_same_when_each_write_is_a_change_of_its_own() {
     listening.abort();
 }
 
+/// Who goes on from the store may be ahead of what is at hand for those who follow: that is not told again.
+#[tokio::test]
+async fn who_is_ahead_of_the_others_hears_nothing_twice() {
+    let bed = native().await;
+    bed.ok("session::ensure", json!({"session_id": "a"})).await;
+    let mut listener = bed.listen().await;
+    bed.say("a", "before").await;
+    let heard = listener.delivery().await.cursor;
+    drop(listener);
+    let mut resumed =
+        bed.subscribe(EventFilter::of(EventKind::PUBLIC), StartAt::After(heard)).await;
+    // Only after the subscription began, and before anybody looked at what is at hand.
+    for text in ["1", "2", "3"] {
+        bed.say("a", text).await;
+        let (_, event) = resumed.event().await;
+        assert_eq!(crate::common::text(&event["message"]), text);
+    }
+    assert!(resumed.ready().await.is_empty());
+}
+
 async fn check_restart(mut bed: Bed) {
     let filter = EventFilter::of(EventKind::ALL);
     let mut listener = bed.subscribe(filter.clone(), StartAt::Now).await;
