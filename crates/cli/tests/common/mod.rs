@@ -240,6 +240,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Its log is `server.log` in the place.
+    #[allow(clippy::disallowed_methods, reason = "a test may")]
     pub(crate) fn start(place: &Place) -> Self {
         let mut child = place
             .command(&["serve", "--listen", "127.0.0.1:0", "--bus", "off"])

@@ -1,5 +1,10 @@
 //! A real server on loopback, asked by real clients.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test may"
+)]
 
 mod bridge;
 mod bus;
