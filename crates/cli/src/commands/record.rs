@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bough_recorder::{
-    AgentEvent, DurableOptions, DurableRecorder, Notice, Recording, SessionRecorderConfig,
+    AgentEvent, DurableOptions, DurableRecorder, Fact, Notice, Recording, SessionRecorderConfig,
     SessionScope, StoreSink,
 };
 use bough_server::config::{self, Overrides, load};
@@ -127,6 +127,7 @@ async fn record(
             }
             Ok(Some(event)) => {
                 events.lines.add(number);
+                events.facts += u64::from(Fact::from_event(&event).is_some());
                 recorder.record(event).await.map_err(CommandError::failed)?;
             }
             Err(reason) if args.strict => {
@@ -175,6 +176,8 @@ struct Events {
     lines: LineNumbers,
     /// How many of them were recorded before.
     already: u64,
+    /// How many of them no agent said: a replay states what else its session knows.
+    facts: u64,
     /// How many of them are recorded nowhere.
     lost: u64,
     /// How many pieces of messages there were besides, which nobody asked to keep.
@@ -219,7 +222,8 @@ fn report(
 
 /// What became of the events, in one line.
 fn summary(events: &Events, sessions: u64) -> String {
-    let new = events.lines.events.saturating_sub(events.already).saturating_sub(events.lost);
+    let others = events.already + events.lost + events.facts;
+    let new = events.lines.events.saturating_sub(others);
     let of = count(sessions, "session", "sessions");
     let mut text = format!("recorded {} of {of}", count(new, "event", "events"));
     if events.already > 0 {
