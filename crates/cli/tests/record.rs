@@ -181,6 +181,13 @@ fn bad_lines_are_reported_with_their_numbers_and_passed_over() {
     assert!(!strict.err.contains("line 5"), "it stopped: {}", strict.err);
     let sessions: Vec<Value> = serde_json::from_str(&strict.out).unwrap();
     assert_eq!(sessions[0]["loops"][0]["status"], json!("Aborted"), "what came before is kept");
+    let folder = place.data_dir().display().to_string();
+    let no_file = place.run(&["record", &folder]);
+    assert_eq!(no_file.code, 1);
+    assert!(no_file.err.contains(&folder), "{}", no_file.err);
+    let none = run_with(&Place::new(), &["record"], "{\n\"pretty\": 1\n}\n");
+    assert!(none.err.contains("line 2: not an event") && none.err.contains("at column"));
+    assert!(none.err.contains("there is no event in the input"), "{}", none.err);
     let missing = place.run(&["record", "no-such-file"]);
     assert_eq!(missing.code, 3, "{missing:?}");
 }

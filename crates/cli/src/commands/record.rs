@@ -118,7 +118,7 @@ async fn record(
         let Some(line) = line else { break None };
         let (number, line) = match line {
             Ok(line) => line,
-            Err(error) => break Some(CommandError::from(error)),
+            Err(error) => break Some(unreadable(args, &error)),
         };
         match event_of(line) {
             Ok(None) => {}
@@ -141,7 +141,7 @@ async fn record(
     while let Ok(notice) = heard.try_recv() {
         events.hear(app, notice);
     }
-    let stopped = stopped.or_else(|| passed_over.end(app, events.lines.events));
+    let stopped = stopped.or_else(|| passed_over.end(app, events.lines.events + events.pieces));
     Ok((recording, events, stopped))
 }
 
@@ -166,8 +166,14 @@ impl PassedOver {
         }
         let nothing = CommandError::failed("there is no event in the input");
         (self.0 > 0 && events == 0)
-            .then(|| nothing.hint("events are JSON, one a line; `bough replay SESSION` shows some"))
+            .then(|| nothing.hint("events are JSON objects with a \"type\", one a line; `bough replay SESSION` shows some"))
     }
+}
+
+fn unreadable(args: &Args, error: &std::io::Error) -> CommandError {
+    let from = args.file.as_ref().map_or("standard input".into(), |file| file.to_string_lossy());
+    CommandError::failed(format!("{from}: {error}"))
+        .hint("record a file of events, one a line, or pipe them to standard input")
 }
 
 /// The events that were read.
@@ -274,7 +280,11 @@ fn event_of(line: LineRead) -> Result<Option<AgentEvent>, String> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    AgentEvent::from_json(&text).map(Some).map_err(|error| format!("not an event: {error}"))
+    AgentEvent::from_json(&text).map(Some).map_err(|error| {
+        // There is one line, and which of the input it is stands before this.
+        let reason = error.to_string().replace(" at line 1 column ", " at column ");
+        format!("not an event: {reason}")
+    })
 }
 
 /// A line with its number, or why no more can be read.
