@@ -11,7 +11,7 @@ use crate::{Options, Outcome};
 
 const SESSIONS: usize = 1_000;
 const AGENTS: usize = 10;
-const LOOPS: usize = 5;
+const LOOPS: usize = 2;
 
 pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
     eprintln!("listing: {SESSIONS} sessions");
