@@ -41,8 +41,6 @@ pub const SESSION_RING_BYTES_MAX: usize = 1024 * 1024;
 pub const ALL_RING_EVENTS_MAX: usize = 4096;
 /// Bytes of those events.
 pub const ALL_RING_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// How long the feed of all sessions rests between two rounds of reading; what is told is at most this much later.
-pub const ALL_ROUNDS_REST: Duration = Duration::from_millis(5);
 /// Sessions whose state the feed of all sessions keeps at hand.
 pub const ALL_LENSES_MAX: usize = 256;
 /// Messages that a feed keeps in memory to show each step of a stream.

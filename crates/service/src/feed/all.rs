@@ -1,20 +1,15 @@
 //! The end of the feed of all sessions, shared by all who watch it.
 
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use bough_store::{ChangeCursor, Store, StoreError};
-use tokio::time::{Sleep, sleep};
 
 use super::all_reader::AllReader;
 use super::cursor::AllPlace;
 use super::event::FeedEvent;
 use super::hub::FeedHub;
 use super::ring::{Read, Ring};
-use crate::limits::{
-    ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX, ALL_ROUNDS_REST, FEED_RECORDS_PER_READ,
-};
+use crate::limits::{ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX, FEED_RECORDS_PER_READ};
 
 /// Something in the feed of all sessions, and where a reader is after it.
 #[derive(Clone, Debug)]
@@ -26,14 +21,8 @@ pub(super) struct AllItem {
 
 /// Reads on when something happened, once for all subscribers.
 pub(super) struct AllTail {
-    edge: tokio::sync::Mutex<Edge>,
+    edge: tokio::sync::Mutex<AllReader>,
     ring: Mutex<Shared>,
-}
-
-struct Edge {
-    reader: AllReader,
-    /// Ends when the next round may begin.
-    rest: Pin<Box<Sleep>>,
 }
 
 struct Shared {
@@ -56,8 +45,7 @@ impl AllTail {
             start: (now, 0),
             rounds: 0,
         };
-        let edge = Edge { reader, rest: Box::pin(sleep(Duration::ZERO)) };
-        Ok(Self { edge: tokio::sync::Mutex::new(edge), ring: Mutex::new(shared) })
+        Ok(Self { edge: tokio::sync::Mutex::new(reader), ring: Mutex::new(shared) })
     }
 
     /// Counts rounds of reading, for [`advance`](Self::advance).
@@ -66,14 +54,12 @@ impl AllTail {
     }
 
     /// Reads on to the end, unless somebody began to after `seen` rounds were counted: that round has seen
-    /// what woke the caller. A round costs nearly the same for one change as for many, so a busy store has a rest between
-    /// two of them; after a quiet moment there is none.
+    /// what woke the caller.
     pub(super) async fn advance(&self, seen: u64) -> Result<(), StoreError> {
         let mut edge = self.edge.lock().await;
         if self.rounds() > seen.saturating_add(1) {
             return Ok(());
         }
-        edge.rest.as_mut().await;
         self.read_on(&mut edge).await
     }
 
@@ -81,7 +67,7 @@ impl AllTail {
     pub(super) async fn advance_to_end(&self) -> Result<(AllPlace, u64), StoreError> {
         let mut edge = self.edge.lock().await;
         self.read_on(&mut edge).await?;
-        Ok((edge.reader.place().clone(), self.lock().ring.next()))
+        Ok((edge.place().clone(), self.lock().ring.next()))
     }
 
     pub(super) fn read(&self, from: u64, limit: usize) -> Read<AllItem> {
@@ -102,13 +88,12 @@ impl AllTail {
         reaches.then(|| first.map_or_else(|| shared.ring.next(), |(number, _)| number))
     }
 
-    async fn read_on(&self, edge: &mut Edge) -> Result<(), StoreError> {
+    async fn read_on(&self, edge: &mut AllReader) -> Result<(), StoreError> {
         loop {
-            let items = edge.reader.next().await?;
+            let items = edge.next().await?;
             let mut shared = self.lock();
             if items.is_empty() {
                 shared.rounds += 1;
-                edge.rest = Box::pin(sleep(ALL_ROUNDS_REST));
                 return Ok(());
             }
             for item in items {

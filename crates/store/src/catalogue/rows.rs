@@ -1,11 +1,12 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
+use super::GONE_KEPT;
+use super::facets::{self, Facet};
 use super::feed::Log;
-use super::{GONE_KEPT, facets};
 use crate::listing::search_text;
 use crate::types::{Listed, Position};
 
@@ -244,12 +245,64 @@ fn write_row(
     row: &CatalogueRow,
     number: u64,
 ) -> rusqlite::Result<()> {
-    let session = &row.listed.meta.session_id;
     let Listed { meta, details } = &row.listed;
     let shown = Shown { meta: meta.clone(), details: details.clone() };
     // Numbers, texts and JSON always have a JSON form.
     let listed = serde_json::to_string(&shown).unwrap_or_default();
-    let place: i64 = transaction
+    let search = search_text(&row.listed);
+    let place = match go_on(transaction, row, number, &listed, &search)? {
+        Some(place) => place,
+        None => insert(transaction, row, number, &listed, &search)?,
+    };
+    put_facets(transaction, place, &row.listed)
+}
+
+/// Writes the row of a life that goes on. Nearly every row is one, and the indexes over what does not change are left alone.
+fn go_on(
+    transaction: &Transaction<'_>,
+    row: &CatalogueRow,
+    number: u64,
+    listed: &str,
+    search: &str,
+) -> rusqlite::Result<Option<i64>> {
+    let Listed { meta, details } = &row.listed;
+    transaction
+        .prepare_cached(
+            "UPDATE sessions SET seq = ?, revision = ?, updated_at = ?, listed = ?, search = ?,
+                 size = ?, change = ?
+             WHERE session_id = ? AND incarnation = ? AND created_at = ? AND archived = ?
+                 AND container = ?
+             RETURNING row",
+        )?
+        .query_row(
+            params![
+                row.position.seq,
+                row.position.revision,
+                meta.updated_at,
+                listed,
+                search,
+                row.size,
+                number,
+                meta.session_id.as_str(),
+                row.incarnation.to_string(),
+                meta.created_at,
+                details.archived,
+                row.container,
+            ],
+            |found| found.get(0),
+        )
+        .optional()
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    row: &CatalogueRow,
+    number: u64,
+    listed: &str,
+    search: &str,
+) -> rusqlite::Result<i64> {
+    let Listed { meta, details } = &row.listed;
+    transaction
         .prepare_cached(
             "INSERT INTO sessions (session_id, incarnation, seq, revision, created_at, updated_at,
                  archived, listed, search, container, size, change)
@@ -263,7 +316,7 @@ fn write_row(
         )?
         .query_row(
             params![
-                session.as_str(),
+                meta.session_id.as_str(),
                 row.incarnation.to_string(),
                 row.position.seq,
                 row.position.revision,
@@ -271,24 +324,30 @@ fn write_row(
                 meta.updated_at,
                 details.archived,
                 listed,
-                search_text(&row.listed),
+                search,
                 row.container,
                 row.size,
                 number,
             ],
             |found| found.get(0),
-        )?;
-    put_facets(transaction, place, &row.listed)
+        )
 }
 
 fn put_facets(transaction: &Transaction<'_>, place: i64, listed: &Listed) -> rusqlite::Result<()> {
+    let meta = &listed.meta;
+    let facets: BTreeSet<Facet> = facets::of_session(listed).into_iter().collect();
+    let stand = (listed.details.archived, meta.created_at);
+    if stored_facets(transaction, place, stand)?.as_ref() == Some(&facets) {
+        let mut touch =
+            transaction.prepare_cached("UPDATE facets SET updated_at = ? WHERE row = ?")?;
+        return touch.execute(params![meta.updated_at, place]).map(drop);
+    }
     transaction.prepare_cached("DELETE FROM facets WHERE row = ?")?.execute([place])?;
     let mut insert = transaction.prepare_cached(
-        "INSERT OR REPLACE INTO facets (row, facet, archived, created_at, updated_at, session_id)
+        "INSERT INTO facets (row, facet, archived, created_at, updated_at, session_id)
          VALUES (?, ?, ?, ?, ?, ?)",
     )?;
-    let meta = &listed.meta;
-    for facet in facets::of_session(listed) {
+    for facet in facets {
         insert.execute(params![
             place,
             facet,
@@ -299,6 +358,19 @@ fn put_facets(transaction: &Transaction<'_>, place: i64, listed: &Listed) -> rus
         ])?;
     }
     Ok(())
+}
+
+/// The facets of a row, unless one of them stands elsewhere than the row does now.
+fn stored_facets(
+    transaction: &Transaction<'_>,
+    place: i64,
+    stand: (bool, i64),
+) -> rusqlite::Result<Option<BTreeSet<Facet>>> {
+    transaction
+        .prepare_cached("SELECT facet, archived, created_at FROM facets WHERE row = ?")?
+        .query_map([place], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
+        .map(|found| found.map(|(facet, at)| (at == stand).then_some(facet)))
+        .collect()
 }
 
 /// What the table knows of a session.

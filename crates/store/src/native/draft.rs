@@ -87,6 +87,7 @@ impl Draft for NativeDraft {
             let missing = || StoreError::NotFound { session: session.clone() };
             let snapshot = shared.state(&session)?.ok_or_else(missing)?;
             shared.announce(&session, snapshot.position);
+            shared.show();
             Ok::<_, StoreError>(snapshot)
         });
         let snapshot = shown.await.map_err(task_failed)??;

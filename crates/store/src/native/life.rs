@@ -29,6 +29,7 @@ impl Shared {
         let state = self.trashed_state(session, incarnation)?;
         let position = Position::at(state.seq);
         self.catalogue().remove(session, incarnation, position);
+        self.show();
         self.hub.wake(session, position);
         Ok(Some(Trashed { session_id: session.clone(), incarnation, deleted_at: at_ms, state }))
     }
@@ -47,6 +48,7 @@ impl Shared {
         let missing = || StoreError::NotFound { session: session.clone() };
         let snapshot = self.state(session)?.ok_or_else(missing)?;
         self.catalogue().revive(self.row(session, &snapshot));
+        self.show();
         self.hub.wake(session, snapshot.position);
         Ok(snapshot)
     }

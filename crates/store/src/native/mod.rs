@@ -26,7 +26,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_log as log;
 use bough_platform::{Lock, Platform, RelPath};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -35,7 +35,7 @@ use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::memory::{check_batch, check_first, draw};
 use crate::store::Draft;
 use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, Head, ListPage, ListQuery, PathPage,
+    Appended, Capabilities, ChangeCursor, ChangePage, Durable, Head, ListPage, ListQuery, PathPage,
     PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{Store, StoreError};
@@ -173,6 +173,21 @@ impl NativeStore {
         tokio::task::spawn_blocking(move || work(&shared)).await.map_err(task_failed)?
     }
 
+    /// The same, durable once other processes list it too.
+    fn shown_when_durable(&self, appended: Appended) -> Appended {
+        let Appended { head, position, durable } = appended;
+        let store = self.clone();
+        let durable = Durable::new(async move {
+            durable.await?;
+            let show = |shared: &Arc<Shared>| {
+                shared.show();
+                Ok(())
+            };
+            store.blocking(show).await
+        });
+        Appended { head, position, durable }
+    }
+
     /// Accepting something for a session that is open touches the disk only to look an entry up, which the
     /// system has in memory; opening one is work for another thread.
     async fn accepting<T: Send + 'static>(
@@ -271,7 +286,10 @@ impl Store for NativeStore {
     ) -> Result<Appended, StoreError> {
         check_batch(&records)?;
         let (id, expected) = (session.clone(), expected.clone());
-        self.accepting(session, move |shared| shared.append(&id, &expected, &records)).await
+        let shown = records.iter().any(|new| matches!(new.record.known(), Record::Meta(_)));
+        let append = move |shared: &Arc<Shared>| shared.append(&id, &expected, &records);
+        let appended = self.accepting(session, append).await?;
+        Ok(if shown { self.shown_when_durable(appended) } else { appended })
     }
 
     async fn append_delta(

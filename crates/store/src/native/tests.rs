@@ -95,3 +95,28 @@ async fn a_catalogue_that_was_not_filled_is_not_taken_for_whole() {
         drop(store);
     }
 }
+
+/// What people do to a session is in the lists of other processes once it is acknowledged.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_is_listed_by_another_process_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let native = Native::default();
+    let session = SessionId::from_stored("s");
+    let writer = native.open(dir.path().to_owned()).await;
+    let other = native.open(dir.path().to_owned()).await;
+    let titles = async || {
+        let page = other.list(&crate::ListQuery { limit: 10, ..Default::default() }).await.unwrap();
+        page.sessions.into_iter().map(|listed| listed.meta.title).collect::<Vec<_>>()
+    };
+    let mut head = writer.create(&session, titled("0")).await.unwrap().head;
+    assert_eq!(titles().await, ["0"]);
+    for turn in 1..=20 {
+        let title = turn.to_string();
+        let appended = writer.append(&session, &head, titled(&title)).await.unwrap();
+        head = appended.head;
+        appended.durable.await.unwrap();
+        assert_eq!(titles().await, [title]);
+    }
+    writer.delete(&session, 1).await.unwrap();
+    assert!(titles().await.is_empty());
+}

@@ -1,7 +1,8 @@
 //! Sessions that changed and whose rows in the catalogue are yet to be made.
 //!
 //! A row is made when somebody looks at the catalogue, or at the next beat: a session that grows by a hundred records in
-//! between is looked at once.
+//! between is looked at once. What people do to a session (make it, name it, archive it, delete it) is shown at once, so that
+//! who did it through this process finds it in a list of another.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,6 +49,11 @@ impl Shared {
     /// Notes that a session's row is no longer what the session is.
     pub(super) fn touch(&self, session: &SessionId) {
         self.touched.add(session);
+    }
+
+    /// Writes down now what lists show, for other processes. What fails is tried again at the next beat.
+    pub(super) fn show(&self) {
+        drop(self.catalogue().flush());
     }
 
     /// The catalogue, with all that this process has made durable.

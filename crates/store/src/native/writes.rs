@@ -278,6 +278,7 @@ impl Shared {
         let slot = self.slot(session);
         *hold(&slot) = Live::default();
         self.announce(session, position);
+        self.show();
         Ok(Appended { head, position, durable: Durable::ready() })
     }
 }
