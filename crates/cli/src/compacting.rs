@@ -4,16 +4,15 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::path::Path;
 
-use bough_service::{
-    EventFilter, EventKind, FeedItem, Scope, Service, ServiceError, StartAt, Subscription,
-};
+use bough_service::Service;
 use bough_session::{AgentMessage, ContentBlock, EntryId, SessionId, SessionStatus};
+use bough_store::{ChangeCursor, Store, StoreError};
 
 use crate::app::App;
 use crate::backend::{Backend, Summary};
 use crate::command_error::CommandResult;
 use crate::compact::{PathItem, Plan, Settings, plan, reported_tokens};
-use crate::limits::{COMPACT_SETTLE, TRANSCRIPT_PAGE};
+use crate::limits::{CHANGES_PER_LOOK, COMPACT_SETTLE, TRANSCRIPT_PAGE};
 use crate::summarise::{Configured, SummarySource, summarise};
 
 /// A session that is about to be compacted.
@@ -91,48 +90,48 @@ pub(crate) async fn keep_compacted(
     backend: &Backend,
 ) -> Infallible {
     loop {
-        // A feed that fails is begun anew; what was missed is looked at when the session goes on.
-        let Err(error) = follow(app, config, service, backend).await;
-        tracing::warn!(code = error.code(), "compaction pauses");
+        // Begun anew when it fails; what was missed is looked at when the session goes on.
+        let Err(_) = follow(app, config, service, backend).await;
+        tracing::warn!("compaction pauses: the changes of the store cannot be read");
         tokio::time::sleep(COMPACT_SETTLE).await;
     }
 }
 
+/// Looks now and then at the sessions that changed. Which ones did is known without reading any of them; to follow their
+/// events would cost a server a part of every append.
 async fn follow(
     app: &App,
     config: Option<&Path>,
     service: &Service,
     backend: &Backend,
-) -> Result<Infallible, ServiceError> {
-    let kinds = vec![EventKind::MessageAdded, EventKind::MessageUpdated, EventKind::StatusChanged];
-    let filter = EventFilter::of(kinds);
-    let mut feed = service.subscribe(&Scope::owner(), filter, StartAt::Now).await?;
+) -> Result<Infallible, StoreError> {
+    let mut cursor = service.store().change_cursor().await?;
     loop {
-        // Streams change a session many times a second: what changes is gathered for a while.
-        let mut changed = HashSet::new();
-        collect(feed.next().await?, &mut changed);
-        let gathering = gather(&mut feed, &mut changed);
-        if let Ok(Err(error)) = tokio::time::timeout(COMPACT_SETTLE, gathering).await {
-            return Err(error);
-        }
-        for session in changed {
+        tokio::time::sleep(COMPACT_SETTLE).await;
+        for session in changed_since(&*service.store(), &mut cursor).await? {
             look(app, config, backend, &session).await;
         }
     }
 }
 
-async fn gather(
-    feed: &mut Subscription,
-    changed: &mut HashSet<SessionId>,
-) -> Result<(), ServiceError> {
+/// The sessions that changed since, each once. Where changes are missing, or another store is in place, it begins anew.
+async fn changed_since(
+    store: &dyn Store,
+    cursor: &mut ChangeCursor,
+) -> Result<HashSet<SessionId>, StoreError> {
+    let mut changed = HashSet::new();
     loop {
-        collect(feed.next().await?, changed);
-    }
-}
-
-fn collect(item: FeedItem, changed: &mut HashSet<SessionId>) {
-    if let FeedItem::Event(delivery) = item {
-        changed.insert(delivery.event.session_id.clone());
+        let page = store.changes_after(cursor, CHANGES_PER_LOOK).await?;
+        if page.gap {
+            *cursor = store.change_cursor().await?;
+            return Ok(changed);
+        }
+        let last = page.changes.is_empty() || page.next == *cursor;
+        changed.extend(page.changes.into_iter().map(|change| change.session_id));
+        *cursor = page.next;
+        if last {
+            return Ok(changed);
+        }
     }
 }
 

@@ -46,3 +46,5 @@ pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) const PASSED_OVER_TOLD: u64 = 10;
 /// What changes is gathered for so long before a server looks whether it has to be compacted.
 pub(crate) const COMPACT_SETTLE: Duration = Duration::from_secs(1);
+/// How many changes a server reads at a time to find the sessions that it looks at.
+pub(crate) const CHANGES_PER_LOOK: usize = 1_000;
