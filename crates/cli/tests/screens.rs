@@ -292,9 +292,11 @@ fn the_picker_of_a_server_says_as_much_as_that_of_a_directory() {
     let server = Server::start(&place);
     let args = ["resume", "--server", &server.address];
     let mut terminal = Terminal::start(&place, 24, 100, &args, &[]);
-    let text = terminal.wait_for("Date parser");
-    let row = text.lines().find(|line| line.contains("Date parser")).unwrap();
-    assert!(row.contains("sonnet-4") && row.contains("$0.03") && row.contains(" 6 "), "{text}");
+    // The whole row: a frame may come in pieces.
+    terminal.wait_until("count, model and cost", |text| {
+        let mut rows = text.lines().filter(|line| line.contains("Date parser"));
+        rows.any(|row| row.contains(" 6 ") && row.contains("sonnet-4") && row.contains("$0.03"))
+    });
     terminal.press(ENTER);
     terminal.wait_for("6 messages");
     terminal.wait_for("$0.03");
