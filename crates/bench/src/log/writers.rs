@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::bough::Bough;
 use crate::entries::Entries;
 use crate::measure::{self, Side};
-use crate::peers::{JsonlRewrite, Peer, Raw, Redb, Sqlite, Synchronous, Syncing};
+use crate::peers::{JsonlRewrite, Peer, Raw, RawGroup, Redb, Sqlite, Synchronous, Syncing, Work};
 use crate::report::Row;
 use crate::{Options, Outcome};
 
@@ -90,6 +90,7 @@ fn many_on_one() -> Vec<Contender> {
     vec![
         ("bough", load, |at| Ok(Box::new(Bough::new(at, Syncing::Real)?))),
         ("bough_one_writer", ONE, |at| Ok(Box::new(Bough::new(at, Syncing::Real)?))),
+        ("raw_group", load, |at| Ok(Box::new(RawGroup::new(at, Syncing::Real)?))),
         ("sqlite_full", load, |at| Ok(Box::new(Sqlite::new(at, Synchronous::Full)?))),
         ("redb", load, |at| Ok(Box::new(Redb::new(at, Syncing::Real)?))),
     ]
@@ -118,6 +119,7 @@ fn shared_injected() -> Vec<Contender> {
     vec![
         ("bough", load, |at| Ok(Box::new(Bough::new(at, INJECTED)?))),
         ("bough_one_writer", ONE, |at| Ok(Box::new(Bough::new(at, INJECTED)?))),
+        ("raw_group", load, |at| Ok(Box::new(RawGroup::new(at, INJECTED)?))),
         ("redb", load, |at| Ok(Box::new(Redb::new(at, INJECTED)?))),
     ]
 }
@@ -126,6 +128,9 @@ fn one_unsynced() -> Vec<Contender> {
     vec![
         ("bough", ONE, |at| Ok(Box::new(Bough::new(at, Syncing::Never)?))),
         ("raw_write", ONE, |at| Ok(Box::new(Raw::new(at, Syncing::Never)?))),
+        ("raw_chained", ONE, |at| {
+            Ok(Box::new(Raw::new(at, Syncing::Never)?.working(Work::Chained)))
+        }),
         ("sqlite_off", ONE, |at| Ok(Box::new(Sqlite::new(at, Synchronous::Off)?))),
         ("redb_none", ONE, |at| Ok(Box::new(Redb::new(at, Syncing::Never)?))),
         ("v1_rewrite", ONE, |at| Ok(Box::new(JsonlRewrite::new(at, Syncing::Never)?))),

@@ -2,11 +2,13 @@
 
 mod jsonl;
 mod raw;
+mod raw_group;
 mod redb;
 mod sqlite;
 
 pub(crate) use self::jsonl::JsonlRewrite;
-pub(crate) use self::raw::Raw;
+pub(crate) use self::raw::{Raw, Work};
+pub(crate) use self::raw_group::RawGroup;
 pub(crate) use self::redb::Redb;
 pub(crate) use self::sqlite::{Sqlite, Synchronous};
 
@@ -83,6 +85,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let raw = Raw::new(folder.path().join("raw"), Syncing::Real).unwrap();
         check(&raw, &|session| lines(&raw.path(session)));
+        let hashed = Raw::new(folder.path().join("hashed"), Syncing::Never).unwrap();
+        let hashed = hashed.working(Work::Chained);
+        check(&hashed, &|session| lines(&hashed.path(session)));
+        let group = RawGroup::new(folder.path().join("group"), Syncing::Real).unwrap();
+        check(&group, &|session| lines(&group.path(session)));
         let jsonl = JsonlRewrite::new(folder.path().join("jsonl"), Syncing::Real).unwrap();
         check(&jsonl, &|session| lines(&jsonl.path(session)));
         let sqlite = Sqlite::new(folder.path().join("sqlite"), Synchronous::Full).unwrap();
