@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use bough_log::limits::{
-    BATCH_RECORDS_MAX, DELTA_BYTES_MAX, ENTRY_ID_BYTES_MAX, ID_BYTES_MAX, KIND_BYTES_MAX,
-    RECORD_BYTES_MAX,
+    BATCH_BYTES_MAX, BATCH_RECORDS_MAX, DELTA_BYTES_MAX, ENTRY_ID_BYTES_MAX, ID_BYTES_MAX,
+    KIND_BYTES_MAX, RECORD_BYTES_MAX,
 };
 use bough_log::{Expected, LogError, LogStore, NewDelta, NewRecord, Options};
 use bough_platform::Platform;
@@ -110,6 +110,23 @@ fn a_batch_past_100_000_records_is_refused() {
         store.append("s", Expected::Any, batch.clone()).map(drop)
     });
     too_large(&machine, BATCH_RECORDS_MAX, || store.create("t", batch).map(drop));
+}
+
+#[test]
+fn a_batch_past_256_mib_is_refused_though_none_of_its_records_is() {
+    let machine = Machine::new();
+    let store = machine.start().store;
+    store.create("s", vec![entry(1)]).unwrap();
+    store.open_for_writing("s").unwrap();
+    // Six records: five of a sixth of the limit each, and one that is a byte longer than what is left.
+    let part = BATCH_BYTES_MAX / 6;
+    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let mut batch = vec![NewRecord::plain("k", 1, text(part)); 5];
+    batch.push(NewRecord::plain("k", 1, text(BATCH_BYTES_MAX - 5 * part + 1)));
+    too_large(&machine, BATCH_BYTES_MAX, || {
+        store.append("s", Expected::Any, batch.clone()).map(drop)
+    });
+    too_large(&machine, BATCH_BYTES_MAX, || store.create("t", batch).map(drop));
 }
 
 #[test]
