@@ -68,7 +68,10 @@ async fn fill_folder(folder: &Path, sessions: usize) -> Outcome<()> {
 async fn fill_catalogue(folder: &Path, sessions: usize) -> Outcome<()> {
     /// Rows that are written at a time.
     const BATCH: usize = 5000;
-    Side::Native.serve(folder, Safety::Unsynced).await?.close().await?;
+    let empty = Side::Native.serve(folder, Safety::Unsynced).await?;
+    // A list waits until the catalogue is known to hold what the logs hold; before that it would be made anew.
+    empty.call("session::list", json!({})).await?;
+    empty.close().await?;
     let name = "catalogue.sqlite";
     let file = CatalogueFile {
         disk: Arc::new(OsDisk::create(folder)?),
