@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::hex;
 use crate::head::{ChainHash, payload_digest};
 
 const CRC_START: usize = 6;
@@ -139,20 +140,10 @@ pub fn encode_frame(
     out.push(b'}');
     let crc = crc32c::crc32c(out.get(start + BODY_START..).unwrap_or_default());
     if let Some(place) = out.get_mut(start + CRC_START..start + CRC_END) {
-        place.copy_from_slice(&hex_of(crc));
+        place.copy_from_slice(&hex(crc));
     }
     out.push(b'\n');
     (chain, crc)
-}
-
-fn hex_of(crc: u32) -> [u8; 8] {
-    const DIGITS: [u8; 16] = *b"0123456789abcdef";
-    let mut text = [b'0'; 8];
-    for (place, digit) in text.iter_mut().rev().enumerate() {
-        let nibble = (crc >> (4 * place)) & 0xf;
-        *digit = DIGITS.get(nibble as usize).copied().unwrap_or(b'0');
-    }
-    text
 }
 
 fn header_text(header: &FrameHeader<'_>) -> String {

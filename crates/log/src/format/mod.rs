@@ -21,6 +21,17 @@ pub use sealed::{SealError, seal, unseal};
 pub use state::StoreState;
 pub use stream::{STREAM_HEADER_BYTES, StreamHeader, StreamLine};
 
+/// A checksum as files have it: eight lower-case digits.
+fn hex(number: u32) -> [u8; 8] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let nibbles = number.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    let mut text = [b'0'; 8];
+    for (place, nibble) in text.iter_mut().zip(nibbles) {
+        *place = DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
+    }
+    text
+}
+
 /// Schema ids of the wire contract (`docs/schema/session_store_v2_contract.json`).
 pub mod schema {
     /// The bundle of all the others.

@@ -13,6 +13,7 @@
 //!
 //! A row is written only after its frame is on the disk: it is the witness that the frame was durable.
 
+use super::hex;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
@@ -94,11 +95,11 @@ impl OffsetRow {
         for (column, width, number) in numbers {
             put_number(&mut line, column, width, number);
         }
-        put_hex(&mut line, 70, self.crc);
+        put_text(&mut line, 70, &hex(self.crc));
         put_text(&mut line, ID_AT, self.id.as_bytes());
         put_text(&mut line, ID_AT + self.id.len(), b"\"");
         let checksum = crc32c::crc32c(&line);
-        put_hex(&mut line, CHECKSUM_AT, checksum);
+        put_text(&mut line, CHECKSUM_AT, &hex(checksum));
         out.extend_from_slice(&line);
     }
 
@@ -151,14 +152,6 @@ fn put_number(line: &mut [u8; ROW_BYTES], column: usize, width: usize, number: u
     let digits = digits.format(number).as_bytes();
     debug_assert!(digits.len() <= width, "{number} does not fit into {width} columns");
     put_text(line, column, digits);
-}
-
-fn put_hex(line: &mut [u8; ROW_BYTES], column: usize, number: u32) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let nibbles = number.to_be_bytes().into_iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    for (place, nibble) in line.iter_mut().skip(column).zip(nibbles) {
-        *place = DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
-    }
 }
 
 #[derive(Deserialize)]
