@@ -81,7 +81,7 @@ impl Queue {
                 // A life that came back must not be refused as gone, whatever came after it.
                 (Pending::Revived(_), Pending::Put(row)) => Pending::Revived(row),
                 // What was seen of a life before its end, and told after it, does not bring it back.
-                (Pending::Gone { .. }, Pending::Put(_)) => last.clone(),
+                (Pending::Gone { .. }, Pending::Put(_)) => return,
                 (_, same) => same,
             };
             changes.pop();

@@ -116,7 +116,8 @@ impl Shared {
                 Err(error) => return Err(error),
             }
         }
-        self.catalogue();
+        // Before the logs are closed.
+        self.make_rows();
         let whole = SessionId::from_stored("(all)");
         self.log.close_all().map_err(|error| convert::error(error, &whole))?;
         self.forget_closed();

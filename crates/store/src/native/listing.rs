@@ -58,8 +58,8 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
         let before = seen.clone();
         let worked = tokio::task::spawn_blocking(move || {
             shared.settle_rested();
-            // Before sessions that rest are closed, while what they are is at hand.
-            shared.catalogue();
+            // Before sessions that rest are closed.
+            shared.make_rows();
             if count % BEATS_BETWEEN_RESTS == 0 {
                 shared.release_idle();
                 shared.take_up_the_dead();

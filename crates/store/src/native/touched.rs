@@ -58,6 +58,12 @@ impl Shared {
 
     /// The catalogue, with all that this process has made durable.
     pub(super) fn catalogue(&self) -> &Catalogue {
+        self.make_rows();
+        &self.catalogue_behind
+    }
+
+    /// Makes the rows that wait, while what the sessions are is at hand.
+    pub(super) fn make_rows(&self) {
         let _making = lock(&self.touched.making);
         for session in self.touched.take() {
             // One that is gone has a row that says so; one that is damaged must not keep the others out.
@@ -65,7 +71,6 @@ impl Shared {
                 self.catalogue_behind.put(self.row(&session, &snapshot));
             }
         }
-        &self.catalogue_behind
     }
 }
 
