@@ -195,20 +195,25 @@ fn grown_entries() -> Vec<Said> {
     FOUND.get_or_init(find).clone()
 }
 
+/// The log or the file answers, with all of it; the file only when the ledger says so.
+fn judge_whoever_answers(disk: &SimDisk, migrator: &Migrator, expected: &[Said]) {
+    match answer(disk, migrator, "s") {
+        Answer::Unknown => panic!("the session is gone"),
+        Answer::Native(found) => assert_eq!(found, *expected),
+        Answer::File(found) => {
+            assert_eq!(found, *expected);
+            assert_eq!(logs(disk).ledger("s").unwrap().last().unwrap().phase, Phase::RolledBack);
+        }
+    }
+}
+
 fn judge_rollback(disk: &SimDisk) {
     let expected = grown_entries();
     let migrator = recovered(disk);
     check_well(disk);
     let text = bytes(disk, FILE);
     assert!(text.starts_with(sample("s").as_bytes()), "what was in the file stays in it");
-    match answer(disk, &migrator, "s") {
-        Answer::Unknown => panic!("the session is gone"),
-        Answer::Native(found) => assert_eq!(found, expected),
-        Answer::File(found) => {
-            assert_eq!(found, expected);
-            assert_eq!(logs(disk).ledger("s").unwrap().last().unwrap().phase, Phase::RolledBack);
-        }
-    }
+    judge_whoever_answers(disk, &migrator, &expected);
     migrator.rollback("s", &RollbackOptions::default()).unwrap();
     assert_eq!(answer(disk, &migrator, "s"), Answer::File(expected));
     assert_eq!(values(&bytes(disk, FILE)).len(), 8);
@@ -233,14 +238,7 @@ fn judge_rollback_to_database(disk: &SimDisk) {
     // Whatever was cut, the database is whole: the old one or the new one.
     let rows = said(&live_entries(&migrator.open_file(DATABASE).unwrap()));
     assert!(rows == original() || rows == expected, "{rows:?}");
-    match answer(disk, &migrator, "s") {
-        Answer::Unknown => panic!("the session is gone"),
-        Answer::Native(found) => assert_eq!(found, expected),
-        Answer::File(found) => {
-            assert_eq!(found, expected);
-            assert_eq!(logs(disk).ledger("s").unwrap().last().unwrap().phase, Phase::RolledBack);
-        }
-    }
+    judge_whoever_answers(disk, &migrator, &expected);
     static SEEN: AtomicUsize = AtomicUsize::new(0);
     if !SEEN.fetch_add(1, Ordering::Relaxed).is_multiple_of(4) {
         return;

@@ -1,123 +1,14 @@
 //! The real program in a pseudo-terminal: keys go in, the screen is read.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod terminal;
 
-use std::io::{Read, Write};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
-
-use bough_platform::{Clock, SystemClock};
 use bough_session::{EntryId, MetaChange, Record, SessionId};
 use bough_store::{NativeStore, Store};
 use common::{Place, Server, answer, user};
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-
-/// A terminal with the program in it.
-struct Terminal {
-    screen: vt100::Parser,
-    bytes: Receiver<Vec<u8>>,
-    keys: Box<dyn Write + Send>,
-    master: Box<dyn MasterPty + Send>,
-    child: Box<dyn Child + Send + Sync>,
-}
-
-/// Far longer than anything takes, so that only what never happens fails.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-impl Terminal {
-    fn start(place: &Place, rows: u16, cols: u16, args: &[&str], extra: &[(&str, &str)]) -> Self {
-        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_bough"));
-        command.args(args);
-        command.env_clear();
-        for (name, value) in place.environment() {
-            command.env(name, value);
-        }
-        for (name, value) in extra {
-            command.env(name, value);
-        }
-        command.cwd(place.path());
-        let child = pair.slave.spawn_command(command).unwrap();
-        drop(pair.slave);
-        let mut reader = pair.master.try_clone_reader().unwrap();
-        let (sender, bytes) = channel();
-        std::thread::spawn(move || {
-            let mut chunk = [0; 8192];
-            while let Ok(read @ 1..) = reader.read(&mut chunk) {
-                if sender.send(chunk[..read].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let keys = pair.master.take_writer().unwrap();
-        let screen = vt100::Parser::new(rows, cols, 0);
-        Self { screen, bytes, keys, master: pair.master, child }
-    }
-
-    fn text(&self) -> String {
-        self.screen.screen().contents()
-    }
-
-    /// Reads the screen until a text is on it.
-    #[track_caller]
-    fn wait_for(&mut self, wanted: &str) -> String {
-        self.wait_until(wanted, |text| text.contains(wanted))
-    }
-
-    #[track_caller]
-    fn wait_until(&mut self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
-        let clock = SystemClock::new();
-        loop {
-            let text = self.text();
-            if is_there(&text) {
-                return text;
-            }
-            let patience = PATIENCE.saturating_sub(clock.monotonic());
-            match self.bytes.recv_timeout(patience) {
-                Ok(bytes) => self.screen.process(&bytes),
-                Err(_) => panic!("{what:?} did not come; the screen is:\n{}", self.text()),
-            }
-        }
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
-    }
-
-    fn resize(&mut self, rows: u16, cols: u16) {
-        self.screen.screen_mut().set_size(rows, cols);
-        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
-    }
-
-    /// Waits for the program to end, and says how it did and what it left on the screen.
-    fn end(mut self) -> (u32, String) {
-        let clock = SystemClock::new();
-        while let Ok(bytes) = self.bytes.recv_timeout(PATIENCE.saturating_sub(clock.monotonic())) {
-            self.screen.process(&bytes);
-        }
-        let status = self.child.wait().unwrap();
-        (status.exit_code(), self.text())
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // Already gone when the test went well.
-        drop(self.child.kill());
-    }
-}
-
-const ENTER: &str = "\r";
-const ESC: &str = "\u{1b}";
-const CTRL_D: &str = "\u{4}";
-const CTRL_C: &str = "\u{3}";
-const DOWN: &str = "\u{1b}[B";
-const UP: &str = "\u{1b}[A";
-const CTRL_LEFT: &str = "\u{1b}[1;5D";
-const CTRL_RIGHT: &str = "\u{1b}[1;5C";
+use terminal::{CTRL_C, CTRL_D, CTRL_LEFT, CTRL_RIGHT, DOWN, ENTER, ESC, Terminal, UP};
 
 #[test]
 fn an_empty_store_says_so_and_is_left() {

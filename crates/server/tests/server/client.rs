@@ -222,6 +222,16 @@ impl EventStream {
         }
     }
 
+    /// The next event of this name; others before it are passed over.
+    pub(crate) async fn until(&mut self, name: &str) -> Event {
+        loop {
+            let event = self.next().await.expect("the stream ended");
+            if event.name == name {
+                return event;
+            }
+        }
+    }
+
     /// The next event, which must have this name.
     pub(crate) async fn expect(&mut self, name: &str) -> Event {
         let event = self.next().await.expect("the stream ended");

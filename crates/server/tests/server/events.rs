@@ -174,12 +174,7 @@ async fn a_start_that_is_no_longer_kept_is_a_gap() {
         let mut stream = client.events("/v1/events?after=start").await;
         stream.expect("gap").await;
         append(&client, &id, "after").await;
-        let added = loop {
-            let event = stream.next().await.unwrap();
-            if event.name == "session::message-added" {
-                break event;
-            }
-        };
+        let added = stream.until("session::message-added").await;
         assert_eq!(texts(&[added]), ["after"]);
     }
 }
@@ -195,12 +190,7 @@ async fn a_snapshot_comes_before_what_follows() {
     assert_eq!(snapshot.data["meta"]["session_id"], id.as_str());
     assert_eq!(snapshot.data["messages"][0]["message"]["content"][0]["text"], "before");
     append(&client, &id, "after").await;
-    let added = loop {
-        let event = stream.next().await.unwrap();
-        if event.name == "session::message-added" {
-            break event;
-        }
-    };
+    let added = stream.until("session::message-added").await;
     assert_eq!(texts(&[added]), ["after"]);
 }
 
