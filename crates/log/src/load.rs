@@ -130,7 +130,7 @@ fn load_trusting(
     let witness = Witness::new(&manifest, base.as_ref(), offsets.as_ref())?;
     let mut state = base_state(&files, &manifest, base.as_ref(), offsets.as_ref(), maker)?;
     let stop = {
-        let mut scan = TailScan::new(&files, &mut state, witness.newest());
+        let mut scan = TailScan::new(&files, &mut state, witness.newest(), manifest.head.seq);
         scan.run(horizon)?
     };
     report.frames_scanned = stop.frames;

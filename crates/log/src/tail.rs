@@ -31,6 +31,8 @@ pub(crate) struct TailScan<'a> {
     state: &'a mut LogState,
     /// The newest record that something knows to be durable.
     witness: u64,
+    /// The newest record that the manifest knows.
+    closed_at: u64,
     held: Vec<Held>,
     stop: TailStop,
 }
@@ -51,8 +53,13 @@ impl SegmentEnd {
 }
 
 impl<'a> TailScan<'a> {
-    pub(crate) fn new(files: &'a Files, state: &'a mut LogState, witness: u64) -> Self {
-        Self { files, state, witness, held: Vec::new(), stop: TailStop::default() }
+    pub(crate) fn new(
+        files: &'a Files,
+        state: &'a mut LogState,
+        witness: u64,
+        closed_at: u64,
+    ) -> Self {
+        Self { files, state, witness, closed_at, held: Vec::new(), stop: TailStop::default() }
     }
 
     /// Applies every whole batch that verifies, segment after segment.
@@ -300,13 +307,26 @@ impl<'a> TailScan<'a> {
             number += 1;
             from = 0;
         }
-        // A gap in the numbers hides what follows it: look at everything that is there.
-        for later in crate::load::segment_numbers(self.files)?.into_iter().filter(|n| *n > number) {
+        for later in self.behind_a_gap(number)? {
             if self.later_frame_in(later, 0, expected)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The segments after one that is not there: a gap in the numbers hides what follows it. A log that
+    /// ends where its manifest says, with no row beyond it, is looked at one number further only: opening
+    /// what was closed properly must not cost more for having more segments.
+    fn behind_a_gap(&self, missing: u64) -> Result<Vec<u64>> {
+        let head = self.state.head.seq;
+        if self.held.is_empty() && head == self.closed_at && head == self.witness {
+            let next = missing + 1;
+            let there = self.files.disk.stat(&self.files.container.segment(next)?)?.is_some();
+            return Ok(Vec::from_iter(there.then_some(next)));
+        }
+        let numbers = crate::load::segment_numbers(self.files)?;
+        Ok(numbers.into_iter().filter(|number| *number > missing).collect())
     }
 
     fn later_frame_in(&self, segment: u64, from: u64, expected: u64) -> Result<bool> {

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use bough_log::{Durability, Expected, LogError, LogStore, Options};
+use bough_log::{Durability, Expected, LogError, LogStore, Options, PathStart};
 use bough_platform::{Access, Disk, File, OsDisk, OsEntropy, Platform, RelPath, SystemClock};
-use bough_testkit::{CountingDisk, pass_on};
+use bough_testkit::{CountingDisk, Counts, pass_on};
 
 use crate::support::*;
 
@@ -208,6 +208,32 @@ fn callers_that_wait_on_one_log_share_one_sync_up_to_the_byte_cap() {
     assert_eq!(syncs(10), 1);
     assert!((2..20).contains(&syncs(60)), "about two hundred bytes each");
     assert_eq!(machine.after_power_cut().shown("s"), (1..=72).collect::<Vec<_>>());
+}
+
+#[test]
+fn opening_what_was_closed_costs_the_same_for_any_number_of_segments() {
+    let machine = Machine::with(|options| {
+        options.tiny_bytes = 0;
+        options.segment_bytes = 500;
+    });
+    let store = machine.start().store;
+    let cost = |entries| {
+        let id = format!("s{entries}");
+        fill(&store, &id, entries);
+        store.close(&id).unwrap();
+        let counting = CountingDisk::new(Arc::new(machine.disk.another_process()));
+        let (clock, entropy) = (machine.clock.clone(), Arc::new(OsEntropy));
+        let platform = Platform { disk: Arc::new(counting.clone()), clock, entropy };
+        let reader = LogStore::open_to_look(platform, machine.options.clone()).read(&id).unwrap();
+        let leaf = format!("e{entries}");
+        assert_eq!(reader.path(&leaf, PathStart::Leaf, 3).unwrap().unwrap().entries.len(), 3);
+        counting.counts()
+    };
+    // Both have an id table, so that what is read at opening is of one kind.
+    let few = cost(300);
+    assert_eq!(few.lists, 1, "only the folder that the log is looked for in");
+    let many = cost(900);
+    assert_eq!(Counts { bytes_read: 0, ..many }, Counts { bytes_read: 0, ..few });
 }
 
 #[test]

@@ -136,6 +136,28 @@ fn a_segment_that_is_not_there_while_a_later_one_is_is_reported() {
 }
 
 #[test]
+fn a_segment_that_is_not_there_after_a_log_that_was_closed_properly_is_reported() {
+    let machine = Machine::with(|options| {
+        options.tiny_bytes = 0;
+        options.segment_bytes = 500;
+    });
+    let store = machine.start().store;
+    fill(&store, "s", 3);
+    store.close("s").unwrap();
+    let closed = machine.bytes("manifest.json");
+    (4..=9).for_each(|n| append(&store, "s", n));
+    assert!(machine.has("0000000000000003.seg"));
+    store.close("s").unwrap();
+    // The manifest and the index of before, and of the segments after it only the second.
+    machine.put("manifest.json", &closed);
+    keep_rows(&machine, 3);
+    machine.remove("0000000000000002.seg");
+    let damage = machine.damage("s").unwrap();
+    assert_eq!(damage.kind, DamageKind::MissingSegment, "{damage}");
+    assert!(matches!(machine.refusal("s"), LogError::Corrupt(_)));
+}
+
+#[test]
 fn a_batch_that_was_not_finished_is_left_behind() {
     let machine = killed();
     keep_rows(&machine, 3);
