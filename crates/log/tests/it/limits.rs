@@ -86,47 +86,70 @@ fn a_kind_is_one_to_sixteen_plain_characters() {
     }
 }
 
+/// A JSON text of so many bytes.
+fn text_of(bytes: usize) -> String {
+    format!("\"{}\"", "x".repeat(bytes - 2))
+}
+
 #[test]
-fn a_record_past_64_mib_is_refused() {
+fn a_record_of_64_mib_is_the_largest() {
     let machine = Machine::new();
     let store = machine.start().store;
     store.create("s", vec![entry(1)]).unwrap();
     store.open_for_writing("s").unwrap();
-    let text = "x".repeat(RECORD_BYTES_MAX - 1);
-    let record = NewRecord::entry("large", None, 1, format!("\"{text}\""));
-    too_large(&machine, RECORD_BYTES_MAX, || {
+    let append = |id, bytes| {
+        let record = NewRecord::entry(id, None, 1, text_of(bytes));
         store.append("s", Expected::Any, vec![record]).map(drop)
-    });
+    };
+    too_large(&machine, RECORD_BYTES_MAX, || append("larger", RECORD_BYTES_MAX + 1));
+    for (id, bytes) in [("below", RECORD_BYTES_MAX - 1), ("at", RECORD_BYTES_MAX)] {
+        append(id, bytes).unwrap();
+        let read = store.read("s").unwrap().entry(id).unwrap().unwrap();
+        assert_eq!(read.added.record.payload.len(), bytes);
+    }
 }
 
 #[test]
-fn a_batch_past_100_000_records_is_refused() {
+fn a_batch_of_100_000_records_is_the_largest() {
     let machine = Machine::new();
     let store = machine.start().store;
     store.create("s", vec![entry(1)]).unwrap();
     store.open_for_writing("s").unwrap();
-    let batch = vec![NewRecord::plain("k", 1, "1"); BATCH_RECORDS_MAX + 1];
-    too_large(&machine, BATCH_RECORDS_MAX, || {
-        store.append("s", Expected::Any, batch.clone()).map(drop)
-    });
-    too_large(&machine, BATCH_RECORDS_MAX, || store.create("t", batch).map(drop));
+    let batch = |records| vec![NewRecord::plain("k", 1, "1"); records];
+    let append = |records| store.append("s", Expected::Any, batch(records));
+    let over = BATCH_RECORDS_MAX + 1;
+    too_large(&machine, BATCH_RECORDS_MAX, || append(over).map(drop));
+    too_large(&machine, BATCH_RECORDS_MAX, || store.create("t", batch(over)).map(drop));
+    for records in [BATCH_RECORDS_MAX - 1, BATCH_RECORDS_MAX] {
+        let before = store.read("s").unwrap().head().seq;
+        assert_eq!(append(records).unwrap().seq - before, records as u64);
+    }
 }
 
 #[test]
-fn a_batch_past_256_mib_is_refused_though_none_of_its_records_is() {
+fn a_batch_of_256_mib_is_the_largest_though_none_of_its_records_is() {
     let machine = Machine::new();
     let store = machine.start().store;
     store.create("s", vec![entry(1)]).unwrap();
     store.open_for_writing("s").unwrap();
-    // Six records: five of a sixth of the limit each, and one that is a byte longer than what is left.
+    // Six records: five of a sixth of the limit each, and one that has what is left.
     let part = BATCH_BYTES_MAX / 6;
-    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
-    let mut batch = vec![NewRecord::plain("k", 1, text(part)); 5];
-    batch.push(NewRecord::plain("k", 1, text(BATCH_BYTES_MAX - 5 * part + 1)));
-    too_large(&machine, BATCH_BYTES_MAX, || {
-        store.append("s", Expected::Any, batch.clone()).map(drop)
-    });
-    too_large(&machine, BATCH_BYTES_MAX, || store.create("t", batch).map(drop));
+    let batch = |bytes: usize| {
+        let mut batch = vec![NewRecord::plain("k", 1, text_of(part)); 5];
+        batch.push(NewRecord::plain("k", 1, text_of(bytes - 5 * part)));
+        batch
+    };
+    let append = |bytes| store.append("s", Expected::Any, batch(bytes)).map(drop);
+    let over = BATCH_BYTES_MAX + 1;
+    too_large(&machine, BATCH_BYTES_MAX, || append(over));
+    too_large(&machine, BATCH_BYTES_MAX, || store.create("t", batch(over)).map(drop));
+    // One that is allowed is judged by what comes after its size: a wrong parent.
+    for bytes in [BATCH_BYTES_MAX - 1, BATCH_BYTES_MAX] {
+        let mut batch = batch(bytes);
+        batch.push(NewRecord::entry("child", Some("nobody"), 1, ""));
+        let refused = store.append("s", Expected::Any, batch);
+        assert!(!matches!(refused, Err(LogError::TooLarge { .. })), "{refused:?}");
+    }
 }
 
 #[test]
@@ -135,10 +158,7 @@ fn a_delta_of_1_mib_is_the_largest() {
     let store = machine.start().store;
     store.create("s", vec![entry(1)]).unwrap();
     store.open_for_writing("s").unwrap();
-    let of = |revision, bytes: usize| NewDelta {
-        payload: format!("\"{}\"", "x".repeat(bytes - 2)),
-        ..delta("e1", revision)
-    };
+    let of = |revision, bytes: usize| NewDelta { payload: text_of(bytes), ..delta("e1", revision) };
     too_large(&machine, DELTA_BYTES_MAX, || {
         store.enqueue_delta("s", &of(1, DELTA_BYTES_MAX + 1)).map(drop)
     });
