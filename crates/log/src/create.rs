@@ -140,7 +140,7 @@ fn first_manifest(
         .go(StoreState::Indexed)?
         .go(StoreState::Checkpointed)?;
     let last = records.iter().rev().find_map(|record| record.id.clone());
-    let leaf = records.iter().rev().find_map(|record| match record.kind.as_str() {
+    let leaf = records.iter().rev().find_map(|record| match &*record.kind {
         kind::ENTRY => Some(record.id.clone()),
         kind::LEAF => Some(record.target.clone()),
         _ => None,

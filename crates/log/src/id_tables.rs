@@ -7,6 +7,7 @@ use crate::container::parse_table_name;
 use crate::error::Result;
 use crate::format::{IdTableRef, PAGE_BYTES, build_table};
 use crate::ids::{Ids, table_damage};
+use crate::sieve::Sieve;
 use crate::writer::Writer;
 
 /// A table is merged into the next older one once it has an eighth of its rows.
@@ -17,6 +18,8 @@ const MERGE_RATIO: u64 = 8;
 pub(crate) struct Renewed {
     pub(crate) refs: Vec<IdTableRef>,
     pub(crate) end: u64,
+    /// The newest table's, when it is new.
+    sieve: Option<Sieve>,
     changed: bool,
 }
 
@@ -27,7 +30,7 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
         (state.ids.refs(), state.ids.tables_end())
     };
     if head - end <= writer.options.tail_rows_max {
-        return Ok(Renewed { refs, end, changed: false });
+        return Ok(Renewed { refs, end, sieve: None, changed: false });
     }
     let mut rows = writer.read_state().ids.after_tables(head);
     let mut kept = refs;
@@ -40,9 +43,10 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
     }
     // A number is used once: until the next manifest is in place, the last one still names its tables.
     let newest = table_numbers(writer)?.into_iter().max().unwrap_or(0);
+    let sieve = Sieve::of(&rows);
     let table = write_table(writer, newest + 1, rows)?;
     kept.insert(0, table);
-    Ok(Renewed { refs: kept, end: head, changed: true })
+    Ok(Renewed { refs: kept, end: head, sieve, changed: true })
 }
 
 impl Renewed {
@@ -56,7 +60,7 @@ impl Renewed {
         let ids = Ids::open(&*files.disk, &files.container, &self.refs, self.end)?;
         {
             let mut state = writer.state.write().unwrap_or_else(PoisonError::into_inner);
-            state.ids.replace_tables(ids);
+            state.ids.replace_tables(ids, self.sieve);
         }
         for number in table_numbers(writer)? {
             if !self.refs.iter().any(|table| table.number == number) {

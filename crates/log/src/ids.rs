@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bough_platform::{Access, Disk, File};
 
@@ -6,6 +7,15 @@ use crate::container::Container;
 use crate::error::{Damage, DamageKind, Result};
 use crate::format::{IdTableRef, OffsetRow, PAGE_BYTES, hash_id, search_page};
 use crate::rows::Rows;
+use crate::sieve::Sieve;
+
+/// What is known of an entry without reading its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) seq: u64,
+    pub(crate) run: u64,
+    pub(crate) depth: u64,
+}
 
 /// Which record added which entry: sorted tables for the part that does not change any more, a map for
 /// the rest.
@@ -15,13 +25,15 @@ pub(crate) struct Ids {
     tables: Vec<OpenTable>,
     /// Records up to this one are in the tables.
     end: u64,
-    tail: HashMap<String, u64>,
+    tail: HashMap<String, Known>,
 }
 
 #[derive(Debug)]
 struct OpenTable {
     entry: IdTableRef,
     file: Box<dyn File>,
+    /// For a table that this process wrote: what is certainly not in it.
+    sieve: Option<Arc<Sieve>>,
 }
 
 impl Ids {
@@ -37,7 +49,7 @@ impl Ids {
             let file = disk
                 .open(&path, Access::Read)
                 .map_err(|error| table_damage(entry.number, &error.to_string()))?;
-            open.push(OpenTable { entry: entry.clone(), file });
+            open.push(OpenTable { entry: entry.clone(), file, sieve: None });
         }
         Ok(Self { tables: open, end, tail: HashMap::new() })
     }
@@ -52,18 +64,26 @@ impl Ids {
     }
 
     /// Adds an entry, by the id that its row has.
-    pub(crate) fn insert(&mut self, row_id: String, seq: u64) {
-        self.tail.insert(row_id, seq);
+    pub(crate) fn insert(&mut self, row_id: String, known: Known) {
+        self.tail.insert(row_id, known);
+    }
+
+    /// An entry that no table has yet.
+    pub(crate) fn recent(&self, id: &str) -> Option<Known> {
+        self.tail.get(&*OffsetRow::id_field(id)).copied()
     }
 
     /// The record that added an entry.
     pub(crate) fn find(&self, id: &str, rows: &Rows) -> Result<Option<u64>> {
         let row_id = OffsetRow::id_field(id);
-        if let Some(seq) = self.tail.get(&*row_id) {
-            return Ok(Some(*seq));
+        if let Some(known) = self.tail.get(&*row_id) {
+            return Ok(Some(known.seq));
+        }
+        if self.tables.is_empty() {
+            return Ok(None);
         }
         let hash = hash_id(&row_id);
-        for table in &self.tables {
+        for table in self.tables.iter().filter(|table| table.may_have(hash)) {
             let found = search_page(hash, table.entry.pages, |page, out| table.read(page, out))
                 .ok_or_else(|| table_damage(table.entry.number, "a page is unreadable"))?;
             for seq in found {
@@ -77,19 +97,31 @@ impl Ids {
 
     /// The entries that no table has, up to record `head`, as a table files them.
     pub(crate) fn after_tables(&self, head: u64) -> Vec<(u64, u64)> {
-        let until = self.tail.iter().filter(|(_, seq)| **seq <= head);
-        until.map(|(row_id, seq)| (hash_id(row_id), *seq)).collect()
+        let until = self.tail.iter().filter(|(_, known)| known.seq <= head);
+        until.map(|(row_id, known)| (hash_id(row_id), known.seq)).collect()
     }
 
-    /// Puts new tables in place of the old ones; entries up to `end` leave the map.
-    pub(crate) fn replace_tables(&mut self, newer: Self) {
-        self.tables = newer.tables;
+    /// Puts new tables in place of the old ones; entries up to `end` leave the map. `sieve` is of the newest
+    /// table; the others keep what they have.
+    pub(crate) fn replace_tables(&mut self, newer: Self, sieve: Option<Sieve>) {
+        let older = std::mem::replace(&mut self.tables, newer.tables);
+        for table in &mut self.tables {
+            let same = older.iter().find(|old| old.entry.number == table.entry.number);
+            table.sieve = same.and_then(|old| old.sieve.clone());
+        }
+        if let Some(newest) = self.tables.first_mut() {
+            newest.sieve = sieve.map(Arc::new);
+        }
         self.end = newer.end;
-        self.tail.retain(|_, seq| *seq > newer.end);
+        self.tail.retain(|_, known| known.seq > newer.end);
     }
 }
 
 impl OpenTable {
+    fn may_have(&self, hash: u64) -> bool {
+        self.sieve.as_ref().is_none_or(|sieve| sieve.may_have(hash))
+    }
+
     fn read(&self, page: u64, out: &mut [u8; PAGE_BYTES]) -> bool {
         self.file.read_at(page * PAGE_BYTES as u64, out).is_ok_and(|read| read == PAGE_BYTES)
     }

@@ -38,6 +38,8 @@ mod record;
 mod rows;
 mod salvage;
 mod scan;
+mod sieve;
+mod sleepers;
 mod state;
 mod store;
 mod streams;

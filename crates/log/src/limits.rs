@@ -39,6 +39,8 @@ pub const CHECKPOINT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub const BRANCH_HEADS_MAX: usize = 20_000;
 /// Rows after the id tables that a checkpoint may leave to be read at opening.
 pub const TAIL_ROWS_MAX: u64 = 256;
+/// What is kept in memory of one id table, in bytes (one for each id); a larger table is asked on the disk.
+pub const SIEVE_BYTES_MAX: usize = 1024 * 1024;
 /// Checkpoints kept.
 pub const CHECKPOINTS_KEPT: u64 = 2;
 /// The stream log: the caller is told to settle when it is larger than this.

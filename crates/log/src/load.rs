@@ -12,7 +12,7 @@ use crate::files::Files;
 use crate::fold::FoldMaker;
 use crate::format::{Checkpoint, Manifest, OffsetRow, Position, ROW_BYTES};
 use crate::head::Incarnation;
-use crate::ids::Ids;
+use crate::ids::{Ids, Known};
 use crate::limits;
 use crate::rows::Rows;
 use crate::state::LogState;
@@ -224,7 +224,8 @@ fn base_state(
     let tail = checkpoint.head.seq - checkpoint.id_tables_end.min(checkpoint.head.seq);
     for row in state.rows.range(checkpoint.id_tables_end + 1, tail)? {
         if !row.id.is_empty() {
-            state.ids.insert(row.id, row.seq);
+            let known = Known { seq: row.seq, run: row.run, depth: row.depth };
+            state.ids.insert(row.id, known);
         }
     }
     state.restore_tree(checkpoint)?;

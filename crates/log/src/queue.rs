@@ -15,7 +15,9 @@ use crate::limits;
 use crate::nonces::Nonces;
 use crate::options::{Durability, Options};
 use crate::record::{NewRecord, RecordView, kind};
+use crate::sleepers::Sleepers;
 use crate::state::{LogState, Place};
+use crate::writer::Ticket;
 
 /// Called once, when what it waits for is durable or will never be.
 pub(crate) type Notify = Box<dyn FnOnce(Result<Head>) + Send>;
@@ -95,21 +97,32 @@ pub(crate) struct Queue {
     ids: HashMap<String, u64>,
     /// Messages that stream, as far as accepted: the newest revision, or `None` once a revision record
     /// that closes the stream is accepted and not durable yet.
-    streaming: HashMap<String, Option<Streamed>>,
+    streaming: Streaming,
     waiters: Vec<Waiter>,
     nonces: Nonces,
     segment_bytes: u64,
     group_bytes_max: usize,
     /// In the weaker durability: the first record that no sync is known to have made durable.
     unsynced_from: Option<u64>,
-    pub(crate) leading: bool,
+    pub(crate) lead: Lead,
     /// Threads that wait for whoever leads.
-    pub(crate) followers: usize,
+    pub(crate) sleepers: Sleepers,
     pub(crate) latched: Option<String>,
     /// The log was closed; whoever still has this writer asks the store for another.
     pub(crate) closed: bool,
     pub(crate) durable: Head,
     pub(crate) durable_delta: u64,
+}
+
+/// Whether somebody commits for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lead {
+    /// Whoever comes may.
+    Nobody,
+    /// Somebody is at the disk.
+    Committing,
+    /// Somebody has committed and is waking those who waited: what they append meanwhile is one group.
+    Waking,
 }
 
 /// How far a message has streamed.
@@ -161,8 +174,8 @@ impl Queue {
                 Durability::Synced => None,
                 Durability::MayLoseNewestOnPowerCut => Some(state.head.seq + 1),
             },
-            leading: false,
-            followers: 0,
+            lead: Lead::Nobody,
+            sleepers: Sleepers::default(),
             latched: None,
             closed: false,
             durable: state.head,
@@ -172,6 +185,20 @@ impl Queue {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.chunks.is_empty() && self.deltas.lines.is_empty()
+    }
+
+    /// Whether something is on its way to the disk.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.lead == Lead::Committing || !self.is_empty()
+    }
+
+    /// The ticket of everything that is accepted.
+    pub(crate) fn everything(&self) -> Ticket {
+        Ticket { head: self.accepted, delta: self.accepted_delta }
+    }
+
+    pub(crate) fn is_durable(&self, ticket: Ticket) -> bool {
+        self.durable.seq >= ticket.head.seq && self.durable_delta >= ticket.delta
     }
 
     pub(crate) fn check_latch(&self) -> Result<()> {
@@ -257,14 +284,14 @@ impl Queue {
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         // Drawn before anything is encoded: a batch is taken whole or not at all.
         self.nonces.draw(records.len(), entropy)?;
-        let settles: Vec<_> = records.iter().map(|record| self.settles(record, state)).collect();
         self.open_chunk()?;
         // A frame vouches only for what was durable before it was written.
         let write_start = self.unsynced_from.filter(|_| !canary::on(canary::UNSYNCED_VOUCHES));
         let Some(chunk) = self.chunks.back_mut() else {
             return Ok(());
         };
-        for (index, (mut record, settles)) in records.into_iter().zip(settles).enumerate() {
+        for (index, mut record) in records.into_iter().enumerate() {
+            let settles = settles(&record, &self.streaming, state);
             let nonce = self.nonces.take();
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let seq = self.accepted.seq + 1;
@@ -293,7 +320,7 @@ impl Queue {
             if let Some(id) = &record.id {
                 self.ids.insert(id.clone(), seq);
             }
-            if let (kind::REVISION, Some(target)) = (record.kind.as_str(), &record.target) {
+            if let (kind::REVISION, Some(target)) = (&*record.kind, &record.target) {
                 self.streaming.insert(target.clone(), None);
             }
             // A frame ends with its payload, a brace and a line break.
@@ -308,14 +335,6 @@ impl Queue {
             chunk.head = self.accepted;
         }
         Ok(())
-    }
-
-    /// The newest delta that a revision stands for.
-    fn settles(&self, record: &NewRecord, state: &LogState) -> Option<u64> {
-        let target = record.target.as_deref().filter(|_| record.kind == kind::REVISION)?;
-        let streamed = self.streamed(target, state)?;
-        (streamed.number > 0 && Some(streamed.revision) <= record.revision)
-            .then_some(streamed.number)
     }
 
     /// Makes sure that the last chunk is one that the next batch may join.
@@ -346,10 +365,7 @@ impl Queue {
 
     /// How far a message has streamed; `None` when its stream has to be opened.
     pub(crate) fn streamed(&self, target: &str, state: &LogState) -> Option<Streamed> {
-        match self.streaming.get(target) {
-            Some(streamed) => *streamed,
-            None => state.streams.newest(target),
-        }
+        streamed(target, &self.streaming, state)
     }
 
     /// Accepts a delta of a message whose stream is open, or opened by a record accepted before.
@@ -425,8 +441,26 @@ impl Queue {
         self.latched.get_or_insert_with(|| cause.to_owned());
         self.chunks.clear();
         self.deltas = DeltaChunk::default();
+        self.sleepers.tell_all_to_look();
         self.waiters.drain(..).map(|waiter| waiter.notify).collect()
     }
+}
+
+/// What is accepted of the messages that stream and is not durable yet.
+type Streaming = HashMap<String, Option<Streamed>>;
+
+fn streamed(target: &str, accepted: &Streaming, state: &LogState) -> Option<Streamed> {
+    match accepted.get(target) {
+        Some(streamed) => *streamed,
+        None => state.streams.newest(target),
+    }
+}
+
+/// The newest delta that a revision stands for.
+fn settles(record: &NewRecord, accepted: &Streaming, state: &LogState) -> Option<u64> {
+    let target = record.target.as_deref().filter(|_| record.kind == kind::REVISION)?;
+    let streamed = streamed(target, accepted, state)?;
+    (streamed.number > 0 && Some(streamed.revision) <= record.revision).then_some(streamed.number)
 }
 
 pub(crate) fn check_batch(records: &[NewRecord]) -> Result<()> {

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use crate::error::{LogError, Result};
 use crate::format::Frame;
 use crate::limits;
@@ -16,13 +18,22 @@ pub mod kind {
     pub const TOMBSTONE: &str = "tomb";
     /// The deletion was undone.
     pub const RESTORED: &str = "restored";
+
+    /// A kind that was read: the most common ones need no memory.
+    pub(crate) fn owned(kind: &str) -> std::borrow::Cow<'static, str> {
+        match kind {
+            ENTRY => ENTRY.into(),
+            REVISION => REVISION.into(),
+            other => other.to_owned().into(),
+        }
+    }
 }
 
 /// A record to append. Nothing in it says where it will stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRecord {
     /// What kind of record: one to sixteen lower-case letters, digits or `_`.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// The id of the entry that it adds; for [`kind::ENTRY`] and no other kind.
     pub id: Option<String>,
     /// The parent of that entry; `None` makes a root.
@@ -39,9 +50,13 @@ pub struct NewRecord {
 
 impl NewRecord {
     /// A record that speaks of no entry.
-    pub fn plain(kind: &str, at_ms: i64, payload: impl Into<String>) -> Self {
+    pub fn plain(
+        kind: impl Into<Cow<'static, str>>,
+        at_ms: i64,
+        payload: impl Into<String>,
+    ) -> Self {
         Self {
-            kind: kind.to_owned(),
+            kind: kind.into(),
             id: None,
             parent: None,
             target: None,
@@ -77,7 +92,7 @@ impl NewRecord {
     /// The entries that must be there for this record to make sense. What a kind that the log does not
     /// know speaks of is its owner's business.
     pub(crate) fn links(&self) -> impl Iterator<Item = &String> {
-        let known = matches!(self.kind.as_str(), kind::REVISION | kind::LEAF | kind::STREAM);
+        let known = matches!(&*self.kind, kind::REVISION | kind::LEAF | kind::STREAM);
         self.parent.iter().chain(self.target.iter().filter(move |_| known))
     }
 
@@ -187,7 +202,7 @@ impl StoredRecord {
             seq: view.seq,
             settles: frame.header.settles,
             record: NewRecord {
-                kind: view.kind.to_owned(),
+                kind: kind::owned(view.kind),
                 id: view.id.map(ToOwned::to_owned),
                 parent: view.parent.map(ToOwned::to_owned),
                 target: view.target.map(ToOwned::to_owned),

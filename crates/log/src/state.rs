@@ -4,7 +4,7 @@ use crate::error::{Damage, DamageKind, Result};
 use crate::fold::Fold;
 use crate::format::{BranchHead, BranchHeads, Checkpoint, OffsetRow, Position};
 use crate::head::{ChainHash, Head};
-use crate::ids::Ids;
+use crate::ids::{Ids, Known};
 use crate::limits;
 use crate::record::{RecordView, kind};
 use crate::rows::Rows;
@@ -25,17 +25,7 @@ pub(crate) struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LastEntry {
     id: String,
-    seq: u64,
-    run: u64,
-    depth: u64,
-}
-
-/// Where the parent of an entry stands.
-#[derive(Clone, Copy, Debug)]
-struct Above {
-    seq: u64,
-    run: u64,
-    depth: u64,
+    known: Known,
 }
 
 /// Everything that is known of the durable part of a log. Changed only by [`LogState::apply`].
@@ -89,8 +79,8 @@ impl LogState {
                 Damage::new(DamageKind::IndexRow, "index/offsets.jsonl", 0, text)
             })?;
             let row = self.rows.get(seq)?;
-            self.last_entry =
-                Some(LastEntry { id: id.to_owned(), seq, run: row.run, depth: row.depth });
+            let known = Known { seq, run: row.run, depth: row.depth };
+            self.last_entry = Some(LastEntry { id: id.to_owned(), known });
         }
         Ok(())
     }
@@ -98,7 +88,7 @@ impl LogState {
     /// The record that added an entry.
     pub(crate) fn find(&self, id: &str) -> Result<Option<u64>> {
         match &self.last_entry {
-            Some(last) if last.id == id => Ok(Some(last.seq)),
+            Some(last) if last.id == id => Ok(Some(last.known.seq)),
             _ => self.ids.find(id, &self.rows),
         }
     }
@@ -164,34 +154,47 @@ impl LogState {
         row.id = OffsetRow::id_field(id).into_owned();
         row.run = row.seq;
         row.depth = 1;
+        // Before its parent's is dropped: a tree that never gets empty keeps its memory.
+        self.add_head(row.seq, id);
         if let Some(parent) = parent {
             let above = self.parent_of(parent)?;
             row.parent = above.seq;
             row.depth = above.depth + 1;
             // A run goes on only while nothing else was added in between, so that it is one stretch.
-            if self.last_entry.as_ref().is_some_and(|last| last.seq == above.seq) {
+            if self.last_entry.as_ref().is_some_and(|last| last.known.seq == above.seq) {
                 row.run = above.run;
             }
             self.drop_head(above.seq);
         }
-        self.add_head(row.seq, id);
-        self.ids.insert(row.id.clone(), row.seq);
-        self.active_leaf = Some(id.to_owned());
-        self.last_entry =
-            Some(LastEntry { id: id.to_owned(), seq: row.seq, run: row.run, depth: row.depth });
+        if self.heads.as_ref().is_some_and(|heads| heads.len() > limits::BRANCH_HEADS_MAX) {
+            self.heads = None;
+        }
+        let known = Known { seq: row.seq, run: row.run, depth: row.depth };
+        self.ids.insert(row.id.clone(), known);
+        put(self.active_leaf.get_or_insert_default(), id);
+        match &mut self.last_entry {
+            Some(last) => {
+                put(&mut last.id, id);
+                last.known = known;
+            }
+            None => self.last_entry = Some(LastEntry { id: id.to_owned(), known }),
+        }
         Ok(())
     }
 
-    fn parent_of(&self, id: &str) -> Result<Above> {
+    fn parent_of(&self, id: &str) -> Result<Known> {
         if let Some(last) = self.last_entry.as_ref().filter(|last| last.id == id) {
-            return Ok(Above { seq: last.seq, run: last.run, depth: last.depth });
+            return Ok(last.known);
+        }
+        if let Some(known) = self.ids.recent(id) {
+            return Ok(known);
         }
         let seq = self.find(id)?.ok_or_else(|| {
             let text = format!("the parent {id:?} of an entry is not in the log");
             Damage::new(DamageKind::ParentUnknown, "segments", 0, text).of(self.head.seq + 1)
         })?;
         let row = self.rows.get(seq)?;
-        Ok(Above { seq, run: row.run, depth: row.depth })
+        Ok(Known { seq, run: row.run, depth: row.depth })
     }
 
     fn drop_head(&mut self, seq: u64) {
@@ -203,9 +206,6 @@ impl LogState {
     fn add_head(&mut self, seq: u64, id: &str) {
         if let Some(heads) = &mut self.heads {
             heads.insert(seq, id.to_owned());
-            if heads.len() > limits::BRANCH_HEADS_MAX {
-                self.heads = None;
-            }
         }
     }
 
@@ -239,4 +239,10 @@ impl LogState {
             _ => {}
         }
     }
+}
+
+/// Puts a text in the place of another, in the same memory.
+fn put(place: &mut String, text: &str) {
+    place.clear();
+    place.push_str(text);
 }

@@ -344,10 +344,7 @@ impl LogStore {
     /// The open writer of a log, opening it if need be.
     pub(crate) fn writer(&self, id: &str) -> Result<Arc<Writer>> {
         check_id(id)?;
-        if self.slots().len() > self.inner.options.open_logs_max {
-            self.make_room()?;
-        }
-        let slot = Arc::clone(self.slots().entry(id.to_owned()).or_default());
+        let slot = self.slot(id)?;
         let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = &*place {
             return Ok(Arc::clone(writer));
@@ -360,6 +357,18 @@ impl LogStore {
                 Err(error)
             }
         }
+    }
+
+    /// The place of a log's writer, made if there is none; then room is made for what will be opened.
+    fn slot(&self, id: &str) -> Result<Slot> {
+        let found = self.slots().get(id).cloned();
+        if let Some(slot) = found {
+            return Ok(slot);
+        }
+        if self.slots().len() > self.inner.options.open_logs_max {
+            self.make_room()?;
+        }
+        Ok(Arc::clone(self.slots().entry(id.to_owned()).or_default()))
     }
 
     /// The writer of a log that is not deleted. A deletion that failed after its record is finished here.

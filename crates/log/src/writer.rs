@@ -1,7 +1,7 @@
 //! One log, open for writing: accepting, committing in groups, latching.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use bough_platform::{File, Lock, Platform};
@@ -15,7 +15,7 @@ use crate::limits;
 use crate::load::{Loaded, OpenReport, append_position};
 use crate::maintain::Maintainer;
 use crate::options::{Durability, Options};
-use crate::queue::{Chunk, DeltaChunk, Expected, NewDelta, Notify, Queue};
+use crate::queue::{Chunk, DeltaChunk, Expected, Lead, NewDelta, Notify, Queue};
 use crate::record::{NewRecord, check_entry_id, check_size, kind};
 use crate::state::LogState;
 use crate::streams::StreamFile;
@@ -28,7 +28,6 @@ pub(crate) struct Writer {
     pub(crate) files: Files,
     pub(crate) report: OpenReport,
     queue: Mutex<Queue>,
-    progress: Condvar,
     pub(crate) state: RwLock<LogState>,
     /// Held by whoever commits.
     commit: Mutex<CommitFiles>,
@@ -68,6 +67,14 @@ pub(crate) struct Ticket {
     pub(crate) delta: u64,
 }
 
+/// How one step of a thread that waits ended.
+enum Step<'a> {
+    /// What it waits for is durable.
+    Durable,
+    /// It has to look.
+    Look(MutexGuard<'a, Queue>),
+}
+
 impl std::fmt::Debug for Writer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer").field("id", &self.id).finish_non_exhaustive()
@@ -92,7 +99,6 @@ impl Writer {
             files,
             report,
             queue: Mutex::new(queue),
-            progress: Condvar::new(),
             state: RwLock::new(state),
             commit: Mutex::new(CommitFiles::default()),
             maintainer: Mutex::new(Maintainer::new(manifest)),
@@ -158,7 +164,7 @@ impl Writer {
             drop(queue);
             return notify(Err(error));
         }
-        if queue.durable.seq >= ticket.head.seq && queue.durable_delta >= ticket.delta {
+        if queue.is_durable(ticket) {
             drop(queue);
             return notify(Ok(ticket.head));
         }
@@ -168,20 +174,28 @@ impl Writer {
     /// Waits until the ticket is durable, committing for others on the way when nobody else does.
     pub(crate) fn wait(&self, ticket: Ticket) -> Result<Head> {
         let mut queue = self.queue();
-        loop {
-            if queue.durable.seq >= ticket.head.seq && queue.durable_delta >= ticket.delta {
-                return Ok(ticket.head);
-            }
+        while !queue.is_durable(ticket) {
             queue.check_latch()?;
-            queue = self.step(queue);
+            queue = match self.step(queue, ticket) {
+                Step::Durable => return Ok(ticket.head),
+                Step::Look(queue) => queue,
+            };
         }
+        if queue.lead == Lead::Nobody && !queue.is_empty() {
+            queue.sleepers.hand_over();
+        }
+        Ok(ticket.head)
     }
 
     /// Commits until nothing is left to commit.
     pub(crate) fn drive(&self) {
         let mut queue = self.queue();
-        while !queue.is_empty() || queue.leading {
-            queue = self.step(queue);
+        while queue.is_busy() {
+            let everything = queue.everything();
+            queue = match self.step(queue, everything) {
+                Step::Durable => self.queue(),
+                Step::Look(queue) => queue,
+            };
         }
     }
 
@@ -203,41 +217,56 @@ impl Writer {
     }
 
     /// Commits one group, or waits for whoever does.
-    fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-        if queue.leading {
-            queue.followers += 1;
-            queue = self.progress.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.followers -= 1;
-            return queue;
+    fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, ticket: Ticket) -> Step<'a> {
+        if queue.lead != Lead::Nobody {
+            let sleeper = queue.sleepers.add(ticket);
+            drop(queue);
+            return if sleeper.sleep() { Step::Durable } else { Step::Look(self.queue()) };
         }
         let chunk = queue.next_chunk();
         let deltas = queue.next_deltas();
         if chunk.is_none() && deltas.is_none() {
-            return queue;
+            return Step::Look(queue);
         }
-        queue.leading = true;
+        queue.lead = Lead::Committing;
         drop(queue);
         let result = self.commit(chunk.as_ref(), deltas.as_ref());
         let mut queue = self.queue();
-        queue.leading = false;
-        let (ready, answer) = match &result {
+        match &result {
             Ok(()) => {
                 queue.settle(chunk.as_ref(), deltas.as_ref());
-                (queue.take_ready(), Ok(queue.durable))
+                Step::Look(self.tell_durable(queue))
             }
             Err(error) => {
+                queue.lead = Lead::Nobody;
                 let cause = error.to_string();
-                (queue.latch(&cause), Err(cause))
+                let waiting = queue.latch(&cause);
+                drop(queue);
+                tell_latched(waiting, &cause);
+                Step::Look(self.queue())
             }
-        };
-        if queue.followers > 0 {
-            self.progress.notify_all();
         }
+    }
+
+    /// Tells those who waited for what is durable now, and gives the lead back.
+    fn tell_durable<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        let (durable, delta) = (queue.durable, queue.durable_delta);
+        let sleepers = queue.sleepers.take_durable(durable.seq, delta);
+        if !sleepers.is_empty() {
+            queue.lead = Lead::Waking;
+            drop(queue);
+            sleepers.iter().for_each(|sleeper| sleeper.tell_durable());
+            queue = self.queue();
+        }
+        queue.lead = Lead::Nobody;
+        if queue.latched.is_some() {
+            // Meanwhile: those who came since wait for what will never be.
+            queue.sleepers.tell_all_to_look();
+        }
+        let ready = queue.take_ready();
         if !ready.is_empty() {
             drop(queue);
-            for notify in ready {
-                notify(answer.clone().map_err(|cause| LogError::Latched { cause }));
-            }
+            ready.into_iter().for_each(|notify| notify(Ok(durable)));
             queue = self.queue();
         }
         queue
@@ -425,14 +454,13 @@ impl Writer {
     /// Takes nothing more, unless something is on its way: says whether it is closed now.
     pub(crate) fn shut(&self) -> bool {
         let mut queue = self.queue();
-        queue.closed = !queue.leading && queue.is_empty();
+        queue.closed = !queue.is_busy();
         queue.closed
     }
 
     /// Whether somebody still waits for something.
     pub(crate) fn is_busy(&self) -> bool {
-        let queue = self.queue();
-        queue.leading || !queue.is_empty()
+        self.queue().is_busy()
     }
 
     pub(crate) fn touch(&self) {
@@ -453,11 +481,8 @@ impl Writer {
     /// Refuses further appends, because maintenance met a failing disk.
     pub(crate) fn latch(&self, cause: &LogError) {
         let cause = cause.to_string();
-        let ready = self.queue().latch(&cause);
-        self.progress.notify_all();
-        for notify in ready {
-            notify(Err(LogError::Latched { cause: cause.clone() }));
-        }
+        let waiting = self.queue().latch(&cause);
+        tell_latched(waiting, &cause);
     }
 
     /// Forgets the open files that closing is about to remove.
@@ -477,6 +502,12 @@ impl Writer {
     /// The manifest as it was last written.
     pub(crate) fn manifest(&self) -> Manifest {
         self.maintainer.lock().unwrap_or_else(PoisonError::into_inner).manifest.clone()
+    }
+}
+
+fn tell_latched(waiting: Vec<Notify>, cause: &str) {
+    for notify in waiting {
+        notify(Err(LogError::Latched { cause: cause.to_owned() }));
     }
 }
 

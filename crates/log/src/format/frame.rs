@@ -27,6 +27,10 @@ const CRC_END: usize = 14;
 const BODY_START: usize = 16;
 /// Bytes before the header's text, at the most: checksum, length, chain.
 const LEAD_BYTES_MAX: usize = 96;
+/// Bytes of a header with ids of the usual length, and of what stands around the payload.
+const HEADER_BYTES_MEANT: usize = 256;
+/// Characters of the chain.
+const CHAIN_CHARS: usize = 43;
 
 /// A frame's place in its batch; readers show whole batches only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,16 +129,21 @@ pub fn encode_frame(
     previous: ChainHash,
     out: &mut Vec<u8>,
 ) -> (ChainHash, u32) {
-    let text = header_text(header);
-    let chain = previous.next(text.as_bytes(), &payload_digest(&header.nonce, payload.as_bytes()));
     let start = out.len();
-    out.reserve(LEAD_BYTES_MAX + text.len() + payload.len() + 7);
+    out.reserve(LEAD_BYTES_MAX + HEADER_BYTES_MEANT + payload.len());
     out.extend_from_slice(b"{\"c\":\"00000000\",\"l\":");
     out.extend_from_slice(itoa::Buffer::new().format(payload.len()).as_bytes());
     out.extend_from_slice(b",\"h\":\"");
-    out.extend_from_slice(&chain.text());
+    let chain_start = out.len();
+    out.extend_from_slice(&[b'A'; CHAIN_CHARS]);
     out.extend_from_slice(b"\",");
-    out.extend_from_slice(text.as_bytes());
+    let header_start = out.len();
+    put_header(header, out);
+    let digest = payload_digest(&header.nonce, payload.as_bytes());
+    let chain = previous.next(out.get(header_start..).unwrap_or_default(), &digest);
+    if let Some(place) = out.get_mut(chain_start..chain_start + CHAIN_CHARS) {
+        place.copy_from_slice(&chain.text());
+    }
     out.extend_from_slice(b"\"x\":");
     out.extend_from_slice(payload.as_bytes());
     out.push(b'}');
@@ -146,59 +155,58 @@ pub fn encode_frame(
     (chain, crc)
 }
 
-fn header_text(header: &FrameHeader<'_>) -> String {
-    let mut text = String::with_capacity(192);
-    put_number(&mut text, "\"q\":", header.seq);
-    put_number(&mut text, ",\"g\":", header.segment);
-    put_number(&mut text, ",\"f\":", header.frame);
+/// Appends the header's text: what the chain covers.
+fn put_header(header: &FrameHeader<'_>, out: &mut Vec<u8>) {
+    put_number(out, "\"q\":", header.seq);
+    put_number(out, ",\"g\":", header.segment);
+    put_number(out, ",\"f\":", header.frame);
     if header.batch != BatchPlace::ALONE {
-        put_number(&mut text, ",\"b\":[", header.batch.index);
-        put_number(&mut text, ",", header.batch.count);
-        text.push(']');
+        put_number(out, ",\"b\":[", header.batch.index);
+        put_number(out, ",", header.batch.count);
+        out.push(b']');
     }
     if header.write_start != header.seq {
-        put_number(&mut text, ",\"w\":", header.write_start);
+        put_number(out, ",\"w\":", header.write_start);
     }
-    put_plain(&mut text, ",\"k\":", &header.kind);
+    put_plain(out, ",\"k\":", &header.kind);
     for (key, value) in
         [(",\"i\":", &header.id), (",\"p\":", &header.parent), (",\"e\":", &header.target)]
     {
         if let Some(value) = value {
-            put_string(&mut text, key, value);
+            put_string(out, key, value);
         }
     }
     if let Some(revision) = header.revision {
-        put_number(&mut text, ",\"u\":", revision);
+        put_number(out, ",\"u\":", revision);
     }
     if let Some(settles) = header.settles {
-        put_number(&mut text, ",\"m\":", settles);
+        put_number(out, ",\"m\":", settles);
     }
-    put_number(&mut text, ",\"t\":", header.at_ms);
-    put_plain(&mut text, ",\"n\":", &header.nonce);
-    text.push(',');
-    text
+    put_number(out, ",\"t\":", header.at_ms);
+    put_plain(out, ",\"n\":", &header.nonce);
+    out.push(b',');
 }
 
-fn put_number(text: &mut String, key: &str, number: impl itoa::Integer) {
-    text.push_str(key);
-    text.push_str(itoa::Buffer::new().format(number));
+fn put_number(out: &mut Vec<u8>, key: &str, number: impl itoa::Integer) {
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// A string that needs no escape.
-fn put_plain(text: &mut String, key: &str, value: &str) {
-    text.push_str(key);
-    text.push('"');
-    text.push_str(value);
-    text.push('"');
+fn put_plain(out: &mut Vec<u8>, key: &str, value: &str) {
+    out.extend_from_slice(key.as_bytes());
+    out.push(b'"');
+    out.extend_from_slice(value.as_bytes());
+    out.push(b'"');
 }
 
 /// Any string. Ids are nearly always plain, so the common case is a copy.
-fn put_string(text: &mut String, key: &str, value: &str) {
+fn put_string(out: &mut Vec<u8>, key: &str, value: &str) {
     if value.bytes().all(|b| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\') {
-        return put_plain(text, key, value);
+        return put_plain(out, key, value);
     }
-    text.push_str(key);
-    text.push_str(&serde_json::Value::from(value).to_string());
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(serde_json::Value::from(value).to_string().as_bytes());
 }
 
 /// The members of a frame line, for serde.
@@ -275,7 +283,9 @@ pub fn decode_frame(line: &[u8]) -> Result<Frame<'_>, FrameError> {
     }
     let header_text = header_slice(line, payload.len()).ok_or(FrameError::Shape)?;
     // One frame has one spelling: what decodes encodes to the same bytes again.
-    if self::header_text(&header).as_bytes() != header_text {
+    let mut again = Vec::with_capacity(header_text.len());
+    put_header(&header, &mut again);
+    if again != header_text {
         return Err(FrameError::Members);
     }
     Ok(Frame { header, chain: members.chain, crc, payload, header_text })
@@ -299,7 +309,7 @@ fn line_crc(line: &[u8]) -> Result<u32, FrameError> {
 /// The header's text: from `"q":` up to `"x":`, found by position so that no text inside an id or a
 /// payload can be taken for a key.
 fn header_slice(line: &[u8], payload_len: usize) -> Option<&[u8]> {
-    const CHAIN_MEMBER: usize = "\"h\":\"\",".len() + 43;
+    const CHAIN_MEMBER: usize = "\"h\":\"\",".len() + CHAIN_CHARS;
     let after_crc = line.get(BODY_START..)?;
     let comma = after_crc.iter().position(|byte| *byte == b',')?;
     let start = BODY_START + comma + 1 + CHAIN_MEMBER;

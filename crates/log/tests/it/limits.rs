@@ -75,8 +75,9 @@ fn a_kind_is_one_to_sixteen_plain_characters() {
     let machine = Machine::new();
     let store = machine.start().store;
     store.create("s", vec![entry(1)]).unwrap();
-    let append =
-        |kind: &str| store.append("s", Expected::Any, vec![NewRecord::plain(kind, 1, "1")]);
+    let append = |kind: &str| {
+        store.append("s", Expected::Any, vec![NewRecord::plain(kind.to_owned(), 1, "1")])
+    };
     for kind in ["k", &"k".repeat(KIND_BYTES_MAX - 1), &"k".repeat(KIND_BYTES_MAX)] {
         append(kind).unwrap();
     }

@@ -72,7 +72,7 @@ impl Life {
     /// Whether a stream of this entry is open: opened by a record and not settled since.
     fn streams(&self, target: &str) -> bool {
         let mut said = self.records.iter().rev().filter(|r| r.target.as_deref() == Some(target));
-        said.find(|record| matches!(record.kind.as_str(), kind::STREAM | kind::REVISION))
+        said.find(|record| matches!(&*record.kind, kind::STREAM | kind::REVISION))
             .is_some_and(|record| record.kind == kind::STREAM)
     }
 }

@@ -65,7 +65,7 @@ impl EndMark {
 /// A record as the log takes it.
 pub(crate) fn to_log(record: LogRecord) -> LogNewRecord {
     LogNewRecord {
-        kind: record.kind.into_owned(),
+        kind: record.kind,
         id: record.id,
         parent: record.parent,
         target: record.target,

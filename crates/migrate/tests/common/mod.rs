@@ -185,7 +185,7 @@ pub(crate) fn native_entry(id: &str, parent: Option<&str>, text: &str, at_ms: i6
 pub(crate) fn log_record(record: &Record, at_ms: i64) -> bough_log::NewRecord {
     let stored = codec::encode(record, at_ms);
     bough_log::NewRecord {
-        kind: stored.kind.into_owned(),
+        kind: stored.kind,
         id: stored.id,
         parent: stored.parent,
         target: stored.target,

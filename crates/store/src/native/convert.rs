@@ -27,7 +27,7 @@ pub(super) fn log_incarnation(incarnation: Incarnation) -> log::Incarnation {
 pub(super) fn to_log(new: &NewRecord) -> log::NewRecord {
     let stored = codec::encode(&new.record, new.at_ms);
     log::NewRecord {
-        kind: stored.kind.into_owned(),
+        kind: stored.kind,
         id: stored.id,
         parent: stored.parent,
         target: stored.target,
