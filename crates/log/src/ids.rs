@@ -5,7 +5,7 @@ use bough_platform::{Access, Disk, File};
 
 use crate::container::Container;
 use crate::error::{Damage, DamageKind, Result};
-use crate::format::{IdTableRef, OffsetRow, PAGE_BYTES, hash_id, search_page};
+use crate::format::{IdTableRef, PAGE_BYTES, RowId, hash_id, search_page};
 use crate::rows::Rows;
 use crate::sieve::Sieve;
 
@@ -25,7 +25,7 @@ pub(crate) struct Ids {
     tables: Vec<OpenTable>,
     /// Records up to this one are in the tables.
     end: u64,
-    tail: HashMap<String, Known>,
+    tail: HashMap<RowId, Known>,
 }
 
 #[derive(Debug)]
@@ -64,19 +64,19 @@ impl Ids {
     }
 
     /// Adds an entry, by the id that its row has.
-    pub(crate) fn insert(&mut self, row_id: String, known: Known) {
+    pub(crate) fn insert(&mut self, row_id: RowId, known: Known) {
         self.tail.insert(row_id, known);
     }
 
     /// An entry that no table has yet.
     pub(crate) fn recent(&self, id: &str) -> Option<Known> {
-        self.tail.get(&*OffsetRow::id_field(id)).copied()
+        self.tail.get(&RowId::of(id)).copied()
     }
 
     /// The record that added an entry.
     pub(crate) fn find(&self, id: &str, rows: &Rows) -> Result<Option<u64>> {
-        let row_id = OffsetRow::id_field(id);
-        if let Some(known) = self.tail.get(&*row_id) {
+        let row_id = RowId::of(id);
+        if let Some(known) = self.tail.get(&row_id) {
             return Ok(Some(known.seq));
         }
         if self.tables.is_empty() {

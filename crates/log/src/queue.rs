@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::canary;
 use crate::error::{LogError, Result};
-use crate::format::{BatchPlace, FrameHeader, Position, StreamLine, encode_frame};
+use crate::format::{BatchPlace, FrameHeader, Position, RowId, StreamLine, encode_frame};
 use crate::head::Head;
 use crate::limits;
 use crate::nonces::Nonces;
@@ -94,7 +94,7 @@ pub(crate) struct Queue {
     chunks: VecDeque<Chunk>,
     deltas: DeltaChunk,
     /// Entries accepted and not durable yet.
-    ids: HashMap<String, u64>,
+    ids: HashMap<RowId, u64>,
     /// Messages that stream, as far as accepted: the newest revision, or `None` once a revision record
     /// that closes the stream is accepted and not durable yet.
     streaming: Streaming,
@@ -269,7 +269,8 @@ impl Queue {
     }
 
     fn locate(&self, id: &str, state: &LogState) -> Result<Option<u64>> {
-        match self.ids.get(id) {
+        let accepted = (!self.ids.is_empty()).then(|| self.ids.get(&RowId::of(id))).flatten();
+        match accepted {
             Some(seq) => Ok(Some(*seq)),
             None => state.find(id),
         }
@@ -318,7 +319,7 @@ impl Queue {
             let offset = self.position.bytes;
             let place = Place { segment: self.position.segment, frame, offset, len, crc, chain };
             if let Some(id) = &record.id {
-                self.ids.insert(id.clone(), seq);
+                self.ids.insert(RowId::of(id), seq);
             }
             if let (kind::REVISION, Some(target)) = (&*record.kind, &record.target) {
                 self.streaming.insert(target.clone(), None);
@@ -406,7 +407,7 @@ impl Queue {
             self.durable = chunk.head;
             for queued in &chunk.records {
                 if let Some(id) = &queued.record.id {
-                    self.ids.remove(id);
+                    self.ids.remove(&RowId::of(id));
                 }
             }
             if self.is_empty() {

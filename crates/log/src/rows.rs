@@ -13,19 +13,26 @@ pub(crate) struct Rows {
     file: Option<Arc<dyn File>>,
     /// Rows in the file that are believed.
     on_disk: u64,
-    /// The rows after them.
+    /// The rows after them that are on their way to the file and do not change any more.
+    leaving: Arc<Vec<OffsetRow>>,
+    /// The rows after those.
     memory: Vec<OffsetRow>,
-    /// Newest revisions of entries whose rows are in the file and do not say so yet.
+    /// Newest revisions of entries whose rows are in the file, or on their way, and do not say so yet.
     revised: BTreeMap<u64, u64>,
 }
 
 impl Rows {
     pub(crate) fn new(file: Option<Arc<dyn File>>, on_disk: u64) -> Self {
-        Self { file, on_disk, memory: Vec::new(), revised: BTreeMap::new() }
+        Self { file, on_disk, ..Self::default() }
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.on_disk + self.memory.len() as u64
+        self.fixed() + self.memory.len() as u64
+    }
+
+    /// Rows that do not change any more.
+    fn fixed(&self) -> u64 {
+        self.on_disk + self.leaving.len() as u64
     }
 
     pub(crate) fn on_disk(&self) -> u64 {
@@ -47,10 +54,22 @@ impl Rows {
             self.read(from, disk_end - from, &mut rows)?;
         }
         for seq in from.max(self.on_disk + 1)..end {
-            let index = usize::try_from(seq - self.on_disk - 1).unwrap_or(usize::MAX);
-            rows.extend(self.memory.get(index).cloned());
+            rows.extend(self.in_memory(seq));
         }
         Ok(rows)
+    }
+
+    fn in_memory(&self, seq: u64) -> Option<OffsetRow> {
+        let index = usize::try_from(seq - self.on_disk - 1).ok()?;
+        match index.checked_sub(self.leaving.len()) {
+            Some(index) => self.memory.get(index).copied(),
+            None => self.leaving.get(index).map(|row| self.with_revision(*row)),
+        }
+    }
+
+    fn with_revision(&self, row: OffsetRow) -> OffsetRow {
+        let revised = self.revised.get(&row.seq).copied().unwrap_or(row.revised);
+        OffsetRow { revised, ..row }
     }
 
     fn read(&self, from: u64, count: u64, rows: &mut Vec<OffsetRow>) -> Result<()> {
@@ -61,14 +80,11 @@ impl Rows {
         bytes.truncate(read);
         for (index, chunk) in bytes.chunks(ROW_BYTES).enumerate() {
             let seq = from + index as u64;
-            let mut row = match OffsetRow::decode(chunk).filter(|row| row.seq == seq) {
+            let row = match OffsetRow::decode(chunk).filter(|row| row.seq == seq) {
                 Some(row) => row,
                 None => reread(&**file, seq)?,
             };
-            if let Some(revised) = self.revised.get(&seq) {
-                row.revised = *revised;
-            }
-            rows.push(row);
+            rows.push(self.with_revision(row));
         }
         if rows.len() as u64 != count {
             return Err(row_damage(from + rows.len() as u64, "the row is missing").into());
@@ -82,11 +98,12 @@ impl Rows {
 
     /// Notes that record `by` revises the entry of record `seq`.
     pub(crate) fn revise(&mut self, seq: u64, by: u64) {
-        if seq <= self.on_disk {
+        let fixed = self.fixed();
+        if seq <= fixed {
             self.revised.insert(seq, by);
             return;
         }
-        let index = usize::try_from(seq - self.on_disk - 1).unwrap_or(usize::MAX);
+        let index = usize::try_from(seq - fixed - 1).unwrap_or(usize::MAX);
         if let Some(row) = self.memory.get_mut(index) {
             row.revised = by;
         }
@@ -97,36 +114,37 @@ impl Rows {
         let Some(file) = self.file.as_ref() else {
             return Ok(());
         };
-        write_rows(&**file, self.on_disk, &self.memory)?;
-        self.on_disk += self.memory.len() as u64;
+        write_rows(&**file, self.on_disk, &self.leaving)?;
+        write_rows(&**file, self.fixed(), &self.memory)?;
+        self.on_disk = self.len();
+        self.leaving = Arc::default();
         self.memory.clear();
         write_revised(&**file, &std::mem::take(&mut self.revised))
     }
 
-    /// A copy of what a flush would write now. For the weaker durability, where rows may be written only
-    /// after a sync of their frames that appends do not wait for.
-    pub(crate) fn prepare(&self) -> PreparedRows {
+    /// What a flush would write now, to be written by whoever asked. For the weaker durability, where rows may
+    /// be written only after a sync of their frames that appends do not wait for. One at a time.
+    pub(crate) fn prepare(&mut self) -> PreparedRows {
+        let room = Vec::with_capacity(self.memory.len());
+        let mut rows = std::mem::replace(&mut self.memory, room);
+        if !self.leaving.is_empty() {
+            // An earlier one was not written.
+            rows = self.leaving.iter().copied().chain(rows).collect();
+        }
+        self.leaving = Arc::new(rows);
         PreparedRows {
             first: self.on_disk,
-            rows: self.memory.clone(),
+            rows: Arc::clone(&self.leaving),
             revised: self.revised.clone(),
         }
     }
 
-    /// Takes note that the prepared rows are in the file. What changed in them meanwhile is left to the
-    /// next flush.
+    /// Takes note that the prepared rows are in the file. What was revised meanwhile is left to the next
+    /// flush.
     pub(crate) fn written(&mut self, prepared: &PreparedRows) {
-        for (now, written) in self.memory.drain(..prepared.rows.len()).zip(&prepared.rows) {
-            if now.revised != written.revised {
-                self.revised.insert(now.seq, now.revised);
-            }
-        }
         self.on_disk += prepared.rows.len() as u64;
-        for (seq, by) in &prepared.revised {
-            if self.revised.get(seq) == Some(by) {
-                self.revised.remove(seq);
-            }
-        }
+        self.leaving = Arc::default();
+        self.revised.retain(|seq, by| prepared.revised.get(seq) != Some(by));
     }
 
     /// Gives the rows a file to stand in; all of them are written to it by the next flush.
@@ -143,7 +161,7 @@ impl Rows {
 #[derive(Debug)]
 pub(crate) struct PreparedRows {
     first: u64,
-    rows: Vec<OffsetRow>,
+    rows: Arc<Vec<OffsetRow>>,
     revised: BTreeMap<u64, u64>,
 }
 

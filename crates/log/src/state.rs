@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Damage, DamageKind, Result};
 use crate::fold::Fold;
-use crate::format::{BranchHead, BranchHeads, Checkpoint, OffsetRow, Position};
+use crate::format::{BranchHead, BranchHeads, Checkpoint, OffsetRow, Position, RowId};
 use crate::head::{ChainHash, Head};
 use crate::ids::{Ids, Known};
 use crate::limits;
@@ -124,7 +124,7 @@ impl LogState {
             run: 0,
             depth: 0,
             revised: 0,
-            id: String::new(),
+            id: RowId::NONE,
         };
         if let Some(id) = record.id {
             self.add_entry(id, record.parent, &mut row)?;
@@ -151,7 +151,7 @@ impl LogState {
     }
 
     fn add_entry(&mut self, id: &str, parent: Option<&str>, row: &mut OffsetRow) -> Result<()> {
-        row.id = OffsetRow::id_field(id).into_owned();
+        row.id = RowId::of(id);
         row.run = row.seq;
         row.depth = 1;
         // Before its parent's is dropped: a tree that never gets empty keeps its memory.
@@ -170,7 +170,7 @@ impl LogState {
             self.heads = None;
         }
         let known = Known { seq: row.seq, run: row.run, depth: row.depth };
-        self.ids.insert(row.id.clone(), known);
+        self.ids.insert(row.id, known);
         put(self.active_leaf.get_or_insert_default(), id);
         match &mut self.last_entry {
             Some(last) => {

@@ -151,7 +151,7 @@ impl Check<'_> {
             let rows = self.loaded.state.rows.range(next, 1024)?;
             next += rows.len() as u64;
             for row in rows.into_iter().filter(|row| !row.id.is_empty()) {
-                if row.parent >= row.seq || !known.insert(row.id.clone()) {
+                if row.parent >= row.seq || !known.insert(row.id) {
                     let text = format!("entry {} is there twice or is its own parent", row.id);
                     let damage =
                         Damage::new(DamageKind::ParentUnknown, "segments", row.offset, text);

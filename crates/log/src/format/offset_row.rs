@@ -13,11 +13,9 @@
 //!
 //! A row is written only after its frame is on the disk: it is the witness that the frame was durable.
 
-use super::hex;
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
-use std::borrow::Cow;
-use std::fmt::Write as _;
+
+use super::{RowId, hex};
 
 /// Bytes of a row, with its line break.
 pub const ROW_BYTES: usize = 193;
@@ -29,10 +27,9 @@ const REVISION_BYTES: usize = 24;
 const CHECKSUM_AT: usize = 141;
 /// The column where the id stands.
 const ID_AT: usize = 156;
-const ID_FIELD_CHARS: usize = 36;
 
 /// Where one frame is, and its place in the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OffsetRow {
     /// The record's number (`entry_seq`).
     pub seq: u64,
@@ -56,28 +53,11 @@ pub struct OffsetRow {
     pub depth: u64,
     /// The newest record that revises this entry; 0 if none does.
     pub revised: u64,
-    /// The entry's id, or `#` and 32 hex digits of its SHA-256 when it is long or not plain; empty for
-    /// records that add no entry.
-    pub id: String,
+    /// The entry's id, as far as a row has room for it; empty for records that add no entry.
+    pub id: RowId,
 }
 
 impl OffsetRow {
-    /// How an entry's id stands in a row.
-    #[must_use]
-    pub fn id_field(id: &str) -> Cow<'_, str> {
-        let plain = id.len() <= ID_FIELD_CHARS - 2
-            && !id.starts_with('#')
-            && id.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\');
-        if plain {
-            return Cow::Borrowed(id);
-        }
-        let mut text = String::from("#");
-        for byte in Sha256::digest(id.as_bytes()).iter().take(16) {
-            let _ = write!(text, "{byte:02x}");
-        }
-        Cow::Owned(text)
-    }
-
     /// Appends the row to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut line = *TEMPLATE;
@@ -128,7 +108,7 @@ impl OffsetRow {
             run: members.r,
             depth: members.d,
             revised: members.v,
-            id: members.i.to_owned(),
+            id: RowId::kept(members.i)?,
         };
         let mut again = Vec::with_capacity(ROW_BYTES);
         row.encode(&mut again);
@@ -189,7 +169,7 @@ mod tests {
             run: limits::RECORDS_MAX,
             depth: limits::RECORDS_MAX,
             revised: limits::RECORDS_MAX,
-            id: OffsetRow::id_field(&"e".repeat(34)).into_owned(),
+            id: RowId::of(&"e".repeat(34)),
         }
     }
 
@@ -206,7 +186,7 @@ mod tests {
             run: 0,
             depth: 0,
             revised: 0,
-            id: String::new(),
+            id: RowId::NONE,
         };
         for row in [row(), narrow] {
             let mut bytes = Vec::new();
@@ -235,16 +215,6 @@ mod tests {
             let mut changed = bytes.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(OffsetRow::decode(&changed), None, "bit {bit}");
-        }
-    }
-
-    #[test]
-    fn long_and_odd_ids_are_hashed() {
-        assert_eq!(OffsetRow::id_field("e_1"), "e_1");
-        for odd in ["", "#x", "a b", "quote\"", &"x".repeat(35), "\u{e9}"] {
-            let field = OffsetRow::id_field(odd);
-            assert!(field.is_empty() == odd.is_empty() && field.len() <= 34, "{odd:?} {field}");
-            assert!(odd.is_empty() || field.starts_with('#'));
         }
     }
 }
