@@ -6,7 +6,8 @@ use bough_session::limits::check_at_most;
 use bough_session::{Record, SessionId, SessionMeta, SessionState};
 use bough_store::Draft;
 
-use super::change::{dated, finish, fold};
+use super::change::{dated, fold};
+use super::to_the_end::to_the_end;
 use crate::error::ServiceError;
 use crate::limits::{BUILD_BATCH_RECORDS, BUILD_IN_MEMORY_RECORDS_MAX};
 use crate::runtime::Runtime;
@@ -73,6 +74,6 @@ impl Building {
             appended.durable.await?;
             Ok(self.state.meta())
         };
-        finish(tokio::spawn(task)).await
+        to_the_end(task).await
     }
 }

@@ -7,6 +7,7 @@ use bough_store::{Appended, Durable, StoreError};
 
 use super::bench::Bench;
 use super::desk::{Desk, Loaded, PendingEntry, Present, Settling, Ticket, Work};
+use super::to_the_end::to_the_end;
 use crate::error::ServiceError;
 use crate::limits::{WRITE_ATTEMPTS_MAX, WRITE_RETRY_WAIT, WRITE_RETRY_WAIT_MAX};
 use crate::runtime::Runtime;
@@ -42,7 +43,7 @@ pub(crate) async fn run<C: Change>(
 ) -> Result<C::Answer, ServiceError> {
     let runtime = service.runtime();
     let job = Job { desk: runtime.desks.desk(session), now_ms: service.now_ms(), runtime };
-    finish(tokio::spawn(job.run(change))).await
+    to_the_end(job.run(change)).await
 }
 
 /// Begins a session under a fresh id, which nobody else can be writing.
@@ -61,16 +62,7 @@ pub(crate) async fn create(
         accepted.durable.await?;
         Ok(state.meta())
     };
-    finish(tokio::spawn(task)).await
-}
-
-pub(super) async fn finish<T>(
-    task: tokio::task::JoinHandle<Result<T, ServiceError>>,
-) -> Result<T, ServiceError> {
-    match task.await {
-        Ok(answer) => answer,
-        Err(error) => Err(ServiceError::storage(format!("the write was broken off: {error}"))),
-    }
+    to_the_end(task).await
 }
 
 struct Job {

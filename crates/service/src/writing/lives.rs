@@ -1,7 +1,7 @@
 use bough_session::{Incarnation, SessionId, SessionMeta};
 use bough_store::StoreError;
 
-use super::change::finish;
+use super::to_the_end::to_the_end;
 use crate::error::ServiceError;
 use crate::runtime::is_visible;
 use crate::scope::Scope;
@@ -34,7 +34,7 @@ pub(crate) async fn delete(
         }
         Ok(trashed.is_some())
     };
-    finish(tokio::spawn(task)).await
+    to_the_end(task).await
 }
 
 /// Brings a deleted session back.
@@ -57,5 +57,5 @@ pub(crate) async fn undelete(
             Err(error) => Err(error.into()),
         }
     };
-    finish(tokio::spawn(task)).await
+    to_the_end(task).await
 }

@@ -10,6 +10,7 @@ mod change;
 mod desk;
 mod lives;
 mod streams;
+mod to_the_end;
 
 pub(crate) use bench::Bench;
 pub(crate) use building::Building;
