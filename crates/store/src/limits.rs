@@ -1,6 +1,16 @@
 //! Bounds of the adapters, by name. What a session may hold is bounded in `bough_session::limits`.
 
+use std::time::Duration;
+
 /// Sessions of an original main that an instance keeps in memory, beside those that are in use or watched.
 pub const ORIGINAL_SESSIONS_MAX: usize = 256;
 /// Sessions of an original main that are no longer kept and of which lists still know the details.
 pub const ORIGINAL_DETAILS_MAX: usize = 16_384;
+/// Threads that commit at once before a further commit waits for one of them.
+pub const COMMIT_THREADS_BUSY: usize = 4;
+/// Threads that commit at the most.
+pub const COMMIT_THREADS_MAX: usize = 128;
+/// How long a commit waits while no thread becomes free, before another one is called.
+pub const COMMIT_WAIT: Duration = Duration::from_millis(1);
+/// A thread that has had nothing to commit for this long ends.
+pub const COMMITTER_IDLE: Duration = Duration::from_secs(10);

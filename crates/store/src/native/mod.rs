@@ -5,6 +5,7 @@
 //! directory at once.
 
 mod care;
+mod committers;
 mod convert;
 mod draft;
 mod fold;
@@ -39,6 +40,7 @@ use crate::types::{
     PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{Store, StoreError};
+use committers::Committers;
 use touched::Touched;
 use writes::LiveSlot;
 
@@ -87,6 +89,7 @@ struct Shared {
     touched: Touched,
     hub: ChangeHub,
     live: Mutex<HashMap<SessionId, LiveSlot>>,
+    committers: Committers,
     runtime: Handle,
     options: NativeOptions,
     /// Whether the catalogue holds what the logs hold; lists wait for it.
@@ -236,6 +239,7 @@ impl Shared {
             touched: Touched::default(),
             hub,
             live,
+            committers: Committers::new(runtime.clone()),
             runtime,
             options,
             filled,

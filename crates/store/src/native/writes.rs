@@ -258,7 +258,7 @@ impl Shared {
             drop(tell.send(result));
         });
         if let Some(driver) = pending.claim() {
-            self.runtime.spawn_blocking(move || driver.run());
+            self.committers.commit(move || driver.run());
         }
         let gone = || StoreError::Unavailable { reason: "the store was closed".to_owned() };
         let durable = Durable::new(async move { told.await.unwrap_or_else(|_| Err(gone())) });
