@@ -16,6 +16,7 @@
 mod facets;
 mod feed;
 mod pages;
+mod queue;
 mod rows;
 mod schema;
 
@@ -33,7 +34,7 @@ pub use rows::{CatalogueRow, Fingerprint};
 
 use crate::StoreError;
 use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, Position};
-use rows::{Pending, Queue};
+use queue::{Pending, Queue};
 
 /// How many deleted lives are remembered.
 pub const GONE_KEPT: u64 = 10_000;
@@ -113,6 +114,12 @@ impl Catalogue {
     pub fn put(&self, row: CatalogueRow) {
         let session = row.listed.meta.session_id.clone();
         self.lock_pending().add(session, Pending::Put(Box::new(row)));
+    }
+
+    /// Queues that a session which is listed has come to a new place: the feed has it at the next flush, and the row follows
+    /// when it is put.
+    pub fn moved(&self, session: SessionId, incarnation: Incarnation, position: Position) {
+        self.lock_pending().add(session, Pending::Moved { incarnation, position });
     }
 
     /// Queues that a life of a session is gone.

@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::GONE_KEPT;
 use super::facets::{self, Facet};
 use super::feed::Log;
+use super::queue::{Pending, Queue};
 use crate::listing::search_text;
 use crate::types::{Listed, Position};
 
@@ -25,6 +26,13 @@ pub struct CatalogueRow {
     pub size: u64,
 }
 
+impl CatalogueRow {
+    /// The same row of a session that has gone on since.
+    pub(super) fn moved_to(&self, position: Position) -> Self {
+        Self { position: self.position.max(position), ..self.clone() }
+    }
+}
+
 /// What the catalogue knows of a session's container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
@@ -40,75 +48,6 @@ pub struct Fingerprint {
     pub size: u64,
 }
 
-/// A change that waits to be written.
-#[derive(Clone, Debug)]
-pub(super) enum Pending {
-    Put(Box<CatalogueRow>),
-    Revived(Box<CatalogueRow>),
-    Gone { incarnation: Incarnation, position: Position },
-}
-
-impl Pending {
-    const fn incarnation(&self) -> Incarnation {
-        match self {
-            Self::Put(row) | Self::Revived(row) => row.incarnation,
-            Self::Gone { incarnation, .. } => *incarnation,
-        }
-    }
-}
-
-/// Changes that wait to be written, in the order of the newest of each session.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    by_session: HashMap<SessionId, (u64, Vec<Pending>)>,
-    count: u64,
-}
-
-impl Queue {
-    pub(super) fn is_empty(&self) -> bool {
-        self.by_session.is_empty()
-    }
-
-    /// Adds a change; one that says more of the same life takes the place of the last.
-    pub(super) fn add(&mut self, session: SessionId, mut change: Pending) {
-        self.count += 1;
-        let (order, changes) = self.by_session.entry(session).or_default();
-        *order = self.count;
-        if let Some(last) = changes.last()
-            && last.incarnation() == change.incarnation()
-        {
-            change = match (last, change) {
-                // A life that came back must not be refused as gone, whatever came after it.
-                (Pending::Revived(_), Pending::Put(row)) => Pending::Revived(row),
-                // What was seen of a life before its end, and told after it, does not bring it back.
-                (Pending::Gone { .. }, Pending::Put(_)) => return,
-                (_, same) => same,
-            };
-            changes.pop();
-        }
-        changes.push(change);
-    }
-
-    /// The changes, in order.
-    pub(super) fn in_order(self) -> Vec<(SessionId, Pending)> {
-        let mut sessions: Vec<_> = self.by_session.into_iter().collect();
-        sessions.sort_by_key(|(_, (order, _))| *order);
-        let changes = sessions.into_iter().flat_map(|(session, (_, changes))| {
-            changes.into_iter().map(move |change| (session.clone(), change))
-        });
-        changes.collect()
-    }
-
-    fn borrowed_in_order(&self) -> Vec<(&SessionId, &Pending)> {
-        let mut sessions: Vec<_> = self.by_session.iter().collect();
-        sessions.sort_by_key(|(_, (order, _))| *order);
-        let changes = sessions.into_iter().flat_map(|(session, (_, changes))| {
-            changes.iter().map(move |change| (session, change))
-        });
-        changes.collect()
-    }
-}
-
 /// Writes queued changes in one transaction.
 pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -119,6 +58,9 @@ pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Re
             Pending::Revived(row) => {
                 let ended = take_gone(&transaction, session, row.incarnation)?;
                 put(&transaction, &mut log, row, ended)?;
+            }
+            Pending::Moved { incarnation, position } => {
+                moved(&transaction, &mut log, session, *incarnation, *position)?;
             }
             Pending::Gone { incarnation, position } => {
                 gone(&transaction, &mut log, session, *incarnation, *position)?;
@@ -238,6 +180,26 @@ fn put(
         None => log.add(session, row.incarnation, after..row.position, false)?,
     };
     write_row(transaction, row, number)
+}
+
+/// Writes the change of a life that is listed and has gone on. Of one that is not, the row will tell.
+fn moved(
+    transaction: &Transaction<'_>,
+    log: &mut Log<'_>,
+    session: &SessionId,
+    incarnation: Incarnation,
+    position: Position,
+) -> rusqlite::Result<()> {
+    let known = known(transaction, session)?;
+    let news = known.filter(|known| known.incarnation == incarnation && known.position < position);
+    let Some(known) = news else { return Ok(()) };
+    let number = log.add(session, incarnation, known.position..position, false)?;
+    transaction
+        .prepare_cached(
+            "UPDATE sessions SET seq = ?, revision = ?, change = ? WHERE session_id = ?",
+        )?
+        .execute(params![position.seq, position.revision, number, session.as_str()])
+        .map(drop)
 }
 
 fn write_row(

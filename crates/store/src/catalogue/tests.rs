@@ -10,6 +10,8 @@ use super::*;
 use crate::changes::CHANGES_KEPT;
 use crate::types::{ListOrder, Listed};
 
+mod moves;
+
 struct Place {
     dir: tempfile::TempDir,
 }

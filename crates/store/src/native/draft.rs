@@ -86,7 +86,7 @@ impl Draft for NativeDraft {
         let shown = tokio::task::spawn_blocking(move || {
             let missing = || StoreError::NotFound { session: session.clone() };
             let snapshot = shared.state(&session)?.ok_or_else(missing)?;
-            shared.announce(&session, snapshot.position);
+            shared.announce(&session, (snapshot.head.incarnation, snapshot.position));
             shared.show();
             Ok::<_, StoreError>(snapshot)
         });

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bough_platform::{Lock, LockError, Platform, RelPath, host_facts};
 use bough_session::{SessionId, hex};
 
+use super::touched::Place;
 use super::{Shared, convert};
 use crate::StoreError;
 use crate::catalogue::{CatalogueRow, Found};
@@ -75,9 +76,9 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
 
 impl Shared {
     /// Notes that the session's row is old and wakes who waits; called when something became durable.
-    pub(super) fn announce(&self, session: &SessionId, position: Position) {
-        self.touch(session);
-        self.hub.wake(session, position);
+    pub(super) fn announce(&self, session: &SessionId, place: Place) {
+        self.touch(session, place);
+        self.hub.wake(session, place.1);
     }
 
     pub(super) fn row(&self, session: &SessionId, snapshot: &Snapshot) -> CatalogueRow {

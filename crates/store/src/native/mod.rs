@@ -434,7 +434,7 @@ impl Store for NativeStore {
     ) -> Result<ChangePage, StoreError> {
         self.filled().await;
         let cursor = cursor.clone();
-        self.blocking(move |shared| shared.catalogue().changes_after(&cursor, limit)).await
+        self.blocking(move |shared| shared.catalogue_for_feed().changes_after(&cursor, limit)).await
     }
 
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {

@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bough_session::SessionId;
+use bough_session::{Incarnation, SessionId};
 
 use super::Shared;
 use crate::catalogue::Catalogue;
+use crate::types::Position;
 
 #[derive(Debug, Default)]
 pub(super) struct Touched {
@@ -19,36 +20,73 @@ pub(super) struct Touched {
     making: Mutex<()>,
 }
 
-/// The sessions, with the number of their newest change.
 #[derive(Debug, Default)]
 struct Waiting {
-    newest: HashMap<SessionId, u64>,
+    sessions: HashMap<SessionId, Touch>,
     count: u64,
 }
 
+/// What is known of a session that changed.
+#[derive(Debug)]
+struct Touch {
+    /// The number of its newest change.
+    newest: u64,
+    /// Where the session is.
+    place: Place,
+    /// The feed of all sessions has that already.
+    told: bool,
+}
+
+/// A place in one life of a session.
+pub(super) type Place = (Incarnation, Position);
+
 impl Touched {
-    fn add(&self, session: &SessionId) {
+    fn add(&self, session: &SessionId, place: Place) {
         let waiting = &mut *lock(&self.waiting);
         waiting.count += 1;
-        match waiting.newest.get_mut(session) {
-            Some(newest) => *newest = waiting.count,
-            None => drop(waiting.newest.insert(session.clone(), waiting.count)),
+        let newest = waiting.count;
+        match waiting.sessions.get_mut(session) {
+            Some(touch) => {
+                // Those who tell of two changes of one life may come in any order.
+                let later = touch.place.0 != place.0 || touch.place.1 < place.1;
+                let place = if later { place } else { touch.place };
+                *touch = Touch { newest, place, told: touch.told && !later };
+            }
+            None => {
+                let touch = Touch { newest, place, told: false };
+                waiting.sessions.insert(session.clone(), touch);
+            }
         }
     }
 
     /// The sessions, in the order of the newest change of each.
     fn take(&self) -> Vec<SessionId> {
-        let newest = std::mem::take(&mut lock(&self.waiting).newest);
-        let mut sessions: Vec<(SessionId, u64)> = newest.into_iter().collect();
-        sessions.sort_unstable_by_key(|(_, newest)| *newest);
-        sessions.into_iter().map(|(session, _)| session).collect()
+        let sessions = std::mem::take(&mut lock(&self.waiting).sessions);
+        in_order(sessions.into_iter().map(|(session, touch)| (touch.newest, session)))
     }
+
+    /// Where sessions are that the feed of all sessions does not have yet, in the same order. They go on waiting
+    /// for their rows.
+    fn tell(&self) -> Vec<(SessionId, Place)> {
+        let mut waiting = lock(&self.waiting);
+        let untold = waiting.sessions.iter_mut().filter(|(_, touch)| !touch.told);
+        in_order(untold.map(|(session, touch)| {
+            touch.told = true;
+            (touch.newest, (session.clone(), touch.place))
+        }))
+    }
+}
+
+fn in_order<T>(numbered: impl Iterator<Item = (u64, T)>) -> Vec<T> {
+    let mut numbered: Vec<(u64, T)> = numbered.collect();
+    numbered.sort_unstable_by_key(|(number, _)| *number);
+    numbered.into_iter().map(|(_, item)| item).collect()
 }
 
 impl Shared {
     /// Notes that a session's row is no longer what the session is.
-    pub(super) fn touch(&self, session: &SessionId) {
-        self.touched.add(session);
+    pub(super) fn touch(&self, session: &SessionId, place: Place) {
+        self.touched.add(session, place);
     }
 
     /// Writes down now what lists show, for other processes. What fails is tried again at the next beat.
@@ -59,6 +97,16 @@ impl Shared {
     /// The catalogue, with all that this process has made durable.
     pub(super) fn catalogue(&self) -> &Catalogue {
         self.make_rows();
+        &self.catalogue_behind
+    }
+
+    /// The catalogue for the feed of all sessions: it has every change that this process has made durable, while the
+    /// rows that lists show may still be made.
+    pub(super) fn catalogue_for_feed(&self) -> &Catalogue {
+        let _making = lock(&self.touched.making);
+        for (session, (incarnation, position)) in self.touched.tell() {
+            self.catalogue_behind.moved(session, incarnation, position);
+        }
         &self.catalogue_behind
     }
 

@@ -248,12 +248,13 @@ impl Shared {
     ) -> Appended {
         let head = convert::head(pending.head());
         let position = Position { seq: head.seq, revision: pending.delta() };
+        let incarnation = head.incarnation;
         let (tell, told) = oneshot::channel();
         let (shared, id) = (Arc::downgrade(self), session.clone());
         pending.on_durable(move |result| {
             let result = result.map(drop).map_err(|error| convert::error(error, &id));
             if let (Ok(()), Some(shared)) = (&result, shared.upgrade()) {
-                shared.announce(&id, position);
+                shared.announce(&id, (incarnation, position));
             }
             drop(tell.send(result));
         });
@@ -277,7 +278,7 @@ impl Shared {
         let position = Position::at(head.seq);
         let slot = self.slot(session);
         *hold(&slot) = Live::default();
-        self.announce(session, position);
+        self.announce(session, (head.incarnation, position));
         self.show();
         Ok(Appended { head, position, durable: Durable::ready() })
     }

@@ -1,0 +1,62 @@
+//! Places that the feed has before the rows of their sessions are made.
+
+use super::*;
+
+const LIFE: Incarnation = Incarnation::new([7; 16]);
+
+fn moved(catalogue: &Catalogue, name: &str, seq: u64) {
+    catalogue.moved(SessionId::from_stored(name), LIFE, Position::at(seq));
+}
+
+#[test]
+fn the_feed_goes_on_before_the_row_does_and_tells_nothing_twice() {
+    let place = Place::new();
+    let catalogue = place.open();
+    let start = catalogue.newest().unwrap();
+    catalogue.put(row("a", 2, 10));
+    assert_eq!(ranges(&catalogue, &start), [told("a", 0, 2, false)]);
+    moved(&catalogue, "a", 5);
+    let known = [told("a", 0, 2, false), told("a", 2, 5, false)];
+    assert_eq!(ranges(&catalogue, &start), known);
+    let fingerprint = catalogue.fingerprint(&SessionId::from_stored("a")).unwrap().unwrap();
+    assert_eq!((fingerprint.position, fingerprint.size), (Position::at(5), 200), "the old row");
+    // The row of the same place is no news for the feed, and is listed.
+    catalogue.put(owned_row("a", 5, 30, "somebody"));
+    assert_eq!(ranges(&catalogue, &start), known);
+    let listed = catalogue.list(&all(9)).unwrap().sessions.remove(0);
+    assert_eq!(listed.meta.updated_at, 30);
+    assert_eq!(listed.meta.metadata.unwrap()["owner"], "somebody");
+}
+
+#[test]
+fn a_place_that_is_no_news_changes_nothing() {
+    let place = Place::new();
+    let catalogue = place.open();
+    let start = catalogue.newest().unwrap();
+    catalogue.put(row("a", 5, 10));
+    catalogue.flush().unwrap();
+    for seq in [3, 5] {
+        moved(&catalogue, "a", seq);
+        catalogue.flush().unwrap();
+    }
+    catalogue.moved(SessionId::from_stored("a"), Incarnation::new([8; 16]), Position::at(9));
+    moved(&catalogue, "unlisted", 4);
+    assert_eq!(ranges(&catalogue, &start), [told("a", 0, 5, false)]);
+}
+
+#[test]
+fn a_place_that_waits_beside_a_row_or_an_end_is_told_with_it() {
+    let place = Place::new();
+    let catalogue = place.open();
+    let start = catalogue.newest().unwrap();
+    catalogue.put(row("a", 2, 10));
+    moved(&catalogue, "a", 4);
+    catalogue.put(row("b", 2, 10));
+    catalogue.flush().unwrap();
+    moved(&catalogue, "b", 6);
+    catalogue.remove(&SessionId::from_stored("b"), LIFE, Position::at(7));
+    moved(&catalogue, "b", 6);
+    let expected = [told("a", 0, 4, false), told("b", 0, 2, false), told("b", 2, 7, true)];
+    assert_eq!(ranges(&catalogue, &start), expected);
+    assert_eq!(names(&catalogue, &all(9)), ["a"]);
+}
