@@ -329,28 +329,76 @@ impl Disk for Stopping {
     }
 }
 
+/// Saves a session that has one more loop, on a disk that stops after so many steps.
+fn stops_after(steps: usize, session: &mut Session) {
+    let folder = tempfile::tempdir().unwrap();
+    save_session(session, folder.path()).unwrap();
+    let old = session.clone();
+    add_loop(session, &format!("l{steps}"));
+    let disk = OsDisk::open(folder.path()).unwrap();
+    let left = Arc::new(AtomicUsize::new(steps));
+    let stopping = SessionFolder::new(Arc::new(Stopping { disk, left }));
+    let saved = stopping.save(session);
+    let found = load_session("s", folder.path()).unwrap();
+    if saved.is_ok() {
+        assert_eq!(found, *session);
+    } else {
+        assert!(found == old || found == *session, "after {steps} steps");
+    }
+    // Whatever was left behind, the next save goes through.
+    save_session(session, folder.path()).unwrap();
+    assert_eq!(load_session("s", folder.path()).unwrap(), *session);
+    assert_eq!(names(folder.path()), ["s.json"]);
+}
+
 #[test]
 fn a_write_that_stops_anywhere_leaves_the_old_session_or_the_new_one() {
     for steps in 0..8 {
-        let folder = tempfile::tempdir().unwrap();
-        let mut session = session("s", "a");
-        save_session(&session, folder.path()).unwrap();
-        let old = session.clone();
-        add_loop(&mut session, "l");
-        let disk = OsDisk::open(folder.path()).unwrap();
-        let left = Arc::new(AtomicUsize::new(steps));
-        let stopping = SessionFolder::new(Arc::new(Stopping { disk, left }));
-        let saved = stopping.save(&session);
-        let found = load_session("s", folder.path()).unwrap();
-        if saved.is_ok() {
-            assert_eq!(found, session);
-        } else {
-            assert!(found == old || found == session, "after {steps} steps");
-        }
-        // Whatever was left behind, the next save goes through.
-        save_session(&session, folder.path()).unwrap();
-        assert_eq!(load_session("s", folder.path()).unwrap(), session);
-        assert_eq!(names(folder.path()), ["s.json"]);
+        stops_after(steps, &mut session("s", "a"));
+    }
+}
+
+/// A session whose file is written in many pieces, which the disk begins to store before all are made, and which is
+/// read on several threads.
+fn long_session(loops: i64) -> Session {
+    let mut session = session("s", "a");
+    // What stands between two loops of a file may stand in a message, too.
+    let words = format!("\n    }},\n    {{\n{}", "x".repeat(900_000));
+    for at in 0..loops {
+        let started = Timestamp::from_unix_ms(at);
+        let id = format!("long {at}");
+        let mut record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, started);
+        record.messages = vec![AgentMessage::user(words.as_str(), 1)];
+        session.loops.add(record).unwrap();
+    }
+    session
+}
+
+#[test]
+fn a_long_session_is_written_and_read_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = long_session(20);
+    save_session(&session, folder.path()).unwrap();
+    let text = fs::read(folder.path().join("s.json")).unwrap();
+    assert!(text.len() > 17 << 20, "the disk is told to begin before the end");
+    assert_eq!(text, serde_json::to_vec_pretty(&session).unwrap());
+    assert_eq!(load_session("s", folder.path()).unwrap(), session);
+    // What was written is known again, and what another one wrote is not overwritten.
+    let stale = session.clone();
+    let mut newer = load_session("s", folder.path()).unwrap();
+    add_loop(&mut newer, "new");
+    save_session(&newer, folder.path()).unwrap();
+    let lost = save_session(&stale, folder.path()).unwrap_err();
+    assert!(matches!(lost, SessionError::LostUpdate { .. }), "{lost}");
+    assert_eq!(names(folder.path()), ["s.json"], "what was written beside it is gone");
+    assert_eq!(load_session("s", folder.path()).unwrap(), newer);
+}
+
+#[test]
+fn a_long_write_that_stops_anywhere_leaves_the_old_session_or_the_new_one() {
+    let mut session = long_session(4);
+    for steps in 0..10 {
+        stops_after(steps, &mut session);
     }
 }
 
@@ -370,8 +418,6 @@ fn readers_never_see_half_a_session() {
     });
     for at in 0..40 {
         add_loop(&mut session, &format!("l{at}"));
-        let slot_text = AgentMessage::user("x".repeat(4000), 1);
-        assert_eq!(slot_text.role(), "user");
         save_session(&session, &dir).unwrap();
     }
     reading.join().unwrap();

@@ -5,16 +5,17 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use bough_platform::{Access, Disk, LockError, RelPath, host_facts};
+use bough_platform::{Access, Disk, File, LockError, RelPath, host_facts};
 use serde::Serialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::compare::missing_from;
 use super::pretty::Pretty;
+use super::split;
 use super::write::{PieceWriter, is_marked, mark_of};
 use super::{AgentSessions, SessionError};
 use crate::limits::{FILE_ID_BYTES_MAX, SESSION_FILE_BYTES_MAX};
-use crate::lineage::Lineage;
+use crate::lineage::{FileMark, Lineage};
 use crate::model::Session;
 
 /// How much of a file is read to learn whose session it is.
@@ -45,8 +46,7 @@ impl SessionFolder {
         let id = session.session_id.as_str();
         let names = names_of(id)?;
         self.locked(id, &names, || {
-            self.refuse_lost_update(session, &names)?;
-            let written = self.replace(session, &names).map_err(io_error("save", id));
+            let written = self.replace(session, &names);
             if written.is_err() {
                 // The old file is untouched; what was being written beside it is of no use.
                 drop(self.disk.remove_file(&names.temp));
@@ -160,28 +160,38 @@ impl SessionFolder {
         })
     }
 
-    fn replace(&self, session: &Session, names: &Names) -> io::Result<crate::lineage::FileMark> {
-        if self.disk.stat(&names.temp)?.is_some() {
-            self.disk.remove_file(&names.temp)?;
-        }
-        let mut writer = PieceWriter::new(self.disk.create(&names.temp)?);
+    fn replace(&self, session: &Session, names: &Names) -> Result<FileMark, SessionError> {
+        let failed = || io_error("save", &session.session_id);
+        let mut writer = PieceWriter::new(self.new_temp(names).map_err(failed())?);
         let mut json = serde_json::Serializer::with_formatter(&mut writer, Pretty::default());
-        session.serialize(&mut json)?;
-        let mark = writer.finish()?;
-        self.disk.rename(&names.temp, &names.file)?;
-        self.disk.sync_dir(&RelPath::root())?;
+        session.serialize(&mut json).map_err(|error| failed()(error.into()))?;
+        // The disk is busy with what is written already, which is a good time to read what is there.
+        self.refuse_lost_update(session, names)?;
+        let mark = writer.finish().map_err(failed())?;
+        self.disk.rename(&names.temp, &names.file).map_err(failed())?;
+        self.disk.sync_dir(&RelPath::root()).map_err(failed())?;
         Ok(mark)
     }
 
+    fn new_temp(&self, names: &Names) -> io::Result<Box<dyn File>> {
+        if self.disk.stat(&names.temp)?.is_some() {
+            self.disk.remove_file(&names.temp)?;
+        }
+        self.disk.create(&names.temp)
+    }
+
     fn read(&self, session_id: &str, names: &Names) -> Result<Option<Session>, SessionError> {
-        let bytes = match self.disk.read_all(&names.file, SESSION_FILE_BYTES_MAX) {
+        let mut bytes = match self.disk.read_all(&names.file, SESSION_FILE_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io_error("read", session_id)(error)),
         };
-        let mut session: Session = serde_json::from_slice(&bytes).map_err(|source| {
-            SessionError::Unreadable { session_id: session_id.to_owned(), source }
-        })?;
+        let unreadable =
+            |source| SessionError::Unreadable { session_id: session_id.to_owned(), source };
+        let mut session = match split::read(&mut bytes) {
+            Some(session) => session,
+            None => serde_json::from_slice(&bytes).map_err(unreadable)?,
+        };
         if session.session_id != session_id {
             return Err(SessionError::WrongSession {
                 session_id: session_id.to_owned(),

@@ -18,6 +18,7 @@ mod compare;
 mod folder;
 mod memory;
 mod pretty;
+mod split;
 mod store;
 mod write;
 

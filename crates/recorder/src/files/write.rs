@@ -1,40 +1,55 @@
 //! Writing a session file in pieces, and knowing its content again.
+//!
+//! Making the text of a session takes about as long as the disk takes to store it, so both happen at once: from the
+//! second piece on, a thread of its own takes the pieces to the disk while the next ones are made.
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
 
 use bough_platform::{Access, Disk, File, RelPath};
 
+use crate::limits::{SAVE_PIECE_BYTES, SAVE_PIECES_WAITING_MAX, SAVE_UNSYNCED_PIECES_MAX};
 use crate::lineage::FileMark;
-
-const PIECE_BYTES: usize = 1 << 20;
 
 /// A file that is written from its beginning, in large pieces.
 pub(super) struct PieceWriter {
-    file: Box<dyn File>,
-    at: u64,
-    crc: u32,
+    written: Written,
+    /// Who takes the pieces to the disk, if there is more than one.
+    courier: Option<Courier>,
     piece: Vec<u8>,
 }
 
 impl PieceWriter {
     pub(super) fn new(file: Box<dyn File>) -> Self {
-        Self { file, at: 0, crc: 0, piece: Vec::with_capacity(PIECE_BYTES) }
+        let written = Written { file: Arc::from(file), mark: FileMark { len: 0, crc: 0 } };
+        Self { written, courier: None, piece: Vec::with_capacity(SAVE_PIECE_BYTES) }
     }
 
     /// Makes everything durable, and says what was written.
     pub(super) fn finish(mut self) -> io::Result<FileMark> {
-        self.write_piece()?;
-        self.file.sync()?;
-        Ok(FileMark { len: self.at, crc: self.crc })
+        let written = match self.courier.take() {
+            Some(courier) => courier.finish(self.piece)?,
+            None => {
+                self.written.add(&self.piece)?;
+                self.written
+            }
+        };
+        written.file.sync()?;
+        Ok(written.mark)
     }
 
     #[cold]
-    fn write_piece(&mut self) -> io::Result<()> {
-        self.file.write_at(self.at, &self.piece)?;
-        self.at += u64::try_from(self.piece.len()).unwrap_or(u64::MAX);
-        self.crc = crc32c::crc32c_append(self.crc, &self.piece);
-        self.piece.clear();
-        Ok(())
+    fn hand_over(&mut self) -> io::Result<()> {
+        let courier = match &mut self.courier {
+            Some(courier) => courier,
+            None => self.courier.insert(Courier::start(self.written.clone())?),
+        };
+        let empty = courier.empty.try_recv();
+        let empty = empty.unwrap_or_else(|_| Vec::with_capacity(SAVE_PIECE_BYTES));
+        let piece = std::mem::replace(&mut self.piece, empty);
+        courier.send(piece)
     }
 }
 
@@ -47,8 +62,8 @@ impl Write for PieceWriter {
     /// JSON is written a few bytes at a time, so this is most of what writing costs.
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.piece.len() + bytes.len() > PIECE_BYTES {
-            self.write_piece()?;
+        if self.piece.len() + bytes.len() > SAVE_PIECE_BYTES {
+            self.hand_over()?;
         }
         self.piece.extend_from_slice(bytes);
         Ok(())
@@ -57,6 +72,89 @@ impl Write for PieceWriter {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// A file as far as it is written.
+#[derive(Clone)]
+struct Written {
+    file: Arc<dyn File>,
+    mark: FileMark,
+}
+
+impl Written {
+    fn add(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.file.write_at(self.mark.len, piece)?;
+        self.mark.len += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        self.mark.crc = crc32c::crc32c_append(self.mark.crc, piece);
+        Ok(())
+    }
+}
+
+/// A thread that takes pieces to the disk, in order. It ends with its sender.
+struct Courier {
+    pieces: Option<SyncSender<Vec<u8>>>,
+    /// Pieces that are written, to be filled again.
+    empty: Receiver<Vec<u8>>,
+    thread: Option<JoinHandle<io::Result<Written>>>,
+}
+
+impl Courier {
+    fn start(written: Written) -> io::Result<Self> {
+        let (pieces, inbox) = sync_channel(SAVE_PIECES_WAITING_MAX);
+        let (done, empty) = channel();
+        let thread = std::thread::Builder::new().name("bough-save".to_owned());
+        let thread = thread.spawn(move || carry(written, &inbox, &done))?;
+        Ok(Self { pieces: Some(pieces), empty, thread: Some(thread) })
+    }
+
+    fn send(&mut self, piece: Vec<u8>) -> io::Result<()> {
+        let sent = self.pieces.as_ref().is_some_and(|pieces| pieces.send(piece).is_ok());
+        if sent { Ok(()) } else { Err(self.join().err().unwrap_or_else(broken_off)) }
+    }
+
+    fn finish(mut self, last: Vec<u8>) -> io::Result<Written> {
+        self.send(last)?;
+        self.join()
+    }
+
+    /// Waits until nothing is being written any more.
+    fn join(&mut self) -> io::Result<Written> {
+        self.pieces = None;
+        let ended = self.thread.take().and_then(|thread| thread.join().ok());
+        ended.unwrap_or_else(|| Err(broken_off()))
+    }
+}
+
+impl Drop for Courier {
+    /// A save that is given up removes its file, and nobody may be writing it then.
+    fn drop(&mut self) {
+        drop(self.join());
+    }
+}
+
+fn carry(
+    mut written: Written,
+    inbox: &Receiver<Vec<u8>>,
+    done: &Sender<Vec<u8>>,
+) -> io::Result<Written> {
+    let mut unsynced = 0;
+    for mut piece in inbox {
+        written.add(&piece)?;
+        unsynced += 1;
+        if unsynced == SAVE_UNSYNCED_PIECES_MAX {
+            // The disk begins its work now, and not when all is made.
+            written.file.sync()?;
+            unsynced = 0;
+        }
+        piece.clear();
+        // Whoever makes the pieces may have made the last one.
+        drop(done.send(piece));
+    }
+    Ok(written)
+}
+
+fn broken_off() -> io::Error {
+    io::Error::other("the thread that writes the file has ended")
 }
 
 pub(super) fn mark_of(bytes: &[u8]) -> FileMark {
@@ -70,7 +168,7 @@ pub(super) fn is_marked(disk: &dyn Disk, path: &RelPath, mark: FileMark) -> io::
         return Ok(false);
     }
     let (mut at, mut crc) = (0, 0);
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = vec![0; SAVE_PIECE_BYTES];
     loop {
         let read = file.read_at(at, &mut piece)?;
         let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {

@@ -1,0 +1,167 @@
+//! Reading a long session file on several threads.
+//!
+//! A file in the usual layout can be cut between two of its loops without reading what lies before: a line break in JSON
+//! never stands within a text, so the line that ends a loop is found by its indentation. Where the cuts are is only a
+//! guess, which reading proves: the beginning must be a session whose list of loops is just about to come, each part must
+//! be a whole list, and after the last there must be nothing but the end of the session. If any of that is not so, the file
+//! is read from its beginning to its end like every other.
+
+use crate::limits::{LOAD_PART_BYTES_MIN, LOAD_PARTS_MAX};
+use crate::model::{LoopRecord, Session};
+
+/// The line that begins the list of loops, and what follows its bracket.
+const OPENING: &[u8] = b"\n  \"loops\": [";
+/// Between two loops.
+const BETWEEN: &[u8] = b"\n    },\n    {";
+/// Where the comma stands in it, which is followed by a line break.
+const COMMA: usize = 6;
+/// How far into a file its loops begin, at most, and how long a loop is in which the place for a cut is looked for.
+const SEARCH_BYTES: usize = 1 << 20;
+
+/// The session in a text, read on several threads; `None` if it is short, or has another layout. The text is as it was
+/// when this returns.
+pub(super) fn read(text: &mut [u8]) -> Option<Session> {
+    let parts = (text.len() / LOAD_PART_BYTES_MIN).min(threads());
+    if parts < 2 {
+        return None;
+    }
+    let open = find(text, 0, OPENING)? + OPENING.len() - 1;
+    read_cut(text, open, &cuts(text, open, parts))
+}
+
+fn read_cut(text: &mut [u8], open: usize, cuts: &[usize]) -> Option<Session> {
+    if cuts.is_empty() {
+        return None;
+    }
+    let mut session = header(text.get(..=open)?)?;
+    for cut in cuts {
+        put(text, *cut, *b"][");
+    }
+    let loops = read_parts(text, open, cuts);
+    for cut in cuts {
+        put(text, *cut, *b",\n");
+    }
+    session.loops = loops?.into_iter().flatten().collect();
+    Some(session)
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(LOAD_PARTS_MAX)
+}
+
+/// Where a text can be cut into as many parts, as far as one can see.
+fn cuts(text: &[u8], open: usize, parts: usize) -> Vec<usize> {
+    let len = text.len() - open;
+    let places = (1..parts).filter_map(|part| find(text, open + len / parts * part, BETWEEN));
+    let mut cuts: Vec<usize> = places.map(|place| place + COMMA).collect();
+    cuts.dedup();
+    cuts
+}
+
+fn find(text: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
+    let to = text.len().min(from.saturating_add(SEARCH_BYTES));
+    let place = text.get(from..to)?.windows(wanted.len()).position(|window| window == wanted)?;
+    Some(from + place)
+}
+
+/// The session whose list of loops is about to come.
+fn header(beginning: &[u8]) -> Option<Session> {
+    let whole = [beginning, b"]}"].concat();
+    serde_json::from_slice(&whole).ok()
+}
+
+/// Each part is a list of its own now; the last is followed by the end of the session.
+fn read_parts(text: &[u8], open: usize, cuts: &[usize]) -> Option<Vec<Vec<LoopRecord>>> {
+    let starts = std::iter::once(open).chain(cuts.iter().map(|cut| cut + 1));
+    let ends = cuts.iter().map(|cut| cut + 1).chain([text.len()]);
+    let parts: Vec<&[u8]> =
+        starts.zip(ends).map(|(start, end)| text.get(start..end)).collect::<Option<_>>()?;
+    let (last, others) = parts.split_last()?;
+    std::thread::scope(|scope| {
+        let mut running = Vec::new();
+        for part in others.iter().copied() {
+            let thread = std::thread::Builder::new().name("bough-load".to_owned());
+            let read = move || serde_json::from_slice::<Vec<LoopRecord>>(part).ok();
+            running.push(thread.spawn_scoped(scope, read).ok()?);
+        }
+        let last = read_last(last);
+        let others = running.into_iter().map(|thread| thread.join().ok()?);
+        others.chain([last]).collect()
+    })
+}
+
+fn read_last(text: &[u8]) -> Option<Vec<LoopRecord>> {
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter();
+    let loops = values.next()?.ok()?;
+    let rest = text.get(values.byte_offset()..)?;
+    (rest.trim_ascii() == b"}").then_some(loops)
+}
+
+fn put(text: &mut [u8], at: usize, bytes: [u8; 2]) {
+    if let Some(place) = text.get_mut(at..at + bytes.len()) {
+        place.copy_from_slice(&bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::LoopStatus;
+    use crate::time::Timestamp;
+
+    /// A session of as many loops, each of which says the given words.
+    fn session(loops: usize, words: &str) -> Session {
+        let mut session = Session::explicit("s", "a", Timestamp::default());
+        for at in 0..loops {
+            let started = Timestamp::from_unix_ms(i64::try_from(at).unwrap());
+            let id = format!("l{at}");
+            let mut record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, started);
+            record.messages = vec![crate::message::AgentMessage::user(words, 1)];
+            session.loops.add(record).unwrap();
+        }
+        session
+    }
+
+    fn check(text: &str, expected: Option<&Session>) {
+        let mut bytes = text.as_bytes().to_vec();
+        let open = find(&bytes, 0, OPENING).map(|at| at + OPENING.len() - 1);
+        for parts in 2..6 {
+            let cuts = open.map(|open| cuts(&bytes, open, parts)).unwrap_or_default();
+            let session = read_cut(&mut bytes, open.unwrap_or(0), &cuts);
+            assert_eq!(session.as_ref(), expected, "{parts} parts");
+            assert_eq!(bytes, text.as_bytes(), "the text is as it was");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_read_in_parts_is_the_session_that_was_written() {
+        let session = session(30, "\n    },\n    {\n  \"loops\": [");
+        let text = serde_json::to_string_pretty(&session).unwrap();
+        check(&text, Some(&session));
+        check(&format!("{text}\n"), Some(&session));
+    }
+
+    #[test]
+    fn what_only_looks_like_the_layout_is_not_cut() {
+        let session = session(30, "words");
+        let text = serde_json::to_string_pretty(&session).unwrap();
+        // Without line breaks there is nowhere to cut.
+        check(&serde_json::to_string(&session).unwrap(), None);
+        // What follows the loops would be lost.
+        let more = text.replace("\n  ]\n}", "\n  ],\n  \"loops_more\": []\n}");
+        check(&more, None);
+        // A list that is not the list of loops, at the same depth.
+        let other = text.replace("\n  \"loops\": [", "\n  \"others\": [");
+        check(&other, None);
+        // Lists and objects within a loop that stand where loops should.
+        let nested = text.replacen(
+            "\"metadata\": null",
+            "\"metadata\": [[\n    {\n    },\n    {\n    }\n    ]]",
+            30,
+        );
+        check(&nested, None);
+        // A file that was cut off.
+        check(text.trim_end_matches('}'), None);
+        check(text.get(..text.len() / 2).unwrap(), None);
+    }
+}
