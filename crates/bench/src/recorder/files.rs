@@ -6,7 +6,8 @@ use bough_platform::{Disk as _, OsDisk, RelPath};
 
 use super::events::{Script, Shape};
 use super::{
-    ORIGINAL, SLOW_ROUNDS, in_turns, milliseconds, original, original_session, our_session, ours,
+    ORIGINAL, QUICK_ROUNDS, SLOW_ROUNDS, in_turns, milliseconds, original, original_session,
+    our_session, ours,
 };
 use crate::measure::{ROUNDS, median};
 use crate::report::Row;
@@ -41,7 +42,7 @@ fn rows_of(folder: &Path, loops: usize) -> Outcome<Vec<Row>> {
     let ours = Ours::new(folder, our_session(&lines)?)?;
     let original = Original::new(folder, original_session(&lines)?)?;
     drop(lines);
-    let rounds = if loops >= SLOW_LOOPS { SLOW_ROUNDS } else { ROUNDS };
+    let rounds = if loops >= SLOW_LOOPS { SLOW_ROUNDS } else { QUICK_ROUNDS };
     let what = |did: &str| format!("{did} {loops} loops");
     let time = |what: &str, ours: &dyn Fn() -> Outcome<()>, original: &dyn Fn() -> Outcome<()>| {
         in_turns(what, rounds, || milliseconds(ours), || milliseconds(original))

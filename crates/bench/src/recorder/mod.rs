@@ -35,10 +35,13 @@ pub(crate) fn run(options: &Options) -> Outcome<Vec<Row>> {
     options.run_parts(&PARTS)
 }
 
-/// How often the original is measured where it takes many seconds; ours is always measured as often as anything.
+/// How often the original is measured where it takes many seconds.
 const SLOW_ROUNDS: usize = 1;
 
-/// The median figures of both sides, measured in turns.
+/// How often both sides are measured where it takes a moment: a moment is easily disturbed.
+const QUICK_ROUNDS: usize = 9;
+
+/// The median figures of both sides, measured in turns; ours as often as the original, and at least as often as anything.
 fn in_turns(
     what: &str,
     original_rounds: usize,
@@ -46,8 +49,9 @@ fn in_turns(
     mut original: impl FnMut() -> Outcome<f64>,
 ) -> Outcome<(f64, f64)> {
     let (mut our_figures, mut original_figures) = (Vec::new(), Vec::new());
-    for round in 1..=ROUNDS {
-        eprintln!("{what}: round {round} of {ROUNDS}");
+    let rounds = original_rounds.max(ROUNDS);
+    for round in 1..=rounds {
+        eprintln!("{what}: round {round} of {rounds}");
         our_figures.push(ours()?);
         if round <= original_rounds {
             original_figures.push(original()?);
