@@ -1,6 +1,5 @@
 //! The loops of a session: found by id in one step, listed by when they started.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::de::{Deserialize, Deserializer};
@@ -8,6 +7,10 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::model::LoopRecord;
 use crate::time::Timestamp;
+
+mod ids;
+
+use ids::Ids;
 
 /// The loops of a session, in the order in which they started (those of one moment in the order in which
 /// they came).
@@ -18,7 +21,7 @@ pub struct Loops {
     records: Vec<Arc<LoopRecord>>,
     /// Slots by start.
     order: Vec<Slot>,
-    by_id: HashMap<Arc<str>, Slot>,
+    ids: Ids,
     /// The loops that no other one came before, by start, since somebody asked for them and nothing changed.
     roots: OnceLock<Vec<Slot>>,
 }
@@ -68,7 +71,7 @@ impl Loops {
 
     /// Adds a loop.
     pub fn add(&mut self, record: LoopRecord) -> Result<(), DuplicateLoop> {
-        if self.by_id.contains_key(record.loop_id.as_str()) {
+        if self.slot_of(&record.loop_id).is_some() {
             return Err(DuplicateLoop { loop_id: record.loop_id });
         }
         self.insert(record);
@@ -76,7 +79,7 @@ impl Loops {
     }
 
     pub(crate) fn slot_of(&self, loop_id: &str) -> Option<Slot> {
-        self.by_id.get(loop_id).copied()
+        self.ids.slot_of(loop_id)
     }
 
     pub(crate) fn at(&self, slot: Slot) -> &LoopRecord {
@@ -119,7 +122,7 @@ impl Loops {
     pub(crate) fn insert(&mut self, record: LoopRecord) -> Slot {
         self.roots.take();
         let slot = Slot(self.records.len());
-        self.by_id.entry(Arc::from(record.loop_id.as_str())).or_insert(slot);
+        self.ids.push(&record.loop_id);
         let started_at = record.started_at;
         self.records.push(Arc::new(record));
         self.put_in_order(slot, started_at);

@@ -72,14 +72,16 @@ impl Session {
     #[must_use]
     pub fn loop_chain_to(&self, loop_id: &str) -> Vec<String> {
         let mut chain = vec![loop_id];
-        let mut seen = HashSet::from([loop_id]);
-        let mut record = self.get_loop(loop_id);
-        while let Some(before) = record.and_then(|record| self.active_parent(record)) {
-            if !seen.insert(before) {
+        let mut seen = HashSet::new();
+        let mut at = self.loops.slot_of(loop_id);
+        while let Some(slot) = at.filter(|slot| seen.insert(*slot)) {
+            let Some(before) = self.active_parent(self.loops.at(slot)) else {
                 break;
+            };
+            at = self.loops.slot_of(before);
+            if at.is_none_or(|at| !seen.contains(&at)) {
+                chain.push(before);
             }
-            chain.push(before);
-            record = self.get_loop(before);
         }
         chain.into_iter().rev().map(str::to_owned).collect()
     }
@@ -95,10 +97,9 @@ impl Session {
             child = superseded;
         }
         let parent_id = child.parent_loop_id.as_deref()?;
-        let parent = self.get_loop(parent_id);
-        let passed_over = parent.filter(|parent| {
-            parent.is_passed_over() && child.continuation_kind == ContinuationKind::Default
-        });
+        let goes_on = child.continuation_kind == ContinuationKind::Default;
+        let parent = goes_on.then(|| self.get_loop(parent_id)).flatten();
+        let passed_over = parent.filter(|parent| parent.is_passed_over());
         let chosen = passed_over
             .and_then(|parent| parent.parallel_group.as_ref())
             .and_then(|group| self.get_loop(&group.selected_loop_id))
