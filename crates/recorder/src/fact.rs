@@ -57,6 +57,14 @@ pub enum Fact {
         /// The loop.
         loop_id: String,
     },
+    /// A loop that was broken off was heard again from its start, and goes on.
+    #[serde(rename = "bough:resumed")]
+    Resumed {
+        /// The session.
+        session_id: String,
+        /// The loop.
+        loop_id: String,
+    },
 }
 
 /// What a session says of itself, apart from its loops.
@@ -108,7 +116,8 @@ impl Fact {
             Self::Stored { session, .. } => &session.session_id,
             Self::SubAgents { session_id, .. }
             | Self::Compaction { session_id, .. }
-            | Self::Aborted { session_id, .. } => session_id,
+            | Self::Aborted { session_id, .. }
+            | Self::Resumed { session_id, .. } => session_id,
         }
     }
 
@@ -119,7 +128,8 @@ impl Fact {
             Self::Session(_) | Self::Stored { .. } => None,
             Self::SubAgents { loop_id, .. }
             | Self::Compaction { loop_id, .. }
-            | Self::Aborted { loop_id, .. } => Some(loop_id),
+            | Self::Aborted { loop_id, .. }
+            | Self::Resumed { loop_id, .. } => Some(loop_id),
         }
     }
 

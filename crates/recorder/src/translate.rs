@@ -158,6 +158,7 @@ impl Translator {
         };
         for effect in &effects {
             page.announce(effect);
+            page.resume(effect, &effects);
         }
         if let Some(event) = event {
             page.write_event(event, &effects);
@@ -242,6 +243,24 @@ impl Page<'_> {
         if !change.is_empty() {
             self.push(session_id, Record::Meta(change));
         }
+    }
+
+    /// A loop goes on before it says what it has to say.
+    fn resume(&mut self, effect: &Effect, effects: &[Effect]) {
+        let Effect::Resumed { session_id, loop_id } = effect else {
+            return;
+        };
+        let Some(session) = self.recorder.held(session_id) else {
+            return;
+        };
+        let placed = effects.iter().filter(|effect| matches!(effect, Effect::Placed { .. }));
+        let tree = self.trees.entry(session_id.clone()).or_default();
+        tree.go_on(session, loop_id, placed.count());
+        let record = session.get_loop(loop_id);
+        let is_pending = record.is_some_and(|record| record.status == LoopStatus::Pending);
+        let phase = if is_pending { LoopPhase::Pending } else { LoopPhase::Running };
+        let fact = Fact::Resumed { session_id: session_id.clone(), loop_id: loop_id.clone() };
+        self.push_loop(session_id, loop_id, Some(phase), json_of(&AgentEvent::from(fact)));
     }
 
     fn write_event(&mut self, event: &AgentEvent, effects: &[Effect]) {
@@ -329,7 +348,7 @@ impl Page<'_> {
         let aborted = matches!(fact, Fact::Aborted { .. });
         let phase = aborted.then_some(LoopPhase::Aborted);
         if aborted && let Some(tree) = self.trees.get_mut(&session_id) {
-            tree.end(&loop_id);
+            tree.break_off(&loop_id);
         }
         self.push_loop(&session_id, &loop_id, phase, json_of(&AgentEvent::from(fact)));
     }
@@ -358,7 +377,10 @@ impl Page<'_> {
             Effect::Aborted { session_id, loop_id } => {
                 Some(Fact::Aborted { session_id: session_id.clone(), loop_id: loop_id.clone() })
             }
-            Effect::Placed { .. } | Effect::Announced { .. } | Effect::Stored { .. } => None,
+            Effect::Placed { .. }
+            | Effect::Announced { .. }
+            | Effect::Stored { .. }
+            | Effect::Resumed { .. } => None,
         }
     }
 

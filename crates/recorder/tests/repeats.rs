@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use bough_recorder::{
-    AgentEvent, LoopStatus, Notice, Replay, Session, SessionRecorder, SessionRecorderConfig,
-    Translator, fold_records,
+    AgentEvent, LoopStatus, Notice, RecordBatch, Replay, Session, SessionRecorder,
+    SessionRecorderConfig, Translator, fold_records,
 };
 use bough_session::Record;
 use serde_json::Value;
@@ -86,18 +86,36 @@ impl Logs {
     /// A recorder that begins with what the logs hold hears the events.
     fn record(&mut self, events: &[AgentEvent]) -> usize {
         let mut translator = Translator::new(config(false));
+        let mut broken_off = Vec::new();
         for (session_id, log) in &self.0 {
-            assert!(translator.resume(session_id, log).is_empty(), "no loop is open");
+            broken_off.extend(translator.resume(session_id, log));
         }
-        let mut added = 0;
+        let mut added = self.append(broken_off);
         for event in events {
-            for batch in translator.on_event(event.clone()).batches {
-                added += batch.records.len();
-                let log = self.0.entry(batch.session_id).or_default();
-                log.extend(batch.records.into_iter().map(|record| record.record));
-            }
+            added += self.append(translator.on_event(event.clone()).batches);
         }
         added
+    }
+
+    fn append(&mut self, batches: Vec<RecordBatch>) -> usize {
+        let mut added = 0;
+        for batch in batches {
+            added += batch.records.len();
+            let log = self.0.entry(batch.session_id).or_default();
+            log.extend(batch.records.into_iter().map(|record| record.record));
+        }
+        added
+    }
+
+    /// No two entries of a loop hold the same message, unless it was said twice.
+    fn check_messages_are_stored_once(&self, name: &str) {
+        for (session_id, session) in self.folds() {
+            let log = self.0[&session_id].iter();
+            let entries = log.filter(|record| matches!(record.known(), Record::Entry(_))).count();
+            let loops = session.iter().flat_map(|session| session.loops.iter());
+            let said: usize = loops.map(|record| record.messages.len()).sum();
+            assert!(entries <= said, "{name}: {entries} entries hold {said} messages");
+        }
     }
 
     fn folds(&self) -> HashMap<String, Option<Session>> {
@@ -148,10 +166,6 @@ fn start_of(events: &[AgentEvent]) -> bough_recorder::AgentStart {
     }
 }
 
-fn ids(session: &Session) -> Vec<&str> {
-    session.loops.iter().map(|record| record.loop_id.as_str()).collect()
-}
-
 #[test]
 fn another_loop_with_the_same_id_is_another_loop() {
     let events = events_of(STREAMS[0].1);
@@ -165,31 +179,96 @@ fn another_loop_with_the_same_id_is_another_loop() {
     assert!(matches!(report.notices[..], [Notice::LoopRenamed { .. }]), "{report:?}");
 }
 
+/// The sessions that a recorder makes which is never interrupted, by id.
+fn sessions_of(events: &[AgentEvent]) -> HashMap<String, Session> {
+    let mut recorder = SessionRecorder::new(config(false));
+    for event in events {
+        recorder.on_event(event.clone());
+    }
+    by_id(drain(&mut recorder))
+}
+
+fn by_id(sessions: Vec<Session>) -> HashMap<String, Session> {
+    sessions.into_iter().map(|session| (session.session_id.clone(), session)).collect()
+}
+
 #[test]
-fn a_loop_that_was_broken_off_may_come_to_its_end() {
+fn a_loop_that_was_broken_off_goes_on_where_it_was() {
     let events = events_of(STREAMS[0].1);
     let mut recorder = SessionRecorder::new(config(false));
     for event in &events[..3] {
         recorder.on_event(event.clone());
     }
-    drain(&mut recorder);
-    for event in &events {
-        recorder.on_event(event.clone());
-    }
-    let session = drain(&mut recorder).remove(0);
-    let statuses: Vec<LoopStatus> = session.loops.iter().map(|record| record.status).collect();
-    assert_eq!(statuses, [LoopStatus::Aborted, LoopStatus::Completed]);
-    let id = ids(&session)[0];
-    assert_eq!(ids(&session)[1], format!("{id}-2"));
-    let mut copy = SessionRecorder::new(config(false));
-    for event in Replay::of(&session).events() {
-        copy.on_event(event);
-    }
-    assert_eq!(drain(&mut copy), std::slice::from_ref(&session));
-    for event in &events {
+    let broken_off = drain(&mut recorder).remove(0);
+    assert_eq!(broken_off.loops.last().unwrap().status, LoopStatus::Aborted);
+    for event in &events[..3] {
         let report = recorder.on_event(event.clone());
         assert!(is_recorded_already(&report.notices), "{report:?}");
     }
+    assert!(drain(&mut recorder).is_empty(), "it was broken off in the same place");
+    for (at, event) in events.iter().enumerate() {
+        let report = recorder.on_event(event.clone());
+        assert_eq!(is_recorded_already(&report.notices), at < 3, "{report:?}");
+        assert!(at < 3 || report.is_clean(), "{report:?}");
+    }
+    assert_eq!(by_id(drain(&mut recorder)), sessions_of(&events));
+}
+
+/// Whoever records a stream again that was interrupted anywhere has the sessions of one that was not.
+#[test]
+fn a_stream_that_was_interrupted_anywhere_can_be_recorded_again() {
+    for (name, events) in streams() {
+        let expected = sessions_of(&events);
+        for cut in 0..=events.len() {
+            let mut recorder = SessionRecorder::new(config(false));
+            for event in &events[..cut] {
+                recorder.on_event(event.clone());
+            }
+            let mut found = by_id(drain(&mut recorder));
+            for event in &events {
+                recorder.on_event(event.clone());
+            }
+            found.extend(by_id(drain(&mut recorder)));
+            assert!(found == expected, "{name}, interrupted after {cut} events");
+        }
+    }
+}
+
+/// The same for a recorder that is killed, and another one that goes on with its logs; and twice.
+#[test]
+fn a_recorder_that_was_killed_anywhere_leaves_logs_that_can_be_recorded_again() {
+    for (name, events) in streams() {
+        let expected = sessions_of(&events);
+        for cut in 0..=events.len() {
+            let mut logs = Logs(HashMap::new());
+            logs.record(&events[..cut / 2]);
+            logs.record(&events[..cut]);
+            logs.record(&events);
+            let found = logs.folds().into_iter().filter_map(|(id, fold)| Some((id, fold?)));
+            let found: HashMap<String, Session> = found.collect();
+            assert!(found == expected, "{name}, killed after {cut} events");
+            assert_eq!(logs.record(&events), 0, "{name}: it is all there");
+            logs.check_messages_are_stored_once(&format!("{name}, killed after {cut} events"));
+        }
+    }
+}
+
+/// A later run that uses the same ids is no repetition of the one that was broken off.
+#[test]
+fn a_group_with_the_ids_of_one_that_was_broken_off_is_another_group() {
+    let events = events_of(STREAMS[3].1);
+    let start = events.iter().position(|event| event.type_name() == "ParallelLoopStart").unwrap();
+    let mut recorder = SessionRecorder::new(config(false));
+    for event in &events[..=start] {
+        recorder.on_event(event.clone());
+    }
+    drain(&mut recorder);
+    let AgentEvent::ParallelLoopStart(first) = &events[start] else { panic!("not a group") };
+    let mut later = (**first).clone();
+    later.timestamp = bough_recorder::Timestamp::from_unix_ms(later.timestamp.unix_ms() + 60_000);
+    let report = recorder.on_event(later.into());
+    let renamed = report.notices.iter().filter(|n| matches!(n, Notice::LoopRenamed { .. }));
+    assert_eq!(renamed.count(), first.loop_ids.len(), "{report:?}");
 }
 
 #[test]

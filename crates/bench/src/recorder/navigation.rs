@@ -6,7 +6,7 @@ use super::events::{Script, Shape};
 use super::{
     ORIGINAL, SLOW_ROUNDS, in_turns, milliseconds, original, original_session, our_session, ours,
 };
-use crate::measure::as_f64;
+use crate::measure::{ROUNDS, as_f64};
 use crate::report::Row;
 use crate::{Options, Outcome};
 
@@ -67,10 +67,16 @@ impl Sessions {
 
     /// How long it takes to find the roots of a session that nobody asked for them before; later answers are kept.
     fn first_roots(&self) -> Outcome<(f64, f64)> {
-        let session: ours::Session = serde_json::from_str(&serde_json::to_string(&self.ours)?)?;
-        let ours = milliseconds(|| check(1, black_box(session.root_loops().count())))?;
-        let original = milliseconds(|| check(1, black_box(self.original.root_loops().count())))?;
-        Ok((ours, original))
+        let text = serde_json::to_string(&self.ours)?;
+        in_turns(
+            "root_loops asked for the first time",
+            ROUNDS,
+            || {
+                let session: ours::Session = serde_json::from_str(&text)?;
+                milliseconds(|| check(1, black_box(session.root_loops().count())))
+            },
+            || milliseconds(|| check(1, black_box(self.original.root_loops().count()))),
+        )
     }
 
     /// How long a question takes on both sides, in milliseconds. Ours answers in less than one, so it is asked so often that

@@ -1,9 +1,9 @@
 //! Facts that come beside the events of agents.
 
 use super::report::{Notice, Report};
-use super::{Effect, SessionRecorder};
+use super::{Effect, Place, SessionRecorder};
 use crate::fact::{Fact, SessionFact};
-use crate::model::{CompactionBlock, Session};
+use crate::model::{CompactionBlock, LoopStatus, Session};
 
 impl SessionRecorder {
     /// Takes in a fact about a session that is held.
@@ -47,6 +47,11 @@ impl SessionRecorder {
                 live.abort(slot);
                 self.trace(|| Effect::Aborted { session_id, loop_id });
             }
+            (Fact::Resumed { .. }, Some(slot)) => {
+                if let Some(session) = key {
+                    self.go_on(Place { session, slot });
+                }
+            }
             _ => {}
         }
     }
@@ -79,6 +84,7 @@ fn is_known(fact: &Fact, session: &Session) -> bool {
         }
         (Fact::Compaction { block, .. }, Some(record)) => *block == record.compaction_block,
         (Fact::Aborted { .. }, Some(record)) => !record.status.is_open(),
+        (Fact::Resumed { .. }, Some(record)) => record.status != LoopStatus::Aborted,
         _ => false,
     }
 }

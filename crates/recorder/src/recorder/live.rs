@@ -69,6 +69,21 @@ impl Live {
         }
     }
 
+    /// Opens a loop again that was broken off: what breaking it off did is undone.
+    pub(super) fn go_on(&mut self, slot: Slot) {
+        let record = self.record(slot);
+        let loop_id = record.loop_id.clone();
+        let parent = record.parent_loop_id.as_deref();
+        if let Some(parent) = parent.and_then(|id| self.session.loops.slot_of(id)) {
+            self.change(parent).children_loop_ids.retain(|child| *child != loop_id);
+        }
+        let record = self.change(slot);
+        let has_started = !record.events.is_empty();
+        record.status = if has_started { LoopStatus::Running } else { LoopStatus::Pending };
+        self.open += 1;
+        self.find_turn(slot);
+    }
+
     /// Adds a loop to the children of its parent, if that is in this session.
     pub(super) fn tell_parent(&mut self, slot: Slot) {
         let record = self.record(slot);

@@ -96,7 +96,7 @@ pub struct SessionRecorder {
     forgotten: RecentIds,
     /// Sessions that `after_task` was told of.
     finished: RecentIds,
-    /// What ended and is heard again.
+    /// What is over and is heard again.
     echoes: Echoes,
     /// Whether whatever comes twice is to be recorded twice: what a log holds was to be kept.
     keeps_repeats: bool,
@@ -133,6 +133,8 @@ pub(crate) enum Effect {
     Stored { session_id: String },
     /// A loop was broken off.
     Aborted { session_id: String, loop_id: String },
+    /// A loop that was broken off goes on.
+    Resumed { session_id: String, loop_id: String },
 }
 
 impl SessionRecorder {

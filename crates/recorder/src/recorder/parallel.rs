@@ -25,11 +25,8 @@ impl SessionRecorder {
             return;
         }
         let key = self.announced_session(&event.session_id, event.timestamp, report);
-        let already = |group: &Group| group.announced == event.loop_ids;
-        if let Some(live) = self.lives.get(&key)
-            && live.groups.iter().any(already)
-        {
-            report.note(Notice::RepeatedStart { loop_id: event.loop_ids.join(", ") });
+        if let Some(slots) = self.lives.get(&key).and_then(|live| live.open_group(event)) {
+            self.hear_open_group_again(key, &slots, event, report);
             return;
         }
         if let Some(slots) = self.recorded_group(key, event) {
@@ -188,6 +185,15 @@ impl Live {
             }
         }
         self.groups = groups;
+    }
+
+    /// The loops of a group that was announced by this very event, and of which none was chosen yet. A group that came
+    /// with the same ids had started before.
+    fn open_group(&self, event: &ParallelLoopStart) -> Option<Vec<Slot>> {
+        let since = |slot: &Slot| self.record(*slot).started_at >= event.timestamp;
+        let is_it =
+            |group: &&Group| group.announced == event.loop_ids && group.slots.iter().all(since);
+        self.groups.iter().find(is_it).map(|group| group.slots.clone())
     }
 
     /// The group of a loop, if none was chosen from it yet.

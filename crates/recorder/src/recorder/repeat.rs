@@ -1,13 +1,13 @@
 //! Streams that are heard a second time, because somebody records the same file again.
 //!
-//! A loop that ended and starts again with the very same event (its time among it) is that loop, and what
-//! it says as it said it before is passed over. What it says otherwise came after its end. A loop that was
-//! broken off is not recognised: when it is heard again, it may come to its end.
+//! A loop that starts again with the very same event (its time among it) is that loop, and what it says as it said
+//! it before is passed over. If it had been broken off, it goes on where it was broken off. What a loop that ended says
+//! otherwise came after its end.
 
 use std::collections::HashMap;
 
 use super::report::{Notice, Report};
-use super::{Place, SessionKey, SessionRecorder};
+use super::{Effect, Place, SessionKey, SessionRecorder};
 use crate::event::{AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart};
 use crate::loops::Slot;
 use crate::model::{LoopEvent, LoopRecord, LoopStatus};
@@ -16,47 +16,62 @@ use crate::model::{LoopEvent, LoopRecord, LoopStatus};
 /// changed by it.
 #[derive(Debug, Default)]
 pub(super) struct Echoes {
-    /// Loops, and how many of their events were heard again.
-    pub(super) loops: HashMap<String, (Place, usize)>,
+    /// Loops.
+    pub(super) loops: HashMap<String, Echo>,
     /// Loops of groups.
     pub(super) groups: HashMap<String, Place>,
 }
 
+/// A loop that is heard again.
+#[derive(Debug)]
+pub(super) struct Echo {
+    place: Place,
+    /// How many of its events were heard again, and how many there were.
+    heard: usize,
+    stored: usize,
+}
+
 impl Echoes {
     pub(super) fn forget(&mut self, key: SessionKey) {
-        self.loops.retain(|_, (place, _)| place.session != key);
+        self.loops.retain(|_, echo| echo.place.session != key);
         self.groups.retain(|_, place| place.session != key);
     }
 }
 
 impl SessionRecorder {
-    /// The loop of a session that ended and began with this very event.
+    /// The loop of a session that is over and began with this very event.
     pub(super) fn recorded_loop(&self, key: SessionKey, start: &AgentStart) -> Option<Place> {
         let live = self.lives.get(&key).filter(|_| !self.keeps_repeats)?;
         let is_known = live.session.loops.slot_of(&start.loop_id).is_some();
         if !is_known && start.parent_loop_id.as_deref() != Some(&start.loop_id) {
             return None;
         }
-        let is_it = |slot: &Slot| began_with(live.record(*slot), start);
-        let slot = live.slots_like(&start.loop_id).find(is_it)?;
+        let began_with = |slot: &Slot| began_with(live.record(*slot), start);
+        let found: Vec<Slot> = live.slots_like(&start.loop_id).filter(began_with).collect();
+        let has_ended = |slot: &&Slot| live.record(**slot).status != LoopStatus::Aborted;
+        let slot = *found.iter().find(has_ended).or(found.last())?;
         Some(Place { session: key, slot })
     }
 
     pub(super) fn hear_again(&mut self, place: Place, start: &AgentStart, report: &mut Report) {
-        self.echoes.loops.insert(start.loop_id.clone(), (place, 1));
+        let live = self.lives.get(&place.session);
+        let stored = live.map_or(0, |live| live.record(place.slot).events.len());
+        self.echoes.loops.insert(start.loop_id.clone(), Echo { place, heard: 1, stored });
         let session_id = start.session_id.clone();
         report.note(Notice::AlreadyRecorded { session_id, event_type: "AgentStart".to_owned() });
     }
 
-    /// Whether an event is the next one of a loop that is heard again.
+    /// Whether an event is the next one of a loop that is heard again. The first that a loop which was broken off says
+    /// beyond what it said before makes it go on.
     pub(super) fn is_heard_again(&mut self, event: &AgentEvent, report: &mut Report) -> bool {
         if self.echoes.loops.is_empty() {
             return false;
         }
         let echo = event.loop_id().and_then(|loop_id| self.echoes.loops.get_mut(loop_id));
-        let Some((place, heard)) = echo else {
+        let Some(echo) = echo else {
             return false;
         };
+        let place = echo.place;
         let Some(live) = self.lives.get(&place.session) else {
             return false;
         };
@@ -65,17 +80,66 @@ impl SessionRecorder {
         let is_heard = |stored: &LoopEvent| {
             keeps_pieces || !matches!(stored.event, AgentEvent::MessageUpdate(_))
         };
-        let mut events = live.record(place.slot).events.iter().enumerate().skip(*heard);
-        let next = events.find(|(_, stored)| is_heard(stored));
-        let Some((at, _)) = next.filter(|(_, stored)| stored.event == *event) else {
+        let events = live.record(place.slot).events.iter().enumerate();
+        let mut rest = events.take(echo.stored).skip(echo.heard);
+        let Some((at, next)) = rest.find(|(_, stored)| is_heard(stored)) else {
+            self.go_on(place);
             return false;
         };
-        *heard = at + 1;
+        if next.event != *event {
+            return false;
+        }
+        echo.heard = at + 1;
         report.note(Notice::AlreadyRecorded {
             session_id: live.session.session_id.clone(),
             event_type: event.type_name().to_owned(),
         });
         true
+    }
+
+    /// Goes on with a loop that was broken off, as if it had not been.
+    pub(super) fn go_on(&mut self, place: Place) {
+        let broken_off = self.lives.get_mut(&place.session);
+        let broken_off =
+            broken_off.filter(|live| live.record(place.slot).status == LoopStatus::Aborted);
+        let Some(live) = broken_off else {
+            return;
+        };
+        live.go_on(place.slot);
+        let record = live.record(place.slot);
+        let (session_id, loop_id) = (live.session.session_id.clone(), record.loop_id.clone());
+        let given_id = live.session.given_id(record).to_owned();
+        self.echoes.loops.remove(&given_id);
+        self.put_place(&given_id, place);
+        self.reopen(place.session);
+        self.trace(|| Effect::Resumed { session_id, loop_id });
+    }
+
+    /// A group of which none was chosen is announced again: if all of its loops were broken off or have ended, those
+    /// that never started may do so now.
+    pub(super) fn hear_open_group_again(
+        &mut self,
+        key: SessionKey,
+        slots: &[Slot],
+        event: &ParallelLoopStart,
+        report: &mut Report,
+    ) {
+        let Some(live) = self.lives.get(&key) else {
+            return;
+        };
+        if self.keeps_repeats || slots.iter().any(|slot| live.record(*slot).status.is_open()) {
+            report.note(Notice::RepeatedStart { loop_id: event.loop_ids.join(", ") });
+            return;
+        }
+        let never_started = |slot: &&Slot| live.record(**slot).events.is_empty();
+        let waiting: Vec<Slot> = slots.iter().filter(never_started).copied().collect();
+        for slot in waiting {
+            self.go_on(Place { session: key, slot });
+        }
+        report.note(Notice::AlreadyRecorded {
+            session_id: event.session_id.clone(),
+            event_type: "ParallelLoopStart".to_owned(),
+        });
     }
 
     /// The loops of a group that was announced by this very event, if all of them have ended. Of groups
@@ -130,7 +194,7 @@ impl SessionRecorder {
 
 fn began_with(record: &LoopRecord, start: &AgentStart) -> bool {
     let first = record.events.first().map(|first| &first.event);
-    matches!(record.status, LoopStatus::Completed | LoopStatus::Rejected)
+    !record.status.is_open()
         && record.started_at == start.timestamp
         && matches!(first, Some(AgentEvent::AgentStart(first)) if **first == *start)
 }

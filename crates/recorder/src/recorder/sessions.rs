@@ -6,7 +6,7 @@ use super::{Effect, Place, SessionKey, SessionRecorder};
 use crate::event::AgentStart;
 use crate::lineage::Lineage;
 use crate::loops::Loops;
-use crate::model::{LoopStatus, Session, SessionFormation};
+use crate::model::{LoopRecord, LoopStatus, Session, SessionFormation};
 use crate::time::Timestamp;
 
 impl SessionRecorder {
@@ -16,9 +16,7 @@ impl SessionRecorder {
         if self.by_session.contains_key(&session.session_id) {
             return 0;
         }
-        // Of a session that was only announced nobody knows yet who runs it.
-        let has_begun = !session.agent_id.is_empty();
-        let stage = if has_begun { Stage::Drained } else { Stage::Announced };
+        let stage = if has_begun(&session) { Stage::Drained } else { Stage::Announced };
         let key = self.hold(Live::new(session, stage));
         let aborted = self.abort_resumed(key);
         if aborted > 0
@@ -119,7 +117,7 @@ impl SessionRecorder {
             Some(key) => key,
             None => self.announce(&event.session_id, event.timestamp, report),
         };
-        if self.lives.get(&key)?.stage == Stage::Announced {
+        if !has_begun(&self.lives.get(&key)?.session) {
             self.begin(key, event);
             let live = self.lives.get(&key)?;
             let accepted = self.config.before_task.as_ref().is_none_or(|ask| ask(&live.session));
@@ -135,10 +133,9 @@ impl SessionRecorder {
 
     /// Something new of a session is heard: it is to be completed again.
     pub(super) fn reopen(&mut self, key: SessionKey) {
-        if let Some(live) = self.lives.get_mut(&key)
-            && live.stage != Stage::Announced
-        {
-            live.stage = Stage::Open;
+        if let Some(live) = self.lives.get_mut(&key) {
+            let begun = has_begun(&live.session);
+            live.stage = if begun { Stage::Open } else { Stage::Announced };
         }
     }
 
@@ -252,6 +249,12 @@ impl SessionRecorder {
         self.lives.insert(key, live);
         key
     }
+}
+
+/// Whether a loop of a session has started: of one that was only announced nobody knows yet who runs it.
+fn has_begun(session: &Session) -> bool {
+    let has_started = |record: &LoopRecord| !record.events.is_empty();
+    !session.agent_id.is_empty() || session.loops.iter().any(has_started)
 }
 
 impl Live {

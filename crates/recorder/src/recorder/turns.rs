@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::live::Live;
 use super::report::{Notice, Report};
-use crate::event::{TurnEnd, TurnStart};
+use crate::event::{AgentEvent, TurnEnd, TurnStart};
 use crate::loops::Slot;
 use crate::message::{AgentMessage, Message, TurnId};
 use crate::model::{LoopConfigSnapshot, Turn, config_id_in};
@@ -22,6 +22,23 @@ pub(super) struct PartialTurn {
 }
 
 impl Live {
+    /// Finds the turn again that a loop was in, from its events.
+    pub(super) fn find_turn(&mut self, slot: Slot) {
+        let events = self.record(slot).events.iter().map(|event| &event.event);
+        let events: Vec<AgentEvent> = events.cloned().collect();
+        // What was to be said about these events was said when they were heard.
+        let mut said = Report::default();
+        for event in &events {
+            match event {
+                AgentEvent::TurnStart(turn) => self.begin_turn(slot, turn, &mut said),
+                AgentEvent::MessageEnd(end) => self.hear_message(slot, &end.message),
+                AgentEvent::TurnRequest(request) => self.hear_request(slot, &request.payload),
+                AgentEvent::TurnEnd(_) => drop(self.turns.remove(&slot)),
+                _ => {}
+            }
+        }
+    }
+
     pub(super) fn begin_turn(&mut self, slot: Slot, event: &TurnStart, report: &mut Report) {
         let turn = PartialTurn {
             turn_index: event.turn_index,

@@ -35,6 +35,9 @@ pub(super) fn is_held(stored: &Session, step: &Step) -> bool {
             Some(Fact::Aborted { loop_id, .. }) => {
                 of_loop(&loop_id, &|record| !record.status.is_open())
             }
+            Some(Fact::Resumed { loop_id, .. }) => {
+                of_loop(&loop_id, &|record| record.status != LoopStatus::Aborted)
+            }
             Some(Fact::Stored { .. }) | None => false,
         },
     }

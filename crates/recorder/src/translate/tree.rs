@@ -11,7 +11,7 @@ use super::json_of;
 use super::refs::{self, Index, Said};
 use crate::event::{AgentEvent, ContinuationKind, TurnRequest};
 use crate::message::AgentMessage;
-use crate::model::Session;
+use crate::model::{LoopRecord, LoopStatus, Session};
 
 const LOOP_KEY: &str = "loop_id";
 
@@ -188,6 +188,42 @@ impl Tree {
         }
     }
 
+    /// A loop was broken off: it says nothing more, unless it is heard again and goes on.
+    pub(super) fn break_off(&mut self, loop_id: &str) {
+        if let Some(branch) = self.branches.get_mut(loop_id) {
+            branch.is_closed = true;
+        }
+    }
+
+    /// A loop that was broken off goes on; `news` of its events are about to be written.
+    pub(super) fn go_on(&mut self, session: &Session, loop_id: &str, news: usize) {
+        let Some(record) = session.get_loop(loop_id) else {
+            return;
+        };
+        let says_nothing = self.branches.get(loop_id).is_none_or(|branch| branch.said.is_empty());
+        if says_nothing {
+            self.start(session, loop_id);
+        }
+        let group = record.parallel_group.as_ref().map_or(&[][..], |group| &group.all_loop_ids);
+        let spoke = |id: &&String| self.branches.get(*id).is_some_and(|one| !one.said.is_empty());
+        // Parallel loops that go on from nothing all go on from the same entry.
+        let beside = group.iter().find(spoke).filter(|_| record.parent_loop_id.is_none());
+        let beside = beside.map(|id| self.before(id)).filter(|_| says_nothing);
+        let branch = self.branches.entry(loop_id.to_owned()).or_default();
+        branch.is_closed = false;
+        if let Some(base) = beside {
+            branch.base = Base::Entry(base);
+        }
+        let last = record.events.iter().rev().skip(news).find_map(|event| match &event.event {
+            AgentEvent::MessageStart(start) => Some(Some(start)),
+            AgentEvent::MessageEnd(_) => Some(None),
+            _ => None,
+        });
+        if let Some(start) = last.flatten() {
+            branch.begun = branch.said.iter().rposition(|said| said.is(&start.message));
+        }
+    }
+
     /// One loop of a group was chosen: the others are passed over, and its last entry is the leaf. Says
     /// which, if that is not the leaf already.
     pub(super) fn choose(&mut self, loop_id: &str) -> Option<EntryId> {
@@ -251,7 +287,9 @@ impl Tree {
 
     /// Lets go of the messages of loops that have ended.
     pub(super) fn forget_closed(&mut self, session: &Session) {
-        for record in &session.loops {
+        let may_go_on =
+            |record: &LoopRecord| record.status.is_open() || record.status == LoopStatus::Aborted;
+        for record in session.loops.iter().filter(|record| !may_go_on(record)) {
             if let Some(branch) = self.branches.get_mut(&record.loop_id) {
                 branch.close();
             }
