@@ -157,7 +157,7 @@ fn later_events() -> Vec<serde_json::Value> {
     events.insert(
         end,
         serde_json::json!({"type": "RevertApplied", "loop_id": loop_id, "category": "tangent",
-            "target": 1, "abandoned_node_ids": [2], "summary": "s", "applied": true, "reason": "r",
+            "target": 1, "abandoned_node_ids": [2], "summary": null, "applied": true, "reason": null,
             "timestamp": at}),
     );
     events

@@ -241,7 +241,11 @@ mod tests {
             "reason": "r", "timestamp": "2026-01-01T00:00:00Z"});
         let request = json!({"type": "TurnRequest", "loop_id": "l", "turn_index": 1,
             "payload": {"messages": []}, "timestamp": "2026-01-01T00:00:00Z"});
-        for event in [revert, request] {
+        // One that was refused went nowhere, and one that was done needs no reason.
+        let refused = json!({"type": "RevertApplied", "loop_id": "l", "category": "failure",
+            "target": null, "abandoned_node_ids": [], "summary": null, "applied": false,
+            "reason": null, "timestamp": "2026-01-01T00:00:00Z"});
+        for event in [revert, refused, request] {
             let read: AgentEvent = serde_json::from_value(event.clone()).unwrap();
             assert!(!matches!(read, AgentEvent::Unknown(_)));
             assert_eq!(serde_json::to_value(&read).unwrap(), event);

@@ -288,10 +288,11 @@ events! {
         /// The nodes that it left behind.
         abandoned_node_ids: Vec<u64>,
         /// What to remember of them.
-        summary: String,
+        summary: Option<String>,
         /// Whether it was done.
         applied: bool,
         /// Why, or why not.
+        #[serde(default)]
         reason: Value,
         /// When.
         timestamp: Timestamp,
