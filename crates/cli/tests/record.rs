@@ -223,31 +223,52 @@ fn loops(place: &Place, session: &str) -> Vec<Value> {
     value["loops"].as_array().cloned().unwrap_or_default()
 }
 
+/// Records events until all of them are stored, and kills the recorder; says which were to be stored.
+fn record_and_kill(place: &Place, events: &[Value]) -> Vec<Value> {
+    let id = events[0]["session_id"].as_str().unwrap();
+    let mut recorder = start(place, &["record"]);
+    let mut stdin = recorder.stdin.take().unwrap();
+    // The input stays open: nothing but the events themselves makes them durable.
+    say(&mut stdin, events);
+    let replayed = || {
+        let answered = place.run(&["replay", id, "--events-only"]);
+        answered.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let streamed = |event: &&Value| event["type"] != json!("MessageUpdate");
+    let said: Vec<Value> = events.iter().filter(streamed).cloned().collect();
+    wait_until("the recording of every event", || replayed().len() == said.len());
+    assert_eq!(loops(place, id).last().unwrap()["status"], "running");
+    // On unix this is kill -9.
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    drop(stdin);
+    assert_eq!(normal(&json!(replayed())), normal(&json!(said)));
+    said
+}
+
+/// Whoever has the whole stream can record it again, and has the session of one that was not interrupted.
+#[test]
+fn a_stream_whose_recorder_was_killed_can_be_recorded_again() {
+    let place = Place::new();
+    let events = real_run();
+    let cut = first_end_among(&events) + 4;
+    record_and_kill(&place, &events[..cut]);
+    let sessions = recorded(&place, &[], &events);
+    assert_eq!(by_id(&sessions), by_id(&in_memory(&events, false)));
+    let id = events[0]["session_id"].as_str().unwrap();
+    let statuses: Vec<Value> = loops(&place, id).iter().map(|one| one["status"].clone()).collect();
+    assert!(statuses.iter().all(|status| status == "completed"), "{statuses:?}");
+    let again = run_with(&place, &["record"], &lines(&events));
+    assert!(again.err.contains("recorded 0 events"), "{}", again.err);
+}
+
 #[test]
 fn what_was_stored_survives_a_killed_recorder_and_recording_goes_on() {
     let place = Place::new();
     let events = real_run();
     let id = events[0]["session_id"].as_str().unwrap().to_owned();
-    let first_end = events.iter().position(|event| event["type"] == json!("AgentEnd")).unwrap();
-    let cut = first_end + 4;
-    let mut recorder = start(&place, &["record"]);
-    let mut stdin = recorder.stdin.take().unwrap();
-    // The input stays open: nothing but the events themselves makes them durable.
-    say(&mut stdin, &events[..cut]);
-    let replayed = |place: &Place| {
-        let answered = place.run(&["replay", &id, "--events-only"]);
-        answered.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
-    };
-    let streamed = |event: &&Value| event["type"] != json!("MessageUpdate");
-    let said: Vec<Value> = events[..cut].iter().filter(streamed).cloned().collect();
-    wait_until("the recording of every event", || replayed(&place).len() == said.len());
-    assert_eq!(loops(&place, &id)[1]["status"], "running");
-    // On unix this is kill -9.
-    recorder.kill().unwrap();
-    recorder.wait().unwrap();
-    drop(stdin);
-    let kept = replayed(&place);
-    assert_eq!(normal(&json!(kept)), normal(&json!(said)));
+    let first_end = first_end_among(&events);
+    let said = record_and_kill(&place, &events[..first_end + 4]);
 
     // The agent was killed too: it starts a third loop from the first, in the same session.
     let mut third = events[0].clone();
