@@ -25,11 +25,11 @@ pub const LOG_APPEND_TRIES: u32 = 16;
 /// How many sessions of a store are listed at once.
 pub const LOG_PAGE_SESSIONS: usize = 500;
 /// How large the pieces are in which a session file is written.
-pub const SAVE_PIECE_BYTES: usize = 1 << 20;
+pub const SAVE_PIECE_BYTES: usize = 1 << 18;
 /// How many pieces of a session file may wait to be written.
-pub const SAVE_PIECES_WAITING_MAX: usize = 16;
+pub const SAVE_PIECES_WAITING_MAX: usize = 64;
 /// How many pieces of a session file are written before the disk is told to begin storing them.
-pub const SAVE_UNSYNCED_PIECES_MAX: usize = 16;
+pub const SAVE_UNSYNCED_PIECES_MAX: usize = 64;
 /// How much of a session file a thread that reads it should have to read, at least.
 pub const LOAD_PART_BYTES_MIN: usize = 4 << 20;
 /// How many threads read a session file, at most.
