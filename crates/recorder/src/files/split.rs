@@ -58,10 +58,17 @@ fn cuts(text: &[u8], open: usize, parts: usize) -> Vec<usize> {
     cuts
 }
 
+/// The next place of something that begins with a line break.
 fn find(text: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
-    let to = text.len().min(from.saturating_add(SEARCH_BYTES));
-    let place = text.get(from..to)?.windows(wanted.len()).position(|window| window == wanted)?;
-    Some(from + place)
+    let text = text.get(..text.len().min(from.saturating_add(SEARCH_BYTES)))?;
+    let mut at = from;
+    loop {
+        at += text.get(at..)?.iter().position(|byte| *byte == b'\n')?;
+        if text.get(at..)?.starts_with(wanted) {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 /// The session whose list of loops is about to come.
