@@ -140,6 +140,16 @@ fn check_log(log: &[Record]) {
     }
 }
 
+/// A session whose loops that never ended may have been broken off in any order.
+fn unordered(session: Session) -> serde_json::Value {
+    let mut session = serde_json::to_value(session).unwrap();
+    for record in session["loops"].as_array_mut().unwrap() {
+        let children = record["children_loop_ids"].as_array_mut().unwrap();
+        children.sort_by_key(ToString::to_string);
+    }
+    session
+}
+
 async fn save_all(store: &LogSessionStore, recorder: &SessionRecorder) {
     for session in recorder.sessions() {
         store.save(session).await.unwrap();
@@ -288,6 +298,30 @@ proptest! {
             let session = logs.fold("a").unwrap();
             check_links(&BTreeMap::from([("a".to_owned(), session)]));
         }
+    }
+
+    #[test]
+    fn hearing_it_all_again_after_a_break_gives_the_session_of_one_recording(
+        one in choices(80), cut in any::<u8>(),
+    ) {
+        let events = stream("a", &one, Links::default());
+        let cut = usize::from(cut) % (events.len() + 1);
+        let mut logs = Logs::default();
+        let mut translator = Translator::new(config());
+        for event in &events[..cut] {
+            logs.append(translator.on_event(event.clone()).batches);
+        }
+        let mut translator = Translator::new(config());
+        let stored = logs.0.get("a").cloned().unwrap_or_default();
+        logs.append(translator.resume("a", &stored));
+        for event in &events {
+            logs.append(translator.on_event(event.clone()).batches);
+        }
+        logs.append(translator.flush());
+        let (folded, expected) = (logs.fold("a"), record(events).remove("a"));
+        let (folded, expected) = (folded.map(unordered), expected.map(unordered));
+        prop_assert!(folded == expected, "{}", differences(&folded, &expected));
+        logs.0.values().for_each(|log| check_log(log));
     }
 
     /// The state that everybody else folds from the log knows when a loop is open.

@@ -78,8 +78,13 @@ impl Live {
             self.change(parent).children_loop_ids.retain(|child| *child != loop_id);
         }
         let record = self.change(slot);
-        let has_started = !record.events.is_empty();
-        record.status = if has_started { LoopStatus::Running } else { LoopStatus::Pending };
+        if record.events.is_empty() {
+            // What it took from its group when it was broken off may be another by the time it is again.
+            record.parent_loop_id = None;
+            record.status = LoopStatus::Pending;
+        } else {
+            record.status = LoopStatus::Running;
+        }
         self.open += 1;
         self.find_turn(slot);
     }
