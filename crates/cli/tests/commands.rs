@@ -163,6 +163,27 @@ fn usage_is_added_up() {
     assert!(place.run(&["usage"]).err.contains("forks copied 3 answers"));
 }
 
+/// The money was spent, and the answers are still there to be read: a sum that lost them would be wrong.
+#[test]
+fn what_forks_copied_stays_in_the_sum_when_its_origin_is_deleted() {
+    let (place, session, entries) = one_conversation();
+    place.ok(&["fork", &session, "--title", "All of it"]);
+    place.ok(&["fork", &session, &entries[1], "--title", "The beginning"]);
+    let sums = || {
+        let all = place.json(&["usage"]);
+        let of = |what: &str| all[what]["total"]["messages"].as_u64().unwrap();
+        (of("usage"), of("copied_by_forks"))
+    };
+    assert_eq!(sums(), (3, 4), "the origin counts them");
+    place.ok(&["rm", &session, "--yes"]);
+    assert_eq!(sums(), (3, 1), "the fork with the most of them counts them");
+    place.ok(&["rm", "All of it", "--yes"]);
+    assert_eq!(sums(), (1, 0));
+    place.ok(&["undo"]);
+    place.ok(&["restore", &session]);
+    assert_eq!(sums(), (3, 4));
+}
+
 #[test]
 fn compacting_is_shown_written_and_undone() {
     let (place, session, _) = one_conversation();

@@ -267,14 +267,15 @@ fn what_a_fork_copied_is_told_apart_from_what_was_said_in_it() {
     assert_eq!((details.usage.total.output, details.copied_usage.total.output), (12, 7));
     assert_eq!(details.copied_usage.models["m"].messages, 2);
     let later = [records.as_slice(), &[leaf("a"), cost("d", 1, 70)]].concat();
-    assert_eq!(fold(&later).copied_usage, details.copied_usage, "only the first mark ends copies");
+    let later = fold(&later).details();
+    assert_eq!(later.copied_usage, details.copied_usage, "only the first mark ends copies");
     let mut own = details.usage.clone();
     own.remove_sum(&details.copied_usage);
     assert_eq!((own.total.output, own.total.messages), (5, 1));
     own.add_sum(&details.copied_usage);
     assert_eq!(own, details.usage);
     let unforked = [titled("t"), cost("a", 3, 1), leaf("a"), cost("b", 4, 60)];
-    assert!(fold(&unforked).copied_usage.is_empty());
+    assert!(fold(&unforked).details().copied_usage.is_empty());
 }
 
 #[test]
@@ -283,5 +284,21 @@ fn in_a_fork_without_a_mark_what_is_older_than_the_session_was_copied() {
     let Record::Meta(MetaChange { forked_from, .. }) = forked() else { unreachable!() };
     let first = Record::Meta(MetaChange { forked_from, ..made });
     let records = [first, titled("t"), cost("a", 3, 99), cost("b", 4, 100), Record::Leaf(None)];
-    assert_eq!(fold(&records).copied_usage.total.output, 3);
+    assert_eq!(fold(&records).details().copied_usage.total.output, 3);
+}
+
+/// A snapshot from before copies were counted lacks the figure; taken as it is, the fork would seem to have copied nothing.
+#[test]
+fn a_snapshot_of_a_fork_that_does_not_say_what_it_copied_is_not_complete() {
+    let leaf = Record::Leaf(Some(EntryId::from_stored("a")));
+    for (first, is_fork) in [(forked(), true), (titled("t"), false)] {
+        let state = fold(&[first, cost("a", 3, 10), leaf.clone()]);
+        let mut snapshot = serde_json::to_value(&state).unwrap();
+        assert_eq!(serde_json::from_value::<SessionState>(snapshot.clone()).unwrap(), state);
+        assert!(state.is_complete());
+        snapshot.as_object_mut().unwrap().remove("copied_usage");
+        let old: SessionState = serde_json::from_value(snapshot).unwrap();
+        assert_eq!(old.is_complete(), !is_fork);
+    }
+    assert!(fold(&[forked(), leaf]).is_complete(), "a fork of nothing says that it copied nothing");
 }

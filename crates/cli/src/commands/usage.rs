@@ -1,4 +1,6 @@
-use bough_session::{UsageByModel, UsageTotals};
+use std::collections::{BTreeMap, HashSet};
+
+use bough_session::{SessionId, UsageByModel, UsageTotals};
 use serde_json::json;
 
 use crate::app::App;
@@ -59,22 +61,17 @@ async fn of_session(
 
 async fn of_all(app: &App, backend: &Backend) -> CommandResult<()> {
     let mut ask = ListAsk { archived: "include", ..ListAsk::recent(SEARCH_PAGE) };
-    let (mut sum, mut copied) = (UsageByModel::default(), UsageByModel::default());
-    let mut sessions = 0_u64;
+    let mut sums = Sums::default();
     loop {
         let page = backend.list(&ask).await?;
-        sessions += page.sessions.len() as u64;
-        for Summary { details, .. } in &page.sessions {
-            sum.add_sum(&details.usage);
-            copied.add_sum(&details.copied_usage);
-        }
+        page.sessions.iter().for_each(|summary| sums.add(summary));
         match page.next_cursor {
             Some(next) => ask.cursor = Some(next),
             None => break,
         }
     }
-    // What a fork copied was paid for once, in the session that it was copied from.
-    sum.remove_sum(&copied);
+    let sessions = sums.sessions.len() as u64;
+    let (sum, copied) = sums.finish();
     if app.output.is_json() {
         let answer = json!({ "sessions": sessions, "usage": sum, "copied_by_forks": copied });
         return app.output.json(&answer);
@@ -85,11 +82,53 @@ async fn of_all(app: &App, backend: &Backend) -> CommandResult<()> {
     if !copied.is_empty() {
         let (answers, money) = (copied.total.messages, cost(copied.total.cost_usd));
         let answers = count(answers, "answer", "answers");
-        let text =
-            format!("forks copied {answers} ({money}); they are counted once, at their origin");
+        let text = format!("forks copied {answers} ({money}) more; each answer is counted once");
         app.output.note(Line::of(Style::Dim, text));
     }
     Ok(())
+}
+
+/// Sums over sessions in which an answer counts once, however many forks hold a copy of it.
+#[derive(Default)]
+struct Sums {
+    sessions: HashSet<SessionId>,
+    usage: UsageByModel,
+    /// What forks copied, by the session that they copied it from.
+    copies: BTreeMap<SessionId, Copies>,
+}
+
+#[derive(Default)]
+struct Copies {
+    all: UsageByModel,
+    largest: UsageByModel,
+}
+
+impl Sums {
+    fn add(&mut self, Summary { meta, details, .. }: &Summary) {
+        self.sessions.insert(meta.session_id.clone());
+        self.usage.add_sum(&details.usage);
+        if let Some(source) = &meta.forked_from {
+            let copies = self.copies.entry(source.clone()).or_default();
+            copies.all.add_sum(&details.copied_usage);
+            if details.copied_usage.total.messages > copies.largest.total.messages {
+                copies.largest.clone_from(&details.copied_usage);
+            }
+        }
+    }
+
+    /// The sum, and how much was left out of it because it is counted elsewhere: at the session that it was copied from or,
+    /// where that is gone, at the fork that copied the most.
+    fn finish(mut self) -> (UsageByModel, UsageByModel) {
+        let mut elsewhere = UsageByModel::default();
+        for (source, mut copies) in self.copies {
+            if !self.sessions.contains(&source) {
+                copies.all.remove_sum(&copies.largest);
+            }
+            elsewhere.add_sum(&copies.all);
+        }
+        self.usage.remove_sum(&elsewhere);
+        (self.usage, elsewhere)
+    }
 }
 
 fn headings() -> Table {

@@ -74,9 +74,10 @@ pub struct SessionState {
     /// Tokens and money by model.
     #[serde(default)]
     pub usage: UsageByModel,
-    /// The part of it that was copied from the session that this one was forked from.
-    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
-    pub copied_usage: UsageByModel,
+    /// The part of it that was copied from the session that this one was forked from; `None` in a session that is no
+    /// fork, and in a snapshot from before this was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_usage: Option<UsageByModel>,
     /// Whether every entry so far is a copy: a fork begins with them, and a leaf record ends them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub copying: bool,
@@ -159,7 +160,7 @@ impl SessionState {
             task_name: None,
             loops: LoopTally::default(),
             usage: UsageByModel::default(),
-            copied_usage: UsageByModel::default(),
+            copied_usage: None,
             copying: false,
             model: None,
             context_window: None,
@@ -199,13 +200,13 @@ impl SessionState {
         match record {
             Record::Meta(first) if self.seq == 1 => self.copying = first.forked_from.is_some(),
             Record::Leaf(_) if self.copying => {
-                self.copied_usage.clone_from(&self.usage);
+                self.copied_usage = Some(self.usage.clone());
                 self.copying = false;
             }
             Record::Entry(_) if self.copying => {}
             Record::Entry(entry) if self.is_older(entry) => {
                 if let Some(message) = entry.message() {
-                    self.copied_usage.add_message(&message);
+                    self.copied_usage.get_or_insert_default().add_message(&message);
                 }
             }
             Record::Entry(_) => {}
@@ -215,6 +216,12 @@ impl SessionState {
 
     fn is_older(&self, entry: &Entry) -> bool {
         self.forked_from.is_some() && entry.timestamp < self.created_at
+    }
+
+    /// Whether a snapshot says all that a fold of the records would say. One that does not is made anew from them.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.forked_from.is_none() || self.copied_usage.is_some()
     }
 
     /// Notes activity that is no record of its own, such as a step of a stream.
@@ -252,7 +259,7 @@ impl SessionState {
             context_window: self.context_window,
             entry_count: self.entry_count,
             usage: self.usage.clone(),
-            copied_usage: self.copied_usage.clone(),
+            copied_usage: self.copied_usage.clone().unwrap_or_default(),
         }
     }
 
@@ -279,6 +286,7 @@ impl SessionState {
         }
         if change.forked_from.is_some() {
             self.forked_from.clone_from(&change.forked_from);
+            self.copied_usage.get_or_insert_default();
         }
         if let Some(archived) = change.archived {
             self.archived = archived;

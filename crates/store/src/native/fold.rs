@@ -40,8 +40,8 @@ impl log::FoldMaker for SessionFoldMaker {
     }
 
     fn restore(&self, snapshot: &str) -> Option<Box<dyn log::Fold>> {
-        let state = serde_json::from_str(snapshot).ok()?;
-        Some(Box::new(SessionFold { state }))
+        let state: SessionState = serde_json::from_str(snapshot).ok()?;
+        state.is_complete().then(|| Box::new(SessionFold { state }) as Box<dyn log::Fold>)
     }
 }
 

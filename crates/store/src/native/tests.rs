@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bough_log::format::Checkpoint;
 use bough_platform::{Platform, RelPath};
-use bough_session::{MetaChange, NewRecord, Record, SessionId};
+use bough_session::{Entry, EntryBody, EntryId, MetaChange, NewRecord, Record, SessionId};
+use serde_json::value::RawValue;
 
 use super::{NativeOptions, NativeStore};
 use crate::Store;
@@ -119,4 +121,70 @@ async fn what_was_acknowledged_is_listed_by_another_process_at_once() {
     }
     writer.delete(&session, 1).await.unwrap();
     assert!(titles().await.is_empty());
+}
+
+/// A fork of one answer, in the records that the service writes; long enough for a checkpoint of its own.
+fn fork_of_an_answer() -> Vec<NewRecord> {
+    let forked_from = Some(SessionId::from_stored("origin"));
+    let first = Record::Meta(MetaChange { forked_from, ..MetaChange::default() });
+    let answer = serde_json::json!({
+        "role": "assistant", "content": [{"type": "text", "text": "x".repeat(1 << 20)}],
+        "stop_reason": "end", "usage": {"output": 7}, "model": "m", "provider": "p", "timestamp": 1,
+    });
+    let copy = Entry {
+        id: EntryId::from_stored("a"),
+        parent_id: None,
+        timestamp: 1,
+        revision: 0,
+        origin: None,
+        body: EntryBody::Message(serde_json::from_value(answer).unwrap()),
+    };
+    let leaf = Record::Leaf(Some(copy.id.clone()));
+    [first, Record::Entry(copy), leaf].map(|record| record.at(1)).into()
+}
+
+/// Takes a field out of the state that a session's checkpoints carry, as if they had been written before there was such a
+/// field. Says how many it was taken out of.
+fn take_out_of_checkpoints(platform: &Platform, field: &str) -> usize {
+    let disk = &platform.disk;
+    let names = |path: &RelPath| disk.list(path).unwrap_or_default().into_iter();
+    let root = RelPath::parse("sessions").unwrap();
+    let shards = names(&root).map(|shard| root.join(&shard.name).unwrap());
+    let sessions = shards.flat_map(|shard| {
+        names(&shard).map(|found| shard.join(&found.name).unwrap()).collect::<Vec<_>>()
+    });
+    let mut taken = 0;
+    for folder in sessions.map(|session| session.join("checkpoints").unwrap()) {
+        for file in names(&folder) {
+            let path = folder.join(&file.name).unwrap();
+            let bytes = disk.read_all(&path, 1 << 20).unwrap();
+            let mut checkpoint = Checkpoint::decode(&bytes, &file.name).unwrap();
+            let mut state: serde_json::Value =
+                serde_json::from_str(checkpoint.fold.unwrap().get()).unwrap();
+            taken += usize::from(state.as_object_mut().unwrap().remove(field).is_some());
+            checkpoint.fold = Some(RawValue::from_string(state.to_string()).unwrap());
+            let aside = folder.join("aside").unwrap();
+            disk.replace(&path, &aside, &checkpoint.encode().unwrap()).unwrap();
+        }
+    }
+    taken
+}
+
+/// A checkpoint is derived: one that was written before copies were counted is no reason to count them wrongly.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_with_a_checkpoint_from_before_copies_were_counted_is_folded_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let native = Native::default();
+    let session = SessionId::from_stored("fork");
+    let store = native.open(dir.path().to_owned()).await;
+    let head = store.create(&session, fork_of_an_answer()).await.unwrap().head;
+    store.append(&session, &head, titled("own")).await.unwrap().durable.await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let platform = Platform::system(dir.path()).unwrap();
+    assert_eq!(take_out_of_checkpoints(&platform, "copied_usage"), 1);
+
+    let store = native.open(dir.path().to_owned()).await;
+    let state = store.state(&session).await.unwrap().unwrap().state;
+    assert_eq!(state.details().copied_usage.total.output, 7);
 }
