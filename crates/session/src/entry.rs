@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::foreign::{self, ForeignBody};
+use crate::json::json_bytes;
 use crate::{AgentMessage, Bookkeeping, ContentBlock, EntryId, JsonMap, Role};
 
 /// A node of the tree as it is stored: identity, place, time, and a body that may be another system's.
@@ -150,6 +151,18 @@ impl Entry {
         }
     }
 
+    /// How many bytes of JSON the body is, as it is stored.
+    #[must_use]
+    pub fn body_bytes(&self) -> usize {
+        match &self.body {
+            EntryBody::Message(message) => json_bytes(message),
+            EntryBody::Custom(custom) => json_bytes(custom),
+            EntryBody::Foreign(body) => {
+                body.json.get().len() + body.replaced.as_ref().map_or(0, json_bytes)
+            }
+        }
+    }
+
     /// The entry as the API shows it.
     #[must_use]
     pub fn to_wire(&self) -> SessionEntry {
@@ -175,8 +188,8 @@ impl Entry {
     /// A copy for another session, as a fork makes it: another id and parent, revision 0, the rest
     /// as it is now.
     #[must_use]
-    pub fn copy_as(&self, id: EntryId, parent_id: Option<EntryId>) -> Self {
-        Self { id, parent_id, revision: 0, ..self.clone() }
+    pub fn into_copy(self, id: EntryId, parent_id: Option<EntryId>) -> Self {
+        Self { id, parent_id, revision: 0, ..self }
     }
 
     /// Replaces the content of a message, canonical or foreign; says whether the entry is a message.

@@ -97,7 +97,7 @@ fn a_foreign_message_can_be_revised_and_keeps_its_own_json() {
         EntryBody::Foreign(now) => assert_eq!(now.json, body.json),
         other => panic!("{other:?}"),
     }
-    let copy = said.copy_as(EntryId::from_stored("f"), None);
+    let copy = said.into_copy(EntryId::from_stored("f"), None);
     assert_eq!((copy.revision, copy.message().unwrap().text().as_str()), (0, "old and new"));
 }
 

@@ -46,7 +46,7 @@ pub(crate) async fn fork(
         .ending_at(Some(request.entry_id));
     while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
         for stored in entries {
-            building.add(Record::Entry(copies.next(&stored.entry))).await?;
+            building.add(Record::Entry(copies.next(stored.entry))).await?;
         }
     }
     // The leaf is there already; saying so marks where the copies end, for the feed does not tell of them.
@@ -150,11 +150,12 @@ struct Copies {
 }
 
 impl Copies {
-    fn next(&mut self, entry: &Entry) -> Entry {
+    fn next(&mut self, entry: Entry) -> Entry {
         let id = self.fresh.id_for(&entry.id);
         let parent = self.last.replace(id.clone());
-        let mut copy = entry.copy_as(id, parent);
-        if let Some(payload) = self.with_fresh_references(entry) {
+        let renamed = self.with_fresh_references(&entry);
+        let mut copy = entry.into_copy(id, parent);
+        if let Some(payload) = renamed {
             copy.body = EntryBody::Custom(payload);
         }
         copy

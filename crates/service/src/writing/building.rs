@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bough_session::limits::check_at_most;
-use bough_session::{Record, SessionId, SessionMeta, SessionState};
+use bough_session::{Entry, Record, SessionId, SessionMeta, SessionState};
 use bough_store::Draft;
 
 use super::change::{dated, fold};
 use super::to_the_end::to_the_end;
 use crate::error::ServiceError;
-use crate::limits::{BUILD_BATCH_RECORDS, BUILD_IN_MEMORY_RECORDS_MAX};
+use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS, BUILD_IN_MEMORY_RECORDS_MAX};
 use crate::runtime::Runtime;
 use crate::service::Service;
 
@@ -20,6 +20,8 @@ pub(crate) struct Building {
     now_ms: i64,
     state: SessionState,
     waiting: Vec<Record>,
+    /// Records and bytes that came since the last attempt to write what waits.
+    news: (usize, usize),
     draft: Option<Box<dyn Draft>>,
 }
 
@@ -31,6 +33,7 @@ impl Building {
             now_ms: service.now_ms(),
             state: SessionState::new(session.clone()),
             waiting: Vec::new(),
+            news: (0, 0),
             draft: None,
         }
     }
@@ -38,8 +41,11 @@ impl Building {
     /// Adds a record.
     pub(crate) async fn add(&mut self, record: Record) -> Result<(), ServiceError> {
         fold(&mut self.state, std::slice::from_ref(&record), self.now_ms);
+        let bytes = record.as_entry().map_or(0, Entry::body_bytes);
+        self.news = (self.news.0 + 1, self.news.1.saturating_add(bytes));
         self.waiting.push(record);
-        if self.waiting.len().is_multiple_of(BUILD_BATCH_RECORDS) {
+        if self.news.0 >= BUILD_BATCH_RECORDS || self.news.1 >= BUILD_BATCH_BYTES {
+            self.news = (0, 0);
             self.write_waiting().await?;
         }
         Ok(())

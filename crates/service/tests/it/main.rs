@@ -20,6 +20,7 @@ mod branching;
 mod concurrency;
 mod entries;
 mod events;
+mod forks;
 mod lifecycle;
 mod model;
 mod positions;

@@ -63,7 +63,8 @@ impl Draft for NativeDraft {
         }
         let begins = !std::mem::replace(&mut self.has_begun, true);
         self.step(move |staging, session| {
-            let records = records.iter().map(convert::to_log).collect();
+            // Each is let go of as soon as it is converted: a batch may be many megabytes.
+            let records = records.into_iter().map(|record| convert::to_log(&record)).collect();
             staging.keep_alive()?;
             match begins {
                 true => staging.store().create(session.as_str(), records).map(drop),

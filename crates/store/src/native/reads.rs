@@ -69,7 +69,8 @@ impl Shared {
             let entry = named.cloned().unwrap_or(leaf);
             return Err(StoreError::NotOnPath { entry });
         };
-        let entries = page.entries.iter().map(|found| Ok(convert::entry(found)?.0));
+        // Each is let go of as soon as it is converted: a page may be many megabytes.
+        let entries = page.entries.into_iter().map(|found| Ok(convert::entry(&found)?.0));
         let entries = entries.collect::<Result<_, StoreError>>()?;
         Ok(PathPage { entries, more: page.more, leaf: Some(leaf) })
     }
