@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use bough_store::{
-    ChangeCursor, ChangePage, Position, SessionChange, Store, StoreError, StoredRecord,
+    ChangeCursor, ChangePage, Position, RecordPage, SessionChange, Store, StoreError, StoredRecord,
 };
 
 use super::all::AllItem;
@@ -14,9 +14,8 @@ use super::filter::EventKind;
 use super::hub::{Deletion, FeedHub};
 use super::lens::{Lens, Told};
 use super::session::{lens_at, records_of};
-use crate::limits::{
-    ALL_LENSES_MAX, FEED_CHANGES_PER_READ, FEED_SHORT_READ_PAUSE, FEED_SHORT_READS_MAX,
-};
+use super::short_read::read_whole;
+use crate::limits::{ALL_LENSES_MAX, FEED_CHANGES_PER_READ};
 
 /// Reads the changes of all sessions in order and tells the events that they are.
 ///
@@ -175,22 +174,15 @@ impl AllReader {
         let mut found = Found::default();
         let mut position = from;
         let mut told = Told::up_to(from);
-        let mut short_reads = 0;
+        let is_short =
+            |page: &RecordPage| page.records.is_empty() && page.end.seq < change.position.seq;
         loop {
             let limit = self.records_per_step;
-            let page = records_of(&*self.store, session, life, position, limit).await?;
-            let Some(page) = page else {
+            let read = || records_of(&*self.store, session, life, position, limit);
+            let page = read_whole(read, |page| page.as_ref().is_some_and(is_short)).await?;
+            let Some(page) = page.filter(|page| !is_short(page)) else {
                 return Ok(None);
             };
-            if page.records.is_empty() && page.end.seq < change.position.seq {
-                // A writer is taking the log over: readers see less of it for a moment.
-                short_reads += 1;
-                if short_reads == FEED_SHORT_READS_MAX {
-                    return Ok(None);
-                }
-                tokio::time::sleep(FEED_SHORT_READ_PAUSE).await;
-                continue;
-            }
             let mut ended = page.records.is_empty();
             for stored in page.records {
                 let place = stored.position;

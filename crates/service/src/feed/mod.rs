@@ -17,6 +17,7 @@ mod replay;
 mod ring;
 mod session;
 mod session_source;
+mod short_read;
 mod snapshot;
 mod subscription;
 

@@ -4,16 +4,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bough_session::{Incarnation, SessionId};
-use bough_store::{Position, SessionWatch};
+use bough_store::{Position, SessionWatch, StoreError};
 
 use super::cursor::{FeedCursor, SessionCursor};
 use super::event::FeedEvent;
 use super::ring::Read;
 use super::session::{Cold, SessionTail, read_cold};
+use super::short_read::read_whole;
 use super::snapshot::{self, SessionSnapshot};
 use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
 use crate::error::ServiceError;
-use crate::limits::{FEED_PAGE, FEED_SHORT_READ_PAUSE, FEED_SHORT_READS_MAX};
+use crate::limits::FEED_PAGE;
 use crate::runtime::{Runtime, is_visible};
 use crate::scope::Scope;
 
@@ -189,23 +190,19 @@ impl SessionSource {
         Ok(true)
     }
 
-    /// Reads a page from the log. While a writer takes a log over that another process left, readers see it as far as it is
-    /// known to be durable, which may be less than was there to see before: then it is read again a little later.
+    /// Reads a page from the log, of which the tail has seen at least so much.
     async fn read_as_far_as(
         &self,
         runtime: &Runtime,
         cursor: SessionCursor,
         end: Option<SessionCursor>,
-    ) -> Result<Cold, ServiceError> {
-        for _ in 1..FEED_SHORT_READS_MAX {
-            match read_cold(&*runtime.store, &self.session, cursor).await? {
-                Cold::Page(cold) if !cold.more && !reaches(&cold.cursor, end) => {
-                    tokio::time::sleep(FEED_SHORT_READ_PAUSE).await;
-                }
-                other => return Ok(other),
-            }
-        }
-        Ok(read_cold(&*runtime.store, &self.session, cursor).await?)
+    ) -> Result<Cold, StoreError> {
+        let read = || read_cold(&*runtime.store, &self.session, cursor);
+        let is_short = |found: &Cold| match found {
+            Cold::Page(cold) => !cold.more && !reaches(&cold.cursor, end),
+            Cold::Gone | Cold::OtherLife(_) => false,
+        };
+        read_whole(read, is_short).await
     }
 
     /// The life of the cursor is over: tells so, and goes on with the next.

@@ -30,6 +30,7 @@ mod reading;
 mod resume;
 mod schemas;
 mod scopes;
+mod short_reads;
 mod stalled;
 mod swap;
 mod weaknesses;
