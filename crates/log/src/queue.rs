@@ -1,7 +1,7 @@
 //! What was accepted and is not durable yet. Accepting orders and encodes; it touches no disk.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use bough_platform::Entropy;
@@ -234,7 +234,7 @@ impl Queue {
         if let [record] = records {
             return self.check_one(record, state);
         }
-        let mut fresh = std::collections::HashSet::new();
+        let mut fresh = HashSet::new();
         for record in records {
             for linked in record.links() {
                 if !fresh.contains(linked.as_str()) && self.locate(linked, state)?.is_none() {
@@ -457,7 +457,8 @@ fn streamed(target: &str, accepted: &Streaming, state: &LogState) -> Option<Stre
     }
 }
 
-/// The newest delta that a revision stands for.
+/// The newest delta that a revision stands for. Of several revisions of one target in a batch the first stands
+/// for its deltas and closes the stream; the others say something new.
 fn settles(record: &NewRecord, accepted: &Streaming, state: &LogState) -> Option<u64> {
     let target = record.target.as_deref().filter(|_| record.kind == kind::REVISION)?;
     let streamed = streamed(target, accepted, state)?;
