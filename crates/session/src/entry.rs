@@ -151,16 +151,17 @@ impl Entry {
         }
     }
 
-    /// How many bytes of JSON the body is, as it is stored.
+    /// How many bytes of JSON the body and the origin are, as they are stored.
     #[must_use]
-    pub fn body_bytes(&self) -> usize {
-        match &self.body {
+    pub fn bytes(&self) -> usize {
+        let body = match &self.body {
             EntryBody::Message(message) => json_bytes(message),
             EntryBody::Custom(custom) => json_bytes(custom),
             EntryBody::Foreign(body) => {
                 body.json.get().len() + body.replaced.as_ref().map_or(0, json_bytes)
             }
-        }
+        };
+        body.saturating_add(self.origin.as_ref().map_or(0, json_bytes))
     }
 
     /// The entry as the API shows it.

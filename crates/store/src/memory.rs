@@ -162,9 +162,10 @@ pub(crate) fn check_batch(records: &[NewRecord]) -> Result<(), StoreError> {
         return Err(StoreError::invalid("a batch must have at least one record"));
     }
     check_batch_records(records.len())?;
-    let sizes = records.iter().map(|new| {
-        let stored = codec::encode(&new.record, new.at_ms);
-        stored.payload.len()
+    let sizes = records.iter().map(|new| match new.record.as_entry() {
+        // As the rules count it.
+        Some(entry) => entry.bytes(),
+        None => codec::encode(&new.record, new.at_ms).payload.len(),
     });
     Ok(check_batch_bytes(sizes.sum())?)
 }

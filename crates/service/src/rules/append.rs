@@ -143,10 +143,11 @@ impl Change for AppendMany {
 
 fn check_messages(messages: &[AgentMessage], origin: Option<&JsonMap>) -> Result<(), ServiceError> {
     origin.map_or(Ok(()), check_origin)?;
+    let around = origin.map_or(0, json_bytes);
     let mut bytes = 0_usize;
     for message in messages {
         check_message(message)?;
-        bytes = bytes.saturating_add(json_bytes(message));
+        bytes = bytes.saturating_add(json_bytes(message)).saturating_add(around);
     }
     Ok(check_batch_bytes(bytes)?)
 }

@@ -1,7 +1,9 @@
 //! Messages change: as a whole, or step by step while they stream.
 
 use async_trait::async_trait;
-use bough_session::limits::{MESSAGE_BYTES_MAX, check_at_most, check_content, check_origin};
+use bough_session::limits::{
+    CONTENT_BLOCKS_MAX, MESSAGE_BYTES_MAX, check_at_most, check_content, check_origin,
+};
 use bough_session::{
     AgentMessage, BlockEdit, ContentBlock, ContentChange, Delta, Entry, EntryId, JsonMap, Role,
     TextAppend, TextBlock, ThinkingBlock, json_bytes,
@@ -12,7 +14,7 @@ use crate::api::{AppendDeltaRequest, DeltaBlock, UpdateMessageRequest, UpdateMes
 use crate::error::ServiceError;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Bench, Change, Plan, Stream};
+use crate::writing::{self, Bench, Change, Plan, Stream, text_bytes};
 
 pub(crate) async fn update_message(
     service: &Service,
@@ -113,9 +115,11 @@ impl Update {
                 Ok(with_content(&stream.entry, |old| ContentChange::between(old, content)))
             }
             Wanted::Text { block, text, begins } => {
-                let bytes = stream.bytes.saturating_add(json_bytes(text));
+                let change =
+                    with_content(&stream.entry, |old| add_text(old, *block, text, *begins))?;
+                let bytes = stream.bytes().saturating_add(bytes_added(&change));
                 check_at_most("message", "bytes", bytes, MESSAGE_BYTES_MAX)?;
-                with_content(&stream.entry, |old| add_text(old, *block, text, *begins))
+                Ok(change)
             }
         }
     }
@@ -125,6 +129,16 @@ impl Update {
             Wanted::Whole { details, .. } => details.as_ref(),
             Wanted::Text { .. } => None,
         }
+    }
+}
+
+/// How many bytes of JSON a message grows by.
+fn bytes_added(change: &ContentChange) -> usize {
+    match change {
+        ContentChange::Append(more) => text_bytes(&more.text),
+        // Each new block comes with a comma.
+        ContentChange::Edit(edit) => edit.insert.iter().map(|block| json_bytes(block) + 1).sum(),
+        ContentChange::Content(content) => json_bytes(content),
     }
 }
 
@@ -152,12 +166,11 @@ fn add_text(
         Some(_) => {
             Err(ServiceError::invalid(format!("block {block} is not a text or thinking block")))
         }
-        None if index == old.len() => Ok(ContentChange::Edit(BlockEdit {
-            keep: block,
-            splice: None,
-            remove: 0,
-            insert: vec![new_block(begins, text)],
-        })),
+        None if index == old.len() => {
+            check_at_most("content", "blocks", old.len() + 1, CONTENT_BLOCKS_MAX)?;
+            let insert = vec![new_block(begins, text)];
+            Ok(ContentChange::Edit(BlockEdit { keep: block, splice: None, remove: 0, insert }))
+        }
         None => Err(ServiceError::invalid(format!(
             "there is no block {block}; the message has {}",
             old.len()

@@ -1,4 +1,4 @@
-use bough_session::{EntryId, SessionId, SessionState, json_bytes};
+use bough_session::{EntryId, SessionId, SessionState};
 use bough_store::Store;
 
 use super::desk::{Desk, Loaded, PendingEntry, Work};
@@ -62,9 +62,7 @@ impl Bench<'_> {
             let Some(stored) = self.store.entry(self.session(), id).await? else {
                 return Ok(None);
             };
-            let message = stored.entry.message();
-            let bytes = message.map_or(0, |message| json_bytes(&message));
-            self.work.streams.put(Stream { entry: stored.entry, bytes });
+            self.work.streams.put(Stream::of(stored.entry));
         }
         Ok(self.work.streams.get(id))
     }

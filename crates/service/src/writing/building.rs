@@ -41,14 +41,15 @@ impl Building {
     /// Adds a record.
     pub(crate) async fn add(&mut self, record: Record) -> Result<(), ServiceError> {
         fold(&mut self.state, std::slice::from_ref(&record), self.now_ms);
-        let bytes = record.as_entry().map_or(0, Entry::body_bytes);
+        let bytes = record.as_entry().map_or(0, Entry::bytes);
         self.news = (self.news.0 + 1, self.news.1.saturating_add(bytes));
         self.waiting.push(record);
         if self.news.0 >= BUILD_BATCH_RECORDS || self.news.1 >= BUILD_BATCH_BYTES {
             self.news = (0, 0);
             self.write_waiting().await?;
         }
-        Ok(())
+        let (count, most) = (self.waiting.len(), BUILD_IN_MEMORY_RECORDS_MAX);
+        Ok(check_at_most("session", "records", count, most)?)
     }
 
     /// Writes what waits, if the store can build a session out of sight; otherwise it has to wait in memory.
@@ -56,11 +57,9 @@ impl Building {
         if self.draft.is_none() {
             self.draft = self.runtime.store.draft(&self.session).await?;
         }
-        let Some(draft) = &mut self.draft else {
-            let (count, most) = (self.waiting.len(), BUILD_IN_MEMORY_RECORDS_MAX);
-            return Ok(check_at_most("session", "records", count, most)?);
-        };
-        draft.add(dated(std::mem::take(&mut self.waiting), self.now_ms)).await?;
+        if let Some(draft) = &mut self.draft {
+            draft.add(dated(std::mem::take(&mut self.waiting), self.now_ms)).await?;
+        }
         Ok(())
     }
 
@@ -81,5 +80,42 @@ impl Building {
             Ok(self.state.meta())
         };
         to_the_end(task).await
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use bough_platform::{OsEntropy, SystemClock};
+    use bough_session::MetaChange;
+    use bough_store::MemoryStore;
+
+    use super::*;
+
+    /// On a store that cannot build a session out of sight.
+    async fn build(records: usize) -> Result<SessionMeta, ServiceError> {
+        let entropy = Arc::new(OsEntropy);
+        let store = Arc::new(MemoryStore::new(entropy.clone()).unwrap());
+        let service = Service::new(store, Arc::new(SystemClock::new()), entropy);
+        let mut building = Building::begin(&service, &SessionId::from_stored("s"));
+        building.add(Record::Meta(MetaChange::default())).await?;
+        for _ in 1..records {
+            building.add(Record::Leaf(None)).await?;
+        }
+        building.finish().await
+    }
+
+    #[tokio::test]
+    async fn what_is_held_in_memory_has_a_bound() {
+        let most = BUILD_IN_MEMORY_RECORDS_MAX;
+        for (records, taken) in [(most - 1, true), (most, true), (most + 1, false)] {
+            match build(records).await {
+                Ok(_) => assert!(taken, "{records} were taken"),
+                Err(error) => {
+                    assert!(!taken, "{records}: {error}");
+                    assert_eq!(error.code(), "session/too_large");
+                }
+            }
+        }
     }
 }

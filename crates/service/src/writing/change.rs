@@ -206,9 +206,7 @@ impl Job {
         let (Some(mut present), Some(mut stream)) = taken else {
             return Err(StoreError::invalid("a step for a message that is not at hand"));
         };
-        let bytes = bough_session::json_bytes(&delta.change);
-        delta.apply(&mut stream.entry).map_err(|error| StoreError::invalid(error.to_string()))?;
-        stream.bytes = stream.bytes.saturating_add(bytes);
+        stream.step(&delta).map_err(|error| StoreError::invalid(error.to_string()))?;
         present.state.touch(delta.at_ms);
         let session = &self.desk.session;
         let accepted = self.runtime.store.append_delta(session, delta).await?;

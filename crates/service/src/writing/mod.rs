@@ -17,4 +17,4 @@ pub(crate) use building::Building;
 pub(crate) use change::{Change, Plan, create, run};
 pub(crate) use desk::Desks;
 pub(crate) use lives::{delete, undelete};
-pub(crate) use streams::Stream;
+pub(crate) use streams::{Stream, text_bytes};

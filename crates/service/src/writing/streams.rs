@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use bough_session::{Entry, EntryId};
+use bough_session::{ContentChange, Delta, Entry, EntryId, RevisionError, json_bytes};
 
 use crate::limits::STREAMS_PER_SESSION_MAX;
 
@@ -16,9 +16,44 @@ pub(super) struct Streams {
 pub(crate) struct Stream {
     /// The message as of the last accepted step.
     pub(crate) entry: Entry,
-    /// At least as many bytes as its content takes; counted up with each step, so that a long stream does not
-    /// measure its whole content each time.
-    pub(crate) bytes: usize,
+    /// How many bytes of JSON the message is, where that is known; counted up with each text that is added, so that a long
+    /// stream does not measure its whole message each time.
+    bytes: Option<usize>,
+}
+
+impl Stream {
+    pub(super) fn of(entry: Entry) -> Self {
+        let bytes = Some(measure(&entry));
+        Self { entry, bytes }
+    }
+
+    /// How many bytes of JSON the message is.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.unwrap_or_else(|| measure(&self.entry))
+    }
+
+    /// Takes one more step.
+    pub(super) fn step(&mut self, delta: &Delta) -> Result<(), RevisionError> {
+        let known = self.bytes;
+        delta.apply(&mut self.entry)?;
+        self.bytes = match &delta.change {
+            ContentChange::Append(more) => {
+                let counted = known.map(|bytes| bytes.saturating_add(text_bytes(&more.text)));
+                Some(counted.unwrap_or_else(|| measure(&self.entry)))
+            }
+            _ => None,
+        };
+        Ok(())
+    }
+}
+
+/// How many bytes a text adds to a JSON string.
+pub(crate) fn text_bytes(text: &str) -> usize {
+    json_bytes(text).saturating_sub(r#""""#.len())
+}
+
+fn measure(entry: &Entry) -> usize {
+    entry.message().map_or(0, |message| json_bytes(&message))
 }
 
 impl Streams {

@@ -1,4 +1,4 @@
-//! Every bound, at one below, at, and one above.
+//! Every bound, at one below, at, and one above, on the store that is the default.
 
 use crate::common::{Bed, stores, user};
 use bough_service::limits::{
@@ -9,7 +9,7 @@ use bough_session::limits::*;
 use serde_json::{Value, json};
 
 async fn bed() -> (Bed, String) {
-    let bed = Bed::on(&stores::memory()).await;
+    let bed = Bed::on(&stores::native()).await;
     let id = bed.create(json!({})).await;
     (bed, id)
 }
@@ -66,6 +66,14 @@ async fn what_a_session_says_of_itself() {
     .await;
     check(&bed, "session::create", DESCRIPTION_BYTES_MAX, |n| json!({"description": words(n)}))
         .await;
+    let entry = bed.say(&id, "a").await;
+    check(
+        &bed,
+        "session::fork",
+        TITLE_BYTES_MAX,
+        |n| json!({"session_id": id, "entry_id": entry, "title": words(n)}),
+    )
+    .await;
     check(
         &bed,
         "session::set-task",
@@ -131,6 +139,13 @@ async fn messages() {
         json!({"session_id": id, "message": {"role": "user", "content": [call], "timestamp": 1}})
     })
     .await;
+    check(
+        &bed,
+        "session::append",
+        JSON_DEPTH_MAX,
+        |n| json!({"session_id": id, "message": user("a"), "origin": {"o": nested(n - 1)}}),
+    )
+    .await;
     // `{"o":"..."}` is eight bytes around the words.
     check(
         &bed,
@@ -158,6 +173,12 @@ async fn custom_entries_and_labels() {
         |n| json!({"session_id": id, "custom": {"custom_type": "c", "data": nested(n)}}),
     )
     .await;
+    let around = json!({"custom_type": "c", "data": ""}).to_string().len();
+    check(&bed, "session::append", MESSAGE_BYTES_MAX, |n| {
+        let data = words(n - around);
+        json!({"session_id": id, "custom": {"custom_type": "c", "data": data}})
+    })
+    .await;
     let entry = bed.say(&id, "a").await;
     check(
         &bed,
@@ -182,10 +203,20 @@ async fn batches() {
         bed.err("session::append-many", json!({"session_id": id, "messages": []})).await;
     assert_eq!(code, "session/empty_batch");
     assert_eq!(text, "messages must contain at least one message");
-    // Five messages, each allowed, together too many bytes.
-    let large = user(&words(MESSAGE_BYTES_MAX - 1000));
-    let request = json!({"session_id": id, "messages": vec![large; 5]});
-    assert_eq!(bed.err("session::append-many", request).await.0, "session/too_large");
+}
+
+/// Five messages, each of which is allowed; together they are the bound, and one byte less or more.
+#[tokio::test]
+async fn bytes_of_a_batch() {
+    let (bed, id) = bed().await;
+    let around = user("").to_string().len();
+    check(&bed, "session::append-many", BATCH_BYTES_MAX, |n| {
+        let (each, rest) = (n / 5, n % 5);
+        let mut messages = vec![user(&words(each - around)); 4];
+        messages.push(user(&words(each + rest - around)));
+        json!({"session_id": id, "messages": messages})
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -198,13 +229,50 @@ async fn updates() {
         json!({"session_id": id, "entry_id": entry, "content": content})
     })
     .await;
-    // The message is full now: no step fits any more.
-    let request = json!({"session_id": id, "entry_id": entry, "block": 0, "text": words(1000)});
-    assert_eq!(bed.err("session::append-delta", request).await.0, "session/too_large");
     check(&bed, "session::update-message", JSON_DEPTH_MAX, |n| {
         let call =
             json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": nested(n - 2)});
         json!({"session_id": id, "entry_id": entry, "content": [call]})
+    })
+    .await;
+}
+
+/// A message that grows step by step may become as large as one that comes whole, however small the steps are.
+#[tokio::test]
+async fn steps_of_a_stream() {
+    let (bed, id) = bed().await;
+    let around = user("").to_string().len();
+    let step = |entry: &str, bytes: usize| json!({"session_id": id, "entry_id": entry, "block": 0, "text": words(bytes)});
+    for (short_of, last_step) in [(2, 1), (2, 2), (2, 3)] {
+        let entry = bed.say(&id, &words(MESSAGE_BYTES_MAX - around - 100 - short_of)).await;
+        for _ in 0..100 {
+            bed.ok("session::append-delta", step(&entry, 1)).await;
+        }
+        let asked = bed.call("session::append-delta", step(&entry, last_step)).await;
+        match asked {
+            Ok(_) => assert!(last_step <= short_of, "{last_step} bytes were taken"),
+            Err(error) => {
+                assert!(last_step > short_of, "{last_step} bytes: {error}");
+                assert_eq!(error.code(), "session/too_large");
+                assert_eq!(error.data().unwrap()["actual"], json!(MESSAGE_BYTES_MAX + 1));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn blocks_of_a_stream() {
+    let (bed, id) = bed().await;
+    let blocks = vec![json!({"type": "text", "text": ""}); CONTENT_BLOCKS_MAX - 2];
+    let message = json!({"role": "user", "content": blocks, "timestamp": 1});
+    let appended = bed.append(&id, json!({"message": message})).await;
+    check(&bed, "session::append-delta", CONTENT_BLOCKS_MAX, |n| {
+        json!({"session_id": id, "entry_id": appended["entry_id"], "block": n - 1, "text": "a"})
+    })
+    .await;
+    check(&bed, "session::update-message", CONTENT_BLOCKS_MAX, |n| {
+        let blocks = vec![json!({"type": "text", "text": ""}); n];
+        json!({"session_id": id, "entry_id": appended["entry_id"], "content": blocks})
     })
     .await;
 }

@@ -15,6 +15,7 @@ on_every_store!(
     metadata_filters_look_at_the_session_after_the_change,
     further_kinds_are_told_to_those_who_ask,
     every_step_of_a_stream_is_told_whole,
+    a_large_step_of_a_stream_is_told_like_the_others,
 );
 
 async fn each_change_is_told_with_the_payload_of_the_original(bed: Bed) {
@@ -224,4 +225,28 @@ async fn every_step_of_a_stream_is_told_whole(bed: Bed) {
             assert_eq!(common::text(&event["message"]), expected);
         }
     }
+}
+
+/// A step that is too large for the file of the stream is a record of its own.
+async fn a_large_step_of_a_stream_is_told_like_the_others(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let entry = bed.say(&id, "").await;
+    let mut live = bed.listen().await;
+    let session = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));
+    let large = "y".repeat(2 << 20);
+    let mut lengths = Vec::new();
+    for text in ["x", &large, "x and y", "done"] {
+        bed.update(&id, &entry, text).await;
+        let (kind, event) = live.event().await;
+        assert_eq!(
+            (kind, &event["revision"]),
+            (EventKind::MessageUpdated, &json!(lengths.len() + 1))
+        );
+        assert_eq!(common::text(&event["message"]), text);
+        lengths.push(text.len());
+    }
+    // Whoever comes later is led to the same end.
+    let mut late = bed.subscribe(session, StartAt::Start).await;
+    let (_, last) = late.ready().await.pop().unwrap();
+    assert_eq!((common::text(&last["message"]).as_str(), &last["revision"]), ("done", &json!(4)));
 }

@@ -79,6 +79,8 @@ pub fn cases() -> Vec<Case> {
         streams::a_step_from_another_revision_is_refused,
         streams::steps_and_records_live_side_by_side,
         streams::steps_are_there_after_a_restart,
+        streams::a_large_step_is_taken_like_a_small_one,
+        streams::a_revision_past_a_stream_is_news,
         life::a_deleted_session_is_gone_and_can_come_back,
         life::a_new_life_knows_nothing_of_the_old,
         life::what_is_purged_stays_gone,

@@ -97,3 +97,48 @@ pub(super) async fn steps_are_there_after_a_restart(factory: &dyn Factory) {
     done(store.append_delta(&id("s"), step("a", 51, "!", 11)).await).await;
     assert_eq!(now(store.as_ref(), "a").await, (format!("{}!", "é".repeat(50)), 51));
 }
+
+/// A whole message may be replaced in one step: it can be as large as a message.
+pub(super) async fn a_large_step_is_taken_like_a_small_one(factory: &dyn Factory) {
+    let mut store = streaming(factory).await;
+    let start = store.state(&id("s")).await.unwrap().unwrap().position;
+    let large = "y".repeat(3 << 20);
+    for (revision, text) in (1..).zip(["x", &large, "z"]) {
+        done(store.append_delta(&id("s"), step("a", revision, text, 10)).await).await;
+    }
+    if store.capabilities().survives_restart {
+        store = factory.reopen(store).await;
+    }
+    assert_eq!(now(store.as_ref(), "a").await, (format!("x{large}z"), 3));
+    let page = store.records(&id("s"), start, 99).await.unwrap();
+    let steps = page.records.iter().filter_map(|stored| match stored.record.known() {
+        Record::Revision(step) => Some((step.from, step.to)),
+        _ => None,
+    });
+    let last = steps.fold(0, |before, (from, to)| {
+        assert_eq!(from, before, "no step is missing");
+        to
+    });
+    assert_eq!(last, 3);
+}
+
+/// A reader that was told of every step knows the record that puts them together, and nothing more: what is said past the
+/// stream, in the same batch, is news.
+pub(super) async fn a_revision_past_a_stream_is_news(factory: &dyn Factory) {
+    let store = streaming(factory).await;
+    for (revision, word) in (1..).zip(["one ", "two "]) {
+        done(store.append_delta(&id("s"), step("a", revision, word, 10)).await).await;
+    }
+    let told = store.state(&id("s")).await.unwrap().unwrap().position;
+    let last = step("a", 3, "three", 11).into_revision();
+    push(store.as_ref(), &id("s"), vec![Record::Revision(last).at(11)]).await;
+    assert_eq!(now(store.as_ref(), "a").await, ("one two three".to_owned(), 3));
+    let page = store.records(&id("s"), told, 99).await.unwrap();
+    let is_news = |settles: Option<u64>| settles.is_none_or(|step| step > told.revision);
+    let news = page.records.iter().filter(|stored| is_news(stored.settles));
+    let revisions = news.filter_map(|stored| match stored.record.known() {
+        Record::Revision(step) => Some((step.from, step.to)),
+        _ => None,
+    });
+    assert_eq!(revisions.collect::<Vec<_>>(), [(2, 3)]);
+}

@@ -162,10 +162,13 @@ impl Shared {
             let entry = delta.entry_id.clone();
             return Err(StoreError::RevisionConflict { entry, current });
         }
-        let now = self.platform.clock.monotonic();
-        live.streams.take(delta, now)?;
         let payload = codec::encode_delta(delta);
         let size = payload.len();
+        if size > log::limits::DELTA_BYTES_MAX {
+            return self.append_large_step(session, &mut live, delta);
+        }
+        let now = self.platform.clock.monotonic();
+        live.streams.take(delta, now)?;
         let new = log::NewDelta {
             target: delta.entry_id.to_string(),
             revision: delta.revision,
@@ -182,6 +185,22 @@ impl Shared {
             self.accept(session, &mut live, &settled)?;
         }
         Ok(appended)
+    }
+
+    /// Adds a step that is too large to wait for others: it is a record of its own, and the steps before it are one before.
+    fn append_large_step(
+        self: &Arc<Self>,
+        session: &SessionId,
+        live: &mut Live,
+        delta: &Delta,
+    ) -> Result<Appended, StoreError> {
+        self.follow_streams(session, live)?;
+        let settled = live.streams.settle_all();
+        // It is refused here if it does not fit what the message says.
+        live.streams.take(delta, self.platform.clock.monotonic())?;
+        live.streams.forget(&delta.entry_id);
+        let step = Record::Revision(delta.clone().into_revision()).at(delta.at_ms);
+        self.accept(session, live, settled.iter().chain([&step]))
     }
 
     /// Puts together the streams that rested; called now and then.
