@@ -4,7 +4,8 @@
 mod common;
 
 use bough_session::limits::{
-    STATE_LABELS_MAX, STATE_MODELS_MAX, STATE_OPEN_LOOPS_MAX, USAGE_OTHER_MODELS,
+    STATE_LABELS_MAX, STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, STATE_OPEN_LOOPS_MAX,
+    STATE_PREVIEW_CHARS_MAX, USAGE_OTHER_MODELS,
 };
 use bough_session::{
     Bookkeeping, EntryId, Finish, Label, LoopEvent, LoopId, LoopPhase, MetaChange, ModelChange,
@@ -205,6 +206,54 @@ fn the_state_stays_small_whatever_comes() {
     }
     assert!(!state.loops.any_open());
     assert_eq!(state.task_status(), Some(TaskStatus::Completed));
+}
+
+/// Each bound of the state at one below, at, and one above.
+#[test]
+fn the_state_keeps_up_to_its_bounds() {
+    let around = |most: usize| [(most - 1, most - 1), (most, most), (most + 1, most)];
+    for (given, kept_count) in around(STATE_LABELS_MAX) {
+        let labels = (0..given).map(|n| {
+            let target_id = EntryId::from_stored(format!("e{n}"));
+            let label = Label { target_id, label: Some("l".to_owned()) };
+            Record::Entry(kept("b", None, &Bookkeeping::Label(label)))
+        });
+        let state = fold(&labels.collect::<Vec<_>>());
+        assert_eq!(state.labels.iter().count(), kept_count);
+        let newest = EntryId::from_stored(format!("e{}", given - 1));
+        assert!(state.labels.get(&newest).is_some(), "the oldest falls out");
+    }
+    for (given, kept_count) in around(STATE_OPEN_LOOPS_MAX) {
+        let loops = (0..given).map(|n| phase(&n.to_string(), LoopPhase::Running));
+        assert_eq!(fold(&loops.collect::<Vec<_>>()).loops.open.len(), kept_count);
+    }
+    for (given, kept_count) in around(STATE_MODELS_MAX) {
+        let said = (0..given).map(|n| {
+            Record::Entry(entry("a", None, assistant("x", &n.to_string(), Some(tokens(1)))))
+        });
+        let models = fold(&said.collect::<Vec<_>>()).usage.models;
+        let own = models.keys().filter(|name| *name != USAGE_OTHER_MODELS);
+        assert_eq!(
+            (own.count(), models.contains_key(USAGE_OTHER_MODELS)),
+            (kept_count, given > kept_count)
+        );
+    }
+    for (given, kept_count) in around(STATE_NAME_BYTES_MAX) {
+        let said = assistant("x", &"m".repeat(given), Some(tokens(1)));
+        let state = fold(&[Record::Entry(entry("a", None, said))]);
+        assert_eq!(state.model.unwrap().model.len(), kept_count);
+        assert_eq!(state.usage.models.keys().next().unwrap().len(), kept_count);
+    }
+    for (given, is_cut) in [
+        (STATE_PREVIEW_CHARS_MAX - 1, false),
+        (STATE_PREVIEW_CHARS_MAX, false),
+        (STATE_PREVIEW_CHARS_MAX + 1, true),
+    ] {
+        let text = "x".repeat(given);
+        let shown = fold(&[Record::Entry(entry("a", None, user(&text, 1)))]).preview.unwrap();
+        let kept = shown.trim_end_matches('\u{2026}');
+        assert_eq!((kept.len(), shown != kept), (given.min(STATE_PREVIEW_CHARS_MAX), is_cut));
+    }
 }
 
 #[test]

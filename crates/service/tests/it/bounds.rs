@@ -344,3 +344,40 @@ async fn pages() {
     set(&bed.service, 50, 5);
     assert_eq!(count(Value::Null).await, 5);
 }
+
+/// Everything that answers in pages has the same largest page.
+#[tokio::test]
+async fn pages_of_everything() {
+    const LARGEST: usize = 4;
+    let (bed, id) = bed().await;
+    bed.service.set_settings(Settings { max_list_limit: LARGEST, ..bed.service.settings() });
+    let root = bed.say(&id, "root").await;
+    for number in 0..LARGEST + 2 {
+        // A branch, a session and a deleted session more.
+        bed.append(&id, json!({"message": user("x"), "parent_id": root})).await;
+        bed.create(json!({"title": format!("word {number}")})).await;
+        let gone = bed.create(json!({})).await;
+        bed.ok("session::delete", json!({"session_id": gone})).await;
+    }
+    let long = bed.create(json!({})).await;
+    let messages = vec![user("x"); LARGEST + 2];
+    bed.ok("session::append-many", json!({"session_id": long, "messages": messages})).await;
+    let paged = [
+        ("session::messages", json!({"session_id": long}), "messages"),
+        ("session::messages-tail", json!({"session_id": long}), "messages"),
+        ("session::branches", json!({"session_id": id}), "branches"),
+        ("session::list", json!({}), "sessions"),
+        ("session::list-trash", json!({}), "sessions"),
+        ("session::search", json!({"query": "word"}), "hits"),
+    ];
+    for (function, request, items) in paged {
+        for (asked, given) in
+            [(0, 1), (1, 1), (LARGEST - 1, LARGEST - 1), (LARGEST, LARGEST), (LARGEST + 1, LARGEST)]
+        {
+            let mut request = request.clone();
+            request["limit"] = json!(asked);
+            let page = bed.ok(function, request).await;
+            assert_eq!(page[items].as_array().unwrap().len(), given, "{function}: {asked}");
+        }
+    }
+}
