@@ -82,7 +82,8 @@ pub(crate) fn heading(shown: &Shown, entry: &str) -> Line {
     Line::of(style, format!("● {}", shown.heading)).dim(format!("  {}", short_id(entry)))
 }
 
-fn print_block(app: &App, block: &Block, full: bool) -> CommandResult<()> {
+/// One block of a message. `full` shows what is otherwise folded away.
+pub(crate) fn print_block(app: &App, block: &Block, full: bool) -> CommandResult<()> {
     let title = |style: Style, mark: &str| {
         app.output.line(Line::of(style, format!("  {mark}{}", fit(&block.title, TITLE_COLUMNS))))
     };

@@ -7,10 +7,12 @@ use serde_json::json;
 use crate::app::App;
 use crate::backend::{Backend, Happening, Summary};
 use crate::command_error::CommandResult;
-use crate::commands::print::print_item;
+use crate::commands::print::{heading, print_block};
 use crate::commands::show::newest;
 use crate::output::{Line, Style};
 use crate::resolve;
+use crate::text::clean_text;
+use crate::transcript::{Block, BlockKind, Shown, shown};
 
 /// Show the newest messages of a session, and follow it
 ///
@@ -52,10 +54,10 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         for item in items {
             follower.show(item)?;
         }
-        app.output.flush()?;
+        follower.rest()?;
         match start {
             Some(start) => follow(backend, &session, start, &mut follower).await,
-            None => Ok(()),
+            None => follower.close(),
         }
     })
     .await
@@ -82,7 +84,7 @@ async fn follow(
                 return Ok(());
             }
         }
-        follower.app.output.flush()?;
+        follower.rest()?;
         after = news.next;
     }
 }
@@ -92,8 +94,15 @@ struct Follower<'a> {
     app: &'a App,
     full: bool,
     shown: HashSet<EntryId>,
-    /// The entry that was printed last, and its text so far: a stream adds to it.
-    last: Option<(EntryId, String)>,
+    last: Option<Last>,
+}
+
+/// The entry that was printed last, as far as it was printed: a stream adds to it.
+struct Last {
+    entry: EntryId,
+    blocks: Vec<Block>,
+    /// The line that the last text is on has no end yet.
+    mid_line: bool,
 }
 
 impl Follower<'_> {
@@ -104,10 +113,37 @@ impl Follower<'_> {
         if self.app.output.is_json() {
             return self.app.output.json_line(&json!({ "type": "message", "payload": item }));
         }
-        print_item(self.app, &item, self.full)?;
-        let text = item.message.map(|message| message.text()).unwrap_or_default();
-        self.last = Some((item.entry_id, text));
+        self.close()?;
+        let shown = shown(&item);
+        self.app.output.line(heading(&shown, item.entry_id.as_str()))?;
+        for block in &shown.blocks {
+            print_block(self.app, block, self.full)?;
+        }
+        let Shown { blocks, .. } = shown;
+        self.last = Some(Last { entry: item.entry_id, blocks, mid_line: false });
         Ok(())
+    }
+
+    /// Ends what was printed last: something else follows.
+    fn close(&mut self) -> CommandResult<()> {
+        self.end_line()?;
+        match self.last.take() {
+            Some(_) => self.app.output.line(""),
+            None => Ok(()),
+        }
+    }
+
+    fn end_line(&mut self) -> CommandResult<()> {
+        let mid_line = self.last.as_mut().is_some_and(|last| std::mem::take(&mut last.mid_line));
+        if mid_line { self.app.output.line("") } else { Ok(()) }
+    }
+
+    /// Everything so far is to be seen. A person watches a line grow; a program gets whole lines.
+    fn rest(&mut self) -> CommandResult<()> {
+        if !self.app.output.is_terminal() {
+            self.end_line()?;
+        }
+        self.app.output.flush()
     }
 
     fn hear(&mut self, happening: &Happening) -> CommandResult<()> {
@@ -127,39 +163,112 @@ impl Follower<'_> {
         }
     }
 
-    /// A message grew: only what is new is printed, if it was the last one printed.
+    /// A message changed: if it was printed last and grew, only what is new is printed.
     fn update(&mut self, item: MessageItem) -> CommandResult<()> {
-        let text = item.message.as_ref().map(|message| message.text()).unwrap_or_default();
-        if let Some((entry, so_far)) = &mut self.last
-            && *entry == item.entry_id
-            && let Some(more) = text.strip_prefix(so_far.as_str())
-        {
-            if more.is_empty() {
-                return Ok(());
-            }
-            let more = more.to_owned();
-            *so_far = text;
-            return self.app.output.text(&more);
+        let blocks = shown(&item).blocks;
+        let last = self.last.as_ref().filter(|last| last.entry == item.entry_id);
+        if let Some(more) = last.and_then(|last| added(&last.blocks, &blocks)) {
+            return self.grow(&more, blocks);
         }
         self.shown.remove(&item.entry_id);
+        self.close()?;
         self.app.output.line(Line::of(Style::Dim, "(changed)"))?;
         self.show(item)
     }
 
+    fn grow(&mut self, more: &Added, blocks: Vec<Block>) -> CommandResult<()> {
+        let Some(last) = &mut self.last else { return Ok(()) };
+        let streams = last.blocks.last().is_some_and(|block| is_open(block, self.full));
+        last.blocks.clone_from(&blocks);
+        if streams && !more.text.is_empty() {
+            self.add_text(&more.text)?;
+        }
+        for block in blocks.iter().skip(more.from) {
+            self.end_line()?;
+            if block.kind == BlockKind::Text {
+                self.add_text(&block.body)?;
+            } else {
+                print_block(self.app, block, self.full)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the line that is being written, or begins one.
+    fn add_text(&mut self, text: &str) -> CommandResult<()> {
+        let Some(last) = &mut self.last else { return Ok(()) };
+        let begins = if std::mem::replace(&mut last.mid_line, true) { "" } else { "  " };
+        let text = clean_text(text).replace('\n', "\n  ");
+        self.app.output.bytes(format!("{begins}{text}").as_bytes())
+    }
+
     /// What is not a message: one dim line.
-    fn remark(&self, happening: &Happening) -> CommandResult<()> {
+    fn remark(&mut self, happening: &Happening) -> CommandResult<()> {
         let text = |field: &str| happening.payload.get(field).and_then(|value| value.as_str());
         let remark = match happening.kind.as_str() {
             "session::status-changed" => format!("status: {}", text("status").unwrap_or("?")),
             "session::leaf-moved" => format!("leaf: {}", text("entry_id").unwrap_or("(start)")),
             "session::deleted" => "the session was deleted".to_owned(),
             "session::meta-updated" => format!("title: {}", text("title").unwrap_or_default()),
-            "session::label-changed" => {
-                let label = text("label").unwrap_or("(none)");
-                format!("label of {}: {label}", text("entry_id").unwrap_or("?"))
-            }
+            // A label is an entry, and was told as one.
             _ => return Ok(()),
         };
+        self.close()?;
         self.app.output.line(Line::of(Style::Dim, format!("-- {remark}")))
+    }
+}
+
+/// What a message has beyond what was printed of it.
+#[derive(Debug, PartialEq, Eq)]
+struct Added {
+    /// At the end of the last block that was printed.
+    text: String,
+    /// The first block that is new.
+    from: usize,
+}
+
+/// What was added to a message; `None` when something else happened to it.
+fn added(old: &[Block], new: &[Block]) -> Option<Added> {
+    let Some((last, before)) = old.split_last() else {
+        return Some(Added { text: String::new(), from: 0 });
+    };
+    let grown = new.get(before.len())?;
+    let is_same = new.get(..before.len()) == Some(before) && grown.kind == last.kind;
+    let text = grown.body.strip_prefix(last.body.as_str()).filter(|_| is_same)?;
+    Some(Added { text: text.to_owned(), from: old.len() })
+}
+
+/// Whether the text of a block is printed, so that more of it can be.
+fn is_open(block: &Block, full: bool) -> bool {
+    block.kind == BlockKind::Text || full && block.kind == BlockKind::Thinking
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(body: &str) -> Block {
+        Block { kind: BlockKind::Text, title: String::new(), body: body.to_owned() }
+    }
+
+    fn call(body: &str) -> Block {
+        Block { kind: BlockKind::Call, title: "f".to_owned(), body: body.to_owned() }
+    }
+
+    #[test]
+    fn what_a_message_grew_by_is_told_apart_from_other_changes() {
+        let check = |old: &[Block], new: &[Block], expected: Option<(&str, usize)>| {
+            let found = added(old, new);
+            let found = found.as_ref().map(|more| (more.text.as_str(), more.from));
+            assert_eq!(found, expected, "{old:?} {new:?}");
+        };
+        check(&[], &[text("a")], Some(("", 0)));
+        check(&[text("a")], &[text("ab")], Some(("b", 1)));
+        check(&[text("a")], &[text("a"), call("{}")], Some(("", 1)));
+        check(&[text("a"), text("b")], &[text("a"), text("bc"), call("{}")], Some(("c", 2)));
+        check(&[text("a")], &[text("b")], None);
+        check(&[text("a")], &[call("a")], None);
+        check(&[text("a"), text("b")], &[text("x"), text("b")], None);
+        check(&[text("a"), text("b")], &[text("a")], None);
     }
 }

@@ -153,6 +153,11 @@ impl Output {
         self.color_err
     }
 
+    /// Whether a person watches the answer.
+    pub(crate) const fn is_terminal(&self) -> bool {
+        self.around.stdout_is_terminal
+    }
+
     /// One line of the answer.
     pub(crate) fn line(&self, line: impl Into<Line>) -> CommandResult<()> {
         let text = line.into().render(self.color_out);

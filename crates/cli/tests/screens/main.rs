@@ -8,6 +8,7 @@ mod terminal;
 use bough_session::{EntryId, MetaChange, Record, SessionId};
 use bough_store::{NativeStore, Store};
 use common::{Place, Server, answer, user};
+use serde_json::{Value, json};
 use terminal::{CTRL_C, CTRL_D, CTRL_LEFT, CTRL_RIGHT, DOWN, ENTER, ESC, Terminal, UP};
 
 #[test]
@@ -400,4 +401,40 @@ async fn large_session(store: &NativeStore) -> SessionId {
         head = appended.head;
     }
     session
+}
+
+/// What comes in small pieces is read as lines, and what a reply ends with is not missed.
+#[test]
+fn a_reply_is_followed_as_it_streams() {
+    let place = Place::new();
+    let (session, entry) = place.with(async |sessions| {
+        let session = sessions.create("Live").await;
+        let entry = sessions.append(&session, answer("")).await;
+        (session, entry)
+    });
+    let mut terminal = Terminal::start(&place, 24, 80, &["tail", "-f", session.as_str()], &[]);
+    terminal.wait_for("assistant");
+    place.with(async |sessions| {
+        let call = async |function: &str, mut request: Value| {
+            request["session_id"] = json!(session);
+            request["entry_id"] = json!(entry);
+            let owner = bough_service::Scope::owner();
+            sessions.service.call(&owner, function, request).await.unwrap();
+        };
+        for piece in ["One ", "li", "ne.\nAno", "ther ", "line."] {
+            call("session::append-delta", json!({"block": 0, "text": piece})).await;
+        }
+        let content = json!([
+            {"type": "text", "text": "One line.\nAnother line."},
+            {"type": "function_call", "id": "c", "function_id": "read", "arguments": {"path": "a"}},
+        ]);
+        call("session::update-message", json!({"content": content})).await;
+        sessions.append(&session, user("Thanks")).await;
+    });
+    let text = terminal.wait_for("Thanks");
+    let reply = "  One line.\n  Another line.\n  → read {\"path\":\"a\"}\n\n● user";
+    assert!(text.contains(reply), "{text}");
+    assert!(!text.contains("(changed)"), "{text}");
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.end().0, 0);
 }
