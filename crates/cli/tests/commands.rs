@@ -275,6 +275,69 @@ fn a_pi_file_is_brought_in_and_given_back() {
     assert_eq!(place.run(&["migrate", "/no/such/file.jsonl"]).code, 3);
 }
 
+/// A directory as it is found: a session, another file of the same session, one with lines that are odd, and no session at all.
+#[test]
+fn a_directory_of_files_is_brought_in_as_far_as_it_can_be_and_the_rest_is_named() {
+    let place = Place::new();
+    let folder = place.file("sessions");
+    std::fs::create_dir(&folder).unwrap();
+    let header = |id: &str| json!({"type": "session", "version": 3, "id": id, "timestamp": "2026-02-07T14:00:00.000Z", "cwd": "/p"});
+    let said = |text: &str| {
+        json!({"type": "message", "id": "a1", "parentId": null, "timestamp": "2026-02-07T14:00:01.000Z",
+            "message": {"role": "user", "content": text, "timestamp": 1}})
+    };
+    let (one, two) = (header("one"), header("two"));
+    write(&folder.join("a.jsonl"), &format!("{one}\n{}\n", said("first")));
+    write(&folder.join("b.jsonl"), &format!("{one}\n{}\n", said("another")));
+    write(&folder.join("c.jsonl"), &format!("{two}\n{}\nnot json\n", said("odd")));
+    write(&folder.join("d.jsonl"), "nothing of the kind\n");
+    let path = folder.display().to_string();
+
+    let planned = place.run(&["migrate", &path, "--dry-run"]);
+    assert_eq!(planned.code, 0);
+    let row = |file: &str| planned.out.lines().find(|line| line.contains(file)).unwrap();
+    assert!(row("a.jsonl").ends_with("brought in"), "{}", planned.out);
+    assert!(row("b.jsonl").ends_with("refused: another session has the id"), "{}", planned.out);
+    assert!(planned.err.contains("c.jsonl: 1 not json (kept)"), "{}", planned.err);
+    assert!(planned.err.contains("d.jsonl is not a pi session"), "{}", planned.err);
+
+    let carried_out = place.run(&["migrate", &path]);
+    assert_eq!(carried_out.code, 1);
+    assert_eq!(carried_out.out, "brought in 2 sessions, 1 file is no session\n");
+    assert!(carried_out.err.contains("c.jsonl: 1 not json (kept)"), "{}", carried_out.err);
+    assert!(carried_out.err.contains("b.jsonl: session one exists already"), "{}", carried_out.err);
+    assert!(carried_out.err.contains("error: 1 file could not be brought in\nhint: "));
+    assert_eq!(place.json(&["ls"])["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_cannot_be_done_says_what_to_do_next() {
+    let (place, session, _) = one_conversation();
+    let check = |args: &[&str], code: i32, hint: &str| {
+        let answered = place.run(args);
+        assert_eq!(answered.code, code, "{args:?}: {answered:?}");
+        assert!(answered.err.contains(hint), "{args:?}: {}", answered.err);
+        let with_json: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+        let error: Value = serde_json::from_str(&place.run(&with_json).err).unwrap();
+        assert!(!error["error"]["message"].as_str().unwrap().is_empty());
+        assert!(!error["error"]["hints"].as_array().unwrap().is_empty(), "{args:?}: {error}");
+    };
+    check(&["show", "nowhere"], 3, "`bough ls --all`");
+    check(&["fork", &session, "nowhere"], 3, "`bough tree SESSION --print`");
+    check(&["undo"], 3, "`bough ls --all`");
+    check(&["restore", "nowhere"], 3, "`bough restore --list`");
+    check(&["migrate", "/no/such/file"], 3, "~/.pi/agent/sessions");
+    check(&["rollback", &session, "--yes"], 3, "hint: ");
+    check(&["record", "/no/such/file"], 3, "standard input");
+    check(&["replay", &session], 3, "`bough export`");
+    check(&["token", "revoke", "nowhere"], 3, "`bough token list`");
+    check(&["rm", &session], 2, "--yes");
+    check(&["resume"], 2, "`bough ls`");
+    check(&["ls", "--limit", "0"], 2, "from 1 on, or --all");
+    check(&["verify", "--server", "http://127.0.0.1:1"], 2, "without --server");
+    check(&["ls", "--server", "http://127.0.0.1:1"], 7, "server runs");
+}
+
 #[test]
 fn damage_is_found_and_what_is_whole_is_copied() {
     let (place, session, _) = one_conversation();

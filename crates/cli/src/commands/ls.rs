@@ -23,7 +23,7 @@ Examples:
   bough ls --meta owner=u_1 --sort created")]
 pub(crate) struct Args {
     /// Show at most this many
-    #[arg(short = 'n', long, value_name = "COUNT", default_value = "50")]
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "50", value_parser = at_least_one)]
     limit: NonZeroUsize,
 
     /// Show all of them, archived ones too
@@ -71,6 +71,10 @@ enum Sort {
     Created,
     /// The first made first
     Oldest,
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a number from 1 on, or --all".to_owned())
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {

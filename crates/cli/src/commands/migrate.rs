@@ -42,7 +42,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             CommandError::usage(format!("{} is not UTF-8", args.source.display()))
         })?;
     if !files::exists(&args.source) {
-        return Err(CommandError::not_found(format!("there is nothing at {source}")));
+        return Err(CommandError::not_found(format!("there is nothing at {source}"))
+            .hint("give a session file of pi, or a directory such as ~/.pi/agent/sessions"));
     }
     if args.dry_run {
         return plan(app, &migrator, &source);
@@ -80,7 +81,7 @@ fn plan(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
     for (at, file) in found.iter().enumerate() {
         bar.set(at as u64, found.len() as u64, file);
         match migrator.plan(file, &mut |_| {}) {
-            Ok(plan) => plans.push(plan),
+            Ok(plan) => plans.push(after(&plans, plan)),
             Err(error) => refused.push((file, error.to_string())),
         }
     }
@@ -97,11 +98,28 @@ fn plan(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
         table.row(plan_row(plan));
     }
     app.output.table(&table)?;
+    for plan in plans.iter().filter(|plan| !plan.report.is_well()) {
+        app.output.warn(&findings(plan));
+    }
     for (file, error) in refused {
-        app.output.warn(&format!("{file}: {error}"));
+        app.output.warn(&naming(file, &error));
     }
     app.output.note(Line::of(Style::Dim, "nothing was written (--dry-run)"));
     Ok(())
+}
+
+/// A plan as it stands once the files before it were brought in: one of them may have its session.
+fn after(before: &[Plan], mut plan: Plan) -> Plan {
+    if let Some(first) = before.iter().find(|other| other.session_id == plan.session_id) {
+        let is_copy = first.snapshot_id == plan.snapshot_id;
+        plan.standing = if is_copy { Standing::Migrated } else { Standing::Taken };
+    }
+    plan
+}
+
+/// What went wrong, with the name of the file.
+fn naming(file: &str, error: &str) -> String {
+    if error.contains(file) { error.to_owned() } else { format!("{file}: {error}") }
 }
 
 fn plan_row(plan: &Plan) -> Vec<Cell> {
@@ -148,7 +166,10 @@ fn finish(app: &App, source: &str, results: &[FileResult]) -> CommandResult<()> 
     }
     if wrong > 0 {
         let text = format!("{} could not be brought in", count(wrong as u64, "file", "files"));
-        return Err(CommandError::new(ErrorKind::Failed, text));
+        let error = CommandError::new(ErrorKind::Failed, text);
+        return Err(
+            error.hint("each is named above with what is wrong; the others are not touched by it")
+        );
     }
     Ok(())
 }
@@ -168,8 +189,7 @@ fn report(app: &App, results: &[FileResult]) -> CommandResult<()> {
             }
             (None, _) if result.skipped && results.len() > 1 => skipped += 1,
             (None, error) => {
-                // It names the file.
-                app.output.warn(error.as_deref().unwrap_or_default());
+                app.output.warn(&naming(&result.address, error.as_deref().unwrap_or_default()));
             }
         }
     }

@@ -294,7 +294,12 @@ type NextLine = std::io::Result<(u64, LineRead)>;
 fn read_lines(file: Option<PathBuf>) -> CommandResult<mpsc::Receiver<NextLine>> {
     let (sender, receiver) = mpsc::channel(EVENT_LINES_WAITING);
     let from: Box<dyn std::io::Read + Send> = match file.filter(|path| path.as_os_str() != "-") {
-        Some(path) => Box::new(FileReader::new(files::open(&path)?)),
+        Some(path) => {
+            let opened = files::open(&path).map_err(|error| {
+                error.hint("give a file of events, or nothing to read them from standard input")
+            });
+            Box::new(FileReader::new(opened?))
+        }
         None => Box::new(std::io::stdin()),
     };
     std::thread::spawn(move || {

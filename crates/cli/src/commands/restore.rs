@@ -87,6 +87,7 @@ fn choose<'a>(
     let Some(text) = text else {
         return trash.first().ok_or_else(|| {
             CommandError::not_found("nothing was deleted, or its retention has ended")
+                .hint("`bough ls --all` lists the sessions that are there")
         });
     };
     let exact = trash.iter().find(|item| item.meta.session_id.as_str() == text);

@@ -178,5 +178,7 @@ fn failed(error: TokenError) -> CommandError {
         TokenError::NoRights => ErrorKind::Usage,
         TokenError::Io(_) | TokenError::TooMany => ErrorKind::Failed,
     };
-    CommandError::new(kind, error)
+    let is_unknown = kind == ErrorKind::NotFound;
+    let error = CommandError::new(kind, error);
+    if is_unknown { error.hint("`bough token list` shows their ids") } else { error }
 }

@@ -33,15 +33,32 @@ pub enum LostKind {
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.kind {
-            LostKind::Revision => "changes of migrated entries",
-            LostKind::Meta => "changes of the session's metadata",
-            LostKind::LoopEvent => "loop events",
-            LostKind::Branch => "branched entries",
-            LostKind::Unreachable => "entries after lines without an id",
-            LostKind::Unknown => "records of unknown kinds",
-            LostKind::Damaged => "unreadable stretches",
+        let (one, many) = match self.kind {
+            LostKind::Revision => ("change of a migrated entry", "changes of migrated entries"),
+            LostKind::Meta => {
+                ("change of the session's metadata", "changes of the session's metadata")
+            }
+            LostKind::LoopEvent => ("loop event", "loop events"),
+            LostKind::Branch => ("branched entry", "branched entries"),
+            LostKind::Unreachable => {
+                ("entry after a line without an id", "entries after lines without an id")
+            }
+            LostKind::Unknown => ("record of an unknown kind", "records of unknown kinds"),
+            LostKind::Damaged => ("unreadable stretch", "unreadable stretches"),
         };
+        let what = if self.count == 1 { one } else { many };
         write!(f, "{} {what}", self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_is_said_in_the_right_number() {
+        let said = |count| Lost { kind: LostKind::Meta, count }.to_string();
+        assert_eq!(said(1), "1 change of the session's metadata");
+        assert_eq!(said(2), "2 changes of the session's metadata");
     }
 }
