@@ -247,14 +247,19 @@ fn after_a_rollback_the_file_is_live_and_can_be_migrated_again() {
     assert!(trash[0].deleted_at_ms.is_some(), "the life before waits for its retention");
 }
 
-#[test]
-fn version_1_goes_on_in_a_line_and_refuses_branches() {
+/// Two messages, one after the other: there are no ids.
+fn version_1() -> String {
     let at = "2024-12-03T14:00:01.000Z";
-    let text = file(&[
+    file(&[
         json!({"type":"session","id":"s","timestamp":"2024-12-03T14:00:00.000Z","cwd":"/p"}),
         json!({"type":"message","timestamp":at,"message":{"role":"user","content":"one","timestamp":1}}),
         json!({"type":"message","timestamp":at,"message":{"role":"user","content":"two","timestamp":1}}),
-    ]);
+    ])
+}
+
+#[test]
+fn version_1_goes_on_in_a_line_and_refuses_branches() {
+    let text = version_1();
     let fixture = Fixture::migrated(&text);
     let Answer::Native(found) = answer(&fixture.disk, &fixture.migrator, "s") else { panic!() };
     fixture.append(&[entry("n", &found[1].0, "three")]);
@@ -267,6 +272,19 @@ fn version_1_goes_on_in_a_line_and_refuses_branches() {
     fixture.append(&[entry("n", &found[0].0, "a branch")]);
     let Err(MigrateError::WouldLose { lost }) = fixture.back() else { panic!() };
     assert_eq!(lost[0].kind, LostKind::Branch);
+}
+
+/// Taking back a compaction moves the leaf to the entry before it. Without the move, the compaction would be in force again.
+#[test]
+fn version_1_refuses_to_lose_where_the_leaf_is() {
+    let fixture = Fixture::migrated(&version_1());
+    let Answer::Native(found) = answer(&fixture.disk, &fixture.migrator, "s") else { panic!() };
+    let last = &found[1].0;
+    let back = Record::Leaf(Some(EntryId::from_stored(last.as_str())));
+    fixture.append(&[entry("n", last, "three"), back]);
+    let Err(MigrateError::WouldLose { lost }) = fixture.back() else { panic!() };
+    assert_eq!((lost.len(), lost[0].kind), (1, LostKind::Leaf));
+    fixture.back_anyway();
 }
 
 #[test]

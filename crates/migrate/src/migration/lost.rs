@@ -23,6 +23,8 @@ pub enum LostKind {
     LoopEvent,
     /// An entry that does not follow the last one, in a version-1 file, which has no branches.
     Branch,
+    /// An active leaf that is not the last entry, in a version-1 file, which goes on from its last line.
+    Leaf,
     /// An entry that follows a line which has no id in the file.
     Unreachable,
     /// A record of a kind that this version does not know.
@@ -40,6 +42,7 @@ impl fmt::Display for Lost {
             }
             LostKind::LoopEvent => ("loop event", "loop events"),
             LostKind::Branch => ("branched entry", "branched entries"),
+            LostKind::Leaf => ("move of the active leaf", "moves of the active leaf"),
             LostKind::Unreachable => {
                 ("entry after a line without an id", "entries after lines without an id")
             }

@@ -54,6 +54,9 @@ impl Since {
             leaf: reader.active_leaf(),
         };
         if since.is_linear() {
+            if since.leaf != since.last {
+                since.lost.insert(LostKind::Leaf, 1);
+            }
             let mut keys = HashSet::new();
             since.each_line(reader, &mut |line| {
                 keys.insert(line_key(line));
