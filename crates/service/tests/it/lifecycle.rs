@@ -1,6 +1,8 @@
 //! Sessions: create, ensure, get, list, change, delete, bring back.
 
 use crate::common::{Bed, assistant, object};
+use bough_service::Settings;
+use bough_session::{LoopEvent, LoopId, LoopPhase, RawJson, Record, SessionId};
 use serde_json::{Value, json};
 
 on_every_store!(
@@ -13,6 +15,8 @@ on_every_store!(
     deleting_and_ensuring_again_gives_a_clean_session,
     a_deleted_session_can_be_brought_back_once,
     purged_is_gone,
+    a_deleted_session_can_be_brought_back_until_its_retention_ends,
+    sessions_are_listed_by_where_their_task_stands,
     lists_page_in_each_order,
     lists_filter_by_status_metadata_and_archive,
     a_limit_is_clamped_and_a_cursor_belongs_to_its_order,
@@ -332,4 +336,59 @@ async fn everything_is_there_after_reopening(mut bed: Bed) {
     assert_eq!(bed.meta(&id).await, before);
     assert_eq!(bed.texts(&id).await, ["one"]);
     assert_eq!(bed.pages("session::list", json!({"archived": "only"})).await, [id]);
+}
+
+async fn a_deleted_session_can_be_brought_back_until_its_retention_ends(bed: Bed) {
+    const DAY: i64 = 24 * 60 * 60 * 1000;
+    let retention = Some(std::time::Duration::from_millis(DAY.unsigned_abs()));
+    bed.service.set_settings(Settings { trash_retention: retention, ..bed.service.settings() });
+    let id = bed.create(json!({})).await;
+    bed.ok("session::delete", json!({"session_id": id})).await;
+    let trash = bed.ok("session::list-trash", json!({})).await;
+    let item = &trash["sessions"][0];
+    assert_eq!(item["expires_at"], json!(item["deleted_at"].as_i64().unwrap() + DAY));
+    bed.tick(DAY - 1);
+    assert_eq!(bed.service.purge_expired().await.unwrap(), 0);
+    bed.ok("session::undelete", json!({"session_id": id})).await;
+    bed.ok("session::delete", json!({"session_id": id})).await;
+    bed.tick(DAY);
+    assert_eq!(bed.service.purge_expired().await.unwrap(), 1, "counted from the last deletion");
+    let (code, _) = bed.err("session::undelete", json!({"session_id": id})).await;
+    assert_eq!(code, "session/not_in_trash");
+    // Without an end nothing is ever removed by itself.
+    bed.service.set_settings(Settings { trash_retention: None, ..bed.service.settings() });
+    let kept = bed.create(json!({})).await;
+    bed.ok("session::delete", json!({"session_id": kept})).await;
+    bed.tick(1000 * DAY);
+    assert_eq!(bed.service.purge_expired().await.unwrap(), 0);
+    bed.ok("session::undelete", json!({"session_id": kept})).await;
+}
+
+/// The status of a task is what the session's loops say, and lists filter by it.
+async fn sessions_are_listed_by_where_their_task_stands(bed: Bed) {
+    let ends = [
+        ("pending", [LoopPhase::Pending].as_slice()),
+        ("running", &[LoopPhase::Pending, LoopPhase::Running]),
+        ("completed", &[LoopPhase::Running, LoopPhase::Completed]),
+        ("failed", &[LoopPhase::Running, LoopPhase::Aborted]),
+    ];
+    let store = bed.service.store();
+    for (name, phases) in ends {
+        let session = SessionId::from_stored(name);
+        bed.ok("session::ensure", json!({"session_id": name})).await;
+        let head = store.state(&session).await.unwrap().unwrap().head;
+        let records = phases.iter().map(|phase| {
+            let event = RawJson::parse(r#"{"type":"AgentStart"}"#).unwrap();
+            let loop_id = LoopId::from_stored("l");
+            let event = LoopEvent { loop_id, phase: Some(*phase), entry_id: None, event };
+            Record::Loop(event).at(1)
+        });
+        let appended = store.append(&session, &head, records.collect()).await.unwrap();
+        appended.durable.await.unwrap();
+    }
+    bed.create(json!({})).await;
+    for (name, _) in ends {
+        let listed = bed.pages("session::list", json!({"task_status": name})).await;
+        assert_eq!(listed, [name]);
+    }
 }
