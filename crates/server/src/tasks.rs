@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bough_service::api::{ListTrashRequest, PurgeRequest};
 use bough_service::{Scope, Service};
 
 use crate::app::App;
@@ -65,35 +64,15 @@ pub(crate) async fn watch_store(app: App) {
 /// Removes deleted sessions for good when their retention has ended.
 pub(crate) async fn sweep_trash(app: App) {
     loop {
-        if let Err(error) = sweep(&app).await {
-            tracing::warn!(code = error.code(), "the trash could not be swept");
+        match app.service.purge_expired().await {
+            Ok(0) => {}
+            Ok(count) => {
+                tracing::info!(count, "deleted sessions were removed; their retention has ended")
+            }
+            Err(error) => tracing::warn!(code = error.code(), "the trash could not be swept"),
         }
         if !pause(&app, TRASH_SWEEP).await {
             return;
-        }
-    }
-}
-
-async fn sweep(app: &App) -> Result<(), bough_service::ServiceError> {
-    let scope = Scope::owner();
-    let now = app.clock.now_ms();
-    let mut cursor = None;
-    loop {
-        let request = ListTrashRequest { cursor, ..ListTrashRequest::default() };
-        let page = app.service.list_trash(&scope, request).await?;
-        for item in page.sessions {
-            if item.expires_at.is_some_and(|end| end <= now) {
-                let request = PurgeRequest {
-                    session_id: item.meta.session_id,
-                    incarnation: Some(item.incarnation),
-                };
-                app.service.purge(&scope, request).await?;
-                tracing::info!("a deleted session was removed; its retention has ended");
-            }
-        }
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            return Ok(());
         }
     }
 }
