@@ -170,9 +170,33 @@ impl<'a> View<'a> {
             return Ok(None);
         }
         let mut rows = walk.rows;
-        let more = rows.len() > limit || walk.bytes > PAGE_BYTES_MAX && rows.len() > 1;
-        rows.truncate(limit.min(within_page(&rows)));
+        let fitting = limit.min(self.within_page(&rows)?);
+        let more = rows.len() > fitting;
+        rows.truncate(fitting);
         Ok(Some(PathPage { entries: self.entries(&rows)?, more }))
+    }
+
+    /// How many entries fit into a page's bytes, with the revisions that are read for them; at least one.
+    fn within_page(self, rows: &[OffsetRow]) -> Result<usize> {
+        let mut bytes = 0;
+        for (count, row) in rows.iter().enumerate() {
+            bytes += row.len + self.revision_bytes(row)?;
+            if bytes > PAGE_BYTES_MAX {
+                return Ok(count.max(1));
+            }
+        }
+        Ok(rows.len())
+    }
+
+    fn revision_bytes(self, row: &OffsetRow) -> Result<u64> {
+        let (mut bytes, mut next) = (0, row.revised);
+        while next > 0 {
+            let revision = self.state.rows.get(next)?;
+            bytes += revision.len;
+            // Damage would lead on or in a circle; whoever reads the revisions says so.
+            next = if revision.parent < next { revision.parent } else { 0 };
+        }
+        Ok(bytes)
     }
 
     /// The run that an entry is in, up to that entry, and the entry that the run hangs from (0: none).
@@ -233,8 +257,9 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Whether there are more rows than the page will have: the one beyond says that the path goes on.
     fn full(&self) -> bool {
-        self.rows.len() >= self.limit || self.bytes > PAGE_BYTES_MAX
+        self.rows.len() >= self.limit || self.bytes > PAGE_BYTES_MAX && self.rows.len() > 1
     }
 
     fn push(&mut self, row: OffsetRow) {
