@@ -70,6 +70,7 @@ pub fn cases() -> Vec<Case> {
         appends::every_kind_of_record_survives,
         appends::unknown_records_survive_byte_for_byte,
         appends::everything_is_there_after_a_restart,
+        paths::a_path_goes_on_after_a_very_large_entry,
         paths::a_path_is_read_in_pages_from_both_ends,
         paths::a_branch_is_read_by_its_leaf,
         paths::starts_off_the_path_are_refused,

@@ -1,4 +1,4 @@
-use bough_session::Record;
+use bough_session::{EntryId, Record};
 
 use super::Factory;
 use super::make::{create, entry_id, id, names, push, query, says};
@@ -78,4 +78,31 @@ pub(super) async fn a_leaf_move_decides_the_path(factory: &dyn Factory) {
     assert_eq!((state.leaf, state.updated_at), (Some(entry_id("d")), before));
     push(store.as_ref(), &session, vec![Record::Leaf(None).at(99)]).await;
     check(store.as_ref(), query(PathStart::Leaf, 2), &[], false).await;
+}
+
+/// Pages may be short where entries are large, and a page always has one: the path goes on after an entry that is larger than
+/// any page.
+pub(super) async fn a_path_goes_on_after_a_very_large_entry(factory: &dyn Factory) {
+    let store = factory.fresh().await;
+    create(store.as_ref(), &id("s"), 1).await;
+    let large = "x".repeat(17 << 20);
+    for (name, parent, text) in
+        [("a", None, large.as_str()), ("b", Some("a"), "after"), ("c", Some("b"), &large)]
+    {
+        push(store.as_ref(), &id("s"), vec![says(name, parent, text, 2)]).await;
+    }
+    let walk = async |first: PathStart, next: fn(EntryId) -> PathStart| {
+        let (mut found, mut start) = (Vec::new(), first);
+        loop {
+            let page = store.path(&id("s"), &query(start, 10)).await.unwrap();
+            let last = page.entries.last().unwrap().entry.id.clone();
+            found.extend(names(&page.entries).into_iter().map(str::to_owned));
+            if !page.more {
+                return found;
+            }
+            start = next(last);
+        }
+    };
+    assert_eq!(walk(PathStart::Root, PathStart::After).await, ["a", "b", "c"]);
+    assert_eq!(walk(PathStart::Leaf, PathStart::Before).await, ["c", "b", "a"]);
 }

@@ -8,12 +8,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_log::format::Checkpoint;
 use bough_platform::{Platform, RelPath};
-use bough_session::{Entry, EntryBody, EntryId, MetaChange, NewRecord, Record, SessionId};
+use bough_session::{
+    ContentBlock, Entry, EntryBody, EntryId, MetaChange, NewRecord, Record, Revision, SessionId,
+};
 use serde_json::value::RawValue;
 
 use super::{NativeOptions, NativeStore};
-use crate::Store;
 use crate::conformance::{Factory, run_all};
+use crate::{PathQuery, PathStart, Store};
 
 #[derive(Default)]
 struct Native {
@@ -187,4 +189,33 @@ async fn a_fork_with_a_checkpoint_from_before_copies_were_counted_is_folded_agai
     let store = native.open(dir.path().to_owned()).await;
     let state = store.state(&session).await.unwrap().unwrap().state;
     assert_eq!(state.details().copied_usage.total.output, 7);
+}
+
+/// A page is bounded by what is read for it, and that includes what its messages became since they were added.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_counts_what_its_messages_became() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Native::default().open(dir.path().to_owned()).await;
+    let session = SessionId::from_stored("s");
+    let mut head = store.create(&session, titled("t")).await.unwrap().head;
+    let large = "x".repeat(4 << 20);
+    for number in 0..6_u32 {
+        let message = serde_json::json!({"role": "user", "content": [], "timestamp": 1});
+        let entry = Entry {
+            id: EntryId::from_stored(number.to_string()),
+            parent_id: number.checked_sub(1).map(|before| EntryId::from_stored(before.to_string())),
+            timestamp: 1,
+            revision: 0,
+            origin: None,
+            body: EntryBody::Message(serde_json::from_value(message).unwrap()),
+        };
+        let grown = Revision::replace(&entry, &[ContentBlock::text(&large)], None);
+        let batch = [Record::Entry(entry), Record::Revision(grown)].map(|record| record.at(1));
+        let appended = store.append(&session, &head, batch.into()).await.unwrap();
+        appended.durable.await.unwrap();
+        head = appended.head;
+    }
+    let query = PathQuery { leaf: None, start: PathStart::Root, limit: 100 };
+    let page = store.path(&session, &query).await.unwrap();
+    assert_eq!((page.entries.len(), page.more), (3, true), "four would be more than 16 MB");
 }
