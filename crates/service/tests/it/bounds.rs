@@ -128,6 +128,15 @@ async fn messages() {
         |n| json!({"session_id": id, "message": user(&words(n - around))}),
     )
     .await;
+    // The largest are read like any other, and what follows them too.
+    let last = bed.say(&id, "after").await;
+    let fork = bed.ok("session::fork", json!({"session_id": id, "entry_id": last})).await;
+    for session in [id.as_str(), fork["session_id"].as_str().unwrap()] {
+        let read = bed.pages("session::messages", json!({"session_id": session, "limit": 2})).await;
+        assert_eq!(read.len(), 3);
+        let tail = json!({"session_id": session, "limit": 2});
+        assert_eq!(bed.pages("session::messages-tail", tail).await.len(), 3);
+    }
     check(&bed, "session::append", CONTENT_BLOCKS_MAX, |n| {
         let blocks = vec![json!({"type": "text", "text": ""}); n];
         json!({"session_id": id, "message": {"role": "user", "content": blocks, "timestamp": 1}})
