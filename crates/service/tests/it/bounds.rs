@@ -1,11 +1,13 @@
 //! Every bound, at one below, at, and one above, on the store that is the default.
 
 use crate::common::{Bed, stores, user};
+use bough_service::api::AppendManyRequest;
 use bough_service::limits::{
     PUBLISH_EVENTS_MAX, QUERY_BYTES_MAX, STAGED_ENTRIES_MAX, STAGED_SESSIONS_MAX,
 };
 use bough_service::{Service, Settings};
 use bough_session::limits::*;
+use bough_session::{AgentMessage, ContentBlock, SessionId, UserMessage};
 use serde_json::{Value, json};
 
 async fn bed() -> (Bed, String) {
@@ -219,13 +221,31 @@ async fn batches() {
 async fn bytes_of_a_batch() {
     let (bed, id) = bed().await;
     let around = user("").to_string().len();
-    check(&bed, "session::append-many", BATCH_BYTES_MAX, |n| {
-        let (each, rest) = (n / 5, n % 5);
-        let mut messages = vec![user(&words(each - around)); 4];
-        messages.push(user(&words(each + rest - around)));
-        json!({"session_id": id, "messages": messages})
-    })
-    .await;
+    let say = |bytes: usize| {
+        let content = vec![ContentBlock::text(words(bytes - around))];
+        AgentMessage::User(UserMessage { content, timestamp: 1 })
+    };
+    for (bytes, taken) in
+        [(BATCH_BYTES_MAX - 1, true), (BATCH_BYTES_MAX, true), (BATCH_BYTES_MAX + 1, false)]
+    {
+        let (each, rest) = (bytes / 5, bytes % 5);
+        let messages = [each, each, each, each, each + rest].map(say).into();
+        let request = AppendManyRequest {
+            session_id: SessionId::from_stored(id.as_str()),
+            messages,
+            parent_id: None,
+            expected_leaf: None,
+            origin: None,
+        };
+        match bed.service.append_many(&bed.scope, request).await {
+            Ok(_) => assert!(taken, "{bytes} were taken"),
+            Err(error) => {
+                assert!(!taken, "{bytes}: {error}");
+                assert_eq!(error.code(), "session/too_large");
+                assert_eq!(error.data().unwrap()["actual"], json!(bytes));
+            }
+        }
+    }
 }
 
 #[tokio::test]

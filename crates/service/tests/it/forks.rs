@@ -115,8 +115,8 @@ async fn a_fork_of_a_longer_session_needs_no_more_memory() {
     const MESSAGE: usize = BUILD_BATCH_BYTES / 16;
     let gauged = Gauged::new().await;
     gauged.peak_of_a_fork(1, MESSAGE).await;
-    let short = gauged.peak_of_a_fork(80, MESSAGE).await;
-    let long = gauged.peak_of_a_fork(200, MESSAGE).await;
+    let short = gauged.peak_of_a_fork(72, MESSAGE).await;
+    let long = gauged.peak_of_a_fork(120, MESSAGE).await;
     assert!(short > BUILD_BATCH_BYTES, "{short} bytes: the gauge sees what is on its way");
     assert!(long < short + BUILD_BATCH_BYTES, "{long} bytes at once, instead of {short}");
 }
