@@ -49,9 +49,11 @@ impl State {
     /// A thread stops waiting; says whether nobody had called.
     fn come(&mut self) -> bool {
         self.idle -= 1;
-        let uncalled = self.called == 0;
-        self.called -= usize::from(!uncalled);
-        uncalled
+        if self.called == 0 {
+            return true;
+        }
+        self.called -= 1;
+        false
     }
 }
 
@@ -205,6 +207,29 @@ mod tests {
             });
         }
         heard(&ended, all);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn commits_that_follow_each_other_need_few_threads() {
+        let committers = Committers::new(Handle::current());
+        let (end, ended) = channel();
+        for number in 0..1_000 {
+            let end = end.clone();
+            committers.commit(move || end.send(number).unwrap());
+            assert_eq!(ended.recv_timeout(PATIENCE).unwrap(), number);
+            let state = committers.pool.state();
+            assert!(state.threads <= COMMIT_THREADS_BUSY, "{} threads for one", state.threads);
+            assert!(state.called <= state.idle, "{} called of {}", state.called, state.idle);
+        }
+    }
+
+    #[test]
+    fn who_comes_after_a_call_is_no_longer_called() {
+        let mut state = State { threads: 2, idle: 2, called: 1, ..State::default() };
+        assert!(!state.come());
+        assert_eq!((state.idle, state.called), (1, 0));
+        assert!(state.come());
+        assert_eq!((state.idle, state.called), (0, 0));
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
