@@ -222,6 +222,12 @@ impl ChangeWatch {
     pub async fn changed(&mut self) -> bool {
         self.receiver.changed().await.is_ok()
     }
+
+    /// Counts what happened so far. What is counted can be read.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        *self.receiver.borrow()
+    }
 }
 
 impl SessionWatch {

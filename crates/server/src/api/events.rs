@@ -15,7 +15,6 @@ use bough_service::{
     Delivery, EventFilter, EventKind, FeedItem, ServiceError, StartAt, Subscription,
 };
 use bough_session::SessionId;
-use futures_util::FutureExt;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
@@ -156,10 +155,8 @@ impl Live {
             if piece.len() >= STREAM_PIECE_BYTES {
                 break;
             }
-            match self.subscription.next().now_or_never() {
-                Some(Ok(item)) => self.write(&mut piece, &item),
-                _ => break,
-            }
+            let Some(item) = self.subscription.next_at_hand() else { break };
+            self.write(&mut piece, &item);
         }
         piece
     }

@@ -1,15 +1,20 @@
 //! The end of the feed of all sessions, shared by all who watch it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
-use bough_store::{ChangeCursor, Store, StoreError};
+use bough_store::{ChangeCursor, ChangeWatch, Store, StoreError};
+use tokio::time::Instant;
 
 use super::all_reader::AllReader;
 use super::cursor::AllPlace;
 use super::event::FeedEvent;
 use super::hub::FeedHub;
 use super::ring::{Read, Ring};
-use crate::limits::{ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX, FEED_RECORDS_PER_READ};
+use crate::limits::{
+    ALL_REST_MAX, ALL_REST_PER_EVENT, ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX,
+    FEED_RECORDS_PER_READ,
+};
 
 /// Something in the feed of all sessions, and where a reader is after it.
 #[derive(Clone, Debug)]
@@ -22,6 +27,7 @@ pub(super) struct AllItem {
 /// Reads on when something happened, once for all subscribers.
 pub(super) struct AllTail {
     edge: tokio::sync::Mutex<AllReader>,
+    watch: ChangeWatch,
     ring: Mutex<Shared>,
 }
 
@@ -29,8 +35,10 @@ struct Shared {
     ring: Ring<AllItem>,
     /// Where the count began that is being read, and the number of its first item in the ring.
     start: (ChangeCursor, u64),
-    /// How often the tail was read to its end.
-    rounds: u64,
+    /// The newest wake-up that was followed to the end.
+    covers: u64,
+    /// When the next round may begin that somebody was woken for.
+    rest: Option<Instant>,
 }
 
 impl AllTail {
@@ -38,26 +46,29 @@ impl AllTail {
         store: Arc<dyn Store>,
         hub: Weak<FeedHub>,
     ) -> Result<Self, StoreError> {
+        let watch = store.watch();
         let reader = AllReader::now(store, hub, FEED_RECORDS_PER_READ).await?;
         let now = reader.place().change.clone();
         let shared = Shared {
             ring: Ring::new(ALL_RING_EVENTS_MAX, ALL_RING_BYTES_MAX),
             start: (now, 0),
-            rounds: 0,
+            covers: 0,
+            rest: None,
         };
-        Ok(Self { edge: tokio::sync::Mutex::new(reader), ring: Mutex::new(shared) })
+        Ok(Self { edge: tokio::sync::Mutex::new(reader), watch, ring: Mutex::new(shared) })
     }
 
-    /// Counts rounds of reading, for [`advance`](Self::advance).
-    pub(super) fn rounds(&self) -> u64 {
-        self.lock().rounds
-    }
-
-    /// Reads on to the end, unless somebody began to after `seen` rounds were counted: that round has seen
-    /// what woke the caller.
-    pub(super) async fn advance(&self, seen: u64) -> Result<(), StoreError> {
+    /// Reads on, unless somebody already did for this wake-up.
+    pub(super) async fn advance(&self, wake: u64) -> Result<(), StoreError> {
+        let rest = match &*self.lock() {
+            shared if shared.covers >= wake => return Ok(()),
+            shared => shared.rest,
+        };
+        if let Some(rest) = rest {
+            tokio::time::sleep_until(rest).await;
+        }
         let mut edge = self.edge.lock().await;
-        if self.rounds() > seen.saturating_add(1) {
+        if self.lock().covers >= wake {
             return Ok(());
         }
         self.read_on(&mut edge).await
@@ -88,27 +99,54 @@ impl AllTail {
         reaches.then(|| first.map_or_else(|| shared.ring.next(), |(number, _)| number))
     }
 
+    /// Reads what there is when it begins. What comes while it reads is for the next round: a store that is never still would
+    /// keep it for ever.
     async fn read_on(&self, edge: &mut AllReader) -> Result<(), StoreError> {
+        let (wake, began) = (self.watch.newest(), Instant::now());
+        let (mut found, mut more) = (0, true);
         loop {
-            let items = edge.next().await?;
-            let mut shared = self.lock();
-            if items.is_empty() {
-                shared.rounds += 1;
+            while let Some(items) = edge.step().await? {
+                found += items.len();
+                self.lock().push(items);
+            }
+            if !more {
+                self.lock().end(wake, began, found);
                 return Ok(());
             }
-            for item in items {
-                let weight = item.event.as_ref().map_or(1, |event| event.weight());
-                if item.event.is_none() {
-                    shared.start = (item.place.change.clone(), shared.ring.next());
-                }
-                shared.ring.push(item, weight);
-            }
+            let fetched = edge.fetch().await?;
+            more = fetched.more;
+            self.lock().push(fetched.gap);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Shared {
+    fn end(&mut self, wake: u64, began: Instant, found: usize) {
+        self.covers = wake;
+        let rest = began + rest_after(found);
+        // A round that did not wait, and found little, does not end the rest of another.
+        self.rest = self.rest.max(Some(rest));
+    }
+
+    fn push(&mut self, items: impl IntoIterator<Item = AllItem>) {
+        for item in items {
+            let weight = item.event.as_ref().map_or(1, |event| event.weight());
+            if item.event.is_none() {
+                self.start = (item.place.change.clone(), self.ring.next());
+            }
+            self.ring.push(item, weight);
+        }
+    }
+}
+
+/// The time from the beginning of a round that found so many events to the next.
+fn rest_after(found: usize) -> Duration {
+    let events = u32::try_from(found).unwrap_or(u32::MAX);
+    ALL_REST_PER_EVENT.saturating_mul(events).min(ALL_REST_MAX)
 }
 
 impl AllItem {

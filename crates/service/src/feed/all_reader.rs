@@ -33,6 +33,14 @@ pub(super) struct AllReader {
     records_per_step: usize,
 }
 
+/// What came with the changes that were fetched.
+pub(super) struct Fetched {
+    /// Tells that some before them are not known.
+    pub(super) gap: Option<AllItem>,
+    /// There may be more behind them already.
+    pub(super) more: bool,
+}
+
 /// What a step found of a change.
 #[derive(Default)]
 struct Found {
@@ -75,30 +83,40 @@ impl AllReader {
     /// The next items; none when nothing more happened. Changes that tell nothing are passed over.
     pub(super) async fn next(&mut self) -> Result<Vec<AllItem>, StoreError> {
         loop {
-            let items = match self.changes.front().cloned() {
-                Some(change) => {
-                    let found = self.look(&change).await?;
-                    self.take(&change, found)
-                }
+            let (items, ended) = match self.step().await? {
+                Some(items) => (items, false),
                 None => {
-                    let from = &self.place.change;
-                    let page = self.store.changes_after(from, FEED_CHANGES_PER_READ).await?;
-                    let gap = self.fetch(page);
-                    if self.changes.is_empty() {
-                        self.place = AllPlace::after(self.fetched.clone());
-                        return Ok(gap.into_iter().collect());
-                    }
-                    gap.into_iter().collect()
+                    let fetched = self.fetch().await?;
+                    (fetched.gap.into_iter().collect(), self.changes.is_empty())
                 }
             };
-            if !items.is_empty() {
+            if ended || !items.is_empty() {
                 return Ok(items);
             }
         }
     }
 
+    /// Reads on in the changes that were fetched; `None` when there are none left.
+    pub(super) async fn step(&mut self) -> Result<Option<Vec<AllItem>>, StoreError> {
+        let Some(change) = self.changes.front().cloned() else { return Ok(None) };
+        let found = self.look(&change).await?;
+        Ok(Some(self.take(&change, found)))
+    }
+
+    /// Fetches the changes that come next, once those that were fetched are read.
+    pub(super) async fn fetch(&mut self) -> Result<Fetched, StoreError> {
+        let from = &self.place.change;
+        let page = self.store.changes_after(from, FEED_CHANGES_PER_READ).await?;
+        let more = page.changes.len() >= FEED_CHANGES_PER_READ;
+        let gap = self.take_in(page);
+        if self.changes.is_empty() {
+            self.place = AllPlace::after(self.fetched.clone());
+        }
+        Ok(Fetched { gap, more })
+    }
+
     /// Takes in the changes that come next; says so where some are missing before them.
-    fn fetch(&mut self, page: ChangePage) -> Option<AllItem> {
+    fn take_in(&mut self, page: ChangePage) -> Option<AllItem> {
         let first = page.changes.first().map(|change| change.number);
         self.fetched = page.next.clone();
         self.changes = page.changes.into();

@@ -21,7 +21,7 @@ pub(super) struct AllSource {
     /// How far was read.
     at: AllPlace,
     reading: Reading,
-    /// Something happened that the tail has yet to follow; how many rounds it had read by then.
+    /// The newest thing that happened and that the tail has yet to follow.
     wake: Option<u64>,
 }
 
@@ -92,7 +92,7 @@ impl AllSource {
     /// Waits until something happened. The wake-up is kept until it was followed.
     pub(super) async fn woken(&mut self) {
         if self.watch.changed().await {
-            self.wake = Some(self.tail.rounds());
+            self.wake = Some(self.watch.newest());
         } else {
             // The store is gone; so is whatever could happen.
             std::future::pending().await
@@ -110,39 +110,49 @@ impl AllSource {
         runtime: &Arc<Runtime>,
         page: &mut VecDeque<FeedItem>,
     ) -> Result<bool, ServiceError> {
-        if let Some(rounds) = self.wake {
-            self.tail.advance(rounds).await?;
+        if let Some(wake) = self.wake {
+            self.tail.advance(wake).await?;
             self.wake = None;
         }
-        if let Some(number) = self.tail.find(&self.at)
-            && matches!(self.reading, Reading::Store(_))
+        if matches!(self.reading, Reading::Store(_))
+            && let Some(number) = self.tail.find(&self.at)
         {
             self.reading = Reading::Ring(number);
         }
-        let items = match &mut self.reading {
-            Reading::Ring(next) => match self.tail.read(*next, FEED_PAGE) {
-                Read::Items(items) => {
-                    *next += items.len() as u64;
-                    items
-                }
-                Read::Nothing => return Ok(false),
-                Read::Behind => {
-                    self.leave_ring(runtime);
-                    return Ok(true);
-                }
-            },
-            Reading::Store(reader) => {
-                let items = reader.next().await?;
-                if items.is_empty() {
-                    self.at = reader.place().clone();
-                    // The ring reaches back to its own end, at the latest.
-                    self.tail.advance_to_end().await?;
-                }
-                items
-            }
+        if let Some(found) = self.read_ring(page) {
+            return Ok(found);
+        }
+        let Reading::Store(reader) = &mut self.reading else {
+            self.leave_ring(runtime);
+            return Ok(true);
         };
+        let items = reader.next().await?;
+        if items.is_empty() {
+            self.at = reader.place().clone();
+            // The ring reaches back to its own end, at the latest.
+            self.tail.advance_to_end().await?;
+        }
         self.take_in(items, page);
         Ok(true)
+    }
+
+    /// Takes a page that the ring has; says whether it had one.
+    pub(super) fn read_at_hand(&mut self, page: &mut VecDeque<FeedItem>) -> bool {
+        self.read_ring(page) == Some(true)
+    }
+
+    /// Takes a page from the ring; `None` when the store has to be read.
+    fn read_ring(&mut self, page: &mut VecDeque<FeedItem>) -> Option<bool> {
+        let Reading::Ring(next) = &mut self.reading else { return None };
+        match self.tail.read(*next, FEED_PAGE) {
+            Read::Items(items) => {
+                *next += items.len() as u64;
+                self.take_in(items, page);
+                Some(true)
+            }
+            Read::Nothing => Some(false),
+            Read::Behind => None,
+        }
     }
 
     fn is_told(&self, place: &AllPlace, event: &FeedEvent) -> bool {

@@ -116,6 +116,14 @@ impl SessionSource {
         }
     }
 
+    /// Takes a page that the ring has; says whether there is something to read.
+    pub(super) fn read_at_hand(&mut self, page: &mut VecDeque<FeedItem>) -> bool {
+        match self.reading {
+            Reading::Ring(number) => self.read_ring(number, page),
+            Reading::Log => false,
+        }
+    }
+
     fn read_ring(&mut self, number: u64, page: &mut VecDeque<FeedItem>) -> bool {
         match self.tail.read(number, FEED_PAGE) {
             Read::Items(events) => {

@@ -179,6 +179,17 @@ impl Subscription {
         self.ready().await
     }
 
+    /// The next item if it was read already, by this subscriber or by another. Begins nothing that would have to be waited
+    /// for.
+    pub fn next_at_hand(&mut self) -> Option<FeedItem> {
+        loop {
+            let item = self.take();
+            if item.is_some() || !self.read_at_hand() {
+                return item;
+            }
+        }
+    }
+
     async fn ready(&mut self) -> Result<Option<FeedItem>, ServiceError> {
         loop {
             if let Some(item) = self.take() {
@@ -240,6 +251,17 @@ impl Subscription {
                 source.read(&self.runtime, &self.scope, &mut self.page).await
             }
             Source::All(source) => source.read(&self.runtime, &mut self.page).await,
+        }
+    }
+
+    /// Takes a page that was read for all; says whether there was one.
+    fn read_at_hand(&mut self) -> bool {
+        let live = self.replay.is_none()
+            && self.listing.is_none()
+            && *self.swaps.borrow() == self.runtime.epoch;
+        live && match &mut self.source {
+            Source::Session(source) => source.read_at_hand(&mut self.page),
+            Source::All(source) => source.read_at_hand(&mut self.page),
         }
     }
 

@@ -17,6 +17,7 @@ static ALLOCATOR: &stats_alloc::StatsAlloc<std::alloc::System> = &stats_alloc::I
 
 mod bounds;
 mod branching;
+mod busy;
 mod concurrency;
 mod entries;
 mod events;

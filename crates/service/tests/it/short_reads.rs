@@ -1,148 +1,20 @@
 //! A log that shows less than it did, for a moment: what happens while a writer takes it over from another process.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
+use crate::common::moody::Moody;
 use crate::common::{Bed, CountingEntropy, HandClock, Listener, stores};
-use async_trait::async_trait;
 use bough_service::limits::FEED_SHORT_READS_MAX;
 use bough_service::{EventFilter, FeedItem, GapReason, Scope, Service, StartAt};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
-use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage, ListQuery,
-    MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
-    StoreError, StoredEntry, Trashed,
-};
+use bough_session::SessionId;
 use serde_json::json;
 
-type Answer<T> = Result<T, StoreError>;
-
-/// A store that now and then shows no records where it has some.
-struct Shy {
-    inner: MemoryStore,
-    /// How many reads will find nothing.
-    short_reads: AtomicU32,
-}
-
-impl Shy {
-    /// Whether this read is one of those that find nothing.
-    fn hides(&self) -> bool {
-        let less = |left: u32| left.checked_sub(1);
-        self.short_reads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
-    }
-}
-
-#[async_trait]
-impl Store for Shy {
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> Answer<RecordPage> {
-        let page = self.inner.records(session, after, limit).await?;
-        if page.records.is_empty() || !self.hides() {
-            return Ok(page);
-        }
-        Ok(RecordPage { records: Vec::new(), end: after, ..page })
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    async fn create(&self, session: &SessionId, records: Vec<NewRecord>) -> Answer<Appended> {
-        self.inner.create(session, records).await
-    }
-
-    async fn append(
-        &self,
-        session: &SessionId,
-        expected: &Head,
-        records: Vec<NewRecord>,
-    ) -> Answer<Appended> {
-        self.inner.append(session, expected, records).await
-    }
-
-    async fn append_delta(&self, session: &SessionId, delta: Delta) -> Answer<Appended> {
-        self.inner.append_delta(session, delta).await
-    }
-
-    async fn state(&self, session: &SessionId) -> Answer<Option<Snapshot>> {
-        self.inner.state(session).await
-    }
-
-    async fn entry(&self, session: &SessionId, entry: &EntryId) -> Answer<Option<StoredEntry>> {
-        self.inner.entry(session, entry).await
-    }
-
-    async fn path(&self, session: &SessionId, query: &PathQuery) -> Answer<PathPage> {
-        self.inner.path(session, query).await
-    }
-
-    async fn branch_heads(&self, session: &SessionId, limit: usize) -> Answer<Vec<BranchHead>> {
-        self.inner.branch_heads(session, limit).await
-    }
-
-    async fn delete(&self, session: &SessionId, at_ms: i64) -> Answer<Option<Trashed>> {
-        self.inner.delete(session, at_ms).await
-    }
-
-    async fn undelete(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        at_ms: i64,
-    ) -> Answer<Snapshot> {
-        self.inner.undelete(session, incarnation, at_ms).await
-    }
-
-    async fn purge(&self, session: &SessionId, incarnation: Incarnation) -> Answer<bool> {
-        self.inner.purge(session, incarnation).await
-    }
-
-    async fn trash(&self, session: Option<&SessionId>) -> Answer<Vec<Trashed>> {
-        self.inner.trash(session).await
-    }
-
-    async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
-        self.inner.list(query).await
-    }
-
-    async fn count(&self, query: &ListQuery) -> Answer<u64> {
-        self.inner.count(query).await
-    }
-
-    fn watch(&self) -> ChangeWatch {
-        self.inner.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.inner.watch_session(session)
-    }
-
-    async fn change_cursor(&self) -> Answer<ChangeCursor> {
-        self.inner.change_cursor().await
-    }
-
-    async fn changes_after(&self, cursor: &ChangeCursor, limit: usize) -> Answer<ChangePage> {
-        self.inner.changes_after(cursor, limit).await
-    }
-
-    async fn reopen(&self, session: &SessionId) -> Answer<()> {
-        self.inner.reopen(session).await
-    }
-
-    async fn close(&self) -> Answer<()> {
-        self.inner.close().await
-    }
-}
-
-/// A session on a shy store, and a subscriber that is about to read it from the beginning.
+/// A session on a store with moods, and a subscriber that is about to read it from the beginning.
 struct Reading {
     bed: Bed,
     id: String,
-    store: Arc<Shy>,
+    store: Arc<Moody>,
     listener: Listener,
 }
 
@@ -160,8 +32,7 @@ impl Reading {
 
     async fn of(filter: impl FnOnce(&str) -> EventFilter) -> Self {
         let (clock, entropy) = (HandClock::at(1), Arc::new(CountingEntropy::default()));
-        let inner = MemoryStore::new(entropy.clone()).unwrap();
-        let store = Arc::new(Shy { inner, short_reads: AtomicU32::new(0) });
+        let store = Moody::new(entropy.clone());
         let bed = Bed {
             service: Service::new(store.clone(), clock.clone(), entropy.clone()),
             scope: Scope::owner(),

@@ -1,6 +1,7 @@
 //! A service on each store, and short ways to call it.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part of this")]
 
+pub mod moody;
 pub mod process;
 pub mod stores;
 

@@ -1,0 +1,122 @@
+//! The feed of all sessions of a store where much happens.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::common::moody::Moody;
+use crate::common::{Bed, CountingEntropy, HandClock, stores, text};
+use bough_service::limits::ALL_REST_MAX;
+use bough_service::{FeedItem, Scope, Service};
+use serde_json::json;
+use tokio::time::Instant;
+
+struct Busy {
+    bed: Bed,
+    store: Arc<Moody>,
+    id: String,
+}
+
+impl Busy {
+    async fn new() -> Self {
+        let (clock, entropy) = (HandClock::at(1), Arc::new(CountingEntropy::default()));
+        let store = Moody::new(entropy.clone());
+        let bed = Bed {
+            service: Service::new(store.clone(), clock.clone(), entropy.clone()),
+            scope: Scope::owner(),
+            clock,
+            entropy,
+            factory: stores::memory(),
+        };
+        let id = bed.create(json!({})).await;
+        Self { bed, store, id }
+    }
+
+    fn asked(&self) -> u32 {
+        self.store.asked_for_changes.load(Ordering::SeqCst)
+    }
+}
+
+fn said(item: &FeedItem) -> String {
+    match item {
+        FeedItem::Event(delivery) => text(&delivery.event.value()["message"]).to_owned(),
+        other => panic!("not an event: {other:?}"),
+    }
+}
+
+/// Who reads to the end of a store that is never still would read for ever.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_never_still_is_heard_all_the_same() {
+    let Busy { bed, store, id } = Busy::new().await;
+    let mut listener = bed.listen().await;
+    store.never_be_still(bed.clock.clone(), bed.entropy.clone(), &id);
+    bed.say(&id, "one").await;
+    assert_eq!(said(&listener.item().await), "one");
+    for _ in 0..100 {
+        assert_eq!(said(&listener.item().await), "and another thing");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wake_up_is_followed_once_for_all() {
+    let busy = Busy::new().await;
+    let mut listeners = Vec::new();
+    for _ in 0..100 {
+        listeners.push(busy.bed.listen().await);
+    }
+    let before = busy.asked();
+    busy.bed.say(&busy.id, "one").await;
+    for listener in &mut listeners {
+        assert_eq!(said(&listener.item().await), "one");
+    }
+    assert_eq!(busy.asked(), before + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gathering_what_is_at_hand_begins_no_reading() {
+    let busy = Busy::new().await;
+    let mut listener = busy.bed.listen().await;
+    for text in ["one", "two", "three"] {
+        busy.bed.say(&busy.id, text).await;
+    }
+    let before = busy.asked();
+    assert!(listener.subscription.next_at_hand().is_none());
+    assert_eq!(busy.asked(), before);
+    assert_eq!(said(&listener.item().await), "one");
+    assert_eq!(busy.asked(), before + 1);
+    busy.bed.say(&busy.id, "four").await;
+    let mut gathered = Vec::new();
+    while let Some(item) = listener.subscription.next_at_hand() {
+        gathered.push(said(&item));
+    }
+    assert_eq!(gathered, ["two", "three"]);
+    assert_eq!(busy.asked(), before + 1);
+    assert_eq!(said(&listener.item().await), "four", "and nothing was passed over");
+}
+
+/// What comes thick and fast is read in pieces that are not far apart; what comes alone is told at once.
+#[tokio::test(start_paused = true)]
+async fn a_round_that_found_much_is_followed_by_a_rest() {
+    let busy = Busy::new().await;
+    let mut listener = busy.bed.listen().await;
+    let began = Instant::now();
+    for _ in 0..1_000 {
+        busy.bed.say(&busy.id, "many").await;
+    }
+    for _ in 0..1_000 {
+        assert_eq!(said(&listener.item().await), "many");
+    }
+    assert_eq!(began.elapsed().as_millis(), 0, "the first round waits for nothing");
+    busy.bed.say(&busy.id, "after the rest").await;
+    assert_eq!(said(&listener.item().await), "after the rest");
+    // The paused clock ticks in milliseconds.
+    let rested = began.elapsed();
+    assert!(
+        rested >= ALL_REST_MAX && rested.as_millis() <= ALL_REST_MAX.as_millis() + 1,
+        "{rested:?}"
+    );
+    tokio::time::sleep(ALL_REST_MAX).await;
+    let began = Instant::now();
+    busy.bed.say(&busy.id, "alone").await;
+    assert_eq!(said(&listener.item().await), "alone");
+    assert_eq!(began.elapsed().as_millis(), 0);
+}

@@ -1,0 +1,165 @@
+//! A store with moods: it shows less than it has, never stands still, and counts what is asked of it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bough_service::{Scope, Service};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_store::{
+    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage, ListQuery,
+    MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
+    StoreError, StoredEntry, Trashed,
+};
+use serde_json::json;
+
+use super::{CountingEntropy, HandClock, user};
+
+type Answer<T> = Result<T, StoreError>;
+
+/// A store in memory that does what a test asks of it.
+pub struct Moody {
+    inner: Arc<MemoryStore>,
+    /// How many reads will find nothing.
+    pub short_reads: AtomicU32,
+    /// How often it was asked for changes.
+    pub asked_for_changes: AtomicU32,
+    /// Who says something in a session whenever somebody asks for changes.
+    restless: Mutex<Option<(Service, String)>>,
+}
+
+impl Moody {
+    pub fn new(entropy: Arc<CountingEntropy>) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::new(MemoryStore::new(entropy).unwrap()),
+            short_reads: AtomicU32::new(0),
+            asked_for_changes: AtomicU32::new(0),
+            restless: Mutex::default(),
+        })
+    }
+
+    /// From now on a session changes whenever somebody asks for changes.
+    pub fn never_be_still(&self, clock: Arc<HandClock>, entropy: Arc<CountingEntropy>, id: &str) {
+        let beside = Service::new(self.inner.clone(), clock, entropy);
+        *self.restless.lock().unwrap() = Some((beside, id.to_owned()));
+    }
+
+    /// Whether this read is one of those that find nothing.
+    fn hides(&self) -> bool {
+        let less = |left: u32| left.checked_sub(1);
+        self.short_reads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
+    }
+}
+
+#[async_trait]
+impl Store for Moody {
+    async fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Answer<RecordPage> {
+        let page = self.inner.records(session, after, limit).await?;
+        if page.records.is_empty() || !self.hides() {
+            return Ok(page);
+        }
+        Ok(RecordPage { records: Vec::new(), end: after, ..page })
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn create(&self, session: &SessionId, records: Vec<NewRecord>) -> Answer<Appended> {
+        self.inner.create(session, records).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        records: Vec<NewRecord>,
+    ) -> Answer<Appended> {
+        self.inner.append(session, expected, records).await
+    }
+
+    async fn append_delta(&self, session: &SessionId, delta: Delta) -> Answer<Appended> {
+        self.inner.append_delta(session, delta).await
+    }
+
+    async fn state(&self, session: &SessionId) -> Answer<Option<Snapshot>> {
+        self.inner.state(session).await
+    }
+
+    async fn entry(&self, session: &SessionId, entry: &EntryId) -> Answer<Option<StoredEntry>> {
+        self.inner.entry(session, entry).await
+    }
+
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Answer<PathPage> {
+        self.inner.path(session, query).await
+    }
+
+    async fn branch_heads(&self, session: &SessionId, limit: usize) -> Answer<Vec<BranchHead>> {
+        self.inner.branch_heads(session, limit).await
+    }
+
+    async fn delete(&self, session: &SessionId, at_ms: i64) -> Answer<Option<Trashed>> {
+        self.inner.delete(session, at_ms).await
+    }
+
+    async fn undelete(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        at_ms: i64,
+    ) -> Answer<Snapshot> {
+        self.inner.undelete(session, incarnation, at_ms).await
+    }
+
+    async fn purge(&self, session: &SessionId, incarnation: Incarnation) -> Answer<bool> {
+        self.inner.purge(session, incarnation).await
+    }
+
+    async fn trash(&self, session: Option<&SessionId>) -> Answer<Vec<Trashed>> {
+        self.inner.trash(session).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
+        self.inner.list(query).await
+    }
+
+    async fn count(&self, query: &ListQuery) -> Answer<u64> {
+        self.inner.count(query).await
+    }
+
+    fn watch(&self) -> ChangeWatch {
+        self.inner.watch()
+    }
+
+    fn watch_session(&self, session: &SessionId) -> SessionWatch {
+        self.inner.watch_session(session)
+    }
+
+    async fn change_cursor(&self) -> Answer<ChangeCursor> {
+        self.inner.change_cursor().await
+    }
+
+    async fn changes_after(&self, cursor: &ChangeCursor, limit: usize) -> Answer<ChangePage> {
+        let asked = self.asked_for_changes.fetch_add(1, Ordering::SeqCst);
+        assert!(asked < 1_000, "somebody asks for ever");
+        let restless = self.restless.lock().unwrap().clone();
+        if let Some((beside, id)) = restless {
+            let request = json!({"session_id": id, "message": user("and another thing")});
+            beside.call(&Scope::owner(), "session::append", request).await.unwrap();
+        }
+        self.inner.changes_after(cursor, limit).await
+    }
+
+    async fn reopen(&self, session: &SessionId) -> Answer<()> {
+        self.inner.reopen(session).await
+    }
+
+    async fn close(&self) -> Answer<()> {
+        self.inner.close().await
+    }
+}
