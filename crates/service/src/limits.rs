@@ -8,6 +8,8 @@ pub const WRITE_ATTEMPTS_MAX: u32 = 32;
 pub const WRITE_RETRY_WAIT: Duration = Duration::from_millis(1);
 /// The longest wait before such a retry.
 pub const WRITE_RETRY_WAIT_MAX: Duration = Duration::from_millis(64);
+/// How long after a swap of stores a write waits for a session that the store before still holds, instead of refusing.
+pub const SWAP_SETTLE: Duration = Duration::from_secs(5);
 /// Sessions whose state the service keeps for writing; idle ones beyond that are forgotten.
 pub const DESKS_MAX: usize = 1024;
 /// Messages of one session that are kept in memory while they stream.

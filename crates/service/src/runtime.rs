@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bough_session::{SessionId, SessionState};
 use bough_store::{Snapshot, Store};
+use tokio::time::Instant;
 
 use crate::error::ServiceError;
 use crate::feed::FeedHub;
+use crate::limits::SWAP_SETTLE;
 use crate::rules::staging::Staging;
 use crate::scope::Scope;
 use crate::writing::Desks;
@@ -18,6 +20,7 @@ pub(crate) struct Runtime {
     pub(crate) hub: Arc<FeedHub>,
     pub(crate) staging: Staging,
     pub(crate) epoch: u64,
+    since: Instant,
     reopened: AtomicU64,
 }
 
@@ -29,8 +32,14 @@ impl Runtime {
             desks: Desks::default(),
             staging: Staging::default(),
             epoch,
+            since: Instant::now(),
             reopened: AtomicU64::new(0),
         }
+    }
+
+    /// Whether another store stood here a moment ago, which may still hold sessions of the same directory.
+    pub(crate) fn is_settling(&self) -> bool {
+        self.epoch > 0 && self.since.elapsed() < SWAP_SETTLE
     }
 
     /// What is durable of a session that exists for the caller.

@@ -77,7 +77,7 @@ enum Attempt<A> {
     Nothing(A, Option<Ticket>),
     /// The store accepted it; the answer holds once it is durable.
     Accepted(A, Settling, Durable),
-    /// The store has moved on: look again.
+    /// The store has moved on, or is about to: look again.
     Stale,
     /// The store takes nothing until the session is opened again.
     Latched,
@@ -154,6 +154,7 @@ impl Job {
                     StoreError::Conflict { .. }
                     | StoreError::RevisionConflict { .. }
                     | StoreError::Exists { .. } => Ok(Attempt::Stale),
+                    StoreError::Locked { .. } if self.runtime.is_settling() => Ok(Attempt::Stale),
                     StoreError::Latched { .. } => Ok(Attempt::Latched),
                     other => Err(other.into()),
                 }

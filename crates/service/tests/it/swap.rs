@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::common;
 use crate::common::{Bed, Listener, assistant, stores, user};
@@ -182,4 +183,28 @@ async fn a_refused_configuration_shows_and_the_old_one_stays() {
     bed.service.note_reload(Ok(()));
     assert_eq!(status().await["last_outcome"], json!("applied"));
     assert_eq!(status().await["rejected_reloads"], json!(1), "never reset");
+}
+
+/// Another store on the same directory: a session has one writer, and the store before lets go of it a moment later.
+#[tokio::test]
+async fn a_write_waits_for_the_store_before_to_let_go() {
+    let bed = Bed::on(&stores::native()).await;
+    let id = bed.create(json!({})).await;
+    bed.say(&id, "before").await;
+    let again = bed.factory.open(bed.entropy.clone(), bed.clock.clone()).await;
+    let beside = Service::new(again.clone(), bed.clock.clone(), bed.entropy.clone());
+    let request = json!({"session_id": id, "message": user("beside")});
+    let refused = beside.call(&bed.scope, "session::append", request).await.unwrap_err();
+    assert_eq!(
+        refused.code(),
+        "session/locked",
+        "a store that nobody made room for is refused at once"
+    );
+    let old = bed.service.swap_store(again);
+    let (heard, ()) = tokio::join!(bed.say(&id, "after"), async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        old.close().await.unwrap();
+    });
+    drop(heard);
+    assert_eq!(bed.texts(&id).await, ["before", "after"]);
 }
