@@ -8,8 +8,8 @@ pub const WRITE_ATTEMPTS_MAX: u32 = 32;
 pub const WRITE_RETRY_WAIT: Duration = Duration::from_millis(1);
 /// The longest wait before such a retry.
 pub const WRITE_RETRY_WAIT_MAX: Duration = Duration::from_millis(64);
-/// How long after a swap of stores a write waits for a session that the store before still holds, instead of refusing.
-pub const SWAP_SETTLE: Duration = Duration::from_secs(5);
+/// For so many milliseconds after a swap of stores a write waits for a session that the store before still holds.
+pub const SWAP_SETTLE_MS: i64 = 5_000;
 /// Sessions whose state the service keeps for writing; idle ones beyond that are forgotten.
 pub const DESKS_MAX: usize = 1024;
 /// Messages of one session that are kept in memory while they stream.
@@ -48,7 +48,7 @@ pub const ALL_RING_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How long the feed of all sessions rests for each event that it found in a round of reading: a store that is busy is read in
 /// larger pieces, one that is not at once.
 pub const ALL_REST_PER_EVENT: Duration = Duration::from_micros(250);
-/// The longest time from the beginning of one round to the next, when there is something to read.
+/// The longest of those rests.
 pub const ALL_REST_MAX: Duration = Duration::from_millis(20);
 /// Sessions whose state the feed of all sessions keeps at hand.
 pub const ALL_LENSES_MAX: usize = 256;

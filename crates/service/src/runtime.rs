@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bough_session::{SessionId, SessionState};
 use bough_store::{Snapshot, Store};
-use tokio::time::Instant;
 
 use crate::error::ServiceError;
 use crate::feed::FeedHub;
-use crate::limits::SWAP_SETTLE;
+use crate::limits::SWAP_SETTLE_MS;
 use crate::rules::staging::Staging;
 use crate::scope::Scope;
 use crate::writing::Desks;
@@ -20,26 +19,26 @@ pub(crate) struct Runtime {
     pub(crate) hub: Arc<FeedHub>,
     pub(crate) staging: Staging,
     pub(crate) epoch: u64,
-    since: Instant,
+    since_ms: i64,
     reopened: AtomicU64,
 }
 
 impl Runtime {
-    pub(crate) fn new(store: Arc<dyn Store>, epoch: u64) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, epoch: u64, now_ms: i64) -> Self {
         Self {
             hub: Arc::new(FeedHub::new(store.clone())),
             store,
             desks: Desks::default(),
             staging: Staging::default(),
             epoch,
-            since: Instant::now(),
+            since_ms: now_ms,
             reopened: AtomicU64::new(0),
         }
     }
 
     /// Whether another store stood here a moment ago, which may still hold sessions of the same directory.
-    pub(crate) fn is_settling(&self) -> bool {
-        self.epoch > 0 && self.since.elapsed() < SWAP_SETTLE
+    pub(crate) const fn is_settling(&self, now_ms: i64) -> bool {
+        self.epoch > 0 && now_ms.saturating_sub(self.since_ms) < SWAP_SETTLE_MS
     }
 
     /// What is durable of a session that exists for the caller.

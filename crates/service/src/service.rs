@@ -36,12 +36,13 @@ impl Service {
     /// A service over a store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
+        let runtime = Runtime::new(store, 0, clock.now_ms());
         let shared = Shared {
             clock,
             entropy,
             settings: SharedSettings::default(),
             reload: ReloadDesk::default(),
-            runtime: RwLock::new(Arc::new(Runtime::new(store, 0))),
+            runtime: RwLock::new(Arc::new(runtime)),
             swaps: watch::Sender::new(0),
         };
         Self { shared: Arc::new(shared) }
@@ -72,7 +73,8 @@ impl Service {
     pub fn swap_store(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
         let mut slot = self.write_runtime();
         let epoch = slot.epoch + 1;
-        let old = std::mem::replace(&mut *slot, Arc::new(Runtime::new(store, epoch)));
+        let old =
+            std::mem::replace(&mut *slot, Arc::new(Runtime::new(store, epoch, self.now_ms())));
         drop(slot);
         self.shared.swaps.send_replace(epoch);
         old.store.clone()

@@ -78,7 +78,7 @@ pub(crate) fn to_log(record: LogRecord) -> LogNewRecord {
 /// A record of the log as the session room reads it.
 pub(crate) fn decoded(stored: &LogNewRecord) -> Record {
     codec::decode(LogRecord {
-        kind: stored.kind.clone().into(),
+        kind: stored.kind.clone(),
         id: stored.id.clone(),
         parent: stored.parent.clone(),
         target: stored.target.clone(),

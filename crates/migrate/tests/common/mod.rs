@@ -106,7 +106,7 @@ pub(crate) fn records(log: &LogStore, session: &str) -> Vec<NewRecord> {
         for stored in page {
             let at_ms = stored.record.at_ms;
             let record = LogRecord {
-                kind: stored.record.kind.into(),
+                kind: stored.record.kind,
                 id: stored.record.id,
                 parent: stored.record.parent,
                 target: stored.record.target,

@@ -1,10 +1,11 @@
 //! The end of the feed of all sessions, shared by all who watch it.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bough_store::{ChangeCursor, ChangeWatch, Store, StoreError};
-use tokio::time::Instant;
+use tokio::time::Sleep;
 
 use super::all_reader::AllReader;
 use super::cursor::AllPlace;
@@ -28,6 +29,8 @@ pub(super) struct AllItem {
 pub(super) struct AllTail {
     edge: tokio::sync::Mutex<AllReader>,
     watch: ChangeWatch,
+    /// Ends when the next round may begin that somebody was woken for.
+    rest: tokio::sync::Mutex<Option<Pin<Box<Sleep>>>>,
     ring: Mutex<Shared>,
 }
 
@@ -37,8 +40,6 @@ struct Shared {
     start: (ChangeCursor, u64),
     /// The newest wake-up that was followed to the end.
     covers: u64,
-    /// When the next round may begin that somebody was woken for.
-    rest: Option<Instant>,
 }
 
 impl AllTail {
@@ -53,20 +54,17 @@ impl AllTail {
             ring: Ring::new(ALL_RING_EVENTS_MAX, ALL_RING_BYTES_MAX),
             start: (now, 0),
             covers: 0,
-            rest: None,
         };
-        Ok(Self { edge: tokio::sync::Mutex::new(reader), watch, ring: Mutex::new(shared) })
+        let (edge, rest) = (tokio::sync::Mutex::new(reader), tokio::sync::Mutex::default());
+        Ok(Self { edge, watch, rest, ring: Mutex::new(shared) })
     }
 
     /// Reads on, unless somebody already did for this wake-up.
     pub(super) async fn advance(&self, wake: u64) -> Result<(), StoreError> {
-        let rest = match &*self.lock() {
-            shared if shared.covers >= wake => return Ok(()),
-            shared => shared.rest,
-        };
-        if let Some(rest) = rest {
-            tokio::time::sleep_until(rest).await;
+        if self.lock().covers >= wake {
+            return Ok(());
         }
+        self.rest().await;
         let mut edge = self.edge.lock().await;
         if self.lock().covers >= wake {
             return Ok(());
@@ -102,7 +100,7 @@ impl AllTail {
     /// Reads what there is when it begins. What comes while it reads is for the next round: a store that is never still would
     /// keep it for ever.
     async fn read_on(&self, edge: &mut AllReader) -> Result<(), StoreError> {
-        let (wake, began) = (self.watch.newest(), Instant::now());
+        let wake = self.watch.newest();
         let (mut found, mut more) = (0, true);
         loop {
             while let Some(items) = edge.step().await? {
@@ -110,12 +108,31 @@ impl AllTail {
                 self.lock().push(items);
             }
             if !more {
-                self.lock().end(wake, began, found);
+                self.lock().covers = wake;
+                self.rest_for(found);
                 return Ok(());
             }
             let fetched = edge.fetch().await?;
             more = fetched.more;
             self.lock().push(fetched.gap);
+        }
+    }
+
+    /// Waits until the rest after the last round is over. Who comes meanwhile waits with it.
+    async fn rest(&self) {
+        let mut rest = self.rest.lock().await;
+        if let Some(sleep) = rest.as_mut() {
+            sleep.await;
+            *rest = None;
+        }
+    }
+
+    /// Begins the rest after a round, unless there is one that is not over.
+    fn rest_for(&self, found: usize) {
+        if let Ok(mut rest) = self.rest.try_lock()
+            && rest.as_ref().is_none_or(|sleep| sleep.is_elapsed())
+        {
+            *rest = (found > 0).then(|| Box::pin(tokio::time::sleep(rest_after(found))));
         }
     }
 
@@ -125,13 +142,6 @@ impl AllTail {
 }
 
 impl Shared {
-    fn end(&mut self, wake: u64, began: Instant, found: usize) {
-        self.covers = wake;
-        let rest = began + rest_after(found);
-        // A round that did not wait, and found little, does not end the rest of another.
-        self.rest = self.rest.max(Some(rest));
-    }
-
     fn push(&mut self, items: impl IntoIterator<Item = AllItem>) {
         for item in items {
             let weight = item.event.as_ref().map_or(1, |event| event.weight());
@@ -143,7 +153,7 @@ impl Shared {
     }
 }
 
-/// The time from the beginning of a round that found so many events to the next.
+/// The rest after a round that found so many events.
 fn rest_after(found: usize) -> Duration {
     let events = u32::try_from(found).unwrap_or(u32::MAX);
     ALL_REST_PER_EVENT.saturating_mul(events).min(ALL_REST_MAX)

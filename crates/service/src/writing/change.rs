@@ -154,7 +154,9 @@ impl Job {
                     StoreError::Conflict { .. }
                     | StoreError::RevisionConflict { .. }
                     | StoreError::Exists { .. } => Ok(Attempt::Stale),
-                    StoreError::Locked { .. } if self.runtime.is_settling() => Ok(Attempt::Stale),
+                    StoreError::Locked { .. } if self.runtime.is_settling(self.now_ms) => {
+                        Ok(Attempt::Stale)
+                    }
                     StoreError::Latched { .. } => Ok(Attempt::Latched),
                     other => Err(other.into()),
                 }
