@@ -14,3 +14,7 @@ pub const COMMIT_THREADS_MAX: usize = 128;
 pub const COMMIT_WAIT: Duration = Duration::from_millis(1);
 /// A thread that has had nothing to commit for this long ends.
 pub const COMMITTER_IDLE: Duration = Duration::from_secs(10);
+/// How often a process tries again to open a catalogue that another one is just making.
+pub const CONNECT_RETRIES_MAX: u32 = 500;
+/// The pause between two such tries.
+pub const CONNECT_PAUSE: Duration = Duration::from_millis(10);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bough_platform::{OsDisk, RelPath};
+use bough_platform::{OsDisk, RelPath, SystemClock};
 use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionState};
 use bough_store::{Catalogue, CatalogueFile, CatalogueRow, Listed, Position};
 use serde_json::{Value, json};
@@ -77,6 +77,7 @@ async fn fill_catalogue(folder: &Path, sessions: usize) -> Outcome<()> {
         disk: Arc::new(OsDisk::create(folder)?),
         name: RelPath::parse(name)?,
         path: folder.join(name),
+        clock: Arc::new(SystemClock::new()),
     };
     let (catalogue, _) = Catalogue::open(&file, Incarnation::new([0; 16]))?;
     for number in 0..sessions {

@@ -26,13 +26,14 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bough_platform::{Disk, RelPath};
+use bough_platform::{Clock, Disk, RelPath};
 use bough_session::{Incarnation, SessionId};
 use rusqlite::Connection;
 
 pub use rows::{CatalogueRow, Fingerprint};
 
 use crate::StoreError;
+use crate::limits::{CONNECT_PAUSE, CONNECT_RETRIES_MAX};
 use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, Position};
 use queue::{Pending, Queue};
 
@@ -51,6 +52,8 @@ pub struct CatalogueFile {
     pub name: RelPath,
     /// The same file in the operating system's words; SQLite opens it by itself.
     pub path: PathBuf,
+    /// For waiting until another process lets go of it.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// A derived table of sessions.
@@ -97,11 +100,11 @@ impl Catalogue {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error.into()),
         }
-        let mut writer = connect(&file.path)?;
+        let mut writer = connect(file)?;
         let (epoch, found) = schema::prepare(&mut writer, fresh_epoch).map_err(sqlite_error)?;
         Ok((
             Self {
-                reader: Mutex::new(connect(&file.path)?),
+                reader: Mutex::new(connect(file)?),
                 writer: Mutex::new(writer),
                 pending: Mutex::default(),
                 epoch,
@@ -262,17 +265,26 @@ impl Catalogue {
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let open = || -> rusqlite::Result<Connection> {
-        let connection = Connection::open(path)?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        // Enough for a derived file: a power cut may take the last rows, never the whole.
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
-        connection.set_prepared_statement_cache_capacity(64);
-        Ok(connection)
-    };
-    open().map_err(sqlite_error)
+/// Opens a connection. Making a new file one with a write-ahead log needs the file alone, and for that SQLite does
+/// not wait by itself: of two processes that begin at once, one would be refused.
+fn connect(file: &CatalogueFile) -> Result<Connection, StoreError> {
+    for _ in 0..CONNECT_RETRIES_MAX {
+        match try_connect(&file.path) {
+            Err(error) if is_busy(&error) => file.clock.sleep(CONNECT_PAUSE),
+            other => return other.map_err(sqlite_error),
+        }
+    }
+    try_connect(&file.path).map_err(sqlite_error)
+}
+
+fn try_connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // Enough for a derived file: a power cut may take the last rows, never the whole.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
 }
 
 fn remove_files(file: &CatalogueFile) -> Result<(), StoreError> {
@@ -295,9 +307,15 @@ fn sqlite_error(error: rusqlite::Error) -> StoreError {
             StoreError::corrupt("the catalogue cannot be read", "catalogue")
         }
         Some(ErrorCode::DiskFull) => StoreError::Full,
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+        _ if is_busy(&error) => {
             StoreError::Unavailable { reason: "the catalogue is busy".to_owned() }
         }
         _ => std::io::Error::other(error).into(),
     }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode;
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

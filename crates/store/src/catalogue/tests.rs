@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use bough_platform::{OsDisk, RelPath};
+use bough_platform::{OsDisk, RelPath, SystemClock};
 use bough_session::{
     Incarnation, MetaChange, Record, SessionId, SessionState, SessionStatus, StatusChange,
 };
@@ -26,11 +26,31 @@ impl Place {
             disk: Arc::new(OsDisk::create(self.dir.path()).unwrap()),
             name: RelPath::parse("catalogue.sqlite").unwrap(),
             path: self.dir.path().join("catalogue.sqlite"),
+            clock: Arc::new(SystemClock::new()),
         }
     }
 
     fn open(&self) -> Catalogue {
         Catalogue::open(&self.file(), Incarnation::new([1; 16])).unwrap().0
+    }
+}
+
+/// Processes that begin at once on a new directory.
+#[test]
+fn many_make_the_same_catalogue_at_once() {
+    const AT_ONCE: usize = 8;
+    for _ in 0..10 {
+        let place = Place::new();
+        let together = std::sync::Barrier::new(AT_ONCE);
+        let open = || {
+            together.wait();
+            Catalogue::open(&place.file(), Incarnation::new([1; 16])).map(|(_, found)| found)
+        };
+        let found: Vec<Found> = std::thread::scope(|scope| {
+            let opening: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(open)).collect();
+            opening.into_iter().map(|one| one.join().unwrap().unwrap()).collect()
+        });
+        assert_eq!(found.iter().filter(|found| **found == Found::Empty).count(), 1, "{found:?}");
     }
 }
 

@@ -226,6 +226,7 @@ impl Shared {
             disk: Arc::clone(&platform.disk),
             name: RelPath::parse(name).map_err(std::io::Error::from)?,
             path: root.join(name),
+            clock: Arc::clone(&platform.clock),
         };
         let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;
         let hub = ChangeHub::new(catalogue.epoch());
