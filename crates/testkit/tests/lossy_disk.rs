@@ -139,8 +139,26 @@ fn perform(disk: &dyn Disk, step: &Do) -> bool {
     }
 }
 
+/// A file that is moved into a folder which is not there yet arrives once, and is written on where it arrived.
+#[test]
+fn a_file_that_moved_into_a_new_folder_arrives_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = open(&dir);
+    let file = disk.create(&path("a")).unwrap();
+    disk.create_dir(&path("d")).unwrap();
+    disk.rename(&path("a"), &path("d/b")).unwrap();
+    drop(disk.create(&path("d/a")).unwrap());
+    disk.rename(&path("d/a"), &path("a")).unwrap();
+    disk.sync_dir(&RelPath::root()).unwrap();
+    file.write_at(0, b"xyz").unwrap();
+    file.sync().unwrap();
+    let expected = [("a", ""), ("d/", ""), ("d/b", "xyz")];
+    let expected = expected.map(|(name, bytes)| (name.to_owned(), bytes.as_bytes().to_vec()));
+    assert_eq!(survivors(&dir), expected);
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
     fn the_real_directory_is_the_simulated_platter(steps in prop::collection::vec(step(), 1..60)) {
         let dir = tempfile::tempdir().unwrap();

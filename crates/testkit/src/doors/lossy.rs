@@ -110,12 +110,18 @@ impl Mirror {
         match (from, to) {
             (None, None) => Ok(()),
             (None, Some(to)) => self.materialise(change.inode, &to, sim),
-            (Some(from), Some(to)) => {
-                self.os.rename(&from, &to)?;
-                self.moved(&from, &to)
-            }
+            (Some(from), Some(to)) => self.move_to(&from, &to),
             (Some(from), None) => self.vanish(&from),
         }
+    }
+
+    fn move_to(&mut self, from: &RelPath, to: &RelPath) -> io::Result<()> {
+        // A folder that arrived whole may have brought it along.
+        if from == to {
+            return Ok(());
+        }
+        self.os.rename(from, to)?;
+        self.moved(from, to)
     }
 
     fn moved(&mut self, from: &RelPath, to: &RelPath) -> io::Result<()> {
@@ -150,14 +156,14 @@ impl Mirror {
             });
         }
         for (path, id, bytes) in tree {
-            match bytes {
-                None => self.os.create_dir(&path)?,
-                Some(bytes) => self.os.create(&path)?.write_at(0, &bytes)?,
+            match (self.paths.get(&id).cloned(), bytes) {
+                (Some(elsewhere), _) => self.move_to(&elsewhere, &path)?,
+                (None, None) => self.os.create_dir(&path)?,
+                (None, Some(bytes)) => self.os.create(&path)?.write_at(0, &bytes)?,
             }
             self.paths.insert(id, path);
         }
-        self.os.rename(&bench, to)?;
-        self.moved(&bench, to)
+        self.move_to(&bench, to)
     }
 
     fn bench(&mut self) -> io::Result<RelPath> {
