@@ -5,10 +5,8 @@ use std::sync::atomic::Ordering;
 
 use crate::common::moody::Moody;
 use crate::common::{Bed, CountingEntropy, HandClock, stores, text};
-use bough_service::limits::ALL_REST_MAX;
 use bough_service::{FeedItem, Scope, Service};
 use serde_json::json;
-use tokio::time::Instant;
 
 struct Busy {
     bed: Bed,
@@ -91,32 +89,4 @@ async fn gathering_what_is_at_hand_begins_no_reading() {
     assert_eq!(gathered, ["two", "three"]);
     assert_eq!(busy.asked(), before + 1);
     assert_eq!(said(&listener.item().await), "four", "and nothing was passed over");
-}
-
-/// What comes thick and fast is read in pieces that are not far apart; what comes alone is told at once.
-#[tokio::test(start_paused = true)]
-async fn a_round_that_found_much_is_followed_by_a_rest() {
-    let busy = Busy::new().await;
-    let mut listener = busy.bed.listen().await;
-    let began = Instant::now();
-    for _ in 0..1_000 {
-        busy.bed.say(&busy.id, "many").await;
-    }
-    for _ in 0..1_000 {
-        assert_eq!(said(&listener.item().await), "many");
-    }
-    assert_eq!(began.elapsed().as_millis(), 0, "the first round waits for nothing");
-    busy.bed.say(&busy.id, "after the rest").await;
-    assert_eq!(said(&listener.item().await), "after the rest");
-    // The paused clock ticks in milliseconds.
-    let rested = began.elapsed();
-    assert!(
-        rested >= ALL_REST_MAX && rested.as_millis() <= ALL_REST_MAX.as_millis() + 1,
-        "{rested:?}"
-    );
-    tokio::time::sleep(ALL_REST_MAX).await;
-    let began = Instant::now();
-    busy.bed.say(&busy.id, "alone").await;
-    assert_eq!(said(&listener.item().await), "alone");
-    assert_eq!(began.elapsed().as_millis(), 0);
 }
