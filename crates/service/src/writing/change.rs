@@ -183,6 +183,10 @@ impl Job {
         work: &mut Work,
         records: Vec<Record>,
     ) -> Result<(Settling, Durable), StoreError> {
+        if std::mem::take(&mut work.stepped) {
+            // The batch puts the steps of a message together; who follows them hears each of them before.
+            self.runtime.hub.catch_up(&self.desk.session).await;
+        }
         let Some(mut present) = take_present(work) else {
             return Err(StoreError::invalid("a batch for a session that does not exist"));
         };
@@ -214,6 +218,7 @@ impl Job {
         let session = &self.desk.session;
         let accepted = self.runtime.store.append_delta(session, delta).await?;
         work.streams.put(stream);
+        work.stepped = true;
         Ok(self.accepted(work, present.state, accepted, Vec::new()))
     }
 

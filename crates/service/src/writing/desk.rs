@@ -34,6 +34,8 @@ pub(super) struct Work {
     /// The newest accepted batch; when it is durable, so is everything before it.
     pub(super) newest: Option<Ticket>,
     pub(super) streams: Streams,
+    /// Steps of a message were written since the last batch, which takes them away.
+    pub(super) stepped: bool,
     issued: u64,
 }
 

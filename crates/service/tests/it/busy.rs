@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::common::moody::Moody;
-use crate::common::{Bed, CountingEntropy, HandClock, stores, text};
-use bough_service::{FeedItem, Scope, Service};
+use crate::common::{Bed, CountingEntropy, HandClock, assistant, stores, text};
+use bough_service::{EventKind, FeedItem, Scope, Service};
 use serde_json::json;
 
 struct Busy {
@@ -89,4 +89,26 @@ async fn gathering_what_is_at_hand_begins_no_reading() {
     assert_eq!(gathered, ["two", "three"]);
     assert_eq!(busy.asked(), before + 1);
     assert_eq!(said(&listener.item().await), "four", "and nothing was passed over");
+}
+
+/// The steps of a reply are put together by what follows it. Who follows all sessions and comes late hears each of them.
+#[tokio::test]
+async fn each_step_of_a_reply_is_told_although_it_is_settled_at_once() {
+    for factory in [stores::native(), stores::fs(), stores::memory()] {
+        let bed = Bed::on(&factory).await;
+        let id = bed.create(json!({})).await;
+        let mut listener = bed.listen().await;
+        let appended = bed.append(&id, json!({"message": assistant("a")})).await;
+        let entry = appended["entry_id"].as_str().unwrap();
+        for step in 1..=20 {
+            bed.update(&id, entry, &"a".repeat(step + 1)).await;
+        }
+        bed.say(&id, "and on").await;
+        let told = listener.ready().await;
+        let updates = told.iter().filter(|(kind, _)| *kind == EventKind::MessageUpdated);
+        let revisions = updates.filter_map(|(_, event)| event["revision"].as_u64());
+        let name = bed.service.store().capabilities().name;
+        assert_eq!(revisions.collect::<Vec<_>>(), (1..=20).collect::<Vec<_>>(), "{name}");
+        assert_eq!(text(&told.last().unwrap().1["message"]), "and on");
+    }
 }
