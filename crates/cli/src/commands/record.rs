@@ -103,6 +103,8 @@ async fn record(
     let recorder = DurableRecorder::start(Arc::new(StoreSink::new(store)), options);
     let mut lines = read_lines(args.file.clone())?;
     let (mut events, mut passed_over) = (Events::default(), PassedOver::default());
+    // One for the whole loop: a Ctrl-C between two of them would be nobody's.
+    let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
     let stopped = loop {
         let line = tokio::select! {
             Some(notice) = heard.recv() => {
@@ -110,7 +112,7 @@ async fn record(
                 continue;
             }
             line = lines.recv() => line,
-            interrupted = tokio::signal::ctrl_c() => {
+            interrupted = &mut interrupt => {
                 interrupted?;
                 None
             }

@@ -70,10 +70,12 @@ async fn follow(
     follower: &mut Follower<'_>,
 ) -> CommandResult<()> {
     let mut after = start;
+    // One for the whole loop: a Ctrl-C between two of them would be nobody's.
+    let mut stop = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         let news = tokio::select! {
             news = backend.news(session.id(), Some(&after)) => news?,
-            stopped = tokio::signal::ctrl_c() => return Ok(stopped?),
+            stopped = &mut stop => return Ok(stopped?),
         };
         if news.gap {
             follower.app.output.warn("some of what happened in between is missing here");
