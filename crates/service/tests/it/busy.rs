@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::common::moody::Moody;
-use crate::common::{Bed, CountingEntropy, HandClock, assistant, stores, text};
-use bough_service::{EventKind, FeedItem, Scope, Service};
+use crate::common::{Bed, assistant, stores, text};
+use bough_service::{EventKind, FeedItem};
 use serde_json::json;
 
 struct Busy {
@@ -16,15 +16,7 @@ struct Busy {
 
 impl Busy {
     async fn new() -> Self {
-        let (clock, entropy) = (HandClock::at(1), Arc::new(CountingEntropy::default()));
-        let store = Moody::new(entropy.clone());
-        let bed = Bed {
-            service: Service::new(store.clone(), clock.clone(), entropy.clone()),
-            scope: Scope::owner(),
-            clock,
-            entropy,
-            factory: stores::memory(),
-        };
+        let (bed, store) = Moody::bed();
         let id = bed.create(json!({})).await;
         Self { bed, store, id }
     }
@@ -46,7 +38,7 @@ fn said(item: &FeedItem) -> String {
 async fn a_store_that_is_never_still_is_heard_all_the_same() {
     let Busy { bed, store, id } = Busy::new().await;
     let mut listener = bed.listen().await;
-    store.never_be_still(bed.clock.clone(), bed.entropy.clone(), &id);
+    store.never_be_still(&bed, &id);
     bed.say(&id, "one").await;
     assert_eq!(said(&listener.item().await), "one");
     for _ in 0..100 {

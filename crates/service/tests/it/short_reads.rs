@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::common::moody::Moody;
-use crate::common::{Bed, CountingEntropy, HandClock, Listener, stores};
+use crate::common::{Bed, Listener};
 use bough_service::limits::FEED_SHORT_READS_MAX;
-use bough_service::{EventFilter, FeedItem, GapReason, Scope, Service, StartAt};
+use bough_service::{EventFilter, FeedItem, GapReason, StartAt};
 use bough_session::SessionId;
 use serde_json::json;
 
@@ -31,15 +31,7 @@ impl Reading {
     }
 
     async fn of(filter: impl FnOnce(&str) -> EventFilter) -> Self {
-        let (clock, entropy) = (HandClock::at(1), Arc::new(CountingEntropy::default()));
-        let store = Moody::new(entropy.clone());
-        let bed = Bed {
-            service: Service::new(store.clone(), clock.clone(), entropy.clone()),
-            scope: Scope::owner(),
-            clock,
-            entropy,
-            factory: stores::memory(),
-        };
+        let (bed, store) = Moody::bed();
         let id = bed.create(json!({})).await;
         bed.say(&id, "one").await;
         bed.say(&id, "two").await;

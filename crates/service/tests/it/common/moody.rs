@@ -13,7 +13,7 @@ use bough_store::{
 };
 use serde_json::json;
 
-use super::{CountingEntropy, HandClock, user};
+use super::{Bed, CountingEntropy, HandClock, stores, user};
 
 type Answer<T> = Result<T, StoreError>;
 
@@ -29,18 +29,28 @@ pub struct Moody {
 }
 
 impl Moody {
-    pub fn new(entropy: Arc<CountingEntropy>) -> Arc<Self> {
-        Arc::new(Self {
-            inner: Arc::new(MemoryStore::new(entropy).unwrap()),
+    /// A service on a new store of this kind, and the store.
+    pub fn bed() -> (Bed, Arc<Self>) {
+        let (clock, entropy) = (HandClock::at(1), Arc::new(CountingEntropy::default()));
+        let store = Arc::new(Self {
+            inner: Arc::new(MemoryStore::new(entropy.clone()).unwrap()),
             short_reads: AtomicU32::new(0),
             asked_for_changes: AtomicU32::new(0),
             restless: Mutex::default(),
-        })
+        });
+        let bed = Bed {
+            service: Service::new(store.clone(), clock.clone(), entropy.clone()),
+            scope: Scope::owner(),
+            clock,
+            entropy,
+            factory: stores::memory(),
+        };
+        (bed, store)
     }
 
     /// From now on a session changes whenever somebody asks for changes.
-    pub fn never_be_still(&self, clock: Arc<HandClock>, entropy: Arc<CountingEntropy>, id: &str) {
-        let beside = Service::new(self.inner.clone(), clock, entropy);
+    pub fn never_be_still(&self, bed: &Bed, id: &str) {
+        let beside = Service::new(self.inner.clone(), bed.clock.clone(), bed.entropy.clone());
         *self.restless.lock().unwrap() = Some((beside, id.to_owned()));
     }
 
