@@ -8,6 +8,7 @@
 //! - Storage formats are not known here, except the session files of the documents.
 //! - Whether a loop's parent is in its own session is looked up, never read from the text of an id.
 
+mod announced;
 mod compaction;
 mod context;
 mod durable;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::announced::Announcements;
 use crate::event::{AgentEvent, ContinuationKind};
 use crate::events::Events;
 use crate::lineage::Lineage;
@@ -42,6 +43,9 @@ pub struct Session {
     /// What the session files know of this value; no part of what it says.
     #[serde(skip)]
     pub(crate) lineage: Lineage,
+    /// When its groups were announced; no part of what it says.
+    #[serde(skip)]
+    pub(crate) announced: Announcements,
 }
 
 /// Why a session was made.
@@ -335,6 +339,7 @@ impl Session {
             stated_task_status: None,
             loops: Loops::default(),
             lineage: Lineage::default(),
+            announced: Announcements::default(),
         }
     }
 

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use bough_recorder::{
-    AgentEvent, LoopStatus, Notice, RecordBatch, Replay, Session, SessionRecorder,
-    SessionRecorderConfig, Translator, fold_records,
+    AgentEvent, LoopStatus, Notice, ParallelLoopStart, RecordBatch, Replay, Session,
+    SessionRecorder, SessionRecorderConfig, Timestamp, Translator, fold_records,
 };
 use bough_session::Record;
 use serde_json::Value;
@@ -44,7 +44,64 @@ fn real_run() -> Vec<AgentEvent> {
 
 fn streams() -> Vec<(&'static str, Vec<AgentEvent>)> {
     let cases = STREAMS.iter().map(|(name, case)| (*name, events_of(case)));
-    cases.chain([("a real run", real_run())]).collect()
+    let odd = [
+        ("a real run", real_run()),
+        ("a clock that is put back", clock_is_put_back()),
+        ("the id of a loop of a group, used again", id_of_a_group_is_used_again()),
+    ];
+    cases.chain(odd).collect()
+}
+
+/// A group whose loops say that they started before it was announced.
+fn clock_is_put_back() -> Vec<AgentEvent> {
+    let mut events = events_of(STREAMS[3].1);
+    for event in &mut events {
+        if let AgentEvent::ParallelLoopStart(start) = event {
+            *event = announced_later(start);
+        }
+    }
+    events
+}
+
+/// A loop of a group starts and ends once more, under another time, before it is chosen.
+fn id_of_a_group_is_used_again() -> Vec<AgentEvent> {
+    let mut events = events_of(STREAMS[3].1);
+    let chosen = events.iter().position(|event| event.type_name() == "ParallelLoopEnd").unwrap();
+    let loop_id = chosen_of(&events);
+    let of_it = events.iter().filter(|event| event.loop_id() == Some(&loop_id));
+    let mut again: Vec<AgentEvent> = of_it.cloned().collect();
+    for event in &mut again {
+        if let AgentEvent::AgentStart(start) = event {
+            let mut start = (**start).clone();
+            start.timestamp = Timestamp::from_unix_ms(start.timestamp.unix_ms() + 60_000);
+            *event = start.into();
+        }
+    }
+    events.splice(chosen..chosen, again);
+    events
+}
+
+fn chosen_of(events: &[AgentEvent]) -> String {
+    let chosen = events.iter().find_map(|event| match event {
+        AgentEvent::ParallelLoopEnd(end) => Some(end.selected_loop_id.clone()),
+        _ => None,
+    });
+    chosen.unwrap()
+}
+
+#[test]
+fn what_is_chosen_from_a_group_is_a_loop_of_the_group() {
+    let events = id_of_a_group_is_used_again();
+    let session = sessions_of(&events).into_values().next().unwrap();
+    let chosen = session.get_loop(&chosen_of(&events)).unwrap();
+    assert!(chosen.parallel_group.as_ref().is_some_and(|group| group.is_selected));
+    let again = session.get_loop(&format!("{}-2", chosen.loop_id)).unwrap();
+    assert_eq!(again.parallel_group, None);
+}
+
+fn announced_later(start: &ParallelLoopStart) -> AgentEvent {
+    let timestamp = Timestamp::from_unix_ms(start.timestamp.unix_ms() + 60_000);
+    ParallelLoopStart { timestamp, ..start.clone() }.into()
 }
 
 fn config(include_streaming_events: bool) -> SessionRecorderConfig {
@@ -174,7 +231,7 @@ fn another_loop_with_the_same_id_is_another_loop() {
         recorder.on_event(event.clone());
     }
     let mut later = start_of(&events);
-    later.timestamp = bough_recorder::Timestamp::from_unix_ms(later.timestamp.unix_ms() + 1);
+    later.timestamp = Timestamp::from_unix_ms(later.timestamp.unix_ms() + 1);
     let report = recorder.on_event(later.into());
     assert!(matches!(report.notices[..], [Notice::LoopRenamed { .. }]), "{report:?}");
 }
@@ -264,9 +321,7 @@ fn a_group_with_the_ids_of_one_that_was_broken_off_is_another_group() {
     }
     drain(&mut recorder);
     let AgentEvent::ParallelLoopStart(first) = &events[start] else { panic!("not a group") };
-    let mut later = (**first).clone();
-    later.timestamp = bough_recorder::Timestamp::from_unix_ms(later.timestamp.unix_ms() + 60_000);
-    let report = recorder.on_event(later.into());
+    let report = recorder.on_event(announced_later(first));
     let renamed = report.notices.iter().filter(|n| matches!(n, Notice::LoopRenamed { .. }));
     assert_eq!(renamed.count(), first.loop_ids.len(), "{report:?}");
 }

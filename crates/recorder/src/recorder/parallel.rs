@@ -25,12 +25,7 @@ impl SessionRecorder {
             return;
         }
         let key = self.announced_session(&event.session_id, event.timestamp, report);
-        if let Some(slots) = self.lives.get(&key).and_then(|live| live.open_group(event)) {
-            self.hear_open_group_again(key, &slots, event, report);
-            return;
-        }
-        if let Some(slots) = self.recorded_group(key, event) {
-            self.hear_group_again(key, &slots, event, report);
+        if self.group_heard_again(key, event, report) {
             return;
         }
         self.echoes.groups.retain(|loop_id, _| !event.loop_ids.contains(loop_id));
@@ -40,7 +35,7 @@ impl SessionRecorder {
             .iter()
             .map(|loop_id| self.announce_loop(key, loop_id, event.timestamp, report))
             .collect();
-        self.form_group(key, event.loop_ids.clone(), slots);
+        self.form_group(key, event, slots);
     }
 
     /// The record of a loop that its group announces: the one that started already, or a new one.
@@ -84,7 +79,7 @@ impl SessionRecorder {
         slot
     }
 
-    fn form_group(&mut self, key: SessionKey, announced: Vec<String>, slots: Vec<Slot>) {
+    fn form_group(&mut self, key: SessionKey, event: &ParallelLoopStart, slots: Vec<Slot>) {
         let Some(live) = self.lives.get_mut(&key) else {
             return;
         };
@@ -99,7 +94,10 @@ impl SessionRecorder {
                 is_selected: false,
             });
         }
-        live.groups.push(Group { announced, slots });
+        if let Some(first) = all_loop_ids.first() {
+            live.session.announced.set(first, event.timestamp);
+        }
+        live.groups.push(Group { announced: event.loop_ids.clone(), slots });
         let session_id = live.session.session_id.clone();
         self.trace(|| Effect::Announced { session_id, loop_ids: all_loop_ids });
     }
@@ -116,14 +114,16 @@ impl SessionRecorder {
             return;
         }
         let key = self.by_session.get(&event.session_id).copied();
-        let place = self.places.get(&event.selected_loop_id).copied();
+        let place = self.loop_heard_again(&event.selected_loop_id);
+        let place = place.or_else(|| self.places.get(&event.selected_loop_id).copied());
         let Some((key, live)) = key.and_then(|key| Some((key, self.lives.get_mut(&key)?))) else {
             report
                 .note(Notice::UnknownSession { session_id: event.session_id.clone(), event_type });
             return;
         };
-        let place = place.filter(|place| place.session == key);
-        let Some(Place { slot: selected, .. }) = place else {
+        let alone = place.filter(|place| place.session == key).map(|place| place.slot);
+        let member = live.announced_as(&event.selected_loop_id);
+        let Some(selected) = member.or(alone) else {
             report
                 .note(Notice::UnknownLoop { loop_id: event.selected_loop_id.clone(), event_type });
             return;
@@ -187,13 +187,11 @@ impl Live {
         self.groups = groups;
     }
 
-    /// The loops of a group that was announced by this very event, and of which none was chosen yet. A group that came
-    /// with the same ids had started before.
-    fn open_group(&self, event: &ParallelLoopStart) -> Option<Vec<Slot>> {
-        let since = |slot: &Slot| self.record(*slot).started_at >= event.timestamp;
-        let is_it =
-            |group: &&Group| group.announced == event.loop_ids && group.slots.iter().all(since);
-        self.groups.iter().find(is_it).map(|group| group.slots.clone())
+    /// The loop that a group announced under an id, if none was chosen from it yet. A loop that came with the same id since
+    /// is not of the group.
+    fn announced_as(&self, loop_id: &str) -> Option<Slot> {
+        let named = |group: &Group| group.announced.iter().position(|id| id == loop_id);
+        self.groups.iter().rev().find_map(|group| group.slots.get(named(group)?).copied())
     }
 
     /// The group of a loop, if none was chosen from it yet.

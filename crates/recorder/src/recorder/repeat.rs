@@ -6,11 +6,21 @@
 
 use std::collections::HashMap;
 
+use super::live::{Group, Live};
 use super::report::{Notice, Report};
 use super::{Effect, Place, SessionKey, SessionRecorder};
 use crate::event::{AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart};
 use crate::loops::Slot;
 use crate::model::{LoopEvent, LoopRecord, LoopStatus};
+
+/// What tells a group from another one that came with the same ids.
+#[derive(Clone, Copy, Debug)]
+enum Sign {
+    /// It was announced at the same time. A clock that is put back in between changes nothing of that.
+    Announcement,
+    /// Its loops started since. That is all that is known of a group that comes from a file.
+    Starts,
+}
 
 /// What ended and is heard again, by the ids that it came with. Where other events of these ids go is not
 /// changed by it.
@@ -115,9 +125,30 @@ impl SessionRecorder {
         self.trace(|| Effect::Resumed { session_id, loop_id });
     }
 
+    /// Whether a group was announced before by this very event.
+    pub(super) fn group_heard_again(
+        &mut self,
+        key: SessionKey,
+        event: &ParallelLoopStart,
+        report: &mut Report,
+    ) -> bool {
+        for sign in [Sign::Announcement, Sign::Starts] {
+            let live = self.lives.get(&key);
+            if let Some(slots) = live.and_then(|live| live.open_group(event, sign)) {
+                self.hear_open_group_again(key, &slots, event, report);
+                return true;
+            }
+            if let Some(slots) = self.recorded_group(key, event, sign) {
+                self.hear_group_again(key, &slots, event, report);
+                return true;
+            }
+        }
+        false
+    }
+
     /// A group of which none was chosen is announced again: if all of its loops were broken off or have ended, those
     /// that never started may do so now.
-    pub(super) fn hear_open_group_again(
+    fn hear_open_group_again(
         &mut self,
         key: SessionKey,
         slots: &[Slot],
@@ -131,6 +162,7 @@ impl SessionRecorder {
             report.note(Notice::RepeatedStart { loop_id: event.loop_ids.join(", ") });
             return;
         }
+        self.echoes.groups.retain(|loop_id, _| !event.loop_ids.contains(loop_id));
         let never_started = |slot: &&Slot| live.record(**slot).events.is_empty();
         let waiting: Vec<Slot> = slots.iter().filter(never_started).copied().collect();
         for slot in waiting {
@@ -142,12 +174,12 @@ impl SessionRecorder {
         });
     }
 
-    /// The loops of a group that was announced by this very event, if all of them have ended. Of groups
-    /// that came with the same ids it is the first that started after the announcement.
-    pub(super) fn recorded_group(
+    /// The loops of the first group that was announced by this very event, if all of them have ended.
+    fn recorded_group(
         &self,
         key: SessionKey,
         event: &ParallelLoopStart,
+        sign: Sign,
     ) -> Option<Vec<Slot>> {
         let live = self.lives.get(&key).filter(|_| !self.keeps_repeats)?;
         live.slots_like(event.loop_ids.first()?).find_map(|first| {
@@ -157,13 +189,13 @@ impl SessionRecorder {
             let members = || slots.iter().map(|slot| live.record(*slot));
             let given = members().map(|record| live.session.given_id(record));
             let is_it = given.eq(event.loop_ids.iter().map(String::as_str))
-                && members()
-                    .all(|record| !record.status.is_open() && record.started_at >= event.timestamp);
+                && members().all(|record| !record.status.is_open())
+                && live.is_announced_by(event, &slots, sign);
             is_it.then_some(slots)
         })
     }
 
-    pub(super) fn hear_group_again(
+    fn hear_group_again(
         &mut self,
         key: SessionKey,
         slots: &[Slot],
@@ -179,9 +211,15 @@ impl SessionRecorder {
         });
     }
 
+    /// The loop that is heard again at the moment under an id, whatever came with the same id after it.
+    pub(super) fn loop_heard_again(&self, loop_id: &str) -> Option<Place> {
+        self.echoes.loops.get(loop_id).map(|echo| echo.place)
+    }
+
     /// Whether a choice from a group that is heard again is the one that was made before.
     pub(super) fn is_chosen_again(&self, event: &ParallelLoopEnd) -> bool {
-        let place = self.echoes.groups.get(&event.selected_loop_id);
+        let place = self.echoes.groups.get(&event.selected_loop_id).copied();
+        let place = place.or_else(|| self.loop_heard_again(&event.selected_loop_id));
         let live = place.and_then(|place| Some((self.lives.get(&place.session)?, place.slot)));
         let group = live.and_then(|(live, slot)| live.record(slot).parallel_group.as_ref());
         group.is_some_and(|group| {
@@ -189,6 +227,29 @@ impl SessionRecorder {
                 && group.selected_config_index == event.selected_config_index
                 && group.evaluation_usage == event.evaluation_usage
         })
+    }
+}
+
+impl Live {
+    /// The loops of a group that was announced by this very event, and of which none was chosen yet.
+    fn open_group(&self, event: &ParallelLoopStart, sign: Sign) -> Option<Vec<Slot>> {
+        let is_it = |group: &&Group| {
+            group.announced == event.loop_ids && self.is_announced_by(event, &group.slots, sign)
+        };
+        self.groups.iter().find(is_it).map(|group| group.slots.clone())
+    }
+
+    fn is_announced_by(&self, event: &ParallelLoopStart, slots: &[Slot], sign: Sign) -> bool {
+        let announced = || {
+            let first = self.record(*slots.first()?);
+            self.session.announced.of(&first.loop_id)
+        };
+        match sign {
+            Sign::Announcement => announced() == Some(event.timestamp),
+            Sign::Starts => {
+                slots.iter().all(|slot| self.record(*slot).started_at >= event.timestamp)
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::live::{Live, Stage};
 use super::report::{Notice, Report};
 use super::{Effect, Place, SessionKey, SessionRecorder};
+use crate::announced::Announcements;
 use crate::event::AgentStart;
 use crate::lineage::Lineage;
 use crate::loops::Loops;
@@ -56,6 +57,7 @@ impl SessionRecorder {
             live.session.loops = loops;
         } else {
             live.session.loops = header.loops;
+            live.session.announced = header.announced;
             loops.iter().for_each(|record| live.session.loops.put(record.clone()));
         }
         live.stage = Stage::Open;
@@ -175,6 +177,7 @@ impl SessionRecorder {
             stated_task_status: None,
             loops: Loops::default(),
             lineage: Lineage::default(),
+            announced: Announcements::default(),
         };
         self.trace(|| Effect::Header { session_id: session_id.to_owned() });
         self.hold(Live::new(session, Stage::Announced))

@@ -55,6 +55,7 @@ pub(crate) fn interleave(streams: Vec<Vec<AgentEvent>>, turns: &[u8]) -> Vec<Age
 
 struct Sim {
     id: String,
+    started: i64,
     open: bool,
     turn: u32,
     said: Vec<AgentMessage>,
@@ -137,8 +138,11 @@ impl Script {
     fn start(&mut self, who: u8, how: u8) {
         let again = self.pick(who, |sim| !sim.open).filter(|_| how.is_multiple_of(23));
         if let Some(at) = again {
-            // The same id once more, as its own parent, as compaction passes do.
+            // The same id once more, as its own parent, as compaction passes do. Loops whose starts are the very same
+            // event are one loop.
             let id = self.loops[at].id.clone();
+            self.clock = self.clock.max(self.loops[at].started + 1);
+            self.loops[at].started = self.clock;
             self.loops[at].open = true;
             self.loops[at].turn = 0;
             self.loops[at].said.clear();
@@ -152,7 +156,7 @@ impl Script {
     }
 
     fn add(&mut self, id: String) {
-        self.loops.push(Sim { id, open: true, turn: 0, said: Vec::new() });
+        self.loops.push(Sim { id, started: self.clock, open: true, turn: 0, said: Vec::new() });
     }
 
     fn parent(&self, who: u8, how: u8) -> (Option<String>, ContinuationKind) {
