@@ -5,45 +5,62 @@ use std::time::{Duration, Instant};
 use super::load::{Door, client_runtime, drive, make_sessions};
 use super::place::Place;
 use super::subscriber::Subscribers;
-use crate::measure::{ROUNDS, as_f64, median};
+use crate::measure::as_f64;
 use crate::report::Row;
 use crate::{Options, Outcome};
 
 /// As many as the target speaks of.
 const CONNECTIONS: usize = 64;
-const SPAN: Duration = Duration::from_secs(2);
+const SPAN: Duration = Duration::from_secs(1);
+/// One server sees each case this often, in turn: what changes about the machine from second to second is in all of them.
+const TURNS: usize = 15;
 /// How long the subscriber may take to hear of the last appends.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn per_append(options: &Options) -> Outcome<Vec<Row>> {
-    let (mut alone, mut followed, mut followed_all) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 1..=ROUNDS {
-        eprintln!("processor time: round {round} of {ROUNDS}");
-        alone.push(measure(options, None)?);
-        followed.push(measure(options, Some("/v1/sessions/bench-0/events"))?);
-        followed_all.push(measure(options, Some("/v1/events"))?);
-    }
-    let alone = median(alone);
+    let place = Place::start(&options.folder)?;
+    let (mut alone, mut one, mut all) = (Spent::default(), Spent::default(), Spent::default());
+    client_runtime()?.block_on(async {
+        let sessions = make_sessions(place.http, CONNECTIONS).await?;
+        for turn in 1..=TURNS {
+            eprintln!("processor time: turn {turn} of {TURNS}");
+            alone.add(&place, &sessions, None).await?;
+            one.add(&place, &sessions, Some("/v1/sessions/bench-0/events")).await?;
+            all.add(&place, &sessions, Some("/v1/events")).await?;
+        }
+        Outcome::Ok(())
+    })?;
     let unit = "us of processor time/append";
-    let row = |name: &str, value: f64| Row::new(name, unit, value).beside("nobody follows", alone);
+    let row = |name: &str, spent: &Spent| {
+        Row::new(name, unit, spent.per_append()).beside("nobody follows", alone.per_append())
+    };
     Ok(vec![
-        row("64 connections, a subscriber of one session", median(followed)),
-        row("64 connections, a subscriber of all sessions", median(followed_all)),
+        row("64 connections, a subscriber of one session", &one),
+        row("64 connections, a subscriber of all sessions", &all),
     ])
 }
 
-/// Microseconds of the server for each append.
-fn measure(options: &Options, follow: Option<&str>) -> Outcome<f64> {
-    let place = Place::start(&options.folder)?;
-    client_runtime()?.block_on(async {
-        let sessions = make_sessions(place.http, CONNECTIONS).await?;
+/// What the server spent on how many appends.
+#[derive(Default)]
+struct Spent {
+    seconds: f64,
+    appends: f64,
+}
+
+impl Spent {
+    async fn add(
+        &mut self,
+        place: &Place,
+        sessions: &[String],
+        follow: Option<&str>,
+    ) -> Outcome<()> {
         let paths = follow.map(str::to_owned).into_iter();
         let listening = Subscribers::open(place.http, paths, None).await?;
         // Once before the clock starts, so that what is made once is made.
-        drive(Door::Http, &place, &sessions, SPAN / 4).await?;
+        drive(Door::Http, place, sessions, SPAN / 4).await?;
         let (before, heard) = (place.processor_time()?, listening.events());
-        let done = drive(Door::Http, &place, &sessions, SPAN).await?;
-        let used = place.processor_time()? - before;
+        let done = drive(Door::Http, place, sessions, SPAN).await?;
+        self.seconds += place.processor_time()? - before;
         let last_look = Instant::now() + PATIENCE;
         while follow.is_some() && listening.events() == heard {
             if Instant::now() > last_look {
@@ -53,7 +70,11 @@ fn measure(options: &Options, follow: Option<&str>) -> Outcome<f64> {
         }
         // The warm-up of the drive is in the time and not in the count; the rate says how many it was.
         let span = SPAN.as_secs_f64();
-        let appends = as_f64(done.appends()) * (span + 0.3) / span;
-        Ok(used * 1e6 / appends)
-    })
+        self.appends += as_f64(done.appends()) * (span + 0.3) / span;
+        Ok(())
+    }
+
+    fn per_append(&self) -> f64 {
+        self.seconds * 1e6 / self.appends
+    }
 }
