@@ -164,6 +164,12 @@ impl ChangeHub {
         self.lock().watches.contains_key(session)
     }
 
+    /// Whether somebody waits for a session, or for any.
+    #[must_use]
+    pub fn is_followed(&self, session: &SessionId) -> bool {
+        self.shared.newest.receiver_count() > 0 || self.is_watched(session)
+    }
+
     /// Where the count is now.
     #[must_use]
     pub fn cursor(&self) -> ChangeCursor {

@@ -120,7 +120,7 @@ impl Shared {
         self.make_rows();
         let whole = SessionId::from_stored("(all)");
         self.log.close_all().map_err(|error| convert::error(error, &whole))?;
-        self.forget_closed();
+        self.forget_unused();
         self.catalogue().settle()?;
         let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner).take();
         match mark {

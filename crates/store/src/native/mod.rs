@@ -12,6 +12,7 @@ mod fold;
 mod life;
 mod listing;
 mod reads;
+mod recent;
 mod streams;
 mod touched;
 mod writes;
@@ -41,6 +42,7 @@ use crate::types::{
 };
 use crate::{Store, StoreError};
 use committers::Committers;
+use recent::Recent;
 use touched::Touched;
 use writes::LiveSlot;
 
@@ -88,6 +90,7 @@ struct Shared {
     catalogue_behind: Catalogue,
     touched: Touched,
     hub: ChangeHub,
+    recent: Recent,
     live: Mutex<HashMap<SessionId, LiveSlot>>,
     committers: Committers,
     runtime: Handle,
@@ -239,6 +242,7 @@ impl Shared {
             catalogue_behind: catalogue,
             touched: Touched::default(),
             hub,
+            recent: Recent::default(),
             live,
             committers: Committers::new(runtime.clone()),
             runtime,
@@ -292,7 +296,7 @@ impl Store for NativeStore {
         check_batch(&records)?;
         let (id, expected) = (session.clone(), expected.clone());
         let shown = records.iter().any(|new| matches!(new.record.known(), Record::Meta(_)));
-        let append = move |shared: &Arc<Shared>| shared.append(&id, &expected, &records);
+        let append = move |shared: &Arc<Shared>| shared.append(&id, &expected, records);
         let appended = self.accepting(session, append).await?;
         Ok(if shown { self.shown_when_durable(appended) } else { appended })
     }
@@ -331,6 +335,9 @@ impl Store for NativeStore {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
+        if let Some(page) = self.shared.recent_records(session, after, limit) {
+            return Ok(page);
+        }
         if self.shared.is_at_hand(session, after) {
             return self.shared.records(session, after, limit);
         }

@@ -86,6 +86,21 @@ impl Shared {
                 .is_ok_and(|head| head.seq.saturating_sub(after.seq) <= AT_HAND_RECORDS_MAX)
     }
 
+    /// The records after a position, if this process wrote them and nobody wrote to the log since.
+    pub(super) fn recent_records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> Option<RecordPage> {
+        // Asking where the log ends would open one that is closed.
+        if !self.log.is_open(session.as_str()) {
+            return None;
+        }
+        let accepted = self.accepted(session).ok()?;
+        self.recent.read(session, &accepted, after, limit)
+    }
+
     pub(super) fn records(
         &self,
         session: &SessionId,

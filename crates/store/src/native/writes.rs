@@ -7,6 +7,7 @@ use bough_log as log;
 use bough_session::{Delta, EntryId, NewRecord, Record, SessionId, codec};
 use tokio::sync::oneshot;
 
+use super::recent::Kept;
 use super::streams::Streams;
 use super::{Shared, convert};
 use crate::StoreError;
@@ -36,20 +37,29 @@ impl Shared {
         self: &Arc<Self>,
         session: &SessionId,
         expected: &Head,
-        records: &[NewRecord],
+        records: Vec<NewRecord>,
     ) -> Result<Appended, StoreError> {
         let slot = self.slot(session);
         let mut live = hold(&slot);
         self.compare(session, expected)?;
         self.follow_streams(session, &mut live)?;
         let settled = live.streams.settle_all();
-        self.check_revisions(session, &settled, records)?;
-        for new in records {
+        self.check_revisions(session, &settled, &records)?;
+        for new in &records {
             if let Record::Revision(revision) = new.record.known() {
                 live.streams.forget(&revision.entry_id);
             }
         }
-        self.accept(session, &mut live, settled.iter().chain(records))
+        let batch: Vec<_> = settled.iter().chain(&records).map(convert::to_log).collect();
+        let bytes = batch.iter().map(|record| record.payload.len()).sum();
+        let pending = self.enqueue(session, &mut live, batch)?;
+        // Steps that were put together are told otherwise than other records; those are read from the log.
+        let keeps = settled.is_empty() && self.hub.is_followed(session);
+        let kept = keeps.then(|| {
+            let ends = (expected, &convert::head(pending.head()));
+            self.recent.accepted(session, ends, (records, bytes))
+        });
+        Ok(self.announce_when_durable(session, &pending, kept.flatten()))
     }
 
     /// Forgets sessions that this process does not write any more.
@@ -59,6 +69,12 @@ impl Shared {
             let used = Arc::strong_count(slot) > 1 || self.log.is_open(session.as_str());
             used || slot.try_lock().map_or(true, |live| !live.streams.is_empty())
         });
+    }
+
+    /// Forgets what was known of sessions whose logs were all closed: others may write them from now on.
+    pub(super) fn forget_unused(&self) {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.retain(|_, slot| Arc::strong_count(slot) > 1);
     }
 
     /// The log compares too; here it is done before anything of the session's own is changed.
@@ -179,7 +195,7 @@ impl Shared {
             live.streams.forget(&delta.entry_id);
             convert::error(error, session)
         })?;
-        let appended = self.announce_when_durable(session, &pending);
+        let appended = self.announce_when_durable(session, &pending, None);
         if live.streams.grew(&delta.entry_id, size) {
             let settled = live.streams.settle_due(None);
             self.accept(session, &mut live, &settled)?;
@@ -250,13 +266,21 @@ impl Shared {
         live: &mut Live,
         batch: impl IntoIterator<Item = &'a NewRecord>,
     ) -> Result<Appended, StoreError> {
-        let records = batch.into_iter().map(convert::to_log).collect();
-        let pending = self
-            .log
-            .enqueue(session.as_str(), log::Expected::Any, records)
+        let batch = batch.into_iter().map(convert::to_log).collect();
+        let pending = self.enqueue(session, live, batch)?;
+        Ok(self.announce_when_durable(session, &pending, None))
+    }
+
+    fn enqueue(
+        &self,
+        session: &SessionId,
+        live: &mut Live,
+        batch: Vec<log::NewRecord>,
+    ) -> Result<log::Pending, StoreError> {
+        self.log
+            .enqueue(session.as_str(), log::Expected::Any, batch)
             .inspect_err(|_| live.streams = Streams::default())
-            .map_err(|error| convert::error(error, session))?;
-        Ok(self.announce_when_durable(session, &pending))
+            .map_err(|error| convert::error(error, session))
     }
 
     /// Everybody is told after it is durable, in order.
@@ -264,6 +288,7 @@ impl Shared {
         self: &Arc<Self>,
         session: &SessionId,
         pending: &log::Pending,
+        kept: Option<Kept>,
     ) -> Appended {
         let head = convert::head(pending.head());
         let position = Position { seq: head.seq, revision: pending.delta() };
@@ -273,6 +298,9 @@ impl Shared {
         pending.on_durable(move |result| {
             let result = result.map(drop).map_err(|error| convert::error(error, &id));
             if let (Ok(()), Some(shared)) = (&result, shared.upgrade()) {
+                if let Some(kept) = kept {
+                    shared.recent.keep(&id, kept);
+                }
                 shared.announce(&id, (incarnation, position));
             }
             drop(tell.send(result));
