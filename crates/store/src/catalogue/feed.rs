@@ -59,14 +59,40 @@ fn read_change(row: &Row<'_>) -> rusqlite::Result<SessionChange> {
 /// The changes of one transaction, as they are numbered and written.
 pub(super) struct Log<'a> {
     transaction: &'a Transaction<'a>,
-    first: u64,
+    written: Written,
+}
+
+/// What one transaction wrote.
+pub(super) struct Written {
+    /// Where the count was before, and is now.
+    before: ChangeCursor,
     number: u64,
+    /// The changes, unless they are too many to be read at once.
+    changes: Vec<SessionChange>,
+}
+
+/// Changes of one transaction that are kept for who reads on.
+const WRITTEN_KEPT_MAX: u64 = 1024;
+
+impl Written {
+    pub(super) fn count(&self) -> usize {
+        usize::try_from(self.number - self.before.number).unwrap_or(usize::MAX)
+    }
+
+    /// The changes after a cursor, if that is where this transaction began and they are one page.
+    pub(super) fn page_after(self, cursor: &ChangeCursor, limit: usize) -> Option<ChangePage> {
+        let fits = self.changes.len() == self.count() && self.count() < limit;
+        let next = ChangeCursor { epoch: self.before.epoch, number: self.number };
+        let goes_on = *cursor == self.before;
+        (fits && goes_on).then_some(ChangePage { changes: self.changes, next, gap: false })
+    }
 }
 
 impl<'a> Log<'a> {
     pub(super) fn go_on(transaction: &'a Transaction<'a>) -> rusqlite::Result<Self> {
-        let number = schema::read_number(transaction, "change")?;
-        Ok(Self { transaction, first: number, number })
+        let before = newest(transaction)?;
+        let written = Written { number: before.number, before, changes: Vec::new() };
+        Ok(Self { transaction, written })
     }
 
     /// Writes a change, and says its number.
@@ -77,11 +103,23 @@ impl<'a> Log<'a> {
         range: Range<Position>,
         deleted: bool,
     ) -> rusqlite::Result<u64> {
-        self.number += 1;
+        let written = &mut self.written;
+        written.number += 1;
+        let number = written.number;
+        if number - written.before.number <= WRITTEN_KEPT_MAX {
+            written.changes.push(SessionChange {
+                number,
+                session_id: session.clone(),
+                incarnation,
+                after: range.start,
+                position: range.end,
+                deleted,
+            });
+        }
         self.transaction
             .prepare_cached("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)")?
             .execute(params![
-                self.number,
+                number,
                 session.as_str(),
                 incarnation.to_string(),
                 range.start.seq,
@@ -90,16 +128,16 @@ impl<'a> Log<'a> {
                 range.end.revision,
                 deleted,
             ])?;
-        Ok(self.number)
+        Ok(number)
     }
 
-    /// Notes how far the count has come, and forgets the oldest changes beyond those that are kept. Says how many
-    /// changes there were.
-    pub(super) fn finish(self) -> rusqlite::Result<u64> {
-        schema::set_number(self.transaction, "change", self.number)?;
+    /// Notes how far the count has come, and forgets the oldest changes beyond those that are kept.
+    pub(super) fn finish(self) -> rusqlite::Result<Written> {
+        let number = self.written.number;
+        schema::set_number(self.transaction, "change", number)?;
         let kept = u64::try_from(CHANGES_KEPT).unwrap_or(u64::MAX);
-        forget_up_to(self.transaction, self.number.saturating_sub(kept))?;
-        Ok(self.number - self.first)
+        forget_up_to(self.transaction, number.saturating_sub(kept))?;
+        Ok(self.written)
     }
 }
 

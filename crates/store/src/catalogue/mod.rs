@@ -35,6 +35,7 @@ pub use rows::{CatalogueRow, Fingerprint};
 use crate::StoreError;
 use crate::limits::{CONNECT_PAUSE, CONNECT_RETRIES_MAX};
 use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, Position};
+use feed::Written;
 use queue::{Pending, Queue};
 
 /// How many deleted lives are remembered.
@@ -140,14 +141,18 @@ impl Catalogue {
     /// Writes what is queued, in one transaction; says how many changes there were. When it fails,
     /// everything stays queued.
     pub fn flush(&self) -> Result<usize, StoreError> {
+        Ok(self.write()?.map_or(0, |written| written.count()))
+    }
+
+    fn write(&self) -> Result<Option<Written>, StoreError> {
         let mut writer = self.lock_writer();
         // Taken under the writer's lock, so that a second flush cannot overtake with newer rows.
         let queued = std::mem::take(&mut *self.lock_pending());
         if queued.is_empty() {
-            return Ok(0);
+            return Ok(None);
         }
         match rows::write(&mut writer, &queued) {
-            Ok(changes) => Ok(changes),
+            Ok(written) => Ok(Some(written)),
             Err(error) => {
                 self.put_back(queued);
                 Err(sqlite_error(error))
@@ -214,7 +219,11 @@ impl Catalogue {
         cursor: &ChangeCursor,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
-        self.flush()?;
+        // Who follows closely asks for what was just written.
+        let written = self.write()?;
+        if let Some(page) = written.and_then(|written| written.page_after(cursor, limit)) {
+            return Ok(page);
+        }
         feed::changes_after(&self.lock_reader(), cursor, limit).map_err(sqlite_error)
     }
 

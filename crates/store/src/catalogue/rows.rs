@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GONE_KEPT;
 use super::facets::{self, Facet};
-use super::feed::Log;
+use super::feed::{Log, Written};
 use super::queue::{Pending, Queue};
 use crate::listing::search_text;
 use crate::types::{Listed, Position};
@@ -49,7 +49,7 @@ pub struct Fingerprint {
 }
 
 /// Writes queued changes in one transaction.
-pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Result<usize> {
+pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Result<Written> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut log = Log::go_on(&transaction)?;
     for (session, change) in queued.borrowed_in_order() {
@@ -67,10 +67,10 @@ pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Re
             }
         }
     }
-    let changes = log.finish()?;
+    let written = log.finish()?;
     prune_gone(&transaction)?;
     transaction.commit()?;
-    Ok(usize::try_from(changes).unwrap_or(usize::MAX))
+    Ok(written)
 }
 
 /// What is known of one session's container.

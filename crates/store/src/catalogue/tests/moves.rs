@@ -60,3 +60,58 @@ fn a_place_that_waits_beside_a_row_or_an_end_is_told_with_it() {
     assert_eq!(ranges(&catalogue, &start), expected);
     assert_eq!(names(&catalogue, &all(9)), ["a"]);
 }
+
+/// Who reads on gets what was just written without looking it up: the same that who looks it up finds.
+#[test]
+fn what_was_just_written_is_what_can_be_looked_up() {
+    let place = Place::new();
+    let (here, elsewhere) = (place.open(), place.open());
+    let mut cursors = vec![here.newest().unwrap()];
+    let mut seq = 0;
+    for turn in 0..6 {
+        // Nothing, a few, and as many as a page has.
+        for count in [0, 1, 3] {
+            for (limit, catalogue) in
+                [1, 3, 4, 99].into_iter().zip([&here, &here, &elsewhere, &here])
+            {
+                for cursor in cursors.iter().cloned().map(Some).chain([None]) {
+                    seq += 1;
+                    for name in ["a", "b", "c"].iter().take(count) {
+                        here.put(row(name, seq, 10));
+                        moved(&here, name, seq + 1);
+                    }
+                    if turn == 3 {
+                        here.remove(&SessionId::from_stored("a"), LIFE, Position::at(seq + 2));
+                    }
+                    catalogue.flush().unwrap();
+                    let cursor = cursor.unwrap_or_else(|| catalogue.newest().unwrap());
+                    moved(catalogue, "b", seq + 3);
+                    let written = catalogue.changes_after(&cursor, limit).unwrap();
+                    assert_eq!(written, catalogue.changes_after(&cursor, limit).unwrap());
+                    here.flush().unwrap();
+                    seq += 3;
+                }
+            }
+        }
+        cursors.push(here.newest().unwrap());
+        let other = ChangeCursor { epoch: LIFE, ..here.newest().unwrap() };
+        cursors.push(other);
+    }
+}
+
+#[test]
+fn who_is_at_the_end_gets_what_was_just_written() {
+    let place = Place::new();
+    let catalogue = place.open();
+    catalogue.put(row("a", 1, 10));
+    catalogue.flush().unwrap();
+    for (limit, at_once) in [(3, true), (2, false), (1, false)] {
+        let end = catalogue.newest().unwrap();
+        let seq = end.number + 5;
+        moved(&catalogue, "a", seq);
+        catalogue.put(row("b", seq, 10));
+        let written = catalogue.write().unwrap().unwrap();
+        assert_eq!(written.count(), 2);
+        assert_eq!(written.page_after(&end, limit).is_some(), at_once);
+    }
+}
