@@ -1,15 +1,21 @@
 //! The end of the feed of all sessions, shared by all who watch it.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use bough_store::{ChangeCursor, ChangeWatch, Store, StoreError};
+use tokio::time::Sleep;
 
 use super::all_reader::AllReader;
 use super::cursor::AllPlace;
 use super::event::FeedEvent;
 use super::hub::FeedHub;
 use super::ring::{Read, Ring};
-use crate::limits::{ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX, FEED_RECORDS_PER_READ};
+use crate::limits::{
+    ALL_REST_MAX, ALL_REST_PER_EVENT, ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX,
+    FEED_RECORDS_PER_READ,
+};
 
 /// Something in the feed of all sessions, and where a reader is after it.
 #[derive(Clone, Debug)]
@@ -23,6 +29,8 @@ pub(super) struct AllItem {
 pub(super) struct AllTail {
     edge: tokio::sync::Mutex<AllReader>,
     watch: ChangeWatch,
+    /// Ends when the next round may begin that somebody was woken for.
+    rest: tokio::sync::Mutex<Option<Pin<Box<Sleep>>>>,
     ring: Mutex<Shared>,
 }
 
@@ -47,7 +55,8 @@ impl AllTail {
             start: (now, 0),
             covers: 0,
         };
-        Ok(Self { edge: tokio::sync::Mutex::new(reader), watch, ring: Mutex::new(shared) })
+        let (edge, rest) = (tokio::sync::Mutex::new(reader), tokio::sync::Mutex::default());
+        Ok(Self { edge, watch, rest, ring: Mutex::new(shared) })
     }
 
     /// Reads on, unless somebody already did for this wake-up.
@@ -55,6 +64,7 @@ impl AllTail {
         if self.lock().covers >= wake {
             return Ok(());
         }
+        self.rest().await;
         let mut edge = self.edge.lock().await;
         if self.lock().covers >= wake {
             return Ok(());
@@ -91,18 +101,38 @@ impl AllTail {
     /// keep it for ever.
     async fn read_on(&self, edge: &mut AllReader) -> Result<(), StoreError> {
         let wake = self.watch.newest();
-        let mut more = true;
+        let (mut found, mut more) = (0, true);
         loop {
             while let Some(items) = edge.step().await? {
+                found += items.len();
                 self.lock().push(items);
             }
             if !more {
                 self.lock().covers = wake;
+                self.rest_for(found);
                 return Ok(());
             }
             let fetched = edge.fetch().await?;
             more = fetched.more;
             self.lock().push(fetched.gap);
+        }
+    }
+
+    /// Waits until the rest after the last round is over. Who comes meanwhile waits with it.
+    async fn rest(&self) {
+        let mut rest = self.rest.lock().await;
+        if let Some(sleep) = rest.as_mut() {
+            sleep.await;
+            *rest = None;
+        }
+    }
+
+    /// Begins the rest after a round, unless there is one that is not over.
+    fn rest_for(&self, found: usize) {
+        if let Ok(mut rest) = self.rest.try_lock()
+            && rest.as_ref().is_none_or(|sleep| sleep.is_elapsed())
+        {
+            *rest = (found > 0).then(|| Box::pin(tokio::time::sleep(rest_after(found))));
         }
     }
 
@@ -121,6 +151,12 @@ impl Shared {
             self.ring.push(item, weight);
         }
     }
+}
+
+/// The rest after a round that found so many events.
+fn rest_after(found: usize) -> Duration {
+    let events = u32::try_from(found).unwrap_or(u32::MAX);
+    ALL_REST_PER_EVENT.saturating_mul(events).min(ALL_REST_MAX)
 }
 
 impl AllItem {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use bough_session::{Incarnation, SessionId, SessionState};
+use bough_session::{Incarnation, Record, SessionId, SessionState};
 use bough_store::{Position, RecordPage, Store, StoreError};
 
 use super::cursor::SessionCursor;
@@ -297,8 +297,9 @@ pub(super) async fn read_cold(
 
 /// A lens for reading after a position.
 ///
-/// Near the beginning it is made from the records before, so that it knows the session as it was there; further on, from what is
-/// known now, because reading on must not cost more the longer a session is.
+/// What is known now serves where the session itself did not change since. Otherwise, near the beginning it is made from the records
+/// before, so that it knows the session as it was there; further on, from what is known now all the same, because reading on must
+/// not cost more the longer a session is.
 pub(super) async fn lens_at(
     store: &dyn Store,
     session: &SessionId,
@@ -308,12 +309,41 @@ pub(super) async fn lens_at(
     if from == Position::default() {
         return Ok(Some(Lens::at_start(session.clone(), life)));
     }
-    let state = if from.seq <= FEED_FOLD_RECORDS_MAX as u64 {
-        state_at(store, session, life, from).await?
-    } else {
-        state_now(store, session, life).await?
+    let state = match state_since(store, session, life, from).await? {
+        Some(state) => Some(state),
+        None if from.seq <= FEED_FOLD_RECORDS_MAX as u64 => {
+            state_at(store, session, life, from).await?
+        }
+        None => state_now(store, session, life).await?,
     };
     Ok(state.map(|state| Lens::with(life, state)))
+}
+
+/// What is known now of a session, if that is little more than at a position and nothing of it is what a lens asks for.
+async fn state_since(
+    store: &dyn Store,
+    session: &SessionId,
+    life: Incarnation,
+    from: Position,
+) -> Result<Option<SessionState>, StoreError> {
+    let now = store.state(session).await?.filter(|now| now.head.incarnation == life);
+    let Some(now) = now else { return Ok(None) };
+    let more = now.head.seq.saturating_sub(from.seq);
+    if more > FEED_RECORDS_PER_READ as u64 {
+        return Ok(None);
+    }
+    let Some(page) = records_of(store, session, life, from, FEED_RECORDS_PER_READ).await? else {
+        return Ok(None);
+    };
+    let since = page.records.iter().filter(|stored| stored.position.revision == 0);
+    let since = since.take_while(|stored| stored.position.seq <= now.head.seq);
+    let (mut seen, mut changed) = (0, false);
+    for stored in since {
+        seen += 1;
+        let known = stored.record.known();
+        changed |= matches!(known, Record::Meta(_) | Record::Tombstone | Record::Restored);
+    }
+    Ok((seen == more && !changed).then_some(now.state))
 }
 
 /// Records of one life of a session, which may be over; `None` when they are no longer kept.

@@ -5,8 +5,10 @@ use std::sync::atomic::Ordering;
 
 use crate::common::moody::Moody;
 use crate::common::{Bed, assistant, stores, text};
+use bough_service::limits::ALL_REST_MAX;
 use bough_service::{EventKind, FeedItem};
 use serde_json::json;
+use tokio::time::Instant;
 
 struct Busy {
     bed: Bed,
@@ -102,5 +104,64 @@ async fn each_step_of_a_reply_is_told_although_it_is_settled_at_once() {
         let name = bed.service.store().capabilities().name;
         assert_eq!(revisions.collect::<Vec<_>>(), (1..=20).collect::<Vec<_>>(), "{name}");
         assert_eq!(text(&told.last().unwrap().1["message"]), "and on");
+    }
+}
+
+/// What comes thick and fast is read in pieces that are not far apart; what comes alone is told at once.
+#[tokio::test(start_paused = true)]
+async fn a_round_that_found_much_is_followed_by_a_rest() {
+    let busy = Busy::new().await;
+    let mut listener = busy.bed.listen().await;
+    let began = Instant::now();
+    for _ in 0..1_000 {
+        busy.bed.say(&busy.id, "many").await;
+    }
+    for _ in 0..1_000 {
+        assert_eq!(said(&listener.item().await), "many");
+    }
+    assert_eq!(began.elapsed().as_millis(), 0, "the first round waits for nothing");
+    busy.bed.say(&busy.id, "after the rest").await;
+    assert_eq!(said(&listener.item().await), "after the rest");
+    // The paused clock ticks in milliseconds.
+    let rested = began.elapsed();
+    assert!(
+        rested >= ALL_REST_MAX && rested.as_millis() <= ALL_REST_MAX.as_millis() + 1,
+        "{rested:?}"
+    );
+    tokio::time::sleep(ALL_REST_MAX).await;
+    let began = Instant::now();
+    busy.bed.say(&busy.id, "alone").await;
+    assert_eq!(said(&listener.item().await), "alone");
+    assert_eq!(began.elapsed().as_millis(), 0);
+}
+
+/// Who begins to follow does not read what was said before, unless it is needed to tell what changed.
+#[tokio::test(start_paused = true)]
+async fn what_is_said_in_a_long_session_is_told_without_reading_all_of_it() {
+    const LONG: usize = 500;
+    let busy = Busy::new().await;
+    for _ in 0..LONG {
+        busy.bed.say(&busy.id, "long ago").await;
+    }
+    let mut listener = busy.bed.listen().await;
+    let read = || busy.store.records_read.load(Ordering::SeqCst);
+    let before = read();
+    busy.bed.say(&busy.id, "now").await;
+    assert_eq!(said(&listener.item().await), "now");
+    assert!(read() - before <= 2, "{} records", read() - before);
+
+    let mut other = busy.bed.listen().await;
+    let status = |status: &str| json!({"session_id": busy.id, "status": status});
+    busy.bed.call("session::set-status", status("working")).await.unwrap();
+    busy.bed.call("session::set-status", status("done")).await.unwrap();
+    for listener in [&mut listener, &mut other] {
+        for (previous, now) in [("idle", "working"), ("working", "done")] {
+            let FeedItem::Event(delivery) = listener.item().await else { panic!("not an event") };
+            let told = delivery.event.value();
+            assert_eq!(
+                (&told["previous_status"], &told["status"]),
+                (&json!(previous), &json!(now))
+            );
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A store with moods: it shows less than it has, never stands still, and counts what is asked of it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -22,6 +22,8 @@ pub struct Moody {
     inner: Arc<MemoryStore>,
     /// How many reads will find nothing.
     pub short_reads: AtomicU32,
+    /// How many records were read.
+    pub records_read: AtomicUsize,
     /// How often it was asked for changes.
     pub asked_for_changes: AtomicU32,
     /// Who says something in a session whenever somebody asks for changes.
@@ -35,6 +37,7 @@ impl Moody {
         let store = Arc::new(Self {
             inner: Arc::new(MemoryStore::new(entropy.clone()).unwrap()),
             short_reads: AtomicU32::new(0),
+            records_read: AtomicUsize::new(0),
             asked_for_changes: AtomicU32::new(0),
             restless: Mutex::default(),
         });
@@ -70,6 +73,7 @@ impl Store for Moody {
         limit: usize,
     ) -> Answer<RecordPage> {
         let page = self.inner.records(session, after, limit).await?;
+        self.records_read.fetch_add(page.records.len(), Ordering::SeqCst);
         if page.records.is_empty() || !self.hides() {
             return Ok(page);
         }
