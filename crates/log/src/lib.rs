@@ -58,7 +58,7 @@ pub use migration::{Staging, Switch};
 pub use options::{Durability, Maintenance, Options};
 pub use pending::{Driver, Pending};
 pub use queue::{Expected, NewDelta};
-pub use reader::Reader;
+pub use reader::{Moment, Page, Reader};
 pub use record::{NewRecord, RecordView, StoredRecord, kind};
 pub use salvage::SalvageReport;
 pub use store::{ListedLog, LogStore};

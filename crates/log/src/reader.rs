@@ -18,6 +18,30 @@ pub struct Reader {
     source: Source,
 }
 
+/// A log as of one moment, in short.
+#[derive(Debug)]
+pub struct Moment {
+    /// Where it is.
+    pub head: Head,
+    /// What the store's fold made of it.
+    pub fold: Box<dyn Fold>,
+    /// The newest delta that is not settled yet.
+    pub last_delta: Option<StreamLine>,
+}
+
+/// A part of a log as of one moment.
+#[derive(Debug)]
+pub struct Page {
+    /// The records.
+    pub records: Vec<StoredRecord>,
+    /// The deltas that are not settled yet.
+    pub deltas: Vec<StreamLine>,
+    /// Where the log is.
+    pub head: Head,
+    /// The newest delta that is not settled yet.
+    pub last_delta: Option<StreamLine>,
+}
+
 #[derive(Clone, Debug)]
 enum Source {
     Live(Arc<Writer>),
@@ -71,6 +95,29 @@ impl Reader {
     #[must_use]
     pub fn fold(&self) -> Box<dyn Fold> {
         self.with(|view| view.fold())
+    }
+
+    /// Where the log is and what the store's fold made of it, as of one moment: between two calls a log may grow.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        self.with(|view| Moment {
+            head: view.head(),
+            fold: view.fold(),
+            last_delta: view.last_delta(),
+        })
+    }
+
+    /// Up to `limit` records after number `seq`, the deltas after that place (see [`Self::deltas_after`]), and where the
+    /// log ends, as of one moment.
+    pub fn page(&self, seq: u64, number: u64, limit: u64) -> Result<Page> {
+        self.with(|view| {
+            Ok(Page {
+                records: view.records(seq, limit)?,
+                deltas: view.deltas_after(seq, number),
+                head: view.head(),
+                last_delta: view.last_delta(),
+            })
+        })
     }
 
     /// The entry that the conversation goes on from.

@@ -178,13 +178,13 @@ impl Shared {
 
 /// What is durable, with the steps of streams: they are news of the session too.
 pub(super) fn snapshot(reader: &log::Reader, session: &SessionId) -> Result<Snapshot, StoreError> {
-    let fold = reader.fold();
+    // One look: a head that is newer than the state would let a writer go on from an old leaf.
+    let log::Moment { head, fold, last_delta } = reader.moment();
     let state = fold::state_of(&*fold).cloned();
     let mut state = state.ok_or_else(|| {
         StoreError::corrupt("the state cannot be read", format!("session {session}"))
     })?;
-    let head = reader.head();
-    let last_step = reader.last_delta().as_ref().and_then(convert::stored_delta);
+    let last_step = last_delta.as_ref().and_then(convert::stored_delta);
     if let Some(step) = &last_step {
         state.updated_at = state.updated_at.max(step.at_ms);
     }
@@ -209,16 +209,12 @@ fn read_records(
     limit: usize,
 ) -> Result<RecordPage, StoreError> {
     let limit = limit.max(1);
-    let steps: Vec<StoredRecord> = reader
-        .deltas_after(after.seq, after.revision)
-        .iter()
-        .filter_map(convert::stored_delta)
-        .collect();
-    let head = reader.head();
-    let last_step = reader.last_delta().as_ref().and_then(convert::stored_delta);
+    let page = reader.page(after.seq, after.revision, limit as u64);
+    let page = page.map_err(|error| convert::error(error, session))?;
+    let log::Page { records: found, deltas, head, last_delta } = page;
+    let steps: Vec<StoredRecord> = deltas.iter().filter_map(convert::stored_delta).collect();
+    let last_step = last_delta.as_ref().and_then(convert::stored_delta);
     let end = end_position(head.seq, last_step.as_ref());
-    let found =
-        reader.records(after.seq, limit as u64).map_err(|error| convert::error(error, session))?;
     let last_read = found.last().map_or(head.seq, |record| record.seq);
     let mut records: Vec<StoredRecord> = found.iter().map(convert::stored_record).collect();
     // A step belongs between the record that it follows and the next; those after the last record of

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{NativeOptions, NativeStore};
 use crate::conformance::{Factory, run_all};
-use crate::{PathQuery, PathStart, Store};
+use crate::{PathQuery, PathStart, Position, Store};
 
 #[derive(Default)]
 struct Native {
@@ -218,4 +218,37 @@ async fn a_page_counts_what_its_messages_became() {
     let query = PathQuery { leaf: None, start: PathStart::Root, limit: 100 };
     let page = store.path(&session, &query).await.unwrap();
     assert_eq!((page.entries.len(), page.more), (3, true), "four would be more than 16 MB");
+}
+
+/// A state and a head of two moments would let a writer go on from an entry that is no longer the last: two writers that
+/// compare would interleave.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snapshot_is_of_one_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Native::default().open(dir.path().to_owned()).await;
+    let session = SessionId::from_stored("s");
+    let mut head = store.create(&session, titled("0")).await.unwrap().head;
+    let (beside, id) = (Arc::clone(&store), session.clone());
+    let reading = tokio::spawn(async move {
+        let mut looks = 0_u32;
+        loop {
+            let now = beside.state(&id).await.unwrap().unwrap();
+            assert_eq!(now.state.seq, now.head.seq, "after {looks} looks");
+            let page = beside.records(&id, Position::default(), 1).await.unwrap();
+            assert!(page.end.seq >= now.head.seq);
+            looks += 1;
+            if now.state.title == "last" {
+                return looks;
+            }
+        }
+    });
+    for turn in 1..=1_000 {
+        let title = if turn == 1_000 { "last".to_owned() } else { turn.to_string() };
+        let records =
+            vec![Record::Meta(MetaChange { title: Some(title), ..Default::default() }).at(1)];
+        let appended = store.append(&session, &head, records).await.unwrap();
+        head = appended.head;
+        appended.durable.await.unwrap();
+    }
+    assert!(reading.await.unwrap() > 1);
 }
