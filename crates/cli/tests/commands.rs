@@ -249,68 +249,6 @@ fn exports_in_every_format() {
 }
 
 #[test]
-fn a_pi_file_is_brought_in_and_given_back() {
-    let place = Place::new();
-    let file = place.file("2026-02-07T14-00-00.000Z_0f0e0d0c.jsonl");
-    let lines = [
-        json!({"type": "session", "version": 3, "id": "0f0e0d0c", "timestamp": "2026-02-07T14:00:00.000Z", "cwd": "/p"}),
-        json!({"type": "message", "id": "a1", "parentId": null, "timestamp": "2026-02-07T14:00:01.000Z",
-            "message": {"role": "user", "content": "Hello", "timestamp": 1}}),
-    ];
-    write(&file, &lines.each_ref().map(|line| format!("{line}\n")).concat());
-    let path = file.display().to_string();
-    assert!(place.ok(&["migrate", &path, "--dry-run"]).contains("brought in"));
-    assert_eq!(place.json(&["ls", "--all"])["sessions"], json!([]), "a dry run writes nothing");
-    assert_eq!(place.ok(&["migrate", &path]), "brought in 1 session\n");
-    assert_eq!(place.ok(&["import", &path]), "brought in 0 sessions, 1 was here already\n");
-    let shown = place.json(&["show", "id:0f0e0d0c"]);
-    assert_eq!(shown["messages"].as_array().unwrap().len(), 1);
-    let exported = place.ok(&["export", "id:0f0e0d0c", "--format", "pi"]);
-    let back: Vec<Value> =
-        exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(back, lines);
-    assert!(
-        place.ok(&["rollback", "id:0f0e0d0c", "--yes"]).contains("answers for the session again")
-    );
-    assert_eq!(place.run(&["migrate", "/no/such/file.jsonl"]).code, 3);
-}
-
-/// A directory as it is found: a session, another file of the same session, one with lines that are odd, and no session at all.
-#[test]
-fn a_directory_of_files_is_brought_in_as_far_as_it_can_be_and_the_rest_is_named() {
-    let place = Place::new();
-    let folder = place.file("sessions");
-    std::fs::create_dir(&folder).unwrap();
-    let header = |id: &str| json!({"type": "session", "version": 3, "id": id, "timestamp": "2026-02-07T14:00:00.000Z", "cwd": "/p"});
-    let said = |text: &str| {
-        json!({"type": "message", "id": "a1", "parentId": null, "timestamp": "2026-02-07T14:00:01.000Z",
-            "message": {"role": "user", "content": text, "timestamp": 1}})
-    };
-    let (one, two) = (header("one"), header("two"));
-    write(&folder.join("a.jsonl"), &format!("{one}\n{}\n", said("first")));
-    write(&folder.join("b.jsonl"), &format!("{one}\n{}\n", said("another")));
-    write(&folder.join("c.jsonl"), &format!("{two}\n{}\nnot json\n", said("odd")));
-    write(&folder.join("d.jsonl"), "nothing of the kind\n");
-    let path = folder.display().to_string();
-
-    let planned = place.run(&["migrate", &path, "--dry-run"]);
-    assert_eq!(planned.code, 0);
-    let row = |file: &str| planned.out.lines().find(|line| line.contains(file)).unwrap();
-    assert!(row("a.jsonl").ends_with("brought in"), "{}", planned.out);
-    assert!(row("b.jsonl").ends_with("refused: another session has the id"), "{}", planned.out);
-    assert!(planned.err.contains("c.jsonl: 1 not json (kept)"), "{}", planned.err);
-    assert!(planned.err.contains("d.jsonl is not a pi session"), "{}", planned.err);
-
-    let carried_out = place.run(&["migrate", &path]);
-    assert_eq!(carried_out.code, 1);
-    assert_eq!(carried_out.out, "brought in 2 sessions, 1 file is no session\n");
-    assert!(carried_out.err.contains("c.jsonl: 1 not json (kept)"), "{}", carried_out.err);
-    assert!(carried_out.err.contains("b.jsonl: session one exists already"), "{}", carried_out.err);
-    assert!(carried_out.err.contains("error: 1 file could not be brought in\nhint: "));
-    assert_eq!(place.json(&["ls"])["sessions"].as_array().unwrap().len(), 2);
-}
-
-#[test]
 fn what_cannot_be_done_says_what_to_do_next() {
     let (place, session, _) = one_conversation();
     let check = |args: &[&str], code: i32, hint: &str| {

@@ -73,6 +73,59 @@ fn titles(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn a_pi_file_is_brought_in_and_given_back() {
+    let place = Place::new();
+    let file = place.file("2026-02-07T14-00-00.000Z_0f0e0d0c.jsonl");
+    let lines = [header("0f0e0d0c"), said("a1", None, "Hello")];
+    write(&file, &text_of(&lines));
+    let path = file.display().to_string();
+    assert!(place.ok(&["migrate", &path, "--dry-run"]).contains("brought in"));
+    assert_eq!(place.json(&["ls", "--all"])["sessions"], json!([]), "a dry run writes nothing");
+    assert_eq!(place.ok(&["migrate", &path]), "brought in 1 session\n");
+    assert_eq!(place.ok(&["import", &path]), "brought in 0 sessions, 1 was here already\n");
+    let shown = place.json(&["show", "id:0f0e0d0c"]);
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 1);
+    let exported = place.ok(&["export", "id:0f0e0d0c", "--format", "pi"]);
+    let back: Vec<Value> =
+        exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(back, lines);
+    assert!(
+        place.ok(&["rollback", "id:0f0e0d0c", "--yes"]).contains("answers for the session again")
+    );
+    assert_eq!(place.run(&["migrate", "/no/such/file.jsonl"]).code, 3);
+}
+
+/// A directory as it is found: a session, another file of the same session, one with lines that are odd, and no session at all.
+#[test]
+fn a_directory_of_files_is_brought_in_as_far_as_it_can_be_and_the_rest_is_named() {
+    let place = Place::new();
+    let folder = place.file("sessions");
+    let said = |text: &str| said("a1", None, text);
+    let (one, two) = (header("one"), header("two"));
+    write(&folder.join("a.jsonl"), &format!("{one}\n{}\n", said("first")));
+    write(&folder.join("b.jsonl"), &format!("{one}\n{}\n", said("another")));
+    write(&folder.join("c.jsonl"), &format!("{two}\n{}\nnot json\n", said("odd")));
+    write(&folder.join("d.jsonl"), "nothing of the kind\n");
+    let path = folder.display().to_string();
+
+    let planned = place.run(&["migrate", &path, "--dry-run"]);
+    assert_eq!(planned.code, 0);
+    let row = |file: &str| planned.out.lines().find(|line| line.contains(file)).unwrap();
+    assert!(row("a.jsonl").ends_with("brought in"), "{}", planned.out);
+    assert!(row("b.jsonl").ends_with("refused: another session has the id"), "{}", planned.out);
+    assert!(planned.err.contains("c.jsonl: 1 not json (kept)"), "{}", planned.err);
+    assert!(planned.err.contains("d.jsonl is not a pi session"), "{}", planned.err);
+
+    let carried_out = place.run(&["migrate", &path]);
+    assert_eq!(carried_out.code, 1);
+    assert_eq!(carried_out.out, "brought in 2 sessions, 1 file is no session\n");
+    assert!(carried_out.err.contains("c.jsonl: 1 not json (kept)"), "{}", carried_out.err);
+    assert!(carried_out.err.contains("b.jsonl: session one exists already"), "{}", carried_out.err);
+    assert!(carried_out.err.contains("error: 1 file could not be brought in\nhint: "));
+    assert_eq!(place.json(&["ls"])["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn a_file_that_was_not_brought_in_is_read_and_written_as_it_is() {
     let (place, file) = with_file();
     assert_eq!(messages(&place, &file), 2, "the branch that ends at the last line");

@@ -1,8 +1,8 @@
 //! Rounds: seal, index, checkpoint. They run beside appends and hold no lock that an append needs for
 //! longer than it takes to copy a snapshot.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{PoisonError, Weak, mpsc};
 
 use serde_json::value::RawValue;
 
@@ -236,4 +236,26 @@ impl Writer {
 /// The state from which a round starts: frames make any resting state DIRTY.
 fn dirty(state: StoreState) -> Result<StoreState> {
     if state == StoreState::Dirty { Ok(state) } else { state.go(StoreState::Dirty) }
+}
+
+/// A failing round latches its log: the disk is in doubt.
+pub(crate) fn run_round(writer: &Writer) {
+    if let Err(error) = writer.checkpoint() {
+        writer.latch(&error);
+    }
+}
+
+/// A thread that runs the rounds that it is sent.
+pub(crate) fn start_rounds() -> mpsc::Sender<Weak<Writer>> {
+    let (sender, due) = mpsc::channel::<Weak<Writer>>();
+    let run = move || {
+        while let Ok(writer) = due.recv() {
+            if let Some(writer) = writer.upgrade() {
+                run_round(&writer);
+            }
+        }
+    };
+    // Without the thread, rounds wait until the log is closed: slower to open, nothing is lost.
+    drop(std::thread::Builder::new().name("bough-rounds".to_owned()).spawn(run));
+    sender
 }

@@ -15,6 +15,7 @@ use crate::files::Files;
 use crate::fold::Fold;
 use crate::head::{Head, Incarnation};
 use crate::load::{Horizon, Loaded, Trust, load, manifest_of_nothing, read_manifest};
+use crate::maintain::{run_round, start_rounds};
 use crate::open::{check_native, open_writer, take_lock};
 use crate::options::{Maintenance, Options};
 use crate::pending::Pending;
@@ -72,7 +73,7 @@ impl LogStore {
         disk.sync_dir(&RelPath::parse(SESSIONS)?)?;
         create::sweep_staging(&platform, &options)?;
         let due = match options.maintenance {
-            Maintenance::Background => Some(start_maintenance()),
+            Maintenance::Background => Some(start_rounds()),
             Maintenance::Inline => None,
         };
         let inner = Inner { platform, options, open: Mutex::new(HashMap::new()), due };
@@ -480,25 +481,4 @@ fn may_be_a_race(error: &LogError) -> bool {
         LogError::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
         _ => false,
     }
-}
-
-/// A failing round latches its log: the disk is in doubt.
-fn run_round(writer: &Writer) {
-    if let Err(error) = writer.checkpoint() {
-        writer.latch(&error);
-    }
-}
-
-fn start_maintenance() -> mpsc::Sender<Weak<Writer>> {
-    let (sender, due) = mpsc::channel::<Weak<Writer>>();
-    let run = move || {
-        while let Ok(writer) = due.recv() {
-            if let Some(writer) = writer.upgrade() {
-                run_round(&writer);
-            }
-        }
-    };
-    // Without the thread, rounds wait until the log is closed: slower to open, nothing is lost.
-    drop(std::thread::Builder::new().name("bough-rounds".to_owned()).spawn(run));
-    sender
 }

@@ -1,12 +1,14 @@
 //! One log, open for writing: accepting, committing in groups, latching.
 
+mod commit;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use bough_platform::{File, Lock, Platform};
+use bough_platform::{Lock, Platform};
 
-use crate::canary;
+use self::commit::CommitFiles;
 use crate::error::{LogError, Result};
 use crate::files::Files;
 use crate::format::Manifest;
@@ -14,11 +16,10 @@ use crate::head::Head;
 use crate::limits;
 use crate::load::{Loaded, OpenReport, append_position};
 use crate::maintain::Maintainer;
-use crate::options::{Durability, Options};
-use crate::queue::{Chunk, DeltaChunk, Expected, Lead, NewDelta, Notify, Queue};
+use crate::options::Options;
+use crate::queue::{Expected, Lead, NewDelta, Notify, Queue};
 use crate::record::{NewRecord, check_entry_id, check_size, kind};
 use crate::state::LogState;
-use crate::streams::StreamFile;
 
 /// A log that this process may append to.
 pub(crate) struct Writer {
@@ -38,26 +39,6 @@ pub(crate) struct Writer {
     lock: Mutex<Option<Box<dyn Lock>>>,
     /// Somebody has taken it on to commit until nothing waits.
     driven: AtomicBool,
-}
-
-/// The files that commits write to.
-#[derive(Default)]
-struct CommitFiles {
-    segment: Option<(u64, Arc<dyn File>)>,
-    stream: Option<StreamFile>,
-    index_ready: bool,
-}
-
-/// No commit runs while this is held.
-pub(crate) struct HeldCommits<'a> {
-    files: MutexGuard<'a, CommitFiles>,
-}
-
-impl HeldCommits<'_> {
-    /// The segment that commits write to.
-    pub(crate) fn segment(&self) -> Option<Arc<dyn File>> {
-        self.files.segment.as_ref().map(|(_, file)| Arc::clone(file))
-    }
 }
 
 /// What a caller waits for.
@@ -272,159 +253,6 @@ impl Writer {
         queue
     }
 
-    /// The order of a commit: segment write, sync, offset rows, then the caller is told. Deltas after the
-    /// frames that they stand on.
-    fn commit(&self, chunk: Option<&Chunk>, deltas: Option<&DeltaChunk>) -> Result<()> {
-        let mut files = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        self.touch();
-        if let Some(chunk) = chunk {
-            self.commit_frames(&mut files, chunk)?;
-        }
-        if let Some(deltas) = deltas {
-            self.commit_deltas(&mut files, deltas)?;
-        }
-        Ok(())
-    }
-
-    fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
-        // A stream's file must be durable before the record that says there is one, and that record before
-        // its deltas, whatever the durability: deltas without it would turn up in a later stream.
-        let opens_stream = chunk.records.iter().any(|queued| queued.kind() == kind::STREAM);
-        if opens_stream {
-            self.ready_stream(files)?;
-        }
-        let segment = self.segment_for(files, chunk)?;
-        if canary::on(canary::ROW_BEFORE_SYNC) {
-            self.write_rows(files, chunk)?;
-        }
-        segment.write_at(chunk.offset, &chunk.bytes)?;
-        let synced = self.options.durability == Durability::Synced || opens_stream;
-        if synced && !canary::on(canary::NO_SYNC) {
-            sync_once(&*segment)?;
-        }
-        if !canary::on(canary::ROW_BEFORE_SYNC) {
-            self.write_rows(files, chunk)?;
-        }
-        self.unchecked_bytes.fetch_add(chunk.bytes.len() as u64, Ordering::Relaxed);
-        self.empty_stream(files)
-    }
-
-    /// The open segment, made if the chunk begins a new one.
-    fn segment_for(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<Arc<dyn File>> {
-        if let Some((number, file)) = &files.segment
-            && *number == chunk.segment
-        {
-            return Ok(Arc::clone(file));
-        }
-        if let Some((_, full)) = &files.segment
-            && self.options.durability != Durability::Synced
-        {
-            // Rounds sync the newest segment only.
-            full.sync()?;
-            self.queue().note_synced(chunk.first_seq - 1);
-        }
-        let path = self.files.container.segment(chunk.segment)?;
-        let disk = &self.files.disk;
-        let file: Arc<dyn File> = if chunk.offset == 0 {
-            let dir = self.files.container.segments()?;
-            disk.ensure_dir(&dir)?;
-            disk.sync_dir(&self.files.container.dir)?;
-            let file = disk.create(&path)?;
-            disk.sync_dir(&dir)?;
-            file.into()
-        } else {
-            disk.open(&path, bough_platform::Access::ReadWrite)?.into()
-        };
-        files.segment = Some((chunk.segment, Arc::clone(&file)));
-        Ok(file)
-    }
-
-    /// Applies what is durable and writes its rows. In the weaker durability rows wait for a sync, because
-    /// a row must never know a frame that the disk may lack.
-    fn write_rows(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (record, place) in chunk.views() {
-            state.apply(&record, place)?;
-        }
-        if self.options.durability == Durability::Synced {
-            if !files.index_ready {
-                self.ready_index(&mut state)?;
-                files.index_ready = true;
-            }
-            state.rows.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Gives the rows their file.
-    pub(crate) fn ready_index(&self, state: &mut LogState) -> Result<()> {
-        if state.rows.file().is_some() {
-            return Ok(());
-        }
-        let disk = &self.files.disk;
-        disk.ensure_dir(&self.files.container.index()?)?;
-        let file = disk.create(&self.files.container.offsets()?)?;
-        state.rows.attach(file.into());
-        Ok(())
-    }
-
-    fn commit_deltas(&self, files: &mut CommitFiles, deltas: &DeltaChunk) -> Result<()> {
-        self.ready_stream(files)?;
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(stream) = &files.stream else {
-            return Ok(());
-        };
-        stream.append(state.streams.end, &deltas.bytes)?;
-        state.streams.end += deltas.bytes.len() as u64;
-        for line in &deltas.lines {
-            state.streams.push(line.clone());
-        }
-        stream.write_header(&state.streams)?;
-        drop(state);
-        self.empty_stream(files)
-    }
-
-    fn ready_stream(&self, files: &mut CommitFiles) -> Result<()> {
-        if files.stream.is_none() {
-            self.sync_what_settles(files)?;
-            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-            let incarnation = state.head.incarnation;
-            files.stream = Some(StreamFile::ready(&self.files, incarnation, &mut state.streams)?);
-        }
-        Ok(())
-    }
-
-    /// Empties `stream.log` when everything in it is settled.
-    fn empty_stream(&self, files: &mut CommitFiles) -> Result<()> {
-        /// A few settled lines cost less to keep than to sync away.
-        const KEPT_BYTES: u64 = 4 * 1024;
-        let Some(stream) = &files.stream else {
-            return Ok(());
-        };
-        let state = self.read_state();
-        if !state.streams.is_empty() || state.streams.end <= KEPT_BYTES {
-            return Ok(());
-        }
-        drop(state);
-        self.sync_what_settles(files)?;
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        stream.empty(&mut state.streams)
-    }
-
-    /// Deltas may go only when the revisions that take their place are durable, which in the weaker
-    /// durability they are not by themselves.
-    fn sync_what_settles(&self, files: &CommitFiles) -> Result<()> {
-        match &files.segment {
-            Some((_, segment))
-                if self.options.durability != Durability::Synced
-                    && !canary::on(canary::DELTAS_GO_EARLY) =>
-            {
-                Ok(segment.sync()?)
-            }
-            _ => Ok(()),
-        }
-    }
-
     pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -473,21 +301,11 @@ impl Writer {
         self.platform.clock.monotonic().saturating_sub(used)
     }
 
-    /// Keeps commits out while it is held.
-    pub(crate) fn hold_commits(&self) -> HeldCommits<'_> {
-        HeldCommits { files: self.commit.lock().unwrap_or_else(PoisonError::into_inner) }
-    }
-
     /// Refuses further appends, because maintenance met a failing disk.
     pub(crate) fn latch(&self, cause: &LogError) {
         let cause = cause.to_string();
         let waiting = self.queue().latch(&cause);
         tell_latched(waiting, &cause);
-    }
-
-    /// Forgets the open files that closing is about to remove.
-    pub(crate) fn forget_files(&self) {
-        *self.commit.lock().unwrap_or_else(PoisonError::into_inner) = CommitFiles::default();
     }
 
     /// Gives the lock up, removing its file.
@@ -508,14 +326,5 @@ impl Writer {
 fn tell_latched(waiting: Vec<Notify>, cause: &str) {
     for notify in waiting {
         notify(Err(LogError::Latched { cause: cause.to_owned() }));
-    }
-}
-
-/// A failed sync is final: the system may have forgotten what it could not write, and a second one would
-/// succeed without it.
-fn sync_once(segment: &dyn File) -> Result<()> {
-    match segment.sync() {
-        Err(_) if canary::on(canary::NO_LATCH) => Ok(segment.sync()?),
-        result => Ok(result?),
     }
 }
