@@ -57,7 +57,7 @@ impl Backend {
 
     /// The loops of a session, the first started first.
     pub(crate) async fn loops(&self, session: &SessionId) -> Result<Vec<LoopOutline>, CallError> {
-        let folded = self.fold(session).await?;
+        let folded = self.fold(session, RecordFold::new(session.as_str())).await?;
         let Some(session) = folded.session() else {
             return Ok(Vec::new());
         };
@@ -72,9 +72,12 @@ impl Backend {
     }
 
     /// The recorder's view of a session, from its log.
-    pub(crate) async fn fold(&self, session: &SessionId) -> Result<RecordFold, CallError> {
+    pub(crate) async fn fold(
+        &self,
+        session: &SessionId,
+        mut fold: RecordFold,
+    ) -> Result<RecordFold, CallError> {
         let store = self.reads();
-        let mut fold = RecordFold::new(session.as_str());
         let mut after = Position::default();
         loop {
             let page = store.records(session, after, ENTRIES_PAGE).await.map_err(store_failed)?;

@@ -1,4 +1,4 @@
-use bough_recorder::{Pace, Replay, Session};
+use bough_recorder::{Pace, RecordFold, Replay, Session};
 
 use crate::app::App;
 use crate::command_error::{CommandError, CommandResult};
@@ -68,12 +68,15 @@ fn part(mut replay: Replay, recorded: &Session, args: &Args) -> CommandResult<Re
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
         let session = resolve::session(backend, &args.session).await?;
-        let fold = backend.fold(session.id()).await?;
-        let recorded = fold.session().ok_or_else(|| {
-            CommandError::not_found(format!("{} was not recorded from events", session.caption()))
-                .hint("`bough export` writes it in other formats")
-        })?;
-        let replay = part(Replay::of(recorded), recorded, &args)?;
+        let fold = RecordFold::to_replay(session.id().as_str());
+        let fold = backend.fold(session.id(), fold).await?;
+        let (Some(recorded), Some(replay)) = (fold.session(), fold.replay()) else {
+            let text = format!("{} was not recorded from events", session.caption());
+            return Err(
+                CommandError::not_found(text).hint("`bough export` writes it in other formats")
+            );
+        };
+        let replay = part(replay, recorded, &args)?;
         let pace = match args.speed {
             Speed::Recorded => Pace::Recorded,
             Speed::AtOnce => Pace::AtOnce,

@@ -8,6 +8,7 @@ use crate::fact::Fact;
 use crate::message::AgentMessage;
 use crate::model::Session;
 use crate::recorder::SessionRecorder;
+use crate::replay::{Replay, Tape};
 
 /// A fold over the log of one session: it makes the session that a recorder made of the same events.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct RecordFold {
     session_id: String,
     library: Library,
     recorder: SessionRecorder,
+    /// The events as they came, if they are to be played back.
+    tape: Option<Tape>,
 }
 
 impl RecordFold {
@@ -25,12 +28,23 @@ impl RecordFold {
             session_id: session_id.into(),
             library: Library::default(),
             recorder: SessionRecorder::of_log(),
+            tape: None,
         }
+    }
+
+    /// The fold of an empty log, which can play it back: see [`Self::replay`].
+    #[must_use]
+    pub fn to_replay(session_id: impl Into<String>) -> Self {
+        Self { tape: Some(Tape::default()), ..Self::new(session_id) }
     }
 
     /// Takes in the next record.
     pub fn read(&mut self, record: &Record) {
         if let Some(event) = read(&mut self.library, record) {
+            if let (Some(tape), Record::Loop(said)) = (&mut self.tape, record.known()) {
+                let before = self.recorder.held(&self.session_id);
+                tape.hear(said.loop_id.as_str(), &event, before);
+            }
             // A log says nothing that its session cannot place; what is left to say was said already.
             drop(self.recorder.on_event(event));
         }
@@ -40,6 +54,14 @@ impl RecordFold {
     #[must_use]
     pub fn session(&self) -> Option<&Session> {
         self.recorder.held(&self.session_id)
+    }
+
+    /// The events that the log holds, in the order in which they came; `None` if nothing was recorded in it. A session
+    /// that was put into the log as a value, and a fold that keeps no order, play what makes an equal session.
+    #[must_use]
+    pub fn replay(&self) -> Option<Replay> {
+        let session = self.session()?;
+        Some(self.tape.as_ref().map_or_else(|| Replay::of(session), |tape| tape.play(session)))
     }
 
     pub(super) fn into_recorder(self) -> SessionRecorder {

@@ -1,0 +1,69 @@
+//! The events of a log as they came.
+
+use std::collections::HashMap;
+
+use super::{Replay, Step, facts_of};
+use crate::event::AgentEvent;
+use crate::fact::Fact;
+use crate::model::Session;
+use crate::time::Timestamp;
+
+/// What a log said so far, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct Tape {
+    steps: Vec<Step>,
+    /// How many events each loop has.
+    counts: HashMap<String, u64>,
+    /// A session was put into the log as a value: the log does not have all of its events.
+    has_values: bool,
+}
+
+impl Tape {
+    /// Takes in the next event of a log, and the session as it was before it.
+    pub(crate) fn hear(&mut self, loop_id: &str, event: &AgentEvent, before: Option<&Session>) {
+        let place = match Fact::from_event(event) {
+            None => self.place_of(loop_id, event),
+            Some(Fact::Resumed { .. }) => None,
+            Some(Fact::Aborted { loop_id, .. }) => {
+                let record = before.and_then(|session| session.get_loop(&loop_id));
+                // A choice breaks off by itself what never started.
+                if record.is_none_or(|record| !record.status.is_open()) {
+                    return;
+                }
+                None
+            }
+            Some(fact) => {
+                self.has_values |= matches!(fact, Fact::Stored { .. });
+                return;
+            }
+        };
+        let at = event.timestamp().or(self.steps.last().map(|last| last.at));
+        let at = at.unwrap_or(Timestamp::from_unix_ms(0));
+        self.steps.push(Step { at, event: event.clone(), place });
+    }
+
+    fn place_of(&mut self, loop_id: &str, event: &AgentEvent) -> Option<(String, u64)> {
+        if matches!(event, AgentEvent::ParallelLoopStart(_) | AgentEvent::ParallelLoopEnd(_)) {
+            return None;
+        }
+        let count = self.counts.entry(loop_id.to_owned()).or_default();
+        *count += 1;
+        Some((loop_id.to_owned(), *count - 1))
+    }
+
+    /// The replay of the session that the log makes.
+    pub(crate) fn play(&self, session: &Session) -> Replay {
+        if self.has_values {
+            return Replay::of(session);
+        }
+        let is_abort =
+            |step: &&Step| matches!(Fact::from_event(&step.event), Some(Fact::Aborted { .. }));
+        // Whatever is open at the end of a recording is broken off then, in the same order.
+        let ends = self.steps.iter().rev().take_while(is_abort).count();
+        let mut steps = self.steps.clone();
+        steps.truncate(steps.len() - ends);
+        let at = steps.last().map_or(session.last_active_at, |last| last.at);
+        steps.extend(facts_of(session).map(|fact| Step { at, event: fact.into(), place: None }));
+        Replay { steps }
+    }
+}
