@@ -142,7 +142,11 @@ struct Logs(HashMap<String, Vec<Record>>);
 impl Logs {
     /// A recorder that begins with what the logs hold hears the events.
     fn record(&mut self, events: &[AgentEvent]) -> usize {
-        let mut translator = Translator::new(config(false));
+        self.record_with(config(false), events)
+    }
+
+    fn record_with(&mut self, config: SessionRecorderConfig, events: &[AgentEvent]) -> usize {
+        let mut translator = Translator::new(config);
         let mut broken_off = Vec::new();
         for (session_id, log) in &self.0 {
             broken_off.extend(translator.resume(session_id, log));
@@ -364,4 +368,24 @@ fn pieces_that_are_not_heard_again_make_no_difference() {
         assert!(is_piece || is_recorded_already(&report.notices), "{report:?}");
     }
     assert!(drain(&mut without).is_empty());
+}
+
+/// Pieces that were not kept at first are added when somebody wants them, once.
+#[test]
+fn pieces_that_are_added_later_are_added_once() {
+    let events = real_run();
+    let pieces = events.iter().filter(|event| event.type_name() == "MessageUpdate").count();
+    assert!(pieces > 0);
+    let mut logs = Logs(HashMap::new());
+    logs.record(&events);
+    for _ in 0..3 {
+        logs.record_with(config(true), &events);
+        let sessions = logs.folds().into_values().flatten();
+        let loops: Vec<_> = sessions
+            .flat_map(|session| session.loops.iter().cloned().collect::<Vec<_>>())
+            .collect();
+        let kept = loops.iter().flat_map(|record| record.events.iter());
+        let kept = kept.filter(|event| event.event.type_name() == "MessageUpdate");
+        assert_eq!(kept.count(), pieces);
+    }
 }

@@ -8,6 +8,7 @@ use super::report::{Notice, Report};
 use super::turns::config_of;
 use super::{Place, SessionKey, SessionRecorder};
 use crate::event::{AgentEnd, AgentEvent, AgentStart};
+use crate::loops::Slot;
 use crate::model::{LoopRecord, LoopStatus};
 
 impl SessionRecorder {
@@ -28,6 +29,7 @@ impl SessionRecorder {
         self.echoes.loops.remove(&event.loop_id);
         self.reopen(key);
         let known = known.filter(|place| place.session == key);
+        self.may_start_after_all(known);
         let place = match known.filter(|place| self.is_pending(*place)) {
             Some(place) => self.start_announced(place, &event),
             None => self.start_new(key, known, &event, report),
@@ -45,18 +47,55 @@ impl SessionRecorder {
             .is_some_and(|live| live.record(place.slot).status == LoopStatus::Pending)
     }
 
+    /// A loop that was announced and then broken off by somebody who went away before it started: it starts now, if
+    /// none of its group was chosen yet.
+    fn may_start_after_all(&mut self, known: Option<Place>) {
+        let waits = |place: &Place| {
+            let record = self.lives.get(&place.session).map(|live| live.record(place.slot));
+            record.is_some_and(|record| {
+                let group = record.parallel_group.as_ref();
+                record.status == LoopStatus::Aborted
+                    && record.events.is_empty()
+                    && group.is_some_and(|group| group.selected_loop_id.is_empty())
+            })
+        };
+        // A log says by itself when a loop goes on.
+        if let Some(place) = known.filter(|place| !self.keeps_repeats && waits(place)) {
+            self.go_on(place);
+        }
+    }
+
+    /// The loop that a loop goes on from, by the id that it is recorded under: like everything that is said of an id,
+    /// it is the newest loop that came with that one. `None` if the session does not know it, or if it is the loop itself.
+    fn parent_in_session(
+        &self,
+        key: SessionKey,
+        this: Option<Slot>,
+        event: &AgentStart,
+    ) -> Option<&str> {
+        let parent_id = event.parent_loop_id.as_ref()?;
+        let live = self.lives.get(&key)?;
+        let newest = self.places.get(parent_id).filter(|place| place.session == key);
+        let newest = newest.map(|place| place.slot).filter(|slot| Some(*slot) != this);
+        let before_this = || live.slots_like(parent_id).filter(|slot| Some(*slot) != this).last();
+        let parent = newest.or_else(before_this)?;
+        Some(&live.record(parent).loop_id)
+    }
+
     /// A loop that its group announced has started.
     fn start_announced(&mut self, place: Place, event: &AgentStart) -> Place {
+        let parent = self.parent_in_session(place.session, Some(place.slot), event);
+        let parent = parent.map(str::to_owned);
         if let Some(live) = self.lives.get_mut(&place.session) {
             live.session.loops.restart(place.slot, event.timestamp);
-            fill_in(live.change(place.slot), event);
+            fill_in(live.change(place.slot), event, parent);
             live.session.last_active_at = event.timestamp;
         }
         place
     }
 
-    /// A loop of which nothing was known. If its id is taken (or if it names itself as the loop before
-    /// it), it is another loop that came with the same id, and is recorded under one of its own.
+    /// A loop of which nothing was known. If its id is taken, it is another loop that came with the same id, and is
+    /// recorded under one of its own.
     fn start_new(
         &mut self,
         key: SessionKey,
@@ -64,12 +103,11 @@ impl SessionRecorder {
         event: &AgentStart,
         report: &mut Report,
     ) -> Place {
+        let parent = self.parent_in_session(key, None, event).map(str::to_owned);
         let Some(live) = self.lives.get_mut(&key) else {
             unreachable!("the session was just looked up");
         };
-        let is_taken = known.is_some()
-            || live.session.loops.slot_of(&event.loop_id).is_some()
-            || event.parent_loop_id.as_deref() == Some(&event.loop_id);
+        let is_taken = known.is_some() || live.session.loops.slot_of(&event.loop_id).is_some();
         let loop_id = if is_taken { live.free_id(&event.loop_id) } else { event.loop_id.clone() };
         let mut record = LoopRecord::new(
             loop_id.as_str(),
@@ -78,7 +116,7 @@ impl SessionRecorder {
             LoopStatus::Running,
             event.timestamp,
         );
-        fill_in(&mut record, event);
+        fill_in(&mut record, event, parent);
         let slot = live.session.loops.insert(record);
         live.open += 1;
         live.session.last_active_at = event.timestamp;
@@ -122,11 +160,11 @@ impl SessionRecorder {
     }
 }
 
-fn fill_in(record: &mut LoopRecord, event: &AgentStart) {
+fn fill_in(record: &mut LoopRecord, event: &AgentStart, parent: Option<String>) {
     record.agent_id.clone_from(&event.agent_id);
     // No loop comes before itself.
-    let parent = event.parent_loop_id.as_ref();
-    record.parent_loop_id = parent.filter(|parent| **parent != record.loop_id).cloned();
+    let parent = parent.or_else(|| event.parent_loop_id.clone());
+    record.parent_loop_id = parent.filter(|parent| *parent != record.loop_id);
     record.continuation_kind.clone_from(&event.continuation_kind);
     record.status = LoopStatus::Running;
     record.config.clone_from(&event.config_snapshot);

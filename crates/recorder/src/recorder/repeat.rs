@@ -4,7 +4,7 @@
 //! it before is passed over. If it had been broken off, it goes on where it was broken off. What a loop that ended says
 //! otherwise came after its end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::live::{Group, Live};
 use super::report::{Notice, Report};
@@ -39,6 +39,18 @@ pub(super) struct Echo {
     /// How many of its events were heard again, and how many there were.
     heard: usize,
     stored: usize,
+    /// Which of those that stand behind its end were heard out of turn; the first of them that was not.
+    late: HashSet<usize>,
+    next_late: usize,
+}
+
+impl Echo {
+    fn take_late(&mut self, at: usize) {
+        self.late.insert(at);
+        while self.late.contains(&self.next_late) {
+            self.next_late += 1;
+        }
+    }
 }
 
 impl Echoes {
@@ -52,10 +64,6 @@ impl SessionRecorder {
     /// The loop of a session that is over and began with this very event.
     pub(super) fn recorded_loop(&self, key: SessionKey, start: &AgentStart) -> Option<Place> {
         let live = self.lives.get(&key).filter(|_| !self.keeps_repeats)?;
-        let is_known = live.session.loops.slot_of(&start.loop_id).is_some();
-        if !is_known && start.parent_loop_id.as_deref() != Some(&start.loop_id) {
-            return None;
-        }
         let began_with = |slot: &Slot| began_with(live.record(*slot), start);
         let found: Vec<Slot> = live.slots_like(&start.loop_id).filter(began_with).collect();
         let has_ended = |slot: &&Slot| live.record(**slot).status != LoopStatus::Aborted;
@@ -64,9 +72,13 @@ impl SessionRecorder {
     }
 
     pub(super) fn hear_again(&mut self, place: Place, start: &AgentStart, report: &mut Report) {
-        let live = self.lives.get(&place.session);
-        let stored = live.map_or(0, |live| live.record(place.slot).events.len());
-        self.echoes.loops.insert(start.loop_id.clone(), Echo { place, heard: 1, stored });
+        let record = self.lives.get(&place.session).map(|live| live.record(place.slot));
+        let stored = record.map_or(0, |record| record.events.len());
+        let is_end = |event: &LoopEvent| matches!(event.event, AgentEvent::AgentEnd(_));
+        let end = record.and_then(|record| record.events.iter().position(is_end));
+        let next_late = end.map_or(stored, |end| end + 1);
+        let echo = Echo { place, heard: 1, stored, late: HashSet::new(), next_late };
+        self.echoes.loops.insert(start.loop_id.clone(), echo);
         let session_id = start.session_id.clone();
         report.note(Notice::AlreadyRecorded { session_id, event_type: "AgentStart".to_owned() });
     }
@@ -90,16 +102,25 @@ impl SessionRecorder {
         let is_heard = |stored: &LoopEvent| {
             keeps_pieces || !matches!(stored.event, AgentEvent::MessageUpdate(_))
         };
-        let events = live.record(place.slot).events.iter().enumerate();
-        let mut rest = events.take(echo.stored).skip(echo.heard);
-        let Some((at, next)) = rest.find(|(_, stored)| is_heard(stored)) else {
+        let events = &live.record(place.slot).events;
+        let from = |from: usize| {
+            let rest = events.iter().enumerate().take(echo.stored).skip(from);
+            rest.filter(|(at, stored)| is_heard(stored) && !echo.late.contains(at))
+        };
+        let Some((at, expected)) = from(echo.heard).next() else {
             self.go_on(place);
             return false;
         };
-        if next.event != *event {
-            return false;
+        if expected.event == *event {
+            echo.heard = at + 1;
+        } else {
+            // What was added when the loop was heard again before stands behind its end.
+            let added = from(echo.next_late).find(|(_, added)| added.event == *event);
+            let Some((at, _)) = added else {
+                return false;
+            };
+            echo.take_late(at);
         }
-        echo.heard = at + 1;
         report.note(Notice::AlreadyRecorded {
             session_id: live.session.session_id.clone(),
             event_type: event.type_name().to_owned(),

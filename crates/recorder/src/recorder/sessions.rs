@@ -80,7 +80,9 @@ impl SessionRecorder {
         let Some(live) = self.lives.get_mut(&key) else {
             return;
         };
-        let slots: Vec<_> = live.session.loops.slots().collect();
+        // As they came: what is said of an id that was used again is said of the newest.
+        let mut slots: Vec<_> = live.session.loops.slots().collect();
+        slots.sort_unstable();
         live.open = live.open_slots().len();
         live.find_groups();
         for slot in slots {
