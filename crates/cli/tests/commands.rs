@@ -289,6 +289,12 @@ fn damage_is_found_and_what_is_whole_is_copied() {
     assert_eq!(checked.code, 5);
     let report: Value = serde_json::from_str(&checked.out).unwrap();
     assert_eq!(report["ok"], false);
+    for command in ["show", "export", "tree", "context", "usage", "fork", "tail"] {
+        let refused = place.run(&[command, &session]);
+        assert_eq!(refused.code, 5, "{command}: {} {}", refused.out, refused.err);
+        assert!(refused.err.contains("bough salvage"), "{command}: {}", refused.err);
+    }
+    assert!(place.ok(&["ls"]).contains("Date parser"), "it is still listed");
     let rescued = place.file("rescued").display().to_string();
     let saved = place.ok(&["salvage", "--to", &rescued]);
     assert!(saved.contains("saved"), "{saved}");

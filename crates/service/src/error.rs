@@ -256,6 +256,9 @@ impl ServiceError {
             Self::Busy { .. } => "Try again.",
             Self::Unsupported { .. } => "Use the native storage adapter for this.",
             Self::NotAuthoritative => "Send it to the main instance.",
+            Self::Storage { source: Some(source), .. } if is_damage(source) => {
+                "Run `bough verify` for its places, and `bough salvage` to copy all that is whole to a new store."
+            }
             Self::Storage { .. } => {
                 "See the log and the health page; the call may be repeated with the same entry_id."
             }
@@ -265,6 +268,9 @@ impl ServiceError {
     /// Whether the same call may succeed when it is repeated without change.
     #[must_use]
     pub fn is_transient(&self) -> bool {
+        if matches!(self, Self::Storage { source: Some(source), .. } if is_damage(source)) {
+            return false;
+        }
         matches!(self, Self::Locked { .. } | Self::Busy { .. } | Self::Storage { .. })
     }
 
@@ -299,6 +305,11 @@ impl From<StoreError> for ServiceError {
             }
         }
     }
+}
+
+/// Whether what is stored is damaged: repeating a call mends nothing.
+const fn is_damage(error: &StoreError) -> bool {
+    matches!(error, StoreError::Corrupt { .. })
 }
 
 /// What a caller may know of a failure of the store: what it means, not where on the disk it happened.

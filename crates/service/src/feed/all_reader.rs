@@ -99,7 +99,11 @@ impl AllReader {
     /// Reads on in the changes that were fetched; `None` when there are none left.
     pub(super) async fn step(&mut self) -> Result<Option<Vec<AllItem>>, StoreError> {
         let Some(change) = self.changes.front().cloned() else { return Ok(None) };
-        let found = self.look(&change).await?;
+        let found = match self.look(&change).await {
+            // One damaged session must not keep the news of the others back.
+            Err(StoreError::Corrupt { .. }) => Found { gap: true, ..Found::default() },
+            found => found?,
+        };
         Ok(Some(self.take(&change, found)))
     }
 

@@ -84,3 +84,18 @@ async fn a_session_that_stays_short_is_a_gap_among_all_sessions() {
     reading.bed.say(&reading.id, "three").await;
     assert_eq!(reading.listener.kinds().await, ["message-added"]);
 }
+
+/// A session that cannot be read is a gap, and the others are told all the same.
+#[tokio::test(start_paused = true)]
+async fn a_damaged_session_keeps_no_other_back() {
+    let mut reading = Reading::all_sessions().await;
+    *reading.store.damaged.lock().unwrap() = Some(reading.id.clone());
+    let other = reading.bed.create(json!({})).await;
+    reading.bed.say(&other, "hello").await;
+    let mut gaps = 0;
+    while let FeedItem::Gap(_) = reading.listener.item().await {
+        gaps += 1;
+    }
+    assert!(gaps > 0, "it is said that something is missing");
+    assert_eq!(reading.listener.kinds().await, ["message-added"], "after its creation");
+}

@@ -128,7 +128,7 @@ impl Shared {
     pub(super) fn refresh(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
         let catalogue = self.catalogue();
         for session in sessions {
-            if let Some(snapshot) = self.state(session)? {
+            if let Some(snapshot) = self.readable_state(session)? {
                 catalogue.put(self.row(session, &snapshot));
             }
         }
@@ -192,7 +192,7 @@ impl Shared {
         if known.is_some_and(|known| known.size == size) {
             return Ok(());
         }
-        match self.state(session) {
+        match self.readable_state(session) {
             Ok(Some(snapshot)) => self.catalogue().put(self.row(session, &snapshot)),
             Ok(None) | Err(StoreError::Invalid { .. }) => {
                 let passed_over = self.passed_over.lock();

@@ -31,6 +31,16 @@ impl Shared {
     }
 
     pub(super) fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+        let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
+        check_whole(&reader, session)?;
+        snapshot(&reader, session).map(Some)
+    }
+
+    /// The state as far as the log can be read: enough for a list, where a damaged session must not be missing.
+    pub(super) fn readable_state(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<Snapshot>, StoreError> {
         let reader = self.reader_if_there(session)?;
         reader.map(|reader| snapshot(&reader, session)).transpose()
     }
@@ -51,11 +61,15 @@ impl Shared {
     ) -> Result<PathPage, StoreError> {
         let reader = self.reader(session)?;
         let failed = |error| convert::error(error, session);
+        if query.leaf.is_none() {
+            check_whole(&reader, session)?;
+        }
         let leaf = query.leaf.clone().or_else(|| reader.active_leaf().map(EntryId::from_stored));
         let Some(leaf) = leaf else {
             return Ok(PathPage { entries: Vec::new(), more: false, leaf: None });
         };
         if reader.find(leaf.as_str()).map_err(failed)?.is_none() {
+            check_whole(&reader, session)?;
             return Err(StoreError::EntryNotFound { entry: leaf });
         }
         let (start, named) = match &query.start {
@@ -151,6 +165,7 @@ impl Shared {
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
         let reader = self.reader(session)?;
+        check_whole(&reader, session)?;
         let failed = |error| convert::error(error, session);
         let mut heads = reader.branch_heads().map_err(failed)?;
         heads.reverse();
@@ -176,6 +191,11 @@ impl Shared {
     }
 }
 
+/// Refuses a log that is damaged behind what can be read of it: what is missing there must not be taken for not there.
+fn check_whole(reader: &log::Reader, session: &SessionId) -> Result<(), StoreError> {
+    reader.damage().map_or(Ok(()), |damage| Err(convert::error(damage.into(), session)))
+}
+
 /// What is durable, with the steps of streams: they are news of the session too.
 pub(super) fn snapshot(reader: &log::Reader, session: &SessionId) -> Result<Snapshot, StoreError> {
     // One look: a head that is newer than the state would let a writer go on from an old leaf.
@@ -198,6 +218,9 @@ fn read_entry(
     entry: &EntryId,
 ) -> Result<Option<StoredEntry>, StoreError> {
     let found = reader.entry(entry.as_str()).map_err(|error| convert::error(error, session))?;
+    if found.is_none() {
+        check_whole(reader, session)?;
+    }
     found.map(|found| Ok(convert::entry(&found)?.0)).transpose()
 }
 
@@ -223,6 +246,9 @@ fn read_records(
     records.extend(steps.into_iter().filter(|step| step.position.seq < last_read || whole));
     records.sort_by_key(|record| record.position);
     records.truncate(limit);
+    if records.last().is_none_or(|last| last.position >= end) {
+        check_whole(reader, session)?;
+    }
     Ok(RecordPage { incarnation: convert::incarnation(head.incarnation), records, end })
 }
 

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{NativeOptions, NativeStore};
 use crate::conformance::{Factory, run_all};
-use crate::{PathQuery, PathStart, Position, Store};
+use crate::{PathQuery, PathStart, Position, Store, StoreError};
 
 #[derive(Default)]
 struct Native {
@@ -251,4 +251,64 @@ async fn a_snapshot_is_of_one_moment() {
         appended.durable.await.unwrap();
     }
     assert!(reading.await.unwrap() > 1);
+}
+
+/// One bit of the record of a title in the middle of a log is flipped.
+fn flip_a_bit_of(platform: &Platform, title: &str) {
+    let mut folders = vec![RelPath::parse("sessions").unwrap()];
+    while let Some(folder) = folders.pop() {
+        for found in platform.disk.list(&folder).unwrap() {
+            let path = folder.join(&found.name).unwrap();
+            if found.is_dir {
+                folders.push(path);
+            } else if found.name.ends_with(".seg") {
+                let file = platform.disk.open(&path, bough_platform::Access::ReadWrite).unwrap();
+                let mut bytes = vec![0; usize::try_from(file.len().unwrap()).unwrap()];
+                file.read_at(0, &mut bytes).unwrap();
+                let at = bytes.windows(title.len()).position(|it| it == title.as_bytes()).unwrap();
+                let flipped = title.as_bytes().first().unwrap() ^ 1;
+                file.write_at(at as u64, &[flipped]).unwrap();
+            }
+        }
+    }
+}
+
+/// What is missing from a damaged log is not taken for what is not there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_log_is_not_read_as_a_shorter_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let native = Native::default();
+    let session = SessionId::from_stored("s");
+    let store = native.open(dir.path().to_owned()).await;
+    let mut head = store.create(&session, titled("first")).await.unwrap().head;
+    for title in ["second", "third", "fourth"] {
+        let appended = store.append(&session, &head, titled(title)).await.unwrap();
+        appended.durable.await.unwrap();
+        head = appended.head;
+    }
+    store.close().await.unwrap();
+    flip_a_bit_of(&Platform::system(dir.path()).unwrap(), "third");
+
+    // With the catalogue that knows it, and with one that is made anew.
+    for is_made_anew in [false, true] {
+        if is_made_anew {
+            let disk = Platform::system(dir.path()).unwrap().disk;
+            disk.remove_file(&RelPath::parse("catalogue.sqlite").unwrap()).unwrap();
+        }
+        let store = native.open(dir.path().to_owned()).await;
+        let damaged = |result: Result<(), StoreError>| {
+            assert!(matches!(result, Err(StoreError::Corrupt { .. })), "{result:?}");
+        };
+        damaged(store.state(&session).await.map(drop));
+        damaged(store.branch_heads(&session, 9).await.map(drop));
+        damaged(store.entry(&session, &EntryId::from_stored("e")).await.map(drop));
+        let path = PathQuery { leaf: None, start: PathStart::Root, limit: 9 };
+        damaged(store.path(&session, &path).await.map(drop));
+        damaged(store.records(&session, Position::default(), 9).await.map(drop));
+        let before = store.records(&session, Position::default(), 1).await.unwrap();
+        assert_eq!(before.records.len(), 1, "what comes before it can be read");
+        let listed = store.count(&crate::ListQuery::default()).await.unwrap();
+        assert_eq!(listed, 1, "it is still in the lists");
+        store.close().await.unwrap();
+    }
 }

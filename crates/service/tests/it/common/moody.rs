@@ -26,6 +26,8 @@ pub struct Moody {
     pub records_read: AtomicUsize,
     /// How often it was asked for changes.
     pub asked_for_changes: AtomicU32,
+    /// A session that cannot be read any more.
+    pub damaged: Mutex<Option<String>>,
     /// Who says something in a session whenever somebody asks for changes.
     restless: Mutex<Option<(Service, String)>>,
 }
@@ -39,6 +41,7 @@ impl Moody {
             short_reads: AtomicU32::new(0),
             records_read: AtomicUsize::new(0),
             asked_for_changes: AtomicU32::new(0),
+            damaged: Mutex::default(),
             restless: Mutex::default(),
         });
         let bed = Bed {
@@ -72,6 +75,9 @@ impl Store for Moody {
         after: Position,
         limit: usize,
     ) -> Answer<RecordPage> {
+        if self.damaged.lock().unwrap().as_deref() == Some(session.as_str()) {
+            return Err(StoreError::corrupt("a bit was flipped", "a segment"));
+        }
         let page = self.inner.records(session, after, limit).await?;
         self.records_read.fetch_add(page.records.len(), Ordering::SeqCst);
         if page.records.is_empty() || !self.hides() {
