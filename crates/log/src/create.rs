@@ -29,10 +29,7 @@ pub(crate) fn create(store: &LogStore, id: &str, records: Vec<NewRecord>) -> Res
     let mut random = [0; 16];
     platform.entropy.fill(&mut random)?;
     let live = Container::live(id, Incarnation(random))?;
-    let shard = store.lock_shard(id)?;
-    if store.locate(id)?.is_some() {
-        return Err(LogError::Exists { id: id.to_owned() });
-    }
+    let shard = store.lock_free_place(id)?;
     let staged = live.moved_to(STAGING)?;
     let head = build(platform, &staged, id, Incarnation(random), &records)?;
     platform.disk.rename(&staged.dir, &live.dir)?;

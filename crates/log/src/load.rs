@@ -79,6 +79,18 @@ pub(crate) struct Loaded {
     pub(crate) trust: Trust,
 }
 
+impl Loaded {
+    /// When the log was deleted, if it is: records after the manifest speak, else the manifest. A life that another one
+    /// took the place of is deleted by its manifest alone.
+    pub(crate) fn deleted_at_ms(&self) -> Option<i64> {
+        if self.state.head.seq > self.manifest.head.seq {
+            self.state.deleted_at_ms
+        } else {
+            self.manifest.deleted_at_ms
+        }
+    }
+}
+
 /// Reads the manifest of a container.
 pub(crate) fn read_manifest(files: &Files) -> Result<Manifest> {
     let path = files.container.manifest()?;

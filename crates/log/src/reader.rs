@@ -82,6 +82,15 @@ impl Reader {
         }
     }
 
+    /// When the log was deleted, for one that is in the trash. `None` there: the undoing of its deletion was cut short.
+    #[must_use]
+    pub fn deleted_at_ms(&self) -> Option<i64> {
+        match &self.source {
+            Source::Live(writer) => writer.read_state().deleted_at_ms,
+            Source::Cold(loaded) => loaded.deleted_at_ms(),
+        }
+    }
+
     /// Damage after the newest record that can be read, if there is any.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {

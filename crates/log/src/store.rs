@@ -44,6 +44,13 @@ pub(crate) struct Inner {
 /// The place of one log: held while it is opened or closed, so that one slow log stalls no other.
 type Slot = Arc<Mutex<Option<Arc<Writer>>>>;
 
+/// What opening a log for writing found.
+enum Opened {
+    Living(Box<Writer>),
+    /// A deletion that was cut short after its record: the move is left to be done.
+    Deleted(Container),
+}
+
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LogStore").finish_non_exhaustive()
@@ -350,14 +357,16 @@ impl LogStore {
         if let Some(writer) = &*place {
             return Ok(Arc::clone(writer));
         }
-        match self.open_one(id) {
-            Ok(writer) => Ok(Arc::clone(place.insert(Arc::new(writer)))),
-            Err(error) => {
-                drop(place);
-                self.drop_empty_slot(id, &slot);
-                Err(error)
-            }
-        }
+        let deleted = match self.open_one(id) {
+            Ok(Opened::Living(writer)) => return Ok(Arc::clone(place.insert(Arc::new(*writer)))),
+            Ok(Opened::Deleted(container)) => Ok(container),
+            Err(error) => Err(error),
+        };
+        // Nobody waits for the shard's lock with a place in hand.
+        drop(place);
+        self.drop_empty_slot(id, &slot);
+        self.move_to_trash(id, &deleted?)?;
+        Err(not_found(id))
     }
 
     /// The place of a log's writer, made if there is none; then room is made for what will be opened.
@@ -380,12 +389,12 @@ impl LogStore {
         }
         if let Some(container) = self.locate(id)? {
             self.close(id)?;
-            self.move_to_trash(&container)?;
+            self.move_to_trash(id, &container)?;
         }
         Err(not_found(id))
     }
 
-    fn open_one(&self, id: &str) -> Result<Writer> {
+    fn open_one(&self, id: &str) -> Result<Opened> {
         let Inner { platform, options, .. } = &*self.inner;
         // The container may move between finding and locking it: a deletion by another process.
         for _ in 0..3 {
@@ -401,12 +410,10 @@ impl LogStore {
                 return Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, text).into());
             }
             if writer.read_state().deleted_at_ms.is_some() {
-                // A deletion that was cut short after its record: finish it.
                 writer.close()?;
-                self.move_to_trash(&container)?;
-                return Err(not_found(id));
+                return Ok(Opened::Deleted(container));
             }
-            return Ok(writer);
+            return Ok(Opened::Living(Box::new(writer)));
         }
         Err(not_found(id))
     }

@@ -1,12 +1,12 @@
 //! Deleting, undoing, purging. A deletion is a record and a move; nothing is removed before its
 //! retention ends.
 
-use bough_platform::RelPath;
+use bough_platform::{Lock, RelPath};
 
 use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
 use crate::head::Incarnation;
-use crate::load::{Horizon, Trust};
+use crate::load::{Horizon, Trust, read_manifest};
 use crate::open::open_writer;
 use crate::queue::Expected;
 use crate::reader::Reader;
@@ -20,24 +20,57 @@ impl LogStore {
         let tombstone = NewRecord::plain(kind::TOMBSTONE, at_ms, payload);
         self.append(id, Expected::Any, vec![tombstone])?;
         let Some(container) = self.locate(id)? else {
-            return Err(not_found(id));
+            // Whoever found the record has finished the move.
+            return Ok(());
         };
         self.close(id)?;
-        self.move_to_trash(&container)
+        self.move_to_trash(id, &container)
     }
 
-    pub(crate) fn move_to_trash(&self, container: &Container) -> Result<()> {
+    /// The second half of a deletion; its record is durable and its manifest says so. The log may have been moved
+    /// meanwhile by whoever found the record, and brought back since: then there is nothing left to do.
+    pub(crate) fn move_to_trash(&self, id: &str, container: &Container) -> Result<()> {
+        let _shard = self.lock_shard(id)?;
         let disk = &self.inner.platform.disk;
-        let trashed = container.moved_to(TRASH)?.dir;
-        match disk.rename(&container.dir, &trashed) {
-            // Another process that opened it in between found the record and finished the move.
-            Err(error)
-                if error.kind() == std::io::ErrorKind::NotFound
-                    && disk.stat(&trashed)?.is_some() => {}
-            moved => moved?,
+        if disk.stat(&container.dir)?.is_some()
+            && read_manifest(&self.files(container.clone()))?.deleted_at_ms.is_some()
+        {
+            disk.rename(&container.dir, &container.moved_to(TRASH)?.dir)?;
         }
         disk.sync_dir(&RelPath::parse(TRASH)?)?;
         Ok(disk.sync_dir(&container.dir.parent())?)
+    }
+
+    /// Finishes a deletion that was cut short after its record: the log is shown to nobody and still has its place
+    /// among the live ones. Says whether it found one.
+    pub fn finish_deletion(&self, id: &str) -> Result<bool> {
+        if !matches!(self.read(id), Err(LogError::NotFound { .. })) || !self.contains(id)? {
+            return Ok(false);
+        }
+        match self.open_for_writing(id) {
+            Ok(_) => Ok(false),
+            Err(LogError::NotFound { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the lock under which a log of this id may be put among the live ones. One that is on its way out makes
+    /// room first.
+    pub(crate) fn lock_free_place(&self, id: &str) -> Result<Box<dyn Lock>> {
+        /// Somebody may make the id again while we look.
+        const TRIES: u32 = 3;
+        for _ in 0..TRIES {
+            let shard = self.lock_shard(id)?;
+            if self.locate(id)?.is_none() {
+                return Ok(shard);
+            }
+            // Not under the lock: whoever finishes a deletion takes it too.
+            drop(shard);
+            if !self.finish_deletion(id)? {
+                break;
+            }
+        }
+        Err(LogError::Exists { id: id.to_owned() })
     }
 
     /// Brings back a life from the trash: the one named, or the one deleted last.
@@ -48,10 +81,7 @@ impl LogStore {
         at_ms: i64,
         payload: &str,
     ) -> Result<Incarnation> {
-        let shard = self.lock_shard(id)?;
-        if self.locate(id)?.is_some() {
-            return Err(LogError::Exists { id: id.to_owned() });
-        }
+        let shard = self.lock_free_place(id)?;
         let mut lives: Vec<ListedLog> = self
             .trash()?
             .into_iter()
@@ -113,18 +143,30 @@ impl LogStore {
     /// Removes for good what was deleted before `before_ms`; says how many logs that were.
     pub fn purge(&self, before_ms: i64) -> Result<usize> {
         let due = |log: &ListedLog| log.deleted_at_ms.is_some_and(|at| at < before_ms);
-        let doomed: Vec<ListedLog> = self.trash()?.into_iter().filter(due).collect();
-        for log in &doomed {
-            self.purge_one(&log.id, log.incarnation)?;
+        let mut purged = 0;
+        for log in self.trash()?.into_iter().filter(due) {
+            purged += usize::from(self.purge_one(&log.id, log.incarnation, log.deleted_at_ms)?);
         }
-        Ok(doomed.len())
+        Ok(purged)
     }
 
-    /// Removes one deleted life for good; says whether it was there.
-    pub fn purge_one(&self, id: &str, incarnation: Incarnation) -> Result<bool> {
+    /// Removes one deleted life for good; says whether it did. With `deleted_at_ms`, only while that is when it was
+    /// deleted. A life whose undoing was cut short is not deleted: it waits for [`LogStore::undelete`].
+    pub fn purge_one(
+        &self,
+        id: &str,
+        incarnation: Incarnation,
+        deleted_at_ms: Option<i64>,
+    ) -> Result<bool> {
         let disk = &self.inner.platform.disk;
         let container = Container::live(id, incarnation)?.moved_to(TRASH)?;
+        // Whoever undoes the deletion holds it too.
+        let _shard = self.lock_shard(id)?;
         if disk.stat(&container.dir)?.is_none() {
+            return Ok(false);
+        }
+        let found = self.deletion_of(id, &container)?;
+        if found.is_none() || deleted_at_ms.is_some() && found != deleted_at_ms {
             return Ok(false);
         }
         // Out of the trash in one step, so that a crash leaves no half of a log there.
@@ -134,5 +176,18 @@ impl LogStore {
         disk.sync_dir(&container.dir.parent())?;
         disk.remove_tree(&doomed.dir)?;
         Ok(true)
+    }
+
+    /// When a log in the trash was deleted; `None` when it is not any more. Where its records cannot be read, its
+    /// manifest speaks for it.
+    fn deletion_of(&self, id: &str, container: &Container) -> Result<Option<i64>> {
+        let Some(filed) = read_manifest(&self.files(container.clone()))?.deleted_at_ms else {
+            return Ok(None);
+        };
+        match self.load_once(id, container.clone(), Horizon::WholeTail) {
+            Ok(loaded) => Ok(loaded.deleted_at_ms()),
+            Err(LogError::Corrupt(_)) => Ok(Some(filed)),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -356,6 +356,15 @@ impl Store for ServedStore {
         self.shared.native.purge(session, incarnation).await
     }
 
+    async fn purge_expired(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        deleted_at: i64,
+    ) -> Answer<bool> {
+        self.shared.native.purge_expired(session, incarnation, deleted_at).await
+    }
+
     async fn trash(&self, session: Option<&SessionId>) -> Answer<Vec<Trashed>> {
         self.shared.native.trash(session).await
     }

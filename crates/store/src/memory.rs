@@ -468,7 +468,7 @@ impl Trash {
         Trashed {
             session_id: self.image.state.session_id.clone(),
             incarnation: self.image.incarnation,
-            deleted_at: self.deleted_at,
+            deleted_at: Some(self.deleted_at),
             state: self.image.state.clone(),
         }
     }

@@ -148,6 +148,18 @@ pub trait Store: Send + Sync {
         incarnation: Incarnation,
     ) -> Result<bool, StoreError>;
 
+    /// Removes a session for good whose retention has ended, unless it was brought back since, or deleted at another
+    /// time than `deleted_at`; says whether it did. For stores that several processes use.
+    async fn purge_expired(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        deleted_at: i64,
+    ) -> Result<bool, StoreError> {
+        let _ = deleted_at;
+        self.purge(session, incarnation).await
+    }
+
     /// Deleted sessions that are still there, the first deleted first; only lives of `session` if one is
     /// given.
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError>;

@@ -206,8 +206,9 @@ pub struct Trashed {
     pub session_id: SessionId,
     /// Its life.
     pub incarnation: Incarnation,
-    /// When it was deleted, milliseconds since the epoch.
-    pub deleted_at: i64,
+    /// When it was deleted, milliseconds since the epoch. `None`: it was being brought back, and that was cut short;
+    /// [`Store::undelete`](crate::Store::undelete) finishes it, and its retention does not end.
+    pub deleted_at: Option<i64>,
     /// Its state as of then.
     pub state: SessionState,
 }

@@ -11,6 +11,7 @@ mod care;
 mod decoders;
 mod documents;
 mod failure_semantics;
+mod gate;
 mod invariants;
 mod kept_inputs;
 #[cfg(unix)]
@@ -24,3 +25,4 @@ mod read_only;
 mod recovery;
 mod streams;
 mod support;
+mod trash;

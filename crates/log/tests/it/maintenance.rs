@@ -1,114 +1,14 @@
 //! Sealing, indexing and checkpointing beside appends; sharing a sync; giving locks up.
 
-use std::io;
-use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bough_log::{Durability, Expected, LogError, LogStore, Options, PathStart};
-use bough_platform::{Access, Disk, File, OsDisk, OsEntropy, Platform, RelPath, SystemClock};
-use bough_testkit::{CountingDisk, Counts, pass_on};
+use bough_platform::{OsEntropy, Platform};
+use bough_testkit::{CountingDisk, Counts};
 
+use crate::gate::{Gate, gated};
 use crate::support::*;
-
-/// Longer than any machine needs; a test that waits for it has failed.
-const DEADLINE: Duration = Duration::from_secs(60);
-
-/// A gate in front of the syncs of some files, or of some renames: whoever comes waits until it is opened.
-#[derive(Debug, Default)]
-struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct GateState {
-    /// What contains this has to wait.
-    about: Option<String>,
-    waiting: usize,
-}
-
-impl Gate {
-    fn close_for(&self, about: &str) {
-        self.state.lock().unwrap().about = Some(about.to_owned());
-    }
-
-    fn open(&self) {
-        self.state.lock().unwrap().about = None;
-        self.changed.notify_all();
-    }
-
-    fn until_somebody_waits(&self) {
-        let state = self.state.lock().unwrap();
-        let waited = self.changed.wait_timeout_while(state, DEADLINE, |s| s.waiting == 0).unwrap();
-        assert!(!waited.1.timed_out(), "nobody came to the gate");
-    }
-
-    fn pass(&self, path: &str) {
-        let mut state = self.state.lock().unwrap();
-        if state.about.as_ref().is_none_or(|about| !path.contains(about.as_str())) {
-            return;
-        }
-        state.waiting += 1;
-        self.changed.notify_all();
-        let closed = |s: &mut GateState| s.about.is_some();
-        let (mut state, waited) = self.changed.wait_timeout_while(state, DEADLINE, closed).unwrap();
-        state.waiting -= 1;
-        assert!(!waited.timed_out(), "the gate was never opened");
-    }
-}
-
-#[derive(Debug)]
-struct GatedDisk {
-    disk: OsDisk,
-    gate: Arc<Gate>,
-}
-
-#[derive(Debug)]
-struct GatedFile {
-    file: Box<dyn File>,
-    path: String,
-    gate: Arc<Gate>,
-}
-
-impl GatedDisk {
-    fn gated(&self, file: Box<dyn File>, path: &RelPath) -> Box<dyn File> {
-        let (path, gate) = (path.as_str().to_owned(), Arc::clone(&self.gate));
-        Box::new(GatedFile { file, path, gate })
-    }
-}
-
-impl File for GatedFile {
-    pass_on! { file: len, read_at, write_at, set_len }
-
-    fn sync(&self) -> io::Result<()> {
-        self.gate.pass(&self.path);
-        self.file.sync()
-    }
-}
-
-impl Disk for GatedDisk {
-    pass_on! { disk: create_dir, remove_file, remove_dir, list, stat, sync_dir, lock, lock_holder }
-
-    fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
-        Ok(self.gated(self.disk.create(path)?, path))
-    }
-
-    fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
-        Ok(self.gated(self.disk.open(path, access)?, path))
-    }
-
-    fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
-        self.gate.pass(&format!("rename to {to}"));
-        self.disk.rename(from, to)
-    }
-}
-
-fn gated(dir: &Path, gate: &Arc<Gate>) -> Platform {
-    let disk = GatedDisk { disk: OsDisk::create(dir).unwrap(), gate: Arc::clone(gate) };
-    let (clock, entropy) = (Arc::new(SystemClock::new()), Arc::new(OsEntropy));
-    Platform { disk: Arc::new(disk), clock, entropy }
-}
 
 /// Holds a round at the sync of a file and appends meanwhile.
 fn appends_go_on_while(about: &str, durability: Durability) {
@@ -159,29 +59,6 @@ fn appends_go_on_while_the_checkpoint_is_written() {
 #[test]
 fn appends_go_on_while_the_manifest_is_replaced() {
     appends_go_on_while("manifest.json.tmp", Durability::Synced);
-}
-
-#[test]
-fn a_deletion_that_another_process_finishes_meanwhile_is_a_deletion() {
-    let dir = tempfile::tempdir().unwrap();
-    let gate = Arc::new(Gate::default());
-    let store = LogStore::open(gated(dir.path(), &gate), Options::default()).unwrap();
-    fill(&store, "s", 2);
-    gate.close_for("rename to trash/");
-    std::thread::scope(|scope| {
-        let deletion = scope.spawn(|| store.delete("s", 5, "{}"));
-        gate.until_somebody_waits();
-        // The record of the deletion is there and the lock is free: whoever comes finishes the move.
-        let other = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default());
-        let other = other.unwrap();
-        let write = other.append("s", Expected::Any, vec![entry(3)]);
-        assert!(matches!(write, Err(LogError::NotFound { .. })), "{write:?}");
-        assert_eq!(other.trash().unwrap().len(), 1);
-        gate.open();
-        deletion.join().unwrap().unwrap();
-    });
-    assert_eq!(store.trash().unwrap().len(), 1);
-    assert!(matches!(store.read("s"), Err(LogError::NotFound { .. })));
 }
 
 #[test]

@@ -89,9 +89,15 @@ impl Service {
         let runtime = self.runtime();
         let mut purged = 0;
         for trashed in runtime.store.trash(None).await? {
+            let (session, life) = (&trashed.session_id, trashed.incarnation);
+            let Some(deleted_at) = trashed.deleted_at else {
+                // A restore that was cut short. What stands in its way now may be gone at the next look.
+                drop(runtime.store.undelete(session, life, now).await);
+                continue;
+            };
             let expired =
-                settings.expires_at(trashed.deleted_at).is_some_and(|expires_at| expires_at <= now);
-            if expired && runtime.store.purge(&trashed.session_id, trashed.incarnation).await? {
+                settings.expires_at(deleted_at).is_some_and(|expires_at| expires_at <= now);
+            if expired && runtime.store.purge_expired(session, life, deleted_at).await? {
                 purged += 1;
             }
         }
@@ -126,14 +132,19 @@ async fn seen_trash(
 }
 
 fn place(trashed: &Trashed) -> TrashCursor {
-    TrashCursor { deleted_at: trashed.deleted_at, incarnation: trashed.incarnation.to_string() }
+    TrashCursor { deleted_at: shown_at(trashed), incarnation: trashed.incarnation.to_string() }
+}
+
+/// When a session went into the trash, as it is shown: for one whose restore was cut short, when that was.
+fn shown_at(trashed: &Trashed) -> i64 {
+    trashed.deleted_at.unwrap_or(trashed.state.updated_at)
 }
 
 fn item(settings: &Settings, trashed: Trashed) -> TrashItem {
     TrashItem {
         incarnation: trashed.incarnation.to_string(),
+        deleted_at: shown_at(&trashed),
+        expires_at: trashed.deleted_at.and_then(|at| settings.expires_at(at)),
         meta: trashed.state.meta(),
-        deleted_at: trashed.deleted_at,
-        expires_at: settings.expires_at(trashed.deleted_at),
     }
 }

@@ -1,5 +1,6 @@
 //! Sessions: create, ensure, get, list, change, delete, bring back.
 
+use crate::common::moody::Moody;
 use crate::common::{Bed, assistant, object};
 use bough_service::Settings;
 use bough_session::{LoopEvent, LoopId, LoopPhase, RawJson, Record, SessionId};
@@ -391,4 +392,20 @@ async fn sessions_are_listed_by_where_their_task_stands(bed: Bed) {
         let listed = bed.pages("session::list", json!({"task_status": name})).await;
         assert_eq!(listed, [name]);
     }
+}
+
+/// A sweep that took a restore for an old deletion would remove a session that somebody wants back.
+#[tokio::test]
+async fn a_restore_that_was_cut_short_is_finished_by_the_sweep_and_not_purged() {
+    let (bed, store) = Moody::bed();
+    let retention = Some(std::time::Duration::from_millis(1));
+    bed.service.set_settings(Settings { trash_retention: retention, ..bed.service.settings() });
+    let id = bed.create(json!({})).await;
+    bed.ok("session::delete", json!({"session_id": id})).await;
+    store.half_restored.store(true, std::sync::atomic::Ordering::SeqCst);
+    bed.tick(1_000);
+    let trash = bed.ok("session::list-trash", json!({})).await;
+    assert_eq!(trash["sessions"][0]["expires_at"], Value::Null);
+    assert_eq!(bed.service.purge_expired().await.unwrap(), 0);
+    assert_eq!(bed.meta(&id).await["session_id"], json!(id));
 }

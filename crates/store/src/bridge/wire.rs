@@ -67,7 +67,7 @@ pub(crate) struct WireHead {
 pub(crate) struct WireTrashed {
     session_id: SessionId,
     incarnation: Incarnation,
-    deleted_at: i64,
+    deleted_at: Option<i64>,
     state: SessionState,
 }
 

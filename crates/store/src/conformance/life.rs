@@ -19,7 +19,7 @@ pub(super) async fn a_deleted_session_is_gone_and_can_come_back(factory: &dyn Fa
     let before = store.state(&session).await.unwrap().unwrap();
     let trashed = store.delete(&session, 50).await.unwrap().unwrap();
     assert_eq!(trashed.incarnation, before.head.incarnation);
-    assert_eq!((trashed.deleted_at, trashed.state.message_count), (50, 1));
+    assert_eq!((trashed.deleted_at, trashed.state.message_count), (Some(50), 1));
     assert!(store.delete(&session, 51).await.unwrap().is_none());
 
     if store.capabilities().survives_restart {
@@ -32,7 +32,7 @@ pub(super) async fn a_deleted_session_is_gone_and_can_come_back(factory: &dyn Fa
     assert_eq!(listed(store).await, Vec::<String>::new());
     let trash = store.trash(Some(&session)).await.unwrap();
     assert_eq!(trash.len(), 1);
-    assert_eq!((trash[0].deleted_at, trash[0].state.message_count), (50, 1));
+    assert_eq!((trash[0].deleted_at, trash[0].state.message_count), (Some(50), 1));
     assert_eq!(store.trash(Some(&id("other"))).await.unwrap(), Vec::new());
 
     let back = store.undelete(&session, trashed.incarnation, 60).await.unwrap();

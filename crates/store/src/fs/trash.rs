@@ -225,7 +225,7 @@ fn trashed_of(slot: &Slot) -> Option<Trashed> {
     Some(Trashed {
         session_id: image.state.session_id.clone(),
         incarnation: image.incarnation,
-        deleted_at: tombstone.map_or(0, |stored| stored.at_ms),
+        deleted_at: tombstone.map(|stored| stored.at_ms),
         state: image.state.clone(),
     })
 }

@@ -8,6 +8,9 @@ use super::{Shared, convert, fold};
 use crate::StoreError;
 use crate::types::{Position, Snapshot, Trashed};
 
+#[cfg(test)]
+mod tests;
+
 /// What the records of a deletion and of its undoing hold beside their time.
 const NOTHING_MORE: &str = "{}";
 
@@ -31,11 +34,12 @@ impl Shared {
         self.catalogue().remove(session, incarnation, position);
         self.show();
         self.hub.wake(session, position);
-        Ok(Some(Trashed { session_id: session.clone(), incarnation, deleted_at: at_ms, state }))
+        let (session_id, deleted_at) = (session.clone(), Some(at_ms));
+        Ok(Some(Trashed { session_id, incarnation, deleted_at, state }))
     }
 
     pub(super) fn undelete(
-        self: &Arc<Self>,
+        &self,
         session: &SessionId,
         incarnation: Incarnation,
         at_ms: i64,
@@ -57,14 +61,19 @@ impl Shared {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
+        deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
         let life = convert::log_incarnation(incarnation);
-        let purged = self.log.purge_one(session.as_str(), life);
+        let purged = self.log.purge_one(session.as_str(), life, deleted_at);
         purged.map_err(|error| convert::error(error, session))
     }
 
     /// Deleted sessions, the first deleted first. One that cannot be read is still named.
     pub(super) fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
+        if let Some(session) = session {
+            // One that cannot be finished now is found by the next who asks.
+            drop(self.finish_deletion(session));
+        }
         let whole = SessionId::from_stored("(trash)");
         let listed = self.log.trash().map_err(|error| convert::error(error, &whole))?;
         let mut found = Vec::new();
@@ -74,14 +83,39 @@ impl Shared {
                 continue;
             }
             let incarnation = convert::incarnation(log.incarnation);
-            let state = self
-                .trashed_state(&session_id, incarnation)
-                .unwrap_or_else(|_| SessionState::new(session_id.clone()));
-            let deleted_at = log.deleted_at_ms.unwrap_or(0);
+            let (state, deleted_at) = self
+                .trashed(&session_id, incarnation)
+                .unwrap_or_else(|_| (SessionState::new(session_id.clone()), log.deleted_at_ms));
             found.push(Trashed { session_id, incarnation, deleted_at, state });
         }
         found.sort_by_key(|trashed| trashed.deleted_at);
         Ok(found)
+    }
+
+    /// Finishes a deletion that was cut short, so that the session can be brought back or made anew; says whether it
+    /// found one.
+    pub(super) fn finish_deletion(&self, session: &SessionId) -> Result<bool, StoreError> {
+        let finished = self.log.finish_deletion(session.as_str());
+        if !finished.map_err(|error| convert::error(error, session))? {
+            return Ok(false);
+        }
+        if let Some(row) = self.catalogue().fingerprint(session)? {
+            self.catalogue().remove(session, row.incarnation, row.position);
+        }
+        Ok(true)
+    }
+
+    /// Finishes restores that were cut short: they wait in the trash and are not deleted.
+    pub(super) fn finish_restores(&self) -> Result<(), StoreError> {
+        let whole = SessionId::from_stored("(trash)");
+        let listed = self.log.trash().map_err(|error| convert::error(error, &whole))?;
+        let now = self.platform.clock.now_ms();
+        for log in listed.into_iter().filter(|log| log.deleted_at_ms.is_none()) {
+            let session = SessionId::from_stored(log.id);
+            // Of one that a new life stands in the way of, or a V1 file, nothing is lost: it is never purged.
+            drop(self.undelete(&session, convert::incarnation(log.incarnation), now));
+        }
+        Ok(())
     }
 
     pub(super) fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {

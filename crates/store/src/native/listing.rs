@@ -165,6 +165,7 @@ impl Shared {
     /// Every log whose extent is not what the catalogue knows is folded again, and what has no log any
     /// more is taken out.
     fn compare_with_logs(&self, found: Found) -> Result<(), StoreError> {
+        self.finish_restores()?;
         let whole = SessionId::from_stored("(all)");
         let mut ids = Vec::new();
         self.log
@@ -194,6 +195,7 @@ impl Shared {
         }
         match self.readable_state(session) {
             Ok(Some(snapshot)) => self.catalogue().put(self.row(session, &snapshot)),
+            Ok(None) if self.finish_deletion(session).unwrap_or(false) => {}
             Ok(None) | Err(StoreError::Invalid { .. }) => {
                 let passed_over = self.passed_over.lock();
                 passed_over.unwrap_or_else(PoisonError::into_inner).push(session.clone());
@@ -209,7 +211,7 @@ impl Shared {
         if self.catalogue().has_forgotten_lives()? {
             return Ok(());
         }
-        for dead in self.trash(None)? {
+        for dead in self.trash(None)?.into_iter().filter(|trashed| trashed.deleted_at.is_some()) {
             let end = Position::at(dead.state.seq);
             self.catalogue().remove(&dead.session_id, dead.incarnation, end);
         }

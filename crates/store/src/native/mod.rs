@@ -397,7 +397,17 @@ impl Store for NativeStore {
         incarnation: Incarnation,
     ) -> Result<bool, StoreError> {
         let session = session.clone();
-        self.blocking(move |shared| shared.purge(&session, incarnation)).await
+        self.blocking(move |shared| shared.purge(&session, incarnation, None)).await
+    }
+
+    async fn purge_expired(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        deleted_at: i64,
+    ) -> Result<bool, StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.purge(&session, incarnation, Some(deleted_at))).await
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {

@@ -187,7 +187,17 @@ impl Shared {
         session: &SessionId,
         incarnation: Incarnation,
     ) -> Result<SessionState, StoreError> {
-        Ok(snapshot(&self.reader_of_trash(session, incarnation)?, session)?.state)
+        Ok(self.trashed(session, incarnation)?.0)
+    }
+
+    /// The state of a life that is in the trash, and when it was deleted.
+    pub(super) fn trashed(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<(SessionState, Option<i64>), StoreError> {
+        let reader = self.reader_of_trash(session, incarnation)?;
+        Ok((snapshot(&reader, session)?.state, reader.deleted_at_ms()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A store with moods: it shows less than it has, never stands still, and counts what is asked of it.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -28,6 +28,8 @@ pub struct Moody {
     pub asked_for_changes: AtomicU32,
     /// A session that cannot be read any more.
     pub damaged: Mutex<Option<String>>,
+    /// What is in the trash was being brought back when somebody was killed.
+    pub half_restored: AtomicBool,
     /// Who says something in a session whenever somebody asks for changes.
     restless: Mutex<Option<(Service, String)>>,
 }
@@ -42,6 +44,7 @@ impl Moody {
             records_read: AtomicUsize::new(0),
             asked_for_changes: AtomicU32::new(0),
             damaged: Mutex::default(),
+            half_restored: AtomicBool::new(false),
             restless: Mutex::default(),
         });
         let bed = Bed {
@@ -141,7 +144,11 @@ impl Store for Moody {
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Answer<Vec<Trashed>> {
-        self.inner.trash(session).await
+        let mut trash = self.inner.trash(session).await?;
+        if self.half_restored.load(Ordering::SeqCst) {
+            trash.iter_mut().for_each(|trashed| trashed.deleted_at = None);
+        }
+        Ok(trash)
     }
 
     async fn list(&self, query: &ListQuery) -> Answer<ListPage> {

@@ -225,7 +225,7 @@ impl Original {
         Ok(Some(Trashed {
             session_id: session.clone(),
             incarnation: image.incarnation,
-            deleted_at: at_ms,
+            deleted_at: Some(at_ms),
             state: image.state,
         }))
     }
