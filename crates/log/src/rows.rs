@@ -84,12 +84,26 @@ impl Rows {
                 Some(row) => row,
                 None => reread(&**file, seq)?,
             };
-            rows.push(self.with_revision(row));
+            rows.push(self.as_of_now(&**file, row)?);
         }
         if rows.len() as u64 != count {
             return Err(row_damage(from + rows.len() as u64, "the row is missing").into());
         }
         Ok(())
+    }
+
+    /// The row as it was when the log ended where it does here. The newest revision is noted in place, and may be one
+    /// that comes after that: each names the one before it.
+    fn as_of_now(&self, file: &dyn File, row: OffsetRow) -> Result<OffsetRow> {
+        let mut row = self.with_revision(row);
+        while row.revised > self.len() {
+            let later = reread(file, row.revised)?;
+            if !later.id.is_empty() || later.parent >= later.seq {
+                return Err(row_damage(row.seq, "its revision is something else").into());
+            }
+            row.revised = later.parent;
+        }
+        Ok(row)
     }
 
     pub(crate) fn push(&mut self, row: OffsetRow) {

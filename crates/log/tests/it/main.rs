@@ -23,6 +23,7 @@ mod processes;
 #[cfg(unix)]
 mod read_only;
 mod recovery;
+mod revisions;
 mod streams;
 mod support;
 mod trash;
