@@ -17,6 +17,7 @@ pub mod limits;
 pub mod recovery;
 
 mod below;
+mod cold;
 mod container;
 mod create;
 mod error;

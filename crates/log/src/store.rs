@@ -10,13 +10,13 @@ use crate::container::{
     shard_dir,
 };
 use crate::create;
-use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::error::{Damage, DamageKind, Result};
 use crate::files::Files;
 use crate::fold::Fold;
 use crate::head::{Head, Incarnation};
-use crate::load::{Horizon, Loaded, Trust, load, manifest_of_nothing, read_manifest};
+use crate::load::{Trust, read_manifest};
 use crate::maintain::{run_round, start_rounds};
-use crate::open::{check_native, open_writer, take_lock};
+use crate::open::{open_writer, take_lock};
 use crate::options::{Maintenance, Options};
 use crate::pending::Pending;
 use crate::queue::{Expected, NewDelta};
@@ -429,47 +429,6 @@ impl LogStore {
         }
     }
 
-    /// Loads a log for reading. While another process writes it, only what its offset rows know is shown.
-    fn load_cold(&self, id: &str) -> Result<Loaded> {
-        /// A writer may replace checkpoints and tables while we look; then we look again.
-        const TRIES: u32 = 4;
-        let mut last = not_found(id);
-        for attempt in 0..TRIES {
-            let Some(container) = self.locate(id)? else {
-                return Err(not_found(id));
-            };
-            let live = self.inner.platform.disk.lock_holder(&container.lock()?)?.is_some();
-            let horizon = if live { Horizon::Rows } else { Horizon::WholeTail };
-            match self.load_once(id, container, horizon) {
-                Err(error) if live && attempt + 1 < TRIES && may_be_a_race(&error) => last = error,
-                result => return result,
-            }
-        }
-        Err(last)
-    }
-
-    pub(crate) fn load_once(
-        &self,
-        id: &str,
-        container: Container,
-        horizon: Horizon,
-    ) -> Result<Loaded> {
-        let files = self.files(container.clone());
-        let (manifest, damage) = match read_manifest(&files) {
-            Ok(manifest) => (manifest, None),
-            Err(LogError::Corrupt(damage)) => match manifest_of_nothing(&container, id) {
-                Some(manifest) => (manifest, Some(damage)),
-                None => return Err(damage.into()),
-            },
-            Err(error) => return Err(error),
-        };
-        check_native(&manifest)?;
-        let mut loaded =
-            load(files, manifest, &*self.inner.options.fold, Trust::Checkpoint, horizon)?;
-        loaded.damage = damage.or(loaded.damage);
-        Ok(loaded)
-    }
-
     /// Takes the lock under which logs of a shard come and go.
     pub(crate) fn lock_shard(&self, id: &str) -> Result<Box<dyn bough_platform::Lock>> {
         const TRIES: u32 = 2_500;
@@ -478,14 +437,5 @@ impl LogStore {
         platform.disk.ensure_dir(&dir)?;
         platform.disk.sync_dir(&dir.parent())?;
         take_lock(platform, options, &dir.join("lock")?, TRIES)?.ok_or_else(|| not_found(id))
-    }
-}
-
-/// Whether an error may come from reading while another process replaces derived files.
-fn may_be_a_race(error: &LogError) -> bool {
-    match error {
-        LogError::Corrupt(_) => true,
-        LogError::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
-        _ => false,
     }
 }

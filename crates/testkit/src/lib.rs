@@ -18,7 +18,9 @@ mod seeded;
 mod sim;
 
 pub use clock::SimClock;
-pub use doors::{CountingDisk, Counts, Lie, LieDisk, LossyDisk, SlowSync, SyncDelay};
+pub use doors::{
+    CountingDisk, Counts, Lie, LieDisk, LossyDisk, MeanwhileDisk, SlowSync, SyncDelay,
+};
 pub use entropy::SimEntropy;
 pub use limits::*;
 pub use seeded::Seeded;

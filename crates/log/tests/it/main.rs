@@ -12,6 +12,7 @@ mod decoders;
 mod documents;
 mod failure_semantics;
 mod gate;
+mod handover;
 mod invariants;
 mod kept_inputs;
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use bough_log::{
     ChainHash, Damage, Durability, Expected, LogError, LogStore, Maintenance, NewDelta, NewRecord,
     Options, VerifyReport,
 };
-use bough_platform::{Platform, RelPath};
+use bough_platform::{Disk, Platform, RelPath};
 use bough_testkit::{SimClock, SimDisk, SimEntropy};
 
 /// A simulated machine with one data directory.
@@ -71,8 +71,13 @@ impl Machine {
     }
 
     fn platform(&self, disk: &SimDisk) -> Platform {
+        self.behind(Arc::new(disk.clone()))
+    }
+
+    /// This machine with a disk that stands before its own.
+    pub(crate) fn behind(&self, disk: Arc<dyn Disk>) -> Platform {
         Platform {
-            disk: Arc::new(disk.clone()),
+            disk,
             clock: self.clock.clone(),
             entropy: Arc::new(SimEntropy::new(self.seeds.fetch_add(1, Ordering::Relaxed))),
         }

@@ -1,0 +1,74 @@
+//! Loading a log that this process does not write, while others may come, write and go.
+
+use crate::container::{Container, not_found};
+use crate::error::{LogError, Result};
+use crate::load::{Horizon, Loaded, Trust, load, manifest_of_nothing, read_manifest};
+use crate::open::check_native;
+use crate::store::LogStore;
+
+impl LogStore {
+    /// Loads a log for reading. While another process writes it, only what its offset rows know is shown.
+    pub(crate) fn load_cold(&self, id: &str) -> Result<Loaded> {
+        /// A writer may come, go, or replace checkpoints and tables while we look; then we look again.
+        const TRIES: u32 = 8;
+        let mut last = Err(not_found(id));
+        for _ in 0..TRIES {
+            let Some(container) = self.locate(id)? else {
+                return Err(not_found(id));
+            };
+            let disk = &self.inner.platform.disk;
+            let holder = disk.lock_holder(&container.lock()?)?;
+            let live = holder.is_some();
+            let horizon = if live { Horizon::Rows } else { Horizon::WholeTail };
+            last = self.load_once(id, container.clone(), horizon);
+            let same_writer = disk.lock_holder(&container.lock()?)? == holder;
+            let of_one_moment = match &last {
+                Ok(loaded) if loaded.damage.is_none() => !(live && is_replaced(loaded)),
+                // A container that was moved away meanwhile looks like one that has lost everything.
+                Ok(_) => disk.stat(&container.dir)?.is_some(),
+                Err(error) => !(live && may_be_a_race(error)),
+            };
+            if same_writer && of_one_moment {
+                return last;
+            }
+        }
+        last
+    }
+
+    pub(crate) fn load_once(
+        &self,
+        id: &str,
+        container: Container,
+        horizon: Horizon,
+    ) -> Result<Loaded> {
+        let files = self.files(container.clone());
+        let (manifest, damage) = match read_manifest(&files) {
+            Ok(manifest) => (manifest, None),
+            Err(LogError::Corrupt(damage)) => match manifest_of_nothing(&container, id) {
+                Some(manifest) => (manifest, Some(damage)),
+                None => return Err(damage.into()),
+            },
+            Err(error) => return Err(error),
+        };
+        check_native(&manifest)?;
+        let mut loaded =
+            load(files, manifest, &*self.inner.options.fold, Trust::Checkpoint, horizon)?;
+        loaded.damage = damage.or(loaded.damage);
+        Ok(loaded)
+    }
+}
+
+/// Whether the manifest is another by now. A tiny log that is closed loses its rows, which were the only ones that knew
+/// what an older manifest does not.
+fn is_replaced(loaded: &Loaded) -> bool {
+    read_manifest(&loaded.files).is_ok_and(|manifest| manifest != loaded.manifest)
+}
+
+/// Whether an error may come from reading while another process replaces derived files.
+fn may_be_a_race(error: &LogError) -> bool {
+    match error {
+        LogError::Corrupt(_) => true,
+        LogError::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
