@@ -70,6 +70,10 @@ impl Writer {
     /// DIRTY -> SEGMENT_SEALED -> INDEXED -> CHECKPOINTED.
     fn round(&self, shape: Shape) -> Result<()> {
         let mut maintainer = self.maintainer.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_ours() {
+            // It was asked for before the log was closed; what it would write over may be another process's by now.
+            return Ok(());
+        }
         self.unchecked_bytes.store(0, Ordering::Relaxed);
         let mut state = dirty(maintainer.manifest.state)?;
         let number = maintainer.manifest.checkpoint_seq.max(self.newest_checkpoint()?) + 1;
@@ -258,4 +262,28 @@ pub(crate) fn start_rounds() -> mpsc::Sender<Weak<Writer>> {
     // Without the thread, rounds wait until the log is closed: slower to open, nothing is lost.
     drop(std::thread::Builder::new().name("bough-rounds".to_owned()).spawn(run));
     sender
+}
+
+#[cfg(test)]
+mod tests {
+    use bough_platform::{Platform, RelPath};
+
+    use crate::record::NewRecord;
+    use crate::{LogStore, Options};
+
+    /// A round that is due is run by another thread, which may come to it after the log was closed.
+    #[test]
+    fn a_round_that_comes_after_the_log_was_closed_writes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let platform = Platform::system(dir.path()).unwrap();
+        let store = LogStore::open(platform.clone(), Options::default()).unwrap();
+        store.create("s", vec![NewRecord::plain("note", 1, "1")]).unwrap();
+        let writer = store.writer("s").unwrap();
+        store.close("s").unwrap();
+        let container = &writer.files.container.dir;
+        let names = |dir: &RelPath| platform.disk.list(dir).unwrap();
+        let before = names(container);
+        writer.checkpoint().unwrap();
+        assert_eq!(names(container), before, "a tiny log has no checkpoint of its own");
+    }
 }

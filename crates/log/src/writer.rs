@@ -308,13 +308,21 @@ impl Writer {
         tell_latched(waiting, &cause);
     }
 
-    /// Gives the lock up, removing its file.
+    /// Gives the lock up, removing its file. Waits for whoever is at the files: the next writer, here or in another
+    /// process, must not meet them there.
     pub(crate) fn release(&self) -> Result<()> {
+        let _no_round = self.maintainer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _no_commit = self.hold_commits();
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         match lock {
             Some(lock) => Ok(lock.remove()?),
             None => Ok(()),
         }
+    }
+
+    /// Whether the log is this writer's to write.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// The manifest as it was last written.

@@ -39,6 +39,8 @@ impl Writer {
     /// frames that they stand on.
     pub(super) fn commit(&self, chunk: Option<&Chunk>, deltas: Option<&DeltaChunk>) -> Result<()> {
         let mut files = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever latched it meanwhile may have given the lock up by now.
+        self.check_latch()?;
         self.touch();
         if let Some(chunk) = chunk {
             self.commit_frames(&mut files, chunk)?;
@@ -205,5 +207,39 @@ fn sync_once(segment: &dyn File) -> Result<()> {
     match segment.sync() {
         Err(_) if canary::on(canary::NO_LATCH) => Ok(segment.sync()?),
         result => Ok(result?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bough_platform::Platform;
+
+    use crate::error::LogError;
+    use crate::queue::{Expected, Lead};
+    use crate::record::NewRecord;
+    use crate::{LogStore, Options};
+
+    /// Whoever latched the log may give its lock up at once: a commit that was on its way finds that out.
+    #[test]
+    fn a_commit_that_comes_after_the_latch_writes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default());
+        let store = store.unwrap();
+        let note = || vec![NewRecord::plain("note", 1, "1")];
+        store.create("s", note()).unwrap();
+        let pending = store.enqueue("s", Expected::Any, note()).unwrap();
+        let writer = store.writer("s").unwrap();
+        std::thread::scope(|scope| {
+            let held = writer.hold_commits();
+            let commit = scope.spawn(|| pending.wait());
+            while writer.queue().lead != Lead::Committing {
+                std::thread::yield_now();
+            }
+            writer.latch(&LogError::Invalid { reason: "for a test".to_owned() });
+            drop(held);
+            assert!(matches!(commit.join().unwrap(), Err(LogError::Latched { .. })));
+        });
+        store.reopen("s").unwrap();
+        assert_eq!(store.read("s").unwrap().head().seq, 1);
     }
 }
