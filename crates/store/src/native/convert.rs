@@ -15,6 +15,14 @@ pub(super) fn head(head: log::Head) -> Head {
     }
 }
 
+pub(super) fn log_head(head: &Head) -> log::Head {
+    log::Head {
+        incarnation: log_incarnation(head.incarnation),
+        seq: head.seq,
+        chain: log::ChainHash::from_bytes(head.chain.0),
+    }
+}
+
 pub(super) fn incarnation(incarnation: log::Incarnation) -> Incarnation {
     Incarnation::new(incarnation.0)
 }

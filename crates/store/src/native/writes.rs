@@ -13,6 +13,9 @@ use super::{Shared, convert};
 use crate::StoreError;
 use crate::types::{Appended, Durable, Head, Position};
 
+#[cfg(test)]
+mod tests;
+
 /// A stream that rested this long becomes a record.
 const STREAM_REST: Duration = Duration::from_secs(2);
 
@@ -52,7 +55,9 @@ impl Shared {
         }
         let batch: Vec<_> = settled.iter().chain(&records).map(convert::to_log).collect();
         let bytes = batch.iter().map(|record| record.payload.len()).sum();
-        let pending = self.enqueue(session, &mut live, batch)?;
+        // The log may have been closed since it was compared, and written by another process.
+        let unmoved = log::Expected::Head(convert::log_head(expected));
+        let pending = self.enqueue(session, &mut live, unmoved, batch)?;
         // Steps that were put together are told otherwise than other records; those are read from the log.
         let keeps = settled.is_empty() && self.hub.is_followed(session);
         let kept = keeps.then(|| {
@@ -267,7 +272,7 @@ impl Shared {
         batch: impl IntoIterator<Item = &'a NewRecord>,
     ) -> Result<Appended, StoreError> {
         let batch = batch.into_iter().map(convert::to_log).collect();
-        let pending = self.enqueue(session, live, batch)?;
+        let pending = self.enqueue(session, live, log::Expected::Any, batch)?;
         Ok(self.announce_when_durable(session, &pending, None))
     }
 
@@ -275,10 +280,11 @@ impl Shared {
         &self,
         session: &SessionId,
         live: &mut Live,
+        expected: log::Expected,
         batch: Vec<log::NewRecord>,
     ) -> Result<log::Pending, StoreError> {
         self.log
-            .enqueue(session.as_str(), log::Expected::Any, batch)
+            .enqueue(session.as_str(), expected, batch)
             .inspect_err(|_| live.streams = Streams::default())
             .map_err(|error| convert::error(error, session))
     }

@@ -1,0 +1,73 @@
+//! Appending to sessions whose logs were closed in between, so that another process could write them.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::path::Path;
+
+use bough_log as log;
+use bough_platform::Platform;
+use bough_session::{
+    ContentBlock, Entry, EntryBody, EntryId, MetaChange, NewRecord, Record, SessionId,
+};
+
+use super::{Live, convert};
+use crate::native::{NativeOptions, NativeStore};
+use crate::{Head, Store, StoreError};
+
+async fn open(dir: &Path) -> NativeStore {
+    let platform = Platform::system(dir).unwrap();
+    NativeStore::open(platform, dir.to_owned(), NativeOptions::default()).await.unwrap()
+}
+
+fn session() -> SessionId {
+    SessionId::from_stored("s")
+}
+
+fn says(id: &str, text: &str) -> NewRecord {
+    let message = serde_json::json!({
+        "role": "user", "content": [ContentBlock::text(text)], "timestamp": 1,
+    });
+    Record::Entry(Entry {
+        id: EntryId::from_stored(id),
+        parent_id: None,
+        timestamp: 1,
+        revision: 0,
+        origin: None,
+        body: EntryBody::Message(serde_json::from_value(message).unwrap()),
+    })
+    .at(1)
+}
+
+/// A session with one message.
+fn first(text: &str) -> Vec<NewRecord> {
+    vec![Record::Meta(MetaChange::default()).at(1), says("a", text)]
+}
+
+/// Closes the log of the session, as happens to the one that rests longest when many are open.
+fn make_room(store: &NativeStore) {
+    store.shared.log.close("s").unwrap();
+}
+
+async fn append(store: &NativeStore, id: &str) -> Head {
+    let head = store.state(&session()).await.unwrap().unwrap().head;
+    let appended = store.append(&session(), &head, vec![says(id, "")]).await.unwrap();
+    appended.durable.await.unwrap();
+    appended.head
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_process_writes_after_the_comparison_is_a_conflict() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (open(dir.path()).await, open(dir.path()).await);
+    let expected = ours.create(&session(), first("")).await.unwrap().head;
+    ours.shared.compare(&session(), &expected).unwrap();
+    make_room(&ours);
+    let current = append(&theirs, "b").await;
+    make_room(&theirs);
+    let unmoved = log::Expected::Head(convert::log_head(&expected));
+    let batch = vec![convert::to_log(&says("c", ""))];
+    let refused = ours.shared.enqueue(&session(), &mut Live::default(), unmoved, batch);
+    match refused.map(|pending| pending.head()) {
+        Err(StoreError::Conflict { current: found }) => assert_eq!(found, current),
+        other => panic!("{other:?}"),
+    }
+}
