@@ -175,6 +175,13 @@ impl LogStore {
         self.slots().get(id).is_some_and(|slot| slot.try_lock().is_ok_and(|slot| slot.is_some()))
     }
 
+    /// Which opening of a log this is, while this process has it open for writing. Another number later: it was closed
+    /// in between, and others may have written it.
+    #[must_use]
+    pub fn opening(&self, id: &str) -> Option<u64> {
+        self.opened(id).map(|writer| writer.opening)
+    }
+
     /// The head with everything accepted, durable or not, of a log that this process writes.
     pub fn accepted_head(&self, id: &str) -> Result<Head> {
         Ok(self.living(id)?.accepted())

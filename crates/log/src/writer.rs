@@ -24,6 +24,8 @@ use crate::state::LogState;
 /// A log that this process may append to.
 pub(crate) struct Writer {
     pub(crate) id: String,
+    /// Which opening of this process it is; no two have the same.
+    pub(crate) opening: u64,
     pub(crate) platform: Platform,
     pub(crate) options: Options,
     pub(crate) files: Files,
@@ -40,6 +42,8 @@ pub(crate) struct Writer {
     /// Somebody has taken it on to commit until nothing waits.
     driven: AtomicBool,
 }
+
+static OPENINGS: AtomicU64 = AtomicU64::new(1);
 
 /// What a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,7 @@ impl Writer {
         state.position = position;
         Self {
             id: manifest.session_id.clone(),
+            opening: OPENINGS.fetch_add(1, Ordering::Relaxed),
             platform,
             options,
             files,

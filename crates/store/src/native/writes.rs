@@ -23,6 +23,8 @@ const STREAM_REST: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct Live {
     streams: Streams,
+    /// The opening of the log that the streams were followed in.
+    opening: Option<u64>,
 }
 
 /// A session's place in the table.
@@ -45,6 +47,7 @@ impl Shared {
         let slot = self.slot(session);
         let mut live = hold(&slot);
         self.compare(session, expected)?;
+        self.of_this_opening(session, &mut live);
         self.follow_streams(session, &mut live)?;
         let settled = live.streams.settle_all();
         self.check_revisions(session, &settled, &records)?;
@@ -71,8 +74,7 @@ impl Shared {
     pub(super) fn forget_closed(&self) {
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         live.retain(|session, slot| {
-            let used = Arc::strong_count(slot) > 1 || self.log.is_open(session.as_str());
-            used || slot.try_lock().map_or(true, |live| !live.streams.is_empty())
+            Arc::strong_count(slot) > 1 || self.log.is_open(session.as_str())
         });
     }
 
@@ -80,6 +82,17 @@ impl Shared {
     pub(super) fn forget_unused(&self) {
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         live.retain(|_, slot| Arc::strong_count(slot) > 1);
+    }
+
+    /// Forgets streams that were followed before the log was closed: others may have gone on with them. What is on its
+    /// way is made durable first, so that reading shows it.
+    fn of_this_opening(&self, session: &SessionId, live: &mut Live) {
+        let opening = self.log.opening(session.as_str());
+        if live.opening != opening {
+            // In a log that failed nothing is accepted before it is opened again.
+            drop(self.log.flush(session.as_str()));
+            *live = Live { opening, ..Live::default() };
+        }
     }
 
     /// The log compares too; here it is done before anything of the session's own is changed.
@@ -175,6 +188,9 @@ impl Shared {
     ) -> Result<Appended, StoreError> {
         let slot = self.slot(session);
         let mut live = hold(&slot);
+        // Opens the log, so that no other process writes it from here on.
+        self.accepted(session)?;
+        self.of_this_opening(session, &mut live);
         if !live.streams.contains(&delta.entry_id) {
             self.follow(session, &mut live, &delta.entry_id)?;
         }
@@ -234,6 +250,7 @@ impl Shared {
         };
         for (session, slot) in slots {
             let mut live = hold(&slot);
+            self.of_this_opening(&session, &mut live);
             let settled = live.streams.settle_due(Some(before));
             if !settled.is_empty() {
                 // What fails here is not lost: the steps are durable, and the next append finds them.
@@ -257,6 +274,7 @@ impl Shared {
     pub(super) fn settle_now(self: &Arc<Self>, session: &SessionId) -> Result<(), StoreError> {
         let slot = self.slot(session);
         let mut live = hold(&slot);
+        self.of_this_opening(session, &mut live);
         self.follow_streams(session, &mut live)?;
         let settled = live.streams.settle_all();
         if !settled.is_empty() {

@@ -6,7 +6,8 @@ use std::path::Path;
 use bough_log as log;
 use bough_platform::Platform;
 use bough_session::{
-    ContentBlock, Entry, EntryBody, EntryId, MetaChange, NewRecord, Record, SessionId,
+    ContentBlock, ContentChange, Delta, Entry, EntryBody, EntryId, MetaChange, NewRecord, Record,
+    SessionId, TextAppend,
 };
 
 use super::{Live, convert};
@@ -42,6 +43,18 @@ fn first(text: &str) -> Vec<NewRecord> {
     vec![Record::Meta(MetaChange::default()).at(1), says("a", text)]
 }
 
+fn step(revision: u64, text: &str) -> Delta {
+    let append = TextAppend { block: 0, text: text.to_owned() };
+    Delta {
+        at_ms: 2,
+        entry_id: EntryId::from_stored("a"),
+        revision,
+        change: ContentChange::Append(append),
+        details: None,
+        origin: None,
+    }
+}
+
 /// Closes the log of the session, as happens to the one that rests longest when many are open.
 fn make_room(store: &NativeStore) {
     store.shared.log.close("s").unwrap();
@@ -52,6 +65,10 @@ async fn append(store: &NativeStore, id: &str) -> Head {
     let appended = store.append(&session(), &head, vec![says(id, "")]).await.unwrap();
     appended.durable.await.unwrap();
     appended.head
+}
+
+async fn add(store: &NativeStore, step: Delta) {
+    store.append_delta(&session(), step).await.unwrap().durable.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,4 +87,32 @@ async fn what_another_process_writes_after_the_comparison_is_a_conflict() {
         Err(StoreError::Conflict { current: found }) => assert_eq!(found, current),
         other => panic!("{other:?}"),
     }
+}
+
+/// Otherwise its next step is refused, or, put together, takes the place of what the other process wrote.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_streams_is_read_again_after_its_log_was_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (open(dir.path()).await, open(dir.path()).await);
+    ours.create(&session(), first("0")).await.unwrap();
+    add(&ours, step(1, "1")).await;
+    make_room(&ours);
+    add(&theirs, step(2, "2")).await;
+    make_room(&theirs);
+    add(&ours, step(3, "3")).await;
+    append(&ours, "b").await;
+    let found = ours.entry(&session(), &EntryId::from_stored("a")).await.unwrap().unwrap();
+    assert_eq!(found.entry.revision, 3);
+    assert!(format!("{:?}", found.entry.body).contains("0123"), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_whose_logs_were_closed_are_forgotten_with_their_streams() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    store.create(&session(), first("0")).await.unwrap();
+    add(&store, step(1, "1")).await;
+    make_room(&store);
+    store.shared.forget_closed();
+    assert!(store.shared.live.lock().unwrap().is_empty());
 }
