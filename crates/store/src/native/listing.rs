@@ -13,12 +13,18 @@ use crate::catalogue::{CatalogueRow, Found};
 use crate::memory::draw;
 use crate::types::{ChangeCursor, Listed, Position, Snapshot};
 
+#[cfg(test)]
+mod tests;
+
 /// How often the catalogue is written and looked at; other processes are at most this far behind.
 const BEAT: Duration = Duration::from_millis(100);
 /// How many beats lie between looks for sessions that rest.
 const BEATS_BETWEEN_RESTS: u32 = 20;
 /// How many changes of other processes are read at a time.
 const CHANGES_AT_A_TIME: usize = 1_000;
+
+/// How many marks a process tries to leave.
+const MARK_TRIES: u32 = 5;
 
 /// The folder of marks, one for each process that uses the directory.
 const PROCESSES: &str = "processes";
@@ -28,13 +34,39 @@ const PROCESSES: &str = "processes";
 pub(super) fn leave_mark(platform: &Platform, address: &str) -> Result<Box<dyn Lock>, StoreError> {
     let dir = RelPath::parse(PROCESSES).map_err(std::io::Error::from)?;
     platform.disk.ensure_dir(&dir)?;
-    let mut random = [0; 8];
-    platform.entropy.fill(&mut random)?;
-    let path = dir.join(&hex(&random)).map_err(std::io::Error::from)?;
-    platform.disk.lock(&path, address).map_err(|error| match error {
-        LockError::Held { holder } => StoreError::Locked { holder },
-        LockError::Io(error) => error.into(),
-    })
+    let mut last = String::new();
+    for _ in 0..MARK_TRIES {
+        let mut random = [0; 8];
+        platform.entropy.fill(&mut random)?;
+        let path = dir.join(&hex(&random)).map_err(std::io::Error::from)?;
+        match platform.disk.lock(&path, address) {
+            Ok(mark) => return Ok(mark),
+            // Somebody who looks for marks of the dead has it in hand for a moment.
+            Err(LockError::Held { holder }) => last = holder,
+            Err(LockError::Io(error)) => return Err(error.into()),
+        }
+    }
+    Err(StoreError::Locked { holder: last })
+}
+
+/// Whether a process that used this directory ended without closing it: its mark is there and nobody
+/// holds it. Marks of the dead are removed.
+fn others_ended_uncleanly(platform: &Platform, address: &str) -> bool {
+    let Ok(dir) = RelPath::parse(PROCESSES) else { return false };
+    let mut unclean = false;
+    for mark in platform.disk.list(&dir).unwrap_or_default() {
+        let Ok(path) = dir.join(&mark.name) else { continue };
+        let disk = &platform.disk;
+        let (Ok(None), Ok(Some(_))) = (disk.lock_holder(&path), disk.stat(&path)) else {
+            continue;
+        };
+        // Removed with the lock in hand: whoever has made the mark and is about to take it must not lose it.
+        if let Ok(dead) = disk.lock(&path, address) {
+            unclean = true;
+            drop(dead.remove());
+        }
+    }
+    unclean
 }
 
 /// Starts the work that nobody waits for. It ends when the store is dropped. `seen` is where the catalogue was
@@ -109,21 +141,6 @@ impl Shared {
         Some(seen)
     }
 
-    /// Whether a process that used this directory ended without closing it: its mark is there and nobody
-    /// holds it. Marks of the dead are removed.
-    fn others_ended_uncleanly(&self) -> bool {
-        let Ok(dir) = RelPath::parse(PROCESSES) else { return false };
-        let mut unclean = false;
-        for mark in self.platform.disk.list(&dir).unwrap_or_default() {
-            let Ok(path) = dir.join(&mark.name) else { continue };
-            if let Ok(None) = self.platform.disk.lock_holder(&path) {
-                unclean = true;
-                drop(self.platform.disk.remove_file(&path));
-            }
-        }
-        unclean
-    }
-
     /// Puts sessions into the catalogue that were written beside it, and waits until they are listed.
     pub(super) fn refresh(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
         let catalogue = self.catalogue();
@@ -137,7 +154,7 @@ impl Shared {
 
     /// A process that was killed has not written down all that it did: that is done for it.
     fn take_up_the_dead(&self) {
-        if *self.filled.borrow() && self.others_ended_uncleanly() {
+        if *self.filled.borrow() && others_ended_uncleanly(&self.platform, &self.options.address) {
             // What fails here is tried again at the next start.
             drop(self.compare_with_logs(Found::Known));
         }
@@ -145,7 +162,7 @@ impl Shared {
 
     /// Makes the catalogue hold what the logs hold, where it may not.
     fn catch_up_with_logs(&self, found: Found) -> Result<(), StoreError> {
-        let unclean = self.others_ended_uncleanly();
+        let unclean = others_ended_uncleanly(&self.platform, &self.options.address);
         let boot = host_facts().boot_id;
         if found == Found::Known && unclean && !self.catalogue().is_of_boot(&boot)? {
             // The machine went down with it, and the catalogue is not synced: it may have lost numbers that somebody

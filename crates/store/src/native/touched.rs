@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bough_session::{Incarnation, SessionId};
 
 use super::Shared;
+use crate::StoreError;
 use crate::catalogue::Catalogue;
 use crate::types::Position;
 
@@ -60,9 +61,14 @@ impl Touched {
     }
 
     /// The sessions, in the order of the newest change of each.
-    fn take(&self) -> Vec<SessionId> {
+    fn take(&self) -> Vec<(SessionId, Touch)> {
         let sessions = std::mem::take(&mut lock(&self.waiting).sessions);
-        in_order(sessions.into_iter().map(|(session, touch)| (touch.newest, session)))
+        in_order(sessions.into_iter().map(|(session, touch)| (touch.newest, (session, touch))))
+    }
+
+    /// Lets a session wait on whose row could not be made. What changed since says more.
+    fn put_back(&self, session: SessionId, touch: Touch) {
+        lock(&self.waiting).sessions.entry(session).or_insert(touch);
     }
 
     /// Where sessions are that the feed of all sessions does not have yet, in the same order. They go on waiting
@@ -113,10 +119,13 @@ impl Shared {
     /// Makes the rows that wait, while what the sessions are is at hand.
     pub(super) fn make_rows(&self) {
         let _making = lock(&self.touched.making);
-        for session in self.touched.take() {
-            // One that is gone has a row that says so; one that is damaged must not keep the others out.
-            if let Ok(Some(snapshot)) = self.state(&session) {
-                self.catalogue_behind.put(self.row(&session, &snapshot));
+        for (session, touch) in self.touched.take() {
+            match self.state(&session) {
+                Ok(Some(snapshot)) => self.catalogue_behind.put(self.row(&session, &snapshot)),
+                // One that is gone has a row that says so; one that is damaged has none to make.
+                Ok(None) | Err(StoreError::Corrupt { .. }) => {}
+                // The disk may answer at the next beat.
+                Err(_) => self.touched.put_back(session, touch),
             }
         }
     }
