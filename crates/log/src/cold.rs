@@ -20,7 +20,10 @@ impl LogStore {
             let holder = disk.lock_holder(&container.lock()?)?;
             let live = holder.is_some();
             let horizon = if live { Horizon::Rows } else { Horizon::WholeTail };
-            last = self.load_once(id, container.clone(), horizon);
+            last = self.load_once(id, container.clone(), horizon).and_then(|loaded| {
+                container.check_life(&loaded.manifest)?;
+                Ok(loaded)
+            });
             let same_writer = disk.lock_holder(&container.lock()?)? == holder;
             let of_one_moment = match &last {
                 Ok(loaded) if loaded.damage.is_none() => !(live && is_replaced(loaded)),

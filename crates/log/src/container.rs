@@ -4,7 +4,8 @@ use bough_platform::RelPath;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
-use crate::error::{LogError, Result};
+use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::format::Manifest;
 use crate::head::Incarnation;
 use crate::limits;
 use crate::record::{check_size, invalid};
@@ -33,6 +34,22 @@ impl Container {
     pub(crate) fn live(id: &str, incarnation: Incarnation) -> Result<Self> {
         let dir = shard_dir(id)?.join(&container_name(id, incarnation)?)?;
         Ok(Self { dir })
+    }
+
+    /// A link or a file has a container's name: what it leads to is not ours to read or write.
+    pub(crate) fn no_folder(&self) -> Damage {
+        let text = "this is a link or a file, and a session is a folder";
+        Damage::new(DamageKind::Manifest, self.dir.as_str(), 0, text)
+    }
+
+    /// Refuses a manifest of another life than the folder is named after: one was copied or moved over the other.
+    pub(crate) fn check_life(&self, manifest: &Manifest) -> Result<()> {
+        let named = parse_container_name(self.dir.file_name()).map(|(_, life)| life);
+        if named == Some(manifest.incarnation) {
+            return Ok(());
+        }
+        let text = format!("the folder is named after another life than {}", manifest.incarnation);
+        Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, text).into())
     }
 
     /// The folder of the same name in `trash/` or `staging/`.

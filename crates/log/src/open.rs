@@ -118,6 +118,7 @@ fn open_locked(
     trust: Trust,
 ) -> Result<(Loaded, bool)> {
     let manifest = read_manifest(&files)?;
+    files.container.check_life(&manifest)?;
     check_native(&manifest)?;
     check_not_failed(&manifest)?;
     let mut loaded = load(files, manifest, &*options.fold, trust, Horizon::Writer)?;

@@ -353,7 +353,11 @@ impl LogStore {
             let text = format!("two lives of one id: {} and {}", first.name, second.name);
             return Err(Damage::new(DamageKind::Manifest, dir.as_str(), 0, text).into());
         }
-        Ok(Some(Container { dir: dir.join(&first.name)? }))
+        let container = Container { dir: dir.join(&first.name)? };
+        if !first.is_dir {
+            return Err(container.no_folder().into());
+        }
+        Ok(Some(container))
     }
 
     /// The open writer of a log, opening it if need be.

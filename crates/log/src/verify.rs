@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use bough_platform::RelPath;
 
-use crate::container::{Container, TRASH};
+use crate::container::{Container, TRASH, parse_container_name};
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::files::Files;
 use crate::fold::NoFold;
@@ -62,9 +62,16 @@ impl LogStore {
             folders.push(sessions.join(&shard.name)?);
         }
         for folder in folders {
-            for listed in disk.list(&folder)?.into_iter().filter(|listed| listed.is_dir) {
+            for listed in disk.list(&folder)? {
                 let container = Container { dir: folder.join(&listed.name)? };
-                visit(self.verify_container(container, None)?);
+                if listed.is_dir {
+                    visit(self.verify_container(container, None)?);
+                } else if parse_container_name(&listed.name).is_some() {
+                    visit(VerifyReport {
+                        damage: vec![container.no_folder()],
+                        ..nothing_found("")
+                    });
+                }
             }
         }
         Ok(())
@@ -74,14 +81,7 @@ impl LogStore {
         let live = self.inner.platform.disk.lock_holder(&container.lock()?)?.is_some();
         let horizon = if live { Horizon::Rows } else { Horizon::WholeTail };
         let files = self.files(container.clone());
-        let mut report = VerifyReport {
-            id: id.unwrap_or_default().to_owned(),
-            incarnation: None,
-            records: 0,
-            bytes: 0,
-            abandoned_bytes: 0,
-            damage: Vec::new(),
-        };
+        let mut report = nothing_found(id.unwrap_or_default());
         let manifest = match read_manifest(&files) {
             Ok(manifest) => manifest,
             Err(LogError::Corrupt(damage)) => {
@@ -95,9 +95,8 @@ impl LogStore {
         };
         report.id.clone_from(&manifest.session_id);
         report.incarnation = Some(manifest.incarnation);
-        if !container.dir.file_name().ends_with(&manifest.incarnation.to_string()) {
-            let text = "the folder is named after another life".to_owned();
-            report.damage.push(Damage::new(DamageKind::Manifest, "manifest.json", 0, text));
+        if let Err(LogError::Corrupt(damage)) = container.check_life(&manifest) {
+            report.damage.push(damage);
         }
         match load(files, manifest, &NoFold, Trust::Segments, horizon) {
             Ok(loaded) => Check { loaded, report: &mut report, live }.run()?,
@@ -105,6 +104,17 @@ impl LogStore {
             Err(error) => return Err(error),
         }
         Ok(report)
+    }
+}
+
+fn nothing_found(id: &str) -> VerifyReport {
+    VerifyReport {
+        id: id.to_owned(),
+        incarnation: None,
+        records: 0,
+        bytes: 0,
+        abandoned_bytes: 0,
+        damage: Vec::new(),
     }
 }
 

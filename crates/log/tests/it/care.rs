@@ -1,6 +1,7 @@
 //! `verify` sees everything, `salvage` saves what is whole, and neither touches what it reads.
 
-use bough_log::{DamageKind, LogStore, SalvageReport};
+use bough_log::{DamageKind, Expected, LogError, LogStore, Options, SalvageReport};
+use bough_platform::{Disk, Platform, RelPath};
 
 use crate::support::*;
 
@@ -108,4 +109,54 @@ fn verify_while_a_writer_writes_finds_nothing_wrong() {
     let report = machine.verify("s");
     assert!(report.is_well(), "{:?}", report.damage);
     assert_eq!(report.records, 12);
+}
+
+/// The folder of the only container.
+fn folder(machine: &Machine) -> RelPath {
+    machine.path("manifest.json").parent()
+}
+
+#[test]
+fn a_folder_that_is_named_after_another_life_is_refused_by_all() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "s", 2);
+    process.store.close_all().unwrap();
+    let from = folder(&machine);
+    let (name, _) = from.file_name().rsplit_once('.').unwrap();
+    let to = from.parent().join(&format!("{name}.{}", "f".repeat(32))).unwrap();
+    machine.disk.rename(&from, &to).unwrap();
+    assert!(!machine.verify("s").is_well());
+    let read = machine.look().read("s");
+    assert!(matches!(&read, Err(LogError::Corrupt(_))), "{read:?}");
+    assert!(matches!(machine.refusal("s"), LogError::Corrupt(_)));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_container_that_is_a_link_is_refused_by_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::system(dir.path()).unwrap();
+    let store = LogStore::open(platform.clone(), Options::default()).unwrap();
+    fill(&store, "s", 2);
+    store.close_all().unwrap();
+    let sessions = RelPath::parse("sessions").unwrap();
+    let shard = sessions.join(&platform.disk.list(&sessions).unwrap()[0].name).unwrap();
+    let listed = platform.disk.list(&shard).unwrap();
+    let name = &listed.iter().find(|listed| listed.is_dir).unwrap().name;
+    let home = dir.path().join(shard.as_str()).join(name);
+    let away = dir.path().join("elsewhere");
+    std::fs::rename(&home, &away).unwrap();
+    std::os::unix::fs::symlink(&away, &home).unwrap();
+    for refused in [
+        store.read("s").err(),
+        store.append("s", Expected::Any, vec![entry(3)]).err(),
+        store.create("s", vec![entry(1)]).err(),
+        store.verify("s").err(),
+    ] {
+        assert!(matches!(&refused, Some(LogError::Corrupt(_))), "{refused:?}");
+    }
+    let mut reports = Vec::new();
+    store.verify_all(&mut |report| reports.push(report)).unwrap();
+    assert_eq!((reports.len(), reports[0].damage.len()), (1, 1));
 }
