@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::canary;
 use crate::error::{LogError, Result};
 use crate::format::{BatchPlace, FrameHeader, Position, RowId, StreamLine, encode_frame};
-use crate::head::Head;
+use crate::head::{Head, Incarnation};
 use crate::limits;
 use crate::nonces::Nonces;
 use crate::options::{Durability, Options};
@@ -152,6 +152,8 @@ pub struct NewDelta {
 pub enum Expected {
     /// It is exactly this one.
     Head(Head),
+    /// It is of this life.
+    Life(Incarnation),
     /// It does not matter.
     Any,
 }
@@ -217,10 +219,15 @@ impl Queue {
         entropy: &dyn Entropy,
     ) -> Result<Head> {
         self.check_latch()?;
-        if let Expected::Head(expected) = expected
-            && expected != self.accepted
-            && !(canary::on(canary::INCARNATION_IGNORED) && expected.seq == self.accepted.seq)
-        {
+        let fits = match expected {
+            Expected::Head(expected) => {
+                expected == self.accepted
+                    || canary::on(canary::INCARNATION_IGNORED) && expected.seq == self.accepted.seq
+            }
+            Expected::Life(life) => life == self.accepted.incarnation,
+            Expected::Any => true,
+        };
+        if !fits {
             return Err(LogError::Conflict { current: self.accepted });
         }
         check_batch(&records)?;

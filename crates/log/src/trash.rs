@@ -17,8 +17,19 @@ impl LogStore {
     /// Deletes a log: its container goes to the trash, from where [`LogStore::undelete`] brings it back.
     /// `payload` is kept with the record of the deletion.
     pub fn delete(&self, id: &str, at_ms: i64, payload: &str) -> Result<()> {
+        self.delete_where(id, Expected::Any, at_ms, payload)
+    }
+
+    /// The same, only where the log is what the caller believes: a new life of the id is not what it meant.
+    pub fn delete_where(
+        &self,
+        id: &str,
+        expected: Expected,
+        at_ms: i64,
+        payload: &str,
+    ) -> Result<()> {
         let tombstone = NewRecord::plain(kind::TOMBSTONE, at_ms, payload);
-        self.append(id, Expected::Any, vec![tombstone])?;
+        self.append(id, expected, vec![tombstone])?;
         let Some(container) = self.locate(id)? else {
             // Whoever found the record has finished the move.
             return Ok(());

@@ -157,3 +157,16 @@ fn a_deletion_that_was_finished_and_undone_meanwhile_moves_nothing() {
     let records = store.read("s").unwrap().records(0, 10).unwrap();
     assert!(records.iter().any(|stored| stored.record.kind == kind::RESTORED));
 }
+
+#[test]
+fn a_deletion_of_one_life_does_not_hit_the_next() {
+    let machine = Machine::new();
+    let store = deleted(&machine).store;
+    let before = store.trash().unwrap()[0].incarnation;
+    let now = store.create("s", vec![entry(1)]).unwrap().incarnation;
+    let missed = store.delete_where("s", Expected::Life(before), 7, "{}");
+    assert!(matches!(missed, Err(LogError::Conflict { .. })), "{missed:?}");
+    assert_eq!(numbers(&store, "s"), [1]);
+    store.delete_where("s", Expected::Life(now), 8, "{}").unwrap();
+    assert_eq!(store.trash().unwrap().len(), 2);
+}
