@@ -394,16 +394,9 @@ impl Place {
             "off" => None,
             address => Some(listen_on("bus", address).await?),
         };
-        let local_key = Arc::new(LocalKey::draw(&*disk, &*entropy)?);
-        Ok(Self {
-            disk,
-            clock: Arc::new(SystemClock::new()),
-            entropy,
-            http,
-            bus,
-            local_key,
-            instance: hex(&instance),
-        })
+        let clock = Arc::new(SystemClock::new());
+        let local_key = Arc::new(LocalKey::draw(&*disk, &*clock, &*entropy)?);
+        Ok(Self { disk, clock, entropy, http, bus, local_key, instance: hex(&instance) })
     }
 
     fn addresses(&self) -> impl Iterator<Item = SocketAddr> {

@@ -11,13 +11,19 @@ use crate::guard::TOKENS_FILE;
 use crate::limits::{SETTINGS_POLL, TRASH_SWEEP};
 use crate::settings::{Applier, FileMark, mark};
 
-/// Looks at the settings files until the server ends, and applies what changed.
+/// Looks at the settings files until the server ends, and applies what changed. The local key is put back where another
+/// server on the directory took it away.
 pub(crate) async fn watch_settings(app: App, applier: Arc<Applier>, config_file: PathBuf) {
     let sources = applier.sources();
     let tokens_file = sources.data_dir.join(TOKENS_FILE);
     // As they were before they were read: what changed since the first look at the start is seen.
     let mut seen = (sources.config_mark, sources.tokens_mark);
-    let look = move || (mark(&config_file), mark(&tokens_file));
+    let (key, disk) = (sources.local_key.clone(), sources.disk.clone());
+    let look = move || {
+        // What fails is tried again at the next look.
+        drop(key.keep(&*disk));
+        (mark(&config_file), mark(&tokens_file))
+    };
     let look = Arc::new(look);
     let marks = |look: Arc<dyn Fn() -> (FileMark, FileMark) + Send + Sync>| async move {
         tokio::task::spawn_blocking(move || look()).await.unwrap_or_default()

@@ -1,10 +1,11 @@
 //! A key for commands on the same machine: whoever can read the data directory may use the server on it.
 
 use std::io;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bough_platform::{Disk, Entropy, RelPath};
+use bough_platform::{Access, Clock, Disk, Entropy, RelPath};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -16,23 +17,58 @@ pub const LOCAL_KEY_FILE: &str = "server.key";
 /// How the bearer of the key is called in the log.
 pub(super) const LOCAL_KEY_ID: &str = "local-key";
 
-/// A key that is drawn at each start and written where only the user can read it. It is good on loopback only.
+/// How a key begins.
+const PREFIX: &str = "bough_local_";
+/// The bytes of a key: the beginning, and 32 random bytes in base64url.
+const KEY_BYTES: usize = PREFIX.len() + 43;
+
+/// How often, and after which pauses, a key is looked for that somebody is writing.
+const LOOKS: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A key that is written where only the user can read it. All servers on a directory have the same one, so that a command
+/// may go to any of them. It is good on loopback only.
 pub(crate) struct LocalKey {
     text: String,
     digest: [u8; 32],
 }
 
 impl LocalKey {
-    /// Draws a key and writes it down.
-    pub(crate) fn draw(disk: &dyn Disk, entropy: &dyn Entropy) -> io::Result<Self> {
+    /// Takes the key that is there, or draws one and writes it down. Of several servers that start at once the first
+    /// one's is everybody's.
+    pub(crate) fn draw(
+        disk: &dyn Disk,
+        clock: &dyn Clock,
+        entropy: &dyn Entropy,
+    ) -> io::Result<Self> {
         let mut secret = [0; 32];
         entropy.fill(&mut secret)?;
-        let text = format!("bough_local_{}", URL_SAFE_NO_PAD.encode(secret));
-        let path = RelPath::root().join(LOCAL_KEY_FILE)?;
-        let temp = RelPath::root().join("server.key.tmp")?;
-        disk.replace(&path, &temp, text.as_bytes())?;
+        let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
+        for _ in 0..LOOKS {
+            if write_new(disk, &text)? {
+                return Ok(Self::of(text));
+            }
+            if let Some(text) = written(disk)? {
+                return Ok(Self::of(text));
+            }
+            clock.sleep(PAUSE);
+        }
+        // Whoever wrote it did not come to the end.
+        let mut part = [0; 8];
+        entropy.fill(&mut part)?;
+        let temp = format!("{LOCAL_KEY_FILE}.{:016x}.tmp", u64::from_be_bytes(part));
+        disk.replace(&path()?, &RelPath::root().join(&temp)?, text.as_bytes())?;
+        Ok(Self::of(text))
+    }
+
+    fn of(text: String) -> Self {
         let digest = Sha256::digest(text.as_bytes()).into();
-        Ok(Self { text, digest })
+        Self { text, digest }
+    }
+
+    /// Writes the key down again where another server took it away when it ended.
+    pub(crate) fn keep(&self, disk: &dyn Disk) -> io::Result<()> {
+        write_new(disk, &self.text).map(drop)
     }
 
     /// Whether a caller on this machine shows the key.
@@ -42,13 +78,43 @@ impl LocalKey {
         is_equal && peer.remote.ip().to_canonical().is_loopback()
     }
 
-    /// Takes the key away, unless another server has written its own.
+    /// Takes the key away. Another server that uses it writes it down again.
     pub(crate) fn remove(&self, disk: &dyn Disk) -> io::Result<()> {
-        let path = RelPath::root().join(LOCAL_KEY_FILE)?;
-        let limit = u64::try_from(self.text.len()).unwrap_or(u64::MAX);
-        let is_ours = disk.read_all(&path, limit).is_ok_and(|bytes| bytes == self.text.as_bytes());
-        if is_ours { disk.remove_file(&path) } else { Ok(()) }
+        if written(disk)?.as_ref() == Some(&self.text) {
+            return disk.remove_file(&path()?);
+        }
+        Ok(())
     }
+}
+
+fn path() -> io::Result<RelPath> {
+    Ok(RelPath::root().join(LOCAL_KEY_FILE)?)
+}
+
+/// Writes a key down unless there is one; says whether it did.
+fn write_new(disk: &dyn Disk, text: &str) -> io::Result<bool> {
+    let file = match disk.create(&path()?) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    file.write_at(0, text.as_bytes())?;
+    file.sync()?;
+    Ok(true)
+}
+
+/// The key that is there, if it is whole.
+fn written(disk: &dyn Disk) -> io::Result<Option<String>> {
+    let file = match disk.open(&path()?, Access::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = vec![0; KEY_BYTES + 1];
+    let read = file.read_at(0, &mut bytes)?;
+    bytes.truncate(read);
+    let text = String::from_utf8(bytes).ok();
+    Ok(text.filter(|text| text.len() == KEY_BYTES && text.starts_with(PREFIX)))
 }
 
 impl std::fmt::Debug for LocalKey {
@@ -61,17 +127,53 @@ impl std::fmt::Debug for LocalKey {
 mod tests {
     use std::sync::Arc;
 
-    use bough_platform::{OsDisk, OsEntropy};
+    use bough_platform::{OsDisk, OsEntropy, SystemClock};
 
     use super::*;
+
+    fn draw(disk: &Arc<dyn Disk>) -> LocalKey {
+        LocalKey::draw(&**disk, &SystemClock::new(), &OsEntropy).unwrap()
+    }
+
+    #[test]
+    fn servers_that_start_at_once_have_one_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk: Arc<dyn Disk> = Arc::new(OsDisk::open(dir.path()).unwrap());
+        let keys: Vec<String> = std::thread::scope(|scope| {
+            let starting: Vec<_> = (0..8).map(|_| scope.spawn(|| draw(&disk).text)).collect();
+            starting.into_iter().map(|server| server.join().unwrap()).collect()
+        });
+        assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), 1);
+        assert_eq!(written(&*disk).unwrap().as_ref(), keys.first());
+    }
+
+    #[test]
+    fn a_key_goes_with_the_last_server_that_uses_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk: Arc<dyn Disk> = Arc::new(OsDisk::open(dir.path()).unwrap());
+        let (first, second) = (draw(&disk), draw(&disk));
+        first.remove(&*disk).unwrap();
+        second.keep(&*disk).unwrap();
+        assert_eq!(written(&*disk).unwrap().as_ref(), Some(&second.text));
+        second.remove(&*disk).unwrap();
+        assert!(written(&*disk).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_key_that_was_written_by_half_is_written_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk: Arc<dyn Disk> = Arc::new(OsDisk::open(dir.path()).unwrap());
+        disk.create(&path().unwrap()).unwrap().write_at(0, b"bough_lo").unwrap();
+        let key = draw(&disk);
+        assert_eq!(written(&*disk).unwrap().as_ref(), Some(&key.text));
+    }
 
     #[test]
     fn the_key_opens_from_this_machine_only() {
         let dir = tempfile::tempdir().unwrap();
         let disk: Arc<dyn Disk> = Arc::new(OsDisk::open(dir.path()).unwrap());
-        let key = LocalKey::draw(&*disk, &OsEntropy).unwrap();
-        let path = RelPath::parse(LOCAL_KEY_FILE).unwrap();
-        let written = String::from_utf8(disk.read_all(&path, 1000).unwrap()).unwrap();
+        let key = draw(&disk);
+        let written = written(&*disk).unwrap().unwrap();
         let from = |remote: &str| Peer {
             local: "10.0.0.1:1".parse().unwrap(),
             remote: remote.parse().unwrap(),
@@ -80,10 +182,5 @@ mod tests {
         assert!(!key.opens(&written, from("10.0.0.2:5")));
         assert!(!key.opens("bough_local_x", from("127.0.0.1:5")));
         assert!(!format!("{key:?}").contains(&written));
-        let newer = LocalKey::draw(&*disk, &OsEntropy).unwrap();
-        key.remove(&*disk).unwrap();
-        assert!(disk.stat(&path).unwrap().is_some(), "another server's key stays");
-        newer.remove(&*disk).unwrap();
-        assert!(disk.stat(&path).unwrap().is_none());
     }
 }
