@@ -84,9 +84,7 @@ fn patched(entry: &Entry) -> Option<(String, Map<String, Value>)> {
     if body.format != FORMAT_PI {
         return None;
     }
-    let Value::Object(mut members) = serde_json::from_str(body.json.get()).ok()? else {
-        return None;
-    };
+    let Value::Object(mut members) = body.json.value() else { return None };
     let kind = members.get("type").and_then(Value::as_str)?.to_owned();
     for common in ["type", "id", "parentId", "timestamp"] {
         members.remove(common);

@@ -82,6 +82,16 @@ async fn lines_that_are_no_entries_come_out_in_their_places() {
 }
 
 #[tokio::test]
+async fn what_no_value_can_hold_comes_out_as_it_went_in() {
+    let odd = message("a", None, "TEXT").to_string();
+    let text = format!("{}\n{}\n", header("s"), odd.replace("TEXT", r"cut \ud83d"));
+    let store = migrated(text.as_bytes()).await;
+    assert_eq!(whole(&store, "s", ExportFormat::Pi).await, text.as_bytes());
+    let shown = String::from_utf8(whole(&store, "s", ExportFormat::Md).await).unwrap();
+    assert!(shown.contains("cut \u{fffd}"), "{shown}");
+}
+
+#[tokio::test]
 async fn a_branch_is_a_file_of_its_path() {
     let store = migrated(sample("s").as_bytes()).await;
     let lines = values(&branch(&store, "s", ExportFormat::Pi, "c").await);

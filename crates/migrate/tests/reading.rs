@@ -89,6 +89,19 @@ fn lines_that_are_no_json_are_kept_and_a_torn_tail_is_told_from_them() {
 }
 
 #[test]
+fn what_no_value_can_hold_is_counted() {
+    let with = |content: &str| {
+        let line = message("a", None, "TEXT").to_string().replace("\"TEXT\"", content);
+        findings(&format!("{}\n{line}\n", header("s")))
+    };
+    assert_eq!(with(r#""\ud83d\ude00""#), []);
+    assert_eq!(with(r#""cut \ud83d""#), [(2, HalfCharacter)]);
+    assert_eq!(with("1E400"), [(2, NotShownWhole)]);
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    assert_eq!(with(&deep), [(2, NotShownWhole)]);
+}
+
+#[test]
 fn line_ends_of_other_systems_and_blank_lines_are_no_findings() {
     let text = sample("s").replace('\n', "\r\n").replacen("\r\n", "\r\n\r\n \t\r\n", 1);
     let report = planned(text.as_bytes()).report;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::limits::SHORT_TEXT_BYTES;
+use crate::mend::mended_value;
 use crate::text::cut_bytes;
 
 /// A JSON object: metadata and origins.
@@ -42,10 +43,10 @@ impl RawJson {
         self.0.get()
     }
 
-    /// The value, for looking into.
+    /// The value, for looking into. What no value can hold is replaced in its place: see [`crate::mended`].
     #[must_use]
     pub fn value(&self) -> Value {
-        serde_json::from_str(self.get()).unwrap_or(Value::Null)
+        serde_json::from_str(self.get()).unwrap_or_else(|_| mended_value(self.get()))
     }
 }
 

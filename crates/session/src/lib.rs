@@ -24,6 +24,7 @@ mod fold;
 mod foreign;
 mod ids;
 mod json;
+mod mend;
 mod message;
 mod meta;
 mod record;
@@ -45,6 +46,7 @@ pub use foreign::{FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Re
 pub use ids::{EntryId, Incarnation, IncarnationError, LoopId, SessionId, hex, unhex};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
 pub use limits::LimitError;
+pub use mend::{Unseen, mended};
 pub use message::{
     AgentMessage, AssistantMessage, ContentBlock, CustomMessage, ErrorKind, FunctionCallBlock,
     FunctionResultBlock, FunctionResultMessage, ImageBlock, Role, StopReason, TextBlock,

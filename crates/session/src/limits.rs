@@ -41,6 +41,8 @@ pub const LABEL_BYTES_MAX: usize = 512;
 /// Deepest nesting of JSON that comes from outside; with what we put around it, still well under the 128
 /// levels that common readers accept.
 pub const JSON_DEPTH_MAX: usize = 64;
+/// Deepest nesting that is shown of JSON that another program stored; as deep as those readers follow.
+pub const SHOWN_DEPTH_MAX: usize = 120;
 /// Most records of one batch.
 pub const BATCH_RECORDS_MAX: usize = 10_000;
 /// Largest batch, in bytes of compact JSON.

@@ -200,3 +200,26 @@ fn a_later_session_manager_message_is_read_by_what_is_known() {
         (&json!("custom"), &json!("judge"))
     );
 }
+
+#[test]
+fn a_message_that_no_value_can_hold_is_still_a_message() {
+    check_pi(
+        r#"{"type":"message","message":{"role":"user","content":"cut \ud83d","timestamp":1}}"#,
+        json!({"role": "user", "content": [{"type": "text", "text": "cut \u{fffd}"}], "timestamp": 1}),
+    );
+    check_pi(
+        r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":"out","details":{"x":1E400},"timestamp":3}}"#,
+        json!({"role": "function_result", "function_call_id": "c", "function_id": "bash",
+               "content": [{"type": "text", "text": "out"}], "details": {"x": "1E400"}, "is_error": false, "timestamp": 3}),
+    );
+    let (open, close) = ("[".repeat(300), "]".repeat(300));
+    let call = format!(
+        r#"{{"type":"toolCall","id":"c","name":"bash","arguments":{{"x":{open}{close}}}}}"#
+    );
+    let line = format!(
+        r#"{{"type":"message","message":{{"role":"assistant","content":[{call}],"timestamp":1}}}}"#
+    );
+    let shown = shown(FORMAT_PI, &line);
+    assert_eq!(shown["content"][0]["id"], "c");
+    assert!(shown.to_string().contains("not shown: nested"), "{shown}");
+}

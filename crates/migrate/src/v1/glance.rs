@@ -67,6 +67,12 @@ pub(crate) fn look(text: &str) -> Seen {
     if let Ok(glance) = serde_json::from_str::<Glance>(text) {
         return Seen::Object(Box::new(glance));
     }
+    // A key that no text can hold, such as half of a character, hides no object.
+    if text.starts_with('{')
+        && let Ok(glance) = serde_json::from_str::<Glance>(&bough_session::mended(text))
+    {
+        return Seen::Object(Box::new(glance));
+    }
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => Seen::OtherJson,
         Err(_) => Seen::NotJson,
@@ -198,6 +204,11 @@ mod tests {
     fn depth_is_no_obstacle() {
         let deep = format!("{{\"id\":\"x\",\"data\":{}{}}}", "[".repeat(5_000), "]".repeat(5_000));
         assert_eq!(glance(&deep).id.text(), Some("x"));
+    }
+
+    #[test]
+    fn a_key_that_no_text_can_hold_hides_no_object() {
+        assert_eq!(glance(r#"{"\ud83d":1,"id":"x"}"#).id.text(), Some("x"));
     }
 
     #[test]

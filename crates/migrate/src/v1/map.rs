@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bough_session::codec::{self, LogRecord};
-use bough_session::{FORMAT_PI, JsonMap, MetaChange, Record, SessionId, hex};
+use bough_session::{FORMAT_PI, JsonMap, MetaChange, Record, SessionId, Unseen, hex};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -224,11 +224,23 @@ impl Mapper {
             None => self.report.find(number, FindingKind::TimeMissing, glance.id.text()),
         }
         let place = self.placer.place(number, glance, &mut self.report);
+        self.note_unseen(number, json, &place);
         self.report.entries += 1;
         self.report.note_type(glance.kind.as_deref());
         self.content.add(json.as_bytes(), true);
         if self.want == Want::Records {
             self.ready.push(entry_record(json, place, self.last_ms));
+        }
+    }
+
+    /// Says of an entry what of it cannot be seen as it is written.
+    fn note_unseen(&mut self, number: u64, json: &str, place: &Place) {
+        let unseen = Unseen::of(json);
+        if unseen.halves > 0 {
+            self.report.find(number, FindingKind::HalfCharacter, Some(&place.id));
+        }
+        if unseen.values > 0 {
+            self.report.find(number, FindingKind::NotShownWhole, Some(&place.id));
         }
     }
 

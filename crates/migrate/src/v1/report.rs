@@ -55,6 +55,10 @@ pub enum FindingKind {
     TimeMissing,
     /// The compaction keeps from a line that is not an entry before it.
     KeptLineUnknown,
+    /// A text has half of a surrogate pair: kept as it is, seen as a replacement character.
+    HalfCharacter,
+    /// Nested too deeply, or a number that no float holds: kept as it is, and a text says so in its place.
+    NotShownWhole,
 }
 
 /// What was found in a V1 file.
