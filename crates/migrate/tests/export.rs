@@ -72,7 +72,7 @@ async fn a_genuine_file_of_the_first_version_comes_out_as_it_went_in() {
 #[tokio::test]
 async fn lines_that_are_no_entries_come_out_in_their_places() {
     let text = format!(
-        "{}\nnot json\r\n\n{}\n[7]\n{}\n{{\"torn",
+        "{}\nnot json\r\n\n{}\n[7]\nnull\n{}\n{{\"torn",
         header("s"),
         message("a", Some("gone"), "orphan"),
         message("a", Some("a"), "self"),

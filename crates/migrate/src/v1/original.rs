@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bough_session::{Entry, EntryBody, FORMAT_PI, JsonMap, Record};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -23,12 +23,17 @@ pub(crate) struct Original<'a> {
 #[derive(Deserialize)]
 struct V1Payload<'a> {
     what: String,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "also_null")]
     json: Option<&'a RawValue>,
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
     base64: Option<String>,
+}
+
+/// A member that is there, also when it says null: `null` is a line like any other.
+fn also_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 #[derive(Deserialize)]
