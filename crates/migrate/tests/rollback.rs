@@ -140,6 +140,31 @@ fn a_leaf_that_is_not_the_last_entry_and_a_title_get_a_line_each() {
     assert_eq!(last["parentId"], "e");
 }
 
+/// What a rename writes: every field of the session's own record, changed or not.
+#[test]
+fn a_field_that_says_what_it_said_is_no_loss() {
+    let own = |title: &str, description: &str, archived| {
+        let Value::Object(metadata) = json!({"cwd": "/p", "imported_from": "pi"}) else { panic!() };
+        Record::Meta(MetaChange {
+            title: Some(title.into()),
+            description: Some(description.into()),
+            metadata: Some(metadata),
+            archived,
+            ..MetaChange::default()
+        })
+    };
+    let fixture = Fixture::migrated(&sample("s"));
+    fixture.append(&[own("Named", "", Some(true)), own("Named", "", Some(false))]);
+    fixture.back().unwrap();
+    assert_eq!(fixture.lines().pop().unwrap()["name"], "Named");
+
+    let fixture = Fixture::migrated(&sample("s"));
+    fixture.append(&[own("", "described", None)]);
+    let Err(MigrateError::WouldLose { lost }) = fixture.back() else { panic!() };
+    assert_eq!((lost.len(), lost[0].kind, lost[0].count), (1, LostKind::Meta, 1));
+    assert_eq!(fixture.back_anyway().exported, 0, "no line takes the name away");
+}
+
 #[test]
 fn what_the_file_cannot_say_is_named_and_refused() {
     let fixture = Fixture::migrated(&sample("s"));

@@ -3,6 +3,7 @@
 mod events;
 mod lost;
 mod mark;
+mod meta;
 mod native;
 mod plan;
 mod recover;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bough_log::{Head, Reader, StoredRecord};
-use bough_session::{Entry, EntryId, MetaChange, Record};
+use bough_session::{Entry, EntryId, Record};
 use serde_json::json;
 
 use super::lost::{Lost, LostKind};
+use super::meta::OwnRecord;
 use super::native::{EndMark, Migrated, decoded, each_record, newest_entry};
 use crate::error::{MigrateError, Result};
 use crate::pi_line;
@@ -41,14 +42,15 @@ impl Since {
             Ok(())
         })?;
         let Some(mark) = gather.migrated.mark.take() else { return Ok(None) };
+        gather.lose_meta();
         let mut since = Self {
             mark,
             head: reader.head(),
             keys: gather.ids,
             file_content: gather.file_content,
+            title: gather.own.new_title(),
             lost: gather.lost,
             renamed: gather.renamed,
-            title: gather.title,
             last_ms: gather.last_ms,
             last: gather.last,
             leaf: reader.active_leaf(),
@@ -166,7 +168,7 @@ struct Gather {
     ids: HashSet<String>,
     lost: BTreeMap<LostKind, u64>,
     renamed: HashMap<String, Option<String>>,
-    title: Option<String>,
+    own: OwnRecord,
     last_ms: i64,
     last: Option<String>,
     linear: bool,
@@ -189,6 +191,11 @@ impl Gather {
 
     fn take_from_file(&mut self, stored: &StoredRecord) {
         let record = &stored.record;
+        if record.kind == "meta"
+            && let Record::Meta(change) = decoded(record).known()
+        {
+            self.own.migrated(change);
+        }
         let Some(line) = original_of(&record.kind, &record.payload) else { return };
         if line.what != "sqlite_meta" {
             self.file_content.add(&line.bytes, line.what.is_empty());
@@ -208,7 +215,7 @@ impl Gather {
     fn take_since(&mut self, record: &Record) {
         match record.known() {
             Record::Entry(entry) => self.take_entry(entry),
-            Record::Meta(change) => self.take_meta(change),
+            Record::Meta(change) => self.own.change(change),
             Record::Revision(revision) if self.ids.contains(revision.entry_id.as_str()) => {}
             Record::Revision(_) => self.lose(LostKind::Revision),
             Record::Loop(_) => self.lose(LostKind::LoopEvent),
@@ -230,17 +237,10 @@ impl Gather {
         }
     }
 
-    /// What a session is doing at the moment is not kept by a V1 file and is nothing to lose.
-    fn take_meta(&mut self, change: &MetaChange) {
-        if change.title.is_some() {
-            self.title.clone_from(&change.title);
-        }
-        let more = change.description.is_some()
-            || change.metadata.is_some()
-            || change.archived.is_some()
-            || change.task_name.is_some();
-        if more {
-            self.lose(LostKind::Meta);
+    fn lose_meta(&mut self) {
+        let changed = self.own.lost();
+        if changed > 0 {
+            self.lost.insert(LostKind::Meta, changed);
         }
     }
 
