@@ -10,7 +10,11 @@ use bough_session::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::error::{MigrateError, Result};
 use crate::v1::{Field, Seen, format_iso, look};
+
+/// How a version-1 compaction names the entry that it keeps from.
+pub(crate) const FIRST_KEPT_INDEX: &str = "firstKeptEntryIndex";
 
 /// The common members of a line, in pi's order, then the rest.
 #[derive(Serialize)]
@@ -40,6 +44,28 @@ pub(crate) fn line_of(entry: &Entry, id: &str, parent: Option<&str>) -> String {
     let words = Words { r#type: &kind, id, parent_id: parent, timestamp, rest };
     // A map of strings and values has nothing that JSON cannot say.
     serde_json::to_string(&words).unwrap_or_default()
+}
+
+/// A line of a version-1 file: its place is all the identity that it has, and a compaction names the entry that
+/// it keeps from by the number of its line. pi gives such a file new ids when it opens it, so ours would name
+/// nothing. `index_of` knows the numbers; what has none is not named, and then nothing from before is kept.
+pub(crate) fn version_1_line_of(
+    entry: &Entry,
+    index_of: &dyn Fn(&str) -> Option<usize>,
+) -> Result<String> {
+    let line = line_of(entry, entry.id.as_str(), None);
+    let mut members: Map<String, Value> = serde_json::from_str(&line).map_err(|error| {
+        MigrateError::NotRepresentable { reason: format!("entry {}: {error}", entry.id) }
+    })?;
+    members.remove("id");
+    members.remove("parentId");
+    if members.get("type").is_some_and(|kind| kind == "compaction") {
+        let kept = members.remove("firstKeptEntryId");
+        if let Some(index) = kept.as_ref().and_then(Value::as_str).and_then(index_of) {
+            members.insert(FIRST_KEPT_INDEX.to_owned(), Value::from(index));
+        }
+    }
+    Ok(Value::Object(members).to_string())
 }
 
 /// The JSON of a pi entry that nobody changed here, in the words of the current version: what reading a

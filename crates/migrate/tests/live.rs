@@ -5,7 +5,7 @@ mod common;
 
 use bough_migrate::{LiveV1, MigrateError, Migrator, RollbackOptions};
 use bough_platform::Disk;
-use bough_session::{EntryId, NewRecord};
+use bough_session::{Bookkeeping, Compaction, Entry, EntryBody, EntryId, Label, NewRecord};
 use bough_testkit::SimDisk;
 use common::*;
 use serde_json::{Value, json};
@@ -195,4 +195,42 @@ fn a_database_in_the_middle_of_a_write_is_refused() {
     disk.plant(&path("v1/s.sqlite-journal"), b"hot").unwrap();
     let refused = migrator.plan(DATABASE, &mut |_| {});
     assert!(matches!(refused, Err(MigrateError::UnfinishedWrite { .. })));
+}
+
+#[test]
+fn a_version_1_file_names_entries_by_their_lines() {
+    let mut lines = values(sample("s").as_bytes());
+    lines.truncate(4);
+    for line in &mut lines {
+        let line = line.as_object_mut().unwrap();
+        line.remove("parentId");
+        line.remove("version");
+        if line["type"] != "session" {
+            line.remove("id");
+        }
+    }
+    let (disk, migrator) = planted(file(&lines).as_bytes());
+    let mut live = open(&migrator);
+    let kept = live_entries(&live)[1].id.clone();
+    let said = |said: Bookkeeping| Entry {
+        body: EntryBody::Custom(said.to_payload()),
+        parent_id: live.leaf().cloned(),
+        ..entry("n", None, "")
+    };
+    let label = said(Bookkeeping::Label(Label { target_id: kept.clone(), label: None }));
+    let compaction = said(Bookkeeping::Compaction(Compaction {
+        summary: "x".into(),
+        first_kept_entry_id: kept.clone(),
+        tokens_before: 1,
+        details: None,
+        from_hook: None,
+    }));
+    let refused = live.append(&label);
+    assert!(matches!(refused, Err(MigrateError::NotRepresentable { .. })), "{refused:?}");
+    live.append(&compaction).unwrap();
+    let last = values(&bytes(&disk, FILE)).pop().unwrap();
+    assert_eq!((&last["firstKeptEntryIndex"], last.get("firstKeptEntryId")), (&json!(2), None));
+    let read = live_entries(&open(&migrator)).pop().unwrap().bookkeeping();
+    let Some(Bookkeeping::Compaction(read)) = read else { panic!() };
+    assert_eq!(read.first_kept_entry_id, kept);
 }

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use bough_log::format::{ActiveStore, Outcome as Ended, Phase, Pointer, StoreState};
 use bough_log::{Expected, LogStore};
 use bough_migrate::{LostKind, MigrateError, Migrator, Outcome, RollbackOptions, Standing};
-use bough_session::{EntryId, LoopEvent, LoopId, MetaChange, RawJson, Record};
+use bough_session::{
+    Bookkeeping, Compaction, Entry, EntryBody, EntryId, Label, LoopEvent, LoopId, MetaChange,
+    RawJson, Record,
+};
 use bough_testkit::SimDisk;
 use common::*;
 use serde_json::{Value, json};
@@ -297,6 +300,66 @@ fn version_1_goes_on_in_a_line_and_refuses_branches() {
     fixture.append(&[entry("n", &found[0].0, "a branch")]);
     let Err(MigrateError::WouldLose { lost }) = fixture.back() else { panic!() };
     assert_eq!(lost[0].kind, LostKind::Branch);
+}
+
+fn bookkeeping(id: &str, parent: &str, said: &Bookkeeping) -> Record {
+    let body = EntryBody::Custom(said.to_payload());
+    Record::Entry(Entry { body, ..native_entry(id, Some(parent), "", 1_800_000_000_000) })
+}
+
+fn compaction(first_kept: &str) -> Bookkeeping {
+    Bookkeeping::Compaction(Compaction {
+        summary: "all of it".into(),
+        first_kept_entry_id: EntryId::from_stored(first_kept),
+        tokens_before: 1,
+        details: None,
+        from_hook: None,
+    })
+}
+
+/// pi gives the entries of such a file new ids when it opens it.
+#[test]
+fn version_1_names_entries_by_their_lines() {
+    let text = format!("not json\n{}", version_1());
+    let fixture = Fixture::migrated(&text);
+    let Answer::Native(found) = answer(&fixture.disk, &fixture.migrator, "s") else { panic!() };
+    let last = &found[1].0;
+    fixture.append(&[
+        entry("n", last, "three"),
+        bookkeeping("c1", "n", &compaction(last)),
+        bookkeeping("c2", "c1", &compaction("n")),
+        bookkeeping("c3", "c2", &compaction("nowhere")),
+    ]);
+    fixture.back().unwrap();
+    let lines = fixture.lines();
+    let kept: Vec<_> = lines[5..].iter().map(|line| line.get("firstKeptEntryIndex")).collect();
+    assert_eq!(kept, [Some(&json!(2)), Some(&json!(3)), None]);
+    assert!(lines.iter().all(|line| line.get("firstKeptEntryId").is_none()));
+    let live = fixture.migrator.open_live("s").unwrap();
+    let entries = live_entries(&live);
+    let Some(Bookkeeping::Compaction(second)) = entries[4].bookkeeping() else { panic!() };
+    assert_eq!(second.first_kept_entry_id, entries[2].id);
+}
+
+#[test]
+fn version_1_refuses_to_lose_labels_and_line_numbers() {
+    let fixture = Fixture::migrated(&version_1());
+    let Answer::Native(found) = answer(&fixture.disk, &fixture.migrator, "s") else { panic!() };
+    let last = &found[1].0;
+    let target_id = EntryId::from_stored(last.as_str());
+    let label = Bookkeeping::Label(Label { target_id, label: Some("here".into()) });
+    fixture.append(&[bookkeeping("l", last, &label)]);
+    let Err(MigrateError::WouldLose { lost }) = fixture.back() else { panic!() };
+    assert_eq!((lost.len(), lost[0].kind), (1, LostKind::Label));
+
+    let fixture = Fixture::migrated(&version_1());
+    fixture.append(&[bookkeeping("c", last, &compaction(last))]);
+    let grown = format!("{}[1]\n", version_1());
+    fixture.disk.plant(&path(FILE), grown.as_bytes()).unwrap();
+    let options = RollbackOptions { accept_changed_target: true, ..RollbackOptions::default() };
+    let refused = fixture.migrator.rollback("s", &options);
+    assert!(matches!(refused, Err(MigrateError::NotRepresentable { .. })), "{refused:?}");
+    assert_eq!(bytes(&fixture.disk, FILE), grown.as_bytes());
 }
 
 /// Taking back a compaction moves the leaf to the entry before it. Without the move, the compaction would be in force again.

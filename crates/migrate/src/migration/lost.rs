@@ -25,6 +25,8 @@ pub enum LostKind {
     Branch,
     /// An active leaf that is not the last entry, in a version-1 file, which goes on from its last line.
     Leaf,
+    /// A label, in a version-1 file, whose entries have no ids that it could name.
+    Label,
     /// An entry that follows a line which has no id in the file.
     Unreachable,
     /// A record of a kind that this version does not know.
@@ -43,6 +45,7 @@ impl fmt::Display for Lost {
             LostKind::LoopEvent => ("loop event", "loop events"),
             LostKind::Branch => ("branched entry", "branched entries"),
             LostKind::Leaf => ("move of the active leaf", "moves of the active leaf"),
+            LostKind::Label => ("label in a file without ids", "labels in a file without ids"),
             LostKind::Unreachable => {
                 ("entry after a line without an id", "entries after lines without an id")
             }

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bough_log::{Head, Reader, StoredRecord};
-use bough_session::{Entry, EntryId, Record};
+use bough_session::{Bookkeeping, Entry, EntryId, Record};
 use serde_json::json;
 
 use super::lost::{Lost, LostKind};
 use super::meta::OwnRecord;
 use super::native::{EndMark, Migrated, decoded, each_record, newest_entry};
 use crate::error::{MigrateError, Result};
-use crate::pi_line;
-use crate::v1::{ContentDigest, Seen, Snapshot, format_iso, look, original_of, without_identity};
+use crate::pi_line::{self, FIRST_KEPT_INDEX};
+use crate::v1::{ContentDigest, Seen, Snapshot, format_iso, look, original_of};
 
 /// What was written since.
 #[derive(Debug)]
@@ -26,6 +26,10 @@ pub(crate) struct Since {
     /// Entries of the file that the log knows under another name than the file does; `None` where the
     /// file has no name for it.
     renamed: HashMap<String, Option<String>>,
+    /// Version 1 only: the number of each entry's line.
+    indexes: HashMap<String, usize>,
+    /// Whether a line to add speaks of another by its number.
+    pub(crate) numbered: bool,
     title: Option<String>,
     last_ms: i64,
     /// The last entry of all, which a V1 file would go on from.
@@ -51,6 +55,8 @@ impl Since {
             title: gather.own.new_title(),
             lost: gather.lost,
             renamed: gather.renamed,
+            indexes: HashMap::new(),
+            numbered: false,
             last_ms: gather.last_ms,
             last: gather.last,
             leaf: reader.active_leaf(),
@@ -59,12 +65,14 @@ impl Since {
             if since.leaf != since.last {
                 since.lost.insert(LostKind::Leaf, 1);
             }
-            let mut keys = HashSet::new();
+            since.indexes = line_numbers(reader)?;
+            let (mut keys, mut numbered) = (HashSet::new(), false);
             since.each_line(reader, &mut |line| {
                 keys.insert(line_key(line));
+                numbered |= line.contains(FIRST_KEPT_INDEX);
                 Ok(())
             })?;
-            since.keys = keys;
+            (since.keys, since.numbered) = (keys, numbered);
         } else if let Some(line) = since.last_line() {
             since.keys.insert(line_key(&line));
         }
@@ -102,12 +110,15 @@ impl Since {
     }
 
     fn line_of(&self, entry: &Entry) -> Result<String> {
-        let id = entry.id.as_str();
         if self.is_linear() {
-            return without_identity(&pi_line::line_of(entry, id, None));
+            return pi_line::version_1_line_of(entry, &|id| self.indexes.get(id).copied());
         }
         let parent = entry.parent_id.as_ref().map(EntryId::as_str);
-        Ok(pi_line::line_of(entry, id, parent.map(|parent| self.file_name_of(parent))))
+        Ok(pi_line::line_of(
+            entry,
+            entry.id.as_str(),
+            parent.map(|parent| self.file_name_of(parent)),
+        ))
     }
 
     /// An entry's name in the file.
@@ -133,18 +144,38 @@ impl Since {
             }
             None => return None,
         };
-        let mut line = json!({
-            "type": what,
-            "id": id,
-            "parentId": self.leaf.as_deref().map(|leaf| self.file_name_of(leaf)),
-            "timestamp": format_iso(self.last_ms),
-        });
+        let mut line = json!({ "type": what, "timestamp": format_iso(self.last_ms) });
         if let (Some(line), Some(words)) = (line.as_object_mut(), words.as_object()) {
+            if !self.is_linear() {
+                let parent = self.leaf.as_deref().map(|leaf| self.file_name_of(leaf));
+                line.insert("id".to_owned(), json!(id));
+                line.insert("parentId".to_owned(), json!(parent));
+            }
             line.extend(words.clone());
         }
-        let text = line.to_string();
-        if self.is_linear() { without_identity(&text).ok() } else { Some(text) }
+        Some(line.to_string())
     }
+}
+
+/// The number of each entry's line in a version-1 file, those that were written since included. pi counts the
+/// lines that are JSON, the header being 0.
+fn line_numbers(reader: &Reader) -> Result<HashMap<String, usize>> {
+    let mut numbers = HashMap::new();
+    let mut next = 0;
+    let mut migrated = Migrated::default();
+    each_record(reader, &mut |stored| {
+        let in_file = migrated.take(&stored);
+        if let Some(id) = stored.record.id {
+            numbers.insert(id, next);
+            next += 1;
+        } else if in_file {
+            let line = original_of(&stored.record.kind, &stored.record.payload);
+            let is_json = |what: &str| matches!(what, "header" | "header_again" | "not_an_object");
+            next += usize::from(line.is_some_and(|line| is_json(&line.what)));
+        }
+        Ok(())
+    })?;
+    Ok(numbers)
 }
 
 /// What tells a line from others when a file is looked at again: its id, or where it has none its digest.
@@ -231,6 +262,9 @@ impl Gather {
         if self.linear {
             if parent != self.last.as_deref() {
                 self.lose(LostKind::Branch);
+            }
+            if let Some(Bookkeeping::Label(_)) = entry.bookkeeping() {
+                self.lose(LostKind::Label);
             }
         } else if parent.is_some_and(|parent| self.renamed.get(parent) == Some(&None)) {
             self.lose(LostKind::Unreachable);

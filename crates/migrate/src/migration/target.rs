@@ -67,6 +67,14 @@ pub(crate) fn inspect(
         let address = file.address().to_owned();
         return Err(MigrateError::TargetChanged { address, detail });
     }
+    if since.numbered && (intact.is_err() || rest.foreign > 0) {
+        let reason = format!(
+            "{} has other lines than it had, and a compaction would name one of them by its number; \
+             export the session instead",
+            file.address()
+        );
+        return Err(MigrateError::NotRepresentable { reason });
+    }
     // Lines of ours from an attempt that was cut short are made anew; those of others stay.
     let keep_all = intact.is_err() || rest.foreign > 0;
     let (lines, bytes) = if keep_all { all } else { (known_lines.min(all.0), snapshot.len) };

@@ -1,12 +1,11 @@
 //! A V1 file as the live store of its session: read as pi reads it, appended to as pi appends, but with a
 //! lock among our own processes and a sync before the answer.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bough_platform::{Access, File};
 use bough_session::codec::{self, LogRecord};
-use bough_session::{Entry, EntryId, NewRecord, SessionId, SessionState};
-use serde_json::Value;
+use bough_session::{Bookkeeping, Entry, EntryId, NewRecord, SessionId, SessionState};
 
 use super::file::{V1File, V1Format};
 use super::glance::{Seen, look};
@@ -154,15 +153,17 @@ impl LiveV1 {
     fn append_locked(&mut self, entries: &[Entry]) -> Result<()> {
         self.refresh(&mut |_| {})?;
         let mut last = self.last.clone();
-        let mut added = HashSet::new();
+        // With their order in this write.
+        let mut added: HashMap<&str, usize> = HashMap::new();
         let mut lines = Vec::new();
         for entry in entries {
-            if self.contains(&entry.id) || !added.insert(&entry.id) {
+            if self.contains(&entry.id) || added.contains_key(entry.id.as_str()) {
                 continue;
             }
-            let known = |id: &EntryId| self.contains(id) || added.contains(id);
+            let known = |id: &EntryId| self.contains(id) || added.contains_key(id.as_str());
             self.check_parent(entry, last.as_ref(), &known)?;
-            lines.push(self.line_of(entry)?);
+            lines.push(self.line_of(entry, &added)?);
+            added.insert(entry.id.as_str(), added.len());
             last = Some(entry.id.clone());
         }
         if lines.is_empty() {
@@ -193,12 +194,24 @@ impl LiveV1 {
         Err(MigrateError::NotRepresentable { reason })
     }
 
-    fn line_of(&self, entry: &Entry) -> Result<String> {
+    /// `before`: what is added in the same write.
+    fn line_of(&self, entry: &Entry, before: &HashMap<&str, usize>) -> Result<String> {
         if self.mapper.version() >= 2 {
             let parent = entry.parent_id.as_ref().map(EntryId::as_str);
             return Ok(pi_line::line_of(entry, entry.id.as_str(), parent));
         }
-        without_identity(&pi_line::line_of(entry, entry.id.as_str(), None))
+        if let Some(Bookkeeping::Label(_)) = entry.bookkeeping() {
+            let reason = format!(
+                "{0} is of version 1, whose entries have no ids to label; run bough migrate {0} first",
+                self.file.address()
+            );
+            return Err(MigrateError::NotRepresentable { reason });
+        }
+        let placer = self.mapper.placer();
+        pi_line::version_1_line_of(entry, &|id| {
+            let pending = || before.get(id).map(|order| placer.next_index() + order);
+            placer.index_of(id).or_else(pending)
+        })
     }
 
     fn append_lines(&mut self, lines: &[String]) -> Result<()> {
@@ -333,16 +346,4 @@ fn beginning(file: &dyn File, wanted: usize) -> Result<Vec<u8>> {
     let read = file.read_at(0, &mut bytes)?;
     bytes.truncate(read);
     Ok(bytes)
-}
-
-/// A version-1 line: its place in the file is all the identity that it has.
-pub(crate) fn without_identity(line: &str) -> Result<String> {
-    let mut value: Value = serde_json::from_str(line).map_err(|error| {
-        MigrateError::NotRepresentable { reason: format!("the entry is not JSON: {error}") }
-    })?;
-    if let Value::Object(members) = &mut value {
-        members.remove("id");
-        members.remove("parentId");
-    }
-    Ok(value.to_string())
 }

@@ -127,6 +127,10 @@ impl Mapper {
         self.last_ms
     }
 
+    pub(crate) fn placer(&self) -> &Placer {
+        &self.placer
+    }
+
     pub(crate) fn version(&self) -> u64 {
         self.header.as_ref().map_or(CURRENT_VERSION, |header| header.version)
     }

@@ -24,7 +24,7 @@ pub use time::{format_iso, parse_iso};
 
 pub(crate) use glance::{Field, Seen, look};
 pub(crate) use lines::digest_of_prefix;
-pub(crate) use live::{fallback_id, without_identity};
+pub(crate) use live::fallback_id;
 pub(crate) use map::{ContentDigest, Mapper, Want, v1_record};
 pub(crate) use original::{Original, original, original_json, original_of};
 pub(crate) use sqlite::SqliteSession;

@@ -130,6 +130,17 @@ impl Placer {
         name
     }
 
+    /// Version 1 only: the number of an entry's line among those that are JSON, the header's being 0.
+    pub(crate) fn index_of(&self, id: &str) -> Option<usize> {
+        let node = self.nodes.get(id)?;
+        self.by_index.iter().position(|known| known.as_ref() == Some(node))
+    }
+
+    /// The number that the next line will have.
+    pub(crate) fn next_index(&self) -> usize {
+        self.by_index.len()
+    }
+
     fn add(&mut self, node: Node, id: &str, raw: Option<&str>, parent: Option<Node>) {
         let name: Arc<str> = id.into();
         self.nodes.insert(Arc::clone(&name), node);
