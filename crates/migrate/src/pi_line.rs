@@ -16,6 +16,10 @@ use crate::v1::{Field, Seen, format_iso, look};
 /// How a version-1 compaction names the entry that it keeps from.
 pub(crate) const FIRST_KEPT_INDEX: &str = "firstKeptEntryIndex";
 
+/// The custom type of a line that only says where the leaf is: it hangs from there. pi keeps such lines and never
+/// sends them to a model.
+pub(crate) const LEAF_TYPE: &str = "bough.leaf";
+
 /// The common members of a line, in pi's order, then the rest.
 #[derive(Serialize)]
 struct Words<'a> {

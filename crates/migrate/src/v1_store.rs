@@ -9,7 +9,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bough_platform::Entropy;
 use bough_session::{
-    BranchHead, Delta, Entry, EntryId, Incarnation, MetaChange, NewRecord, Record, SessionId, codec,
+    BranchHead, CustomPayload, Delta, Entry, EntryBody, EntryId, Incarnation, MetaChange,
+    NewRecord, Record, SessionId, codec,
 };
 use bough_store::{
     Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage, ListQuery,
@@ -20,6 +21,7 @@ use tokio::sync::Mutex;
 
 use crate::error::{MigrateError, Result};
 use crate::limits::{BATCH_BYTES, BATCH_RECORDS};
+use crate::pi_line::LEAF_TYPE;
 use crate::v1::{LiveV1, V1Format};
 
 /// One session, served from its V1 file.
@@ -126,8 +128,55 @@ fn unsupported<T>(capability: &'static str) -> std::result::Result<T, StoreError
     Err(StoreError::Unsupported { capability })
 }
 
-/// The entries of a batch, if a V1 file can hold everything in it. Where the leaf is and what the session
-/// is doing are of the moment: pi does not store them either.
+/// A batch with a line for the leaf in it, where it needs one. A V1 file goes on from its last line; where a
+/// batch leaves the leaf elsewhere, a line that hangs from there says so, as after a rollback: pi passes over
+/// it and goes on from it.
+fn with_leaf_line(live: &LiveV1, mut records: Vec<NewRecord>) -> Vec<NewRecord> {
+    let Some((to, at_ms)) = moved_to(live, &records) else { return records };
+    let line = Entry {
+        id: fresh_leaf_id(live),
+        parent_id: to,
+        timestamp: at_ms,
+        revision: 0,
+        origin: None,
+        body: EntryBody::Custom(CustomPayload {
+            custom_type: LEAF_TYPE.to_owned(),
+            data: serde_json::json!({}),
+        }),
+    };
+    // Before the move itself, so that for readers of this process the leaf is what was asked for.
+    let end = records.iter().rposition(|new| matches!(new.record.known(), Record::Leaf(_)));
+    records.insert(end.unwrap_or_default(), Record::Entry(line).at(at_ms));
+    records
+}
+
+/// Where a batch leaves the leaf, and when, if that is not the last line that the file has then.
+fn moved_to(live: &LiveV1, records: &[NewRecord]) -> Option<(Option<EntryId>, i64)> {
+    let mut last = live.leaf();
+    let mut moved = None;
+    for new in records {
+        match new.record.known() {
+            Record::Entry(entry) => (last, moved) = (Some(&entry.id), None),
+            Record::Leaf(to) => moved = Some((to, new.at_ms)),
+            _ => {}
+        }
+    }
+    let (to, at_ms) = moved?;
+    (to.as_ref() != last).then(|| (to.clone(), at_ms))
+}
+
+/// Lines are only added, so their number is new, unless another program wrote the file anew.
+fn fresh_leaf_id(live: &LiveV1) -> EntryId {
+    let named = |number: u64| EntryId::from_stored(format!("bough-leaf-{number}"));
+    let mut number = live.state().seq;
+    while live.contains(&named(number)) {
+        number += 1;
+    }
+    named(number)
+}
+
+/// The entries of a batch, if a V1 file can hold everything in it. What the session is doing is of the moment:
+/// pi does not store it either.
 fn entries_of(records: &[NewRecord]) -> std::result::Result<Vec<Entry>, StoreError> {
     let mut entries = Vec::new();
     for new in records {
@@ -178,7 +227,6 @@ impl Store for V1Store {
         expected: &Head,
         records: Vec<NewRecord>,
     ) -> std::result::Result<Appended, StoreError> {
-        let entries = entries_of(&records)?;
         let mut live = self.live.lock().await;
         self.follow(&mut live).await?;
         let missing = || StoreError::NotFound { session: session.clone() };
@@ -186,6 +234,8 @@ impl Store for V1Store {
         if current != *expected {
             return Err(StoreError::Conflict { current });
         }
+        let records = with_leaf_line(&live, records);
+        let entries = entries_of(&records)?;
         live.append_all(&entries).map_err(refused)?;
         self.memory.append(session, expected, records).await
     }

@@ -16,8 +16,13 @@ const FILE: &str = "v1/s.jsonl";
 async fn served(text: &str) -> (SimDisk, V1Store) {
     let disk = SimDisk::new();
     disk.plant(&path(FILE), text.as_bytes()).unwrap();
-    let live = migrator(&disk, inline(), 1).open_file(FILE).unwrap();
-    (disk, V1Store::open(live, Arc::new(SimEntropy::new(4))).await.unwrap())
+    let store = open(&disk).await;
+    (disk, store)
+}
+
+async fn open(disk: &SimDisk) -> V1Store {
+    let live = migrator(disk, inline(), 1).open_file(FILE).unwrap();
+    V1Store::open(live, Arc::new(SimEntropy::new(4))).await.unwrap()
 }
 
 fn session() -> SessionId {
@@ -94,7 +99,42 @@ async fn what_a_v1_file_has_no_place_for_is_refused_and_nothing_is_written() {
     assert!(store.delete(&session(), 1).await.is_err());
     assert!(store.create(&session(), Vec::new()).await.is_err());
     assert_eq!(bytes(&disk, FILE), sample("s").as_bytes());
-    let leaf = Record::Leaf(Some(EntryId::from_stored("b"))).at(1);
-    store.append(&session(), &head, vec![leaf]).await.unwrap();
+}
+
+async fn move_leaf(store: &V1Store, to: Option<&str>) -> Result<(), StoreError> {
+    let head = store.state(&session()).await.unwrap().unwrap().head;
+    let leaf = Record::Leaf(to.map(EntryId::from_stored)).at(1_800_000_000_000);
+    store.append(&session(), &head, vec![leaf]).await?.durable.await
+}
+
+#[tokio::test]
+async fn a_moved_leaf_is_a_line_that_pi_goes_on_from() {
+    let (disk, store) = served(&sample("s")).await;
+    move_leaf(&store, Some("b")).await.unwrap();
     assert_eq!(path_ids(&store, None).await, ["a", "b"]);
+    let last = values(&bytes(&disk.platter(), FILE)).pop().unwrap();
+    assert_eq!((&last["type"], &last["customType"]), (&"custom".into(), &"bough.leaf".into()));
+    assert_eq!(last["parentId"], "b");
+    let again = open(&disk).await;
+    assert_eq!(path_ids(&again, None).await[..2], ["a", "b"]);
+
+    let head = store.state(&session()).await.unwrap().unwrap().head;
+    store.append(&session(), &head, vec![entry("n", "b")]).await.unwrap().durable.await.unwrap();
+    move_leaf(&store, Some("n")).await.unwrap();
+    assert_eq!(path_ids(&open(&disk).await, None).await, ["a", "b", "n"]);
+    assert_eq!(values(&bytes(&disk, FILE)).len(), 8, "the leaf is the last line already");
+
+    move_leaf(&store, None).await.unwrap();
+    let last = values(&bytes(&disk, FILE)).pop().unwrap();
+    assert_eq!(last["parentId"], serde_json::Value::Null);
+}
+
+#[tokio::test]
+async fn a_leaf_that_a_version_1_file_cannot_have_is_refused() {
+    let text = sample("s").replace("\"version\":3", "\"version\":1");
+    let (disk, store) = served(&text).await;
+    let refused = move_leaf(&store, Some("b")).await;
+    assert!(refused.unwrap_err().to_string().contains("migrate"));
+    assert_eq!(bytes(&disk, FILE), text.as_bytes());
+    assert_eq!(path_ids(&store, None).await, ["a", "d", "e"]);
 }

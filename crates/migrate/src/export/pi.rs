@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::walk::{Path, Records, newest};
 use super::{ExportOptions, Exported, snapshot};
 use crate::error::Result;
-use crate::pi_line;
+use crate::pi_line::{self, LEAF_TYPE};
 use crate::v1::{
     CURRENT_VERSION, Original, Seen, SqliteSession, V1_KIND, format_iso, look, original,
     original_json,
@@ -302,7 +302,7 @@ impl PiFile<'_> {
         let (kind, words) = if titled {
             ("session_info", json!({ "name": self.state.title }))
         } else if self.state.leaf != self.facts.last {
-            ("custom", json!({ "customType": "bough.leaf", "data": {} }))
+            ("custom", json!({ "customType": LEAF_TYPE, "data": {} }))
         } else {
             return None;
         };

@@ -10,7 +10,7 @@ use super::lost::{Lost, LostKind};
 use super::meta::OwnRecord;
 use super::native::{EndMark, Migrated, decoded, each_record, newest_entry};
 use crate::error::{MigrateError, Result};
-use crate::pi_line::{self, FIRST_KEPT_INDEX};
+use crate::pi_line::{self, FIRST_KEPT_INDEX, LEAF_TYPE};
 use crate::v1::{ContentDigest, Seen, Snapshot, format_iso, look, original_of};
 
 /// What was written since.
@@ -140,7 +140,7 @@ impl Since {
             }
             None if moved && !self.is_linear() => {
                 let id = format!("bough-leaf-{}", self.head.seq);
-                ("custom", id, json!({ "customType": "bough.leaf", "data": {} }))
+                ("custom", id, json!({ "customType": LEAF_TYPE, "data": {} }))
             }
             None => return None,
         };
