@@ -42,7 +42,7 @@ pub(crate) const SUMMARY_BYTES_MAX: usize = 1024 * 1024;
 pub(crate) const EVENT_LINES_WAITING: usize = 1_024;
 /// Longest line of agent events.
 pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Lines that are not events of which each is told.
+/// Lines that are not events, and files that are not sessions, of which each is told.
 pub(crate) const PASSED_OVER_TOLD: u64 = 10;
 /// What changes is gathered for so long before a server looks whether it has to be compacted.
 pub(crate) const COMPACT_SETTLE: Duration = Duration::from_secs(1);

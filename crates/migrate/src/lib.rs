@@ -24,8 +24,8 @@ mod v1_store;
 pub use error::{MigrateError, Result};
 pub use export::{ExportFormat, ExportOptions, Exported, export, neutralise, write_sqlite};
 pub use migration::{
-    FileResult, Lost, LostKind, Migrator, Outcome, Plan, Progress, Recovered, RollbackOptions,
-    RollbackSummary, Standing, Step, Summary,
+    FileResult, Found, Lost, LostKind, Migrator, Outcome, Plan, Progress, Recovered,
+    RollbackOptions, RollbackSummary, Standing, Step, Summary,
 };
 pub use served::ServedStore;
 pub use v1::{

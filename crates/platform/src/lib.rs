@@ -9,6 +9,7 @@ mod clock;
 mod disk;
 mod entropy;
 mod host;
+mod named;
 mod os;
 mod path;
 
@@ -16,6 +17,7 @@ pub use clock::{Clock, SystemClock};
 pub use disk::{Access, Disk, File, Listed, Lock, LockError, Stat};
 pub use entropy::{Entropy, OsEntropy};
 pub use host::{HostFacts, host_facts};
+pub use named::{Named, NamedKind, follow};
 pub use os::{OsDisk, user_data_dir};
 pub use path::{PathError, RelPath};
 

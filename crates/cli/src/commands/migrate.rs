@@ -11,6 +11,7 @@ use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::commands::export::failed;
 use crate::files;
+use crate::limits::PASSED_OVER_TOLD;
 use crate::output::{Cell, Line, Style, Table};
 use crate::text::{bytes, count};
 
@@ -76,11 +77,14 @@ pub(crate) fn open(data_dir: &Path) -> CommandResult<Migrator> {
 fn plan(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
     let found = migrator.find(source).map_err(failed)?;
     let mut plans = Vec::new();
-    let mut refused = Vec::new();
+    let closed = found.unreadable.into_iter();
+    let mut refused: Vec<(String, String)> =
+        closed.map(|folder| (folder.address, folder.error.unwrap_or_default())).collect();
     let mut bar = app.output.progress("Reading");
-    for (at, file) in found.iter().enumerate() {
-        bar.set(at as u64, found.len() as u64, file);
-        match migrator.plan(file, &mut |_| {}) {
+    let total = found.files.len() as u64;
+    for (at, file) in found.files.into_iter().enumerate() {
+        bar.set(at as u64, total, &file);
+        match migrator.plan(&file, &mut |_| {}) {
             Ok(plan) => plans.push(after(&plans, plan)),
             Err(error) => refused.push((file, error.to_string())),
         }
@@ -102,7 +106,7 @@ fn plan(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
         app.output.warn(&findings(plan));
     }
     for (file, error) in refused {
-        app.output.warn(&naming(file, &error));
+        app.output.warn(&naming(&file, &error));
     }
     app.output.note(Line::of(Style::Dim, "nothing was written (--dry-run)"));
     Ok(())
@@ -189,7 +193,11 @@ fn report(app: &App, results: &[FileResult]) -> CommandResult<()> {
             }
             (None, _) if result.skipped && results.len() > 1 => skipped += 1,
             (None, error) => {
-                app.output.warn(&naming(&result.address, error.as_deref().unwrap_or_default()));
+                let passed_over = result.skipped && results.len() > 1;
+                skipped += u64::from(passed_over);
+                if !passed_over || skipped <= PASSED_OVER_TOLD {
+                    app.output.warn(&naming(&result.address, error.as_deref().unwrap_or_default()));
+                }
             }
         }
     }

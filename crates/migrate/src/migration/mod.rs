@@ -27,7 +27,7 @@ pub use plan::{Plan, Standing};
 pub use recover::Recovered;
 pub use rollback::{RollbackOptions, RollbackSummary};
 pub use run::{Outcome, Progress, Step, Summary};
-pub use walk::FileResult;
+pub use walk::{FileResult, Found};
 
 use crate::error::{MigrateError, Result};
 use crate::limits::BATCH_RECORDS;

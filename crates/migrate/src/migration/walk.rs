@@ -10,7 +10,7 @@ use crate::limits::WALK_DEPTH_MAX;
 /// What became of one file of many.
 #[derive(Debug, Serialize)]
 pub struct FileResult {
-    /// The file.
+    /// The file, or a folder that cannot be looked into.
     pub address: String,
     /// What was done.
     pub summary: Option<Summary>,
@@ -20,26 +20,38 @@ pub struct FileResult {
     pub skipped: bool,
 }
 
+/// What may be migrated below a folder.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Files that may be V1 sessions, in the order of their names.
+    pub files: Vec<String>,
+    /// Folders that cannot be looked into.
+    pub unreadable: Vec<FileResult>,
+}
+
 impl Migrator {
-    /// The files below a folder that may be V1 sessions, in the order of their names; a file is itself.
-    pub fn find(&self, address: &str) -> Result<Vec<String>> {
-        let mut found = Vec::new();
+    /// The files below a folder that may be V1 sessions; a file is itself.
+    pub fn find(&self, address: &str) -> Result<Found> {
+        let mut found = Found::default();
         match self.files.list(address) {
-            Ok(_) => self.find_below(address, WALK_DEPTH_MAX, &mut found)?,
-            Err(_) => found.push(self.files.locate(address)?.address().to_owned()),
+            Ok(listed) => self.find_below(listed, WALK_DEPTH_MAX, &mut found),
+            Err(_) => found.files.push(self.files.locate(address)?.address().to_owned()),
         }
         Ok(found)
     }
 
-    fn find_below(&self, folder: &str, depth: usize, found: &mut Vec<String>) -> Result<()> {
-        for (address, is_folder) in self.files.list(folder)? {
+    fn find_below(&self, listed: Vec<(String, bool)>, depth: usize, found: &mut Found) {
+        for (address, is_folder) in listed {
             if is_folder && depth > 0 {
-                self.find_below(&address, depth - 1, found)?;
+                match self.files.list(&address) {
+                    Ok(listed) => self.find_below(listed, depth - 1, found),
+                    // One folder that is closed to us is no reason to leave the others alone.
+                    Err(error) => found.unreadable.push(FileResult::failed(address, &error)),
+                }
             } else if !is_folder && (address.ends_with(".jsonl") || address.ends_with(".sqlite")) {
-                found.push(address);
+                found.files.push(address);
             }
         }
-        Ok(())
     }
 
     /// Migrates every session below a folder, one by one: a file that fails stops no other. All of them
@@ -51,20 +63,31 @@ impl Migrator {
         visit: &mut dyn FnMut(&FileResult),
     ) -> Result<Vec<FileResult>> {
         let correlation = fresh_id(&self.platform, "run")?;
-        let mut results = Vec::new();
-        for file in self.find(address)? {
+        let found = self.find(address)?;
+        let mut results = found.unreadable;
+        results.iter().for_each(&mut *visit);
+        for file in found.files {
             let done = self.plan(&file, &mut |at| progress(&file, at)).and_then(|plan| {
                 self.migrate(plan, Some(&correlation), &mut |at| progress(&file, at))
             });
-            let skipped = matches!(done, Err(MigrateError::NotASession { .. }));
-            let (summary, error) = match done {
-                Ok(summary) => (Some(summary), None),
-                Err(error) => (None, Some(error.to_string())),
+            let result = match done {
+                Ok(summary) => FileResult::done(file, summary),
+                Err(error) => FileResult::failed(file, &error),
             };
-            let result = FileResult { address: file, summary, error, skipped };
             visit(&result);
             results.push(result);
         }
         Ok(results)
+    }
+}
+
+impl FileResult {
+    fn done(address: String, summary: Summary) -> Self {
+        Self { address, summary: Some(summary), error: None, skipped: false }
+    }
+
+    fn failed(address: String, error: &MigrateError) -> Self {
+        let skipped = matches!(error, MigrateError::NotASession { .. });
+        Self { address, summary: None, error: Some(error.to_string()), skipped }
     }
 }

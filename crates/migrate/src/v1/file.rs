@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bough_log::format::Pointer;
-use bough_platform::{Access, Disk, File, Lock, LockError, OsDisk, RelPath, host_facts};
+use bough_platform::{
+    Access, Disk, File, Lock, LockError, NamedKind, OsDisk, RelPath, follow, host_facts,
+};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -61,7 +63,17 @@ pub struct OsV1Files;
 
 impl V1Files for OsV1Files {
     fn locate(&self, address: &str) -> Result<V1File> {
-        let path = std::path::absolute(address)?;
+        // Named by a person, or found by name: it may be a link. What is not there is where it is said to be.
+        let path = match follow(Path::new(address))? {
+            Some(named) if named.kind == NamedKind::Other => {
+                return Err(MigrateError::NotASession {
+                    address: address.to_owned(),
+                    reason: "it is a pipe or a device, not a file".to_owned(),
+                });
+            }
+            Some(named) => named.path,
+            None => std::path::absolute(address)?,
+        };
         let bad = |reason: &str| MigrateError::BadAddress {
             address: address.to_owned(),
             reason: reason.to_owned(),

@@ -1,0 +1,63 @@
+//! Paths that a person names. Inside a data directory no link is followed; what a person points at may be one.
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the door")]
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Where it is, with every link on the way followed.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: NamedKind,
+}
+
+/// The kinds of things that a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A pipe, a device or a socket: opening one may wait for ever.
+    Other,
+}
+
+/// Follows a path, without opening what it leads to; `None` when nothing is there.
+pub fn follow(path: &Path) -> io::Result<Option<Named>> {
+    let followed = fs::canonicalize(path).and_then(|path| Ok((fs::metadata(&path)?, path)));
+    match followed {
+        Ok((meta, path)) => {
+            let kind = match meta.file_type() {
+                kind if kind.is_file() => NamedKind::File,
+                kind if kind.is_dir() => NamedKind::Folder,
+                _ => NamedKind::Other,
+            };
+            Ok(Some(Named { path, kind }))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_followed_and_only_regular_files_are_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let (file, link) = (root.join("file"), root.join("link"));
+        fs::write(&file, "x").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let named = |kind| Some(Named { path: file.clone(), kind });
+        assert_eq!(follow(&link).unwrap(), named(NamedKind::File));
+        assert_eq!(follow(&root).unwrap().unwrap().kind, NamedKind::Folder);
+        assert_eq!(follow(Path::new("/dev/null")).unwrap().unwrap().kind, NamedKind::Other);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(follow(&link).unwrap(), None);
+    }
+}
