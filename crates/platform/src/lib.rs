@@ -35,12 +35,21 @@ pub struct Platform {
 }
 
 impl Platform {
+    /// The real machine, to look at what is in `root`; nothing is created if it is missing.
+    pub fn system_to_look(root: impl AsRef<std::path::Path>) -> std::io::Result<Self> {
+        Ok(Self::with_disk(OsDisk::open_to_look(root)?))
+    }
+
     /// The real machine, with the disk rooted at `root` (created if it is missing).
     pub fn system(root: impl AsRef<std::path::Path>) -> std::io::Result<Self> {
-        Ok(Self {
-            disk: Arc::new(OsDisk::create(root)?),
+        Ok(Self::with_disk(OsDisk::create(root)?))
+    }
+
+    fn with_disk(disk: OsDisk) -> Self {
+        Self {
+            disk: Arc::new(disk),
             clock: Arc::new(SystemClock::new()),
             entropy: Arc::new(OsEntropy),
-        })
+        }
     }
 }

@@ -51,6 +51,16 @@ impl OsDisk {
         Ok(Self { root })
     }
 
+    /// Roots a disk at a directory that may be missing, in which case it has nothing in it. For looking only.
+    pub fn open_to_look(root: impl AsRef<Path>) -> io::Result<Self> {
+        match Self::open(&root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(Self { root: std::path::absolute(root)? })
+            }
+            opened => opened,
+        }
+    }
+
     /// The directory in the operating system's words.
     #[must_use]
     pub fn root(&self) -> &Path {

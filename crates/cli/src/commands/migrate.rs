@@ -37,7 +37,6 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let data_dir = app.globals.data_dir_only("migrate")?;
-    let migrator = open(&data_dir)?;
     let source =
         args.source.to_str().map(str::to_owned).ok_or_else(|| {
             CommandError::usage(format!("{} is not UTF-8", args.source.display()))
@@ -47,9 +46,11 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             .hint("give a session file of pi, or a directory such as ~/.pi/agent/sessions"));
     }
     if args.dry_run {
+        let platform = Platform::system_to_look(&data_dir)?;
+        let migrator = Migrator::open_to_look(platform, Arc::new(OsV1Files));
         return plan(app, &migrator, &source);
     }
-    let results = carry_out(app, &migrator, &source)?;
+    let results = carry_out(app, &open(&data_dir)?, &source)?;
     // Listed at once, also by programs that have the directory open.
     let moved: Vec<SessionId> = results.iter().filter_map(moved).collect();
     app.with_backend(async |backend| {
@@ -191,7 +192,6 @@ fn report(app: &App, results: &[FileResult]) -> CommandResult<()> {
                     app.output.warn(&findings(&summary.plan));
                 }
             }
-            (None, _) if result.skipped && results.len() > 1 => skipped += 1,
             (None, error) => {
                 let passed_over = result.skipped && results.len() > 1;
                 skipped += u64::from(passed_over);

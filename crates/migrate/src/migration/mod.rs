@@ -61,6 +61,13 @@ impl Migrator {
         Ok(Self::with_log(log, platform, files))
     }
 
+    /// Looks at a data directory, which may be missing: for plans. Nothing is written.
+    #[must_use]
+    pub fn open_to_look(platform: Platform, files: Arc<dyn V1Files>) -> Self {
+        let log = LogStore::open_to_look(platform.clone(), log_options());
+        Self::with_log(log, platform, files)
+    }
+
     /// Works through a store of logs that is open already, with its options and its fold. `platform` is
     /// the one that the store was opened with.
     #[must_use]
