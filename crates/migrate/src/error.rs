@@ -59,6 +59,17 @@ pub enum MigrateError {
         /// The session.
         session: String,
     },
+    /// The session was brought in from this file, and another program wrote to the file since.
+    #[error(
+        "{address} has changed since it was brought in as session {session}; \
+         `bough rollback {session}` gives the session back to the file, then migrate it again"
+    )]
+    ChangedSince {
+        /// The file.
+        address: String,
+        /// The session.
+        session: String,
+    },
     /// What was built is not what the source says.
     #[error(
         "the copy does not match its source ({detail}); nothing was changed, the source is still live"

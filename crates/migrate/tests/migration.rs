@@ -167,7 +167,10 @@ fn a_file_that_grew_after_its_migration_is_told_apart() {
     let grown = format!("{}{}\n", sample("s"), message("z", Some("e"), "by pi"));
     disk.plant(&path(FILE), grown.as_bytes()).unwrap();
     assert_eq!(plan(&migrator, FILE).standing, Standing::MigratedThenChanged);
-    assert!(is_exists(&try_migrate(&migrator, FILE).unwrap_err()));
+    let refused = try_migrate(&migrator, FILE).unwrap_err();
+    assert!(matches!(refused, MigrateError::ChangedSince { .. }), "{refused:?}");
+    let text = refused.to_string();
+    assert!(text.contains("has changed") && text.contains("bough rollback s"), "{text}");
 }
 
 #[test]

@@ -120,6 +120,8 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
         MigrateError::Exists { .. } => {
             (ErrorKind::Conflict, Some("`bough export` it and `bough rm` it, then migrate again"))
         }
+        // It says itself what works.
+        MigrateError::ChangedSince { .. } => (ErrorKind::Conflict, None),
         MigrateError::SourceChanged { .. } | MigrateError::Locked { .. } => {
             (ErrorKind::Conflict, Some("run the command again when the file is quiet"))
         }

@@ -82,8 +82,9 @@ impl Migrator {
         let file = self.files.locate(&plan.address)?;
         match self.standing(&session, &file, &plan.snapshot)? {
             Standing::Migrated => return Ok(already(plan, correlation_id)),
-            Standing::Taken | Standing::MigratedThenChanged => {
-                return Err(MigrateError::Exists { session });
+            Standing::Taken => return Err(MigrateError::Exists { session }),
+            Standing::MigratedThenChanged => {
+                return Err(MigrateError::ChangedSince { address: plan.address, session });
             }
             Standing::New | Standing::ServedFromFile => {}
         }
