@@ -190,6 +190,33 @@ fn one_bad_row_does_not_hide_the_others() {
 }
 
 #[test]
+fn a_row_of_several_lines_is_one_record() {
+    let disk = SimDisk::new();
+    let lines = values(sample("s").as_bytes());
+    let bytes = common::database(&lines);
+    let (mut from, len) = (bytes.as_slice(), bytes.len());
+    let mut database = rusqlite::Connection::open_in_memory().unwrap();
+    database.deserialize_read_exact(rusqlite::MAIN_DB, &mut from, len, false).unwrap();
+    let pretty = serde_json::to_string_pretty(&lines[1]).unwrap();
+    database.execute("UPDATE pi_session_entries SET json = ?1 WHERE seq = 1", [pretty]).unwrap();
+    let bytes = database.serialize(rusqlite::MAIN_DB).unwrap().to_vec();
+    disk.plant(&path(DATABASE), &bytes).unwrap();
+    let migrator = migrator(&disk, inline(), 1);
+    migrate(&migrator, DATABASE);
+    let Answer::Native(found) = answer(&disk, &migrator, "s") else { panic!() };
+    assert_eq!((found.len(), found[0].2.as_str()), (5, "first"));
+}
+
+#[test]
+fn a_database_with_nothing_in_it_is_said_to_be_that() {
+    let disk = SimDisk::new();
+    disk.plant(&path(DATABASE), b"").unwrap();
+    let refused = migrator(&disk, inline(), 1).plan(DATABASE, &mut |_| {}).unwrap_err();
+    assert!(matches!(refused, MigrateError::NotASession { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("nothing in it"), "{refused}");
+}
+
+#[test]
 fn a_database_in_the_middle_of_a_write_is_refused() {
     let (disk, migrator, _) = planted_database();
     disk.plant(&path("v1/s.sqlite-journal"), b"hot").unwrap();

@@ -239,6 +239,9 @@ impl V1File {
             MigrateError::NotASession { address, reason }
         };
         let len = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+        if len == 0 {
+            return Err(not_a_session("it has nothing in it".to_owned()));
+        }
         if len as u64 > SQLITE_BYTES_MAX {
             let reason = format!("{len} bytes are more than a database may have here");
             return Err(not_a_session(reason));

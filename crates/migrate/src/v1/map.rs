@@ -150,7 +150,7 @@ impl Mapper {
             return self.opaque(number, "not_utf8", Some(FindingKind::NotUtf8), Kept::Bytes(bytes));
         };
         let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
-        let trimmed = text.trim_matches([' ', '\t', '\r']);
+        let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
         if trimmed.is_empty() {
             self.report.blank += 1;
             return;
@@ -314,9 +314,14 @@ fn is_pi_type(kind: &str) -> bool {
     )
 }
 
-/// A carriage return between tokens becomes a space: records are lines. Inside a string JSON has none.
+/// A line break between tokens becomes a space: records are lines. Inside a string JSON has none. A file's lines
+/// have carriage returns at most, the rows of a database any.
 fn one_line(text: &str) -> Cow<'_, str> {
-    if text.contains('\r') { Cow::Owned(text.replace('\r', " ")) } else { Cow::Borrowed(text) }
+    if text.contains(['\r', '\n']) {
+        Cow::Owned(text.replace(['\r', '\n'], " "))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// A line that is kept as it is.
