@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bough_platform::{Access, Disk, File, OsDisk, RelPath};
+use bough_platform::{Access, Disk, File, NamedKind, OsDisk, RelPath, follow};
 
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::limits::FILE_BYTES_MAX;
@@ -23,16 +23,25 @@ fn failed(path: &Path, error: std::io::Error) -> CommandError {
     failed
 }
 
+/// The folder and the name of what a path leads to: a person may point at a link.
+fn followed(path: &Path) -> CommandResult<(PathBuf, RelPath)> {
+    match follow(path) {
+        Ok(Some(named)) if named.kind == NamedKind::File => parts(&named.path),
+        // What cannot be followed says why when it is opened.
+        _ => parts(path),
+    }
+}
+
 /// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> CommandResult<Box<dyn File>> {
-    let (folder, name) = parts(path)?;
+    let (folder, name) = followed(path)?;
     let opened = OsDisk::open(&folder).and_then(|disk| disk.open(&name, Access::Read));
     opened.map_err(|error| failed(path, error))
 }
 
 /// A whole file as text.
 pub(crate) fn read_text(path: &Path) -> CommandResult<String> {
-    let (folder, name) = parts(path)?;
+    let (folder, name) = followed(path)?;
     let read =
         OsDisk::open(&folder).and_then(|disk| (&disk as &dyn Disk).read_all(&name, FILE_BYTES_MAX));
     let bytes = read.map_err(|error| failed(path, error))?;
@@ -51,9 +60,10 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file that will be at `path`.
+    /// Begins a file that will be at `path`, or where the link at `path` leads.
     pub(crate) fn begin(path: &Path) -> CommandResult<Self> {
-        let (folder, name) = parts(path)?;
+        refuse_special(path)?;
+        let (folder, name) = followed(path)?;
         let begun = OsDisk::open(&folder).and_then(|disk| {
             let temp = RelPath::root().join(&format!(".{}.bough-tmp", name.file_name()))?;
             if disk.stat(&temp)?.is_some() {
@@ -92,6 +102,17 @@ impl std::io::Write for NewFile {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// Refuses what a new file must not take the place of: a device or a pipe would be gone.
+fn refuse_special(path: &Path) -> CommandResult<()> {
+    let what = match follow(path).map_err(|error| failed(path, error))?.map(|named| named.kind) {
+        None | Some(NamedKind::File) => return Ok(()),
+        Some(NamedKind::Folder) => "a directory",
+        Some(NamedKind::Other) => "a device or a pipe",
+    };
+    let text = format!("{} is {what}, not a file", path.display());
+    Err(CommandError::usage(text).hint("name a file, or leave it out and redirect the output"))
 }
 
 /// Whether something is at a path.
@@ -247,6 +268,26 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_passed_over_whole() {
         assert_eq!(lines("abcdefgh\nij\n", 4), [(1, LineRead::TooLong), (2, line("ij"))]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_and_a_device_is_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        let device = folder.path().join("device");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        NewFile::begin(&file).unwrap().finish().unwrap();
+        let mut new = NewFile::begin(&link).unwrap();
+        std::io::Write::write_all(&mut new, b"through").unwrap();
+        new.finish().unwrap();
+        assert_eq!(read_text(&file).unwrap(), "through");
+        assert_eq!(read_text(&link).unwrap(), "through");
+        for path in [&device, &folder.path().to_owned()] {
+            let refused = NewFile::begin(path).err().unwrap();
+            assert_eq!(refused.kind, ErrorKind::Usage, "{refused}");
+        }
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! Files that are not as they should be and commands that cannot do what was asked: what a person is told.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
+
+mod common;
+
+use std::os::unix::fs::symlink;
+
+use common::Place;
+use serde_json::{Value, json};
+
+const AT: &str = "2026-02-07T14:00:00.000Z";
+
+fn said(id: &str, parent: Option<&str>, text: &str) -> Value {
+    json!({"type": "message", "id": id, "parentId": parent, "timestamp": AT,
+        "message": {"role": "user", "content": text, "timestamp": 1}})
+}
+
+fn compaction(id: &str, parent: &str, kept: &str) -> Value {
+    json!({"type": "compaction", "id": id, "parentId": parent, "timestamp": AT,
+        "summary": "what was", "firstKeptEntryId": kept, "tokensBefore": 7})
+}
+
+/// A place with a file of pi; its session is called as the file is.
+fn with_file(name: &str, lines: &[Value]) -> (Place, String) {
+    let place = Place::new();
+    let file = place.file(&format!("pi/{name}.jsonl"));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let header = json!({"type": "session", "version": 3, "id": name, "timestamp": AT, "cwd": "/p"});
+    let lines = std::iter::once(&header).chain(lines).map(|line| format!("{line}\n"));
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    (place, file.display().to_string())
+}
+
+fn conversation() -> [Value; 2] {
+    [said("a1", None, "Hello"), said("a2", Some("a1"), "More")]
+}
+
+#[test]
+fn a_text_that_was_cut_in_the_middle_of_a_character_is_shown_and_counted() {
+    let (place, file) = with_file("cut", &[said("a1", None, "HALF")]);
+    let text = std::fs::read_to_string(&file).unwrap().replace("HALF", "cut \\ud83d");
+    std::fs::write(&file, &text).unwrap();
+    assert!(place.ok(&["show", &file]).contains("cut \u{fffd}"));
+    let answered = place.run(&["migrate", &file]);
+    assert!(answered.err.contains("1 half character"), "{answered:?}");
+    assert!(place.ok(&["context", "cut"]).contains("cut \u{fffd}"));
+    assert_eq!(place.ok(&["export", "cut", "--format", "pi"]), text);
+}
+
+#[test]
+fn a_compaction_of_a_file_is_taken_back_for_good() {
+    let mut lines = conversation().to_vec();
+    lines.push(compaction("c1", "a2", "a2"));
+    let (place, file) = with_file("undone", &lines);
+    place.ok(&["compact", &file, "--undo"]);
+    assert!(place.ok(&["compact", &file, "--undo"]).contains("no compaction is in force"));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["customType"], &last["parentId"]), (&json!("bough.leaf"), &json!("a2")));
+}
+
+#[test]
+fn a_folder_is_brought_in_and_what_is_no_session_is_named() {
+    let (place, file) = with_file("one", &conversation());
+    std::fs::write(place.file("pi/notes.jsonl"), "{\"a\":1}\n").unwrap();
+    symlink("/dev/zero", place.file("pi/endless.jsonl")).unwrap();
+    symlink(&file, place.file("pi/zlink.jsonl")).unwrap();
+    let folder = place.file("pi").display().to_string();
+    place.ok(&["migrate", &folder, "--dry-run"]);
+    assert!(!place.data_dir().exists(), "a dry run makes nothing");
+    let answered = place.run(&["migrate", &folder]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    assert!(answered.out.contains("1 was here already, 2 files are no sessions"), "{answered:?}");
+    for name in ["notes.jsonl", "endless.jsonl"] {
+        assert!(answered.err.contains(name), "{answered:?}");
+    }
+}
+
+#[test]
+fn a_file_that_grew_since_is_refused_with_the_right_reason() {
+    let (place, file) = with_file("grew", &conversation());
+    place.ok(&["migrate", &file]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}{}\n", said("a3", Some("a2"), "by pi"))).unwrap();
+    let answered = place.run(&["migrate", &file]);
+    assert!(answered.err.contains("changed since it was brought in"), "{answered:?}");
+    assert!(answered.err.contains("bough rollback grew"), "{answered:?}");
+}
+
+#[test]
+fn a_device_is_not_replaced_by_an_export() {
+    let (place, file) = with_file("out", &conversation());
+    let device = place.file("device");
+    symlink("/dev/null", &device).unwrap();
+    let answered = place.run(&["export", &file, "-o", device.to_str().unwrap(), "--force"]);
+    assert_eq!(answered.code, 2, "{answered:?}");
+    assert!(std::fs::symlink_metadata(&device).unwrap().is_symlink());
+}
