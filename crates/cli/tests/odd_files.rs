@@ -62,6 +62,20 @@ fn a_compaction_of_a_file_is_taken_back_for_good() {
 }
 
 #[test]
+fn what_a_file_has_no_place_for_is_refused_with_the_way_out() {
+    let (place, file) = with_file("raw", &conversation());
+    for args in [&["rm", &file, "--yes"][..], &["rename", &file, "x"], &["archive", &file]] {
+        let answered = place.run(args);
+        assert_ne!(answered.code, 0);
+        assert!(answered.err.contains("bough migrate"), "{args:?}: {answered:?}");
+        assert!(!answered.err.contains("adapter"), "{args:?}: {answered:?}");
+    }
+    let answered = place.run(&["rollback", &file, "--yes"]);
+    assert_eq!(answered.code, 3, "{answered:?}");
+    assert!(answered.err.contains("bough migrate"), "{answered:?}");
+}
+
+#[test]
 fn a_folder_is_brought_in_and_what_is_no_session_is_named() {
     let (place, file) = with_file("one", &conversation());
     std::fs::write(place.file("pi/notes.jsonl"), "{\"a\":1}\n").unwrap();

@@ -140,7 +140,11 @@ fn a_file_that_was_not_brought_in_is_read_and_written_as_it_is() {
     assert_eq!(place.json(&["ls", "--all"])["sessions"], json!([]), "nothing was brought in");
     let renamed = place.run(&["rename", &file, "A title"]);
     assert_eq!(renamed.code, 1);
-    assert!(renamed.err.contains("V1 file"), "what it has no place for is said: {}", renamed.err);
+    assert!(
+        renamed.err.contains("program's file"),
+        "what it has no place for is said: {}",
+        renamed.err
+    );
 }
 
 #[test]

@@ -184,10 +184,10 @@ fn entries_of(records: &[NewRecord]) -> std::result::Result<Vec<Entry>, StoreErr
             Record::Entry(entry) => entries.push(entry.clone()),
             Record::Leaf(_) => {}
             Record::Meta(change) if is_of_the_moment(change) => {}
-            Record::Meta(_) => return unsupported("a session's own metadata, in a V1 file"),
-            Record::Revision(_) => return unsupported("changes of messages, in a V1 file"),
-            Record::Loop(_) => return unsupported("loop events, in a V1 file"),
-            _ => return unsupported("this kind of record, in a V1 file"),
+            Record::Meta(_) => return unsupported("be renamed, described or archived"),
+            Record::Revision(_) => return unsupported("have its messages changed"),
+            Record::Loop(_) => return unsupported("hold events of loops"),
+            _ => return unsupported("hold this kind of record"),
         }
     }
     Ok(entries)
@@ -218,7 +218,7 @@ impl Store for V1Store {
         if *session == self.session {
             return Err(StoreError::Exists { session: session.clone() });
         }
-        unsupported("more than the one session of its V1 file")
+        unsupported("have others beside it")
     }
 
     async fn append(
@@ -245,7 +245,7 @@ impl Store for V1Store {
         _: &SessionId,
         _: Delta,
     ) -> std::result::Result<Appended, StoreError> {
-        unsupported("streams, in a V1 file")
+        unsupported("be streamed to")
     }
 
     async fn state(
@@ -293,7 +293,7 @@ impl Store for V1Store {
         _: &SessionId,
         _: i64,
     ) -> std::result::Result<Option<Trashed>, StoreError> {
-        unsupported("deleting a V1 file: it is another program's")
+        unsupported("be deleted")
     }
 
     async fn undelete(

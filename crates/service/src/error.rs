@@ -122,10 +122,10 @@ pub enum ServiceError {
         /// How often the call tried.
         attempts: u32,
     },
-    /// The active storage adapter cannot do this.
-    #[error("{what} is not supported by the active storage adapter")]
+    /// Where the session is stored has no place for this: it is another program's file.
+    #[error("a session in another program's file cannot {what}")]
     Unsupported {
-        /// What was asked for.
+        /// What was asked for, as words that follow "cannot".
         what: &'static str,
     },
     /// The active adapter stores elsewhere and may not answer for that store.
@@ -254,7 +254,7 @@ impl ServiceError {
                 "Send the call to the process that holds the session, or close it there."
             }
             Self::Busy { .. } => "Try again.",
-            Self::Unsupported { .. } => "Use the native storage adapter for this.",
+            Self::Unsupported { .. } => "Bring it in first: bough migrate FILE.",
             Self::NotAuthoritative => "Send it to the main instance.",
             Self::Storage { source: Some(source), .. } if is_damage(source) => {
                 "Run `bough verify` for its places, and `bough salvage` to copy all that is whole to a new store."

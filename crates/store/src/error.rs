@@ -85,10 +85,10 @@ pub enum StoreError {
         /// What failed.
         reason: String,
     },
-    /// This store cannot do that. See its capabilities.
-    #[error("this store does not support {capability}")]
+    /// Where the session is stored has no place for that: it is another program's file.
+    #[error("a session in another program's file cannot {capability}; migrate the file first")]
     Unsupported {
-        /// What was asked of it.
+        /// What was asked of it, as words that follow "cannot".
         capability: &'static str,
     },
     /// The store behind this one does not answer. Try again later.

@@ -1,10 +1,13 @@
-use bough_migrate::RollbackOptions;
+use std::path::Path;
+
+use bough_migrate::{MigrateError, RollbackOptions};
 
 use crate::app::App;
 use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult};
 use crate::commands::export::failed;
 use crate::commands::migrate::open;
+use crate::files;
 use crate::output::{Line, Style};
 use crate::resolve;
 use crate::text::count;
@@ -46,7 +49,9 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let session =
         app.with_backend(async |backend| resolve::session(backend, &args.session).await).await?;
     let migrator = open(&data_dir)?;
-    let file = migrator.file_behind(session.id().as_str()).map_err(failed)?;
+    let file = migrator
+        .file_behind(session.id().as_str())
+        .map_err(|error| never_brought_in(&args.session, error))?;
     let question = format!("Give {:?} back to {file}?", session.caption());
     if !args.yes && !app.output.confirm(&question, "--yes")? {
         return Err(CommandError::cancelled());
@@ -74,4 +79,14 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let lines = count(done.exported, "line", "lines");
     app.output.note(Line::of(Style::Dim, format!("{lines} were added to it")));
     Ok(())
+}
+
+/// A file that is served as it is has nothing to go back to: it is the store already.
+fn never_brought_in(argument: &str, error: MigrateError) -> CommandError {
+    let nothing = matches!(error, MigrateError::NothingToRollBackTo { .. });
+    if !nothing || !files::exists(Path::new(argument)) {
+        return failed(error);
+    }
+    CommandError::not_found(format!("{argument} was not brought in: nothing is to be given back"))
+        .hint(format!("`bough migrate {argument}` would bring it in"))
 }

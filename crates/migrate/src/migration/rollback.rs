@@ -48,12 +48,12 @@ pub struct RollbackSummary {
 impl Migrator {
     /// The V1 file that a session came from, which a rollback would make answer for it.
     pub fn file_behind(&self, session: &str) -> Result<String> {
-        let manifest = self.manifest(session)?;
+        let nothing = || MigrateError::NothingToRollBackTo { session: session.to_owned() };
+        // A file that was never brought in may be served and has no manifest.
+        let manifest = self.log.manifest(session)?.ok_or_else(nothing)?;
         let pointers = [Some(&manifest.pointer), manifest.previous.as_ref()];
         let found = pointers.into_iter().flatten().find_map(V1File::of_pointer);
-        found
-            .map(|(address, _)| address.to_owned())
-            .ok_or_else(|| MigrateError::NothingToRollBackTo { session: session.to_owned() })
+        found.map(|(address, _)| address.to_owned()).ok_or_else(nothing)
     }
 
     /// Makes the V1 file answer for a session again. What was written since the migration is added to the
