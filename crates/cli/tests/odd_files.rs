@@ -104,6 +104,20 @@ fn a_file_that_grew_since_is_refused_with_the_right_reason() {
 }
 
 #[test]
+fn a_deleted_session_is_found_by_the_name_that_pi_gave_it() {
+    let mut lines = conversation().to_vec();
+    let info = json!({"type": "session_info", "id": "a3", "parentId": "a2", "timestamp": AT,
+        "name": "Parser"});
+    lines.push(info);
+    let (place, file) = with_file("named", &lines);
+    place.ok(&["migrate", &file]);
+    place.ok(&["rm", "named", "--yes"]);
+    assert!(place.ok(&["restore", "--list"]).contains("Parser"));
+    place.ok(&["restore", "parser"]);
+    assert!(place.ok(&["ls"]).contains("Parser"));
+}
+
+#[test]
 fn a_device_is_not_replaced_by_an_export() {
     let (place, file) = with_file("out", &conversation());
     let device = place.file("device");

@@ -97,7 +97,7 @@ fn choose<'a>(
     let mut found: Vec<&TrashedSession> = Vec::new();
     for item in trash {
         let fits = item.meta.session_id.as_str().starts_with(text)
-            || item.meta.title.eq_ignore_ascii_case(text);
+            || called(item).is_some_and(|name| name.to_lowercase() == text.to_lowercase());
         let known = found.iter().any(|other| other.meta.session_id == item.meta.session_id);
         if fits && !known {
             found.push(item);
@@ -116,6 +116,12 @@ fn choose<'a>(
     }
 }
 
+/// What people call it: its title, or the name that an entry gave it.
+fn called(item: &TrashedSession) -> Option<&str> {
+    let names = [Some(item.meta.title.as_str()), item.name.as_deref()];
+    names.into_iter().flatten().find(|name| !name.trim().is_empty())
+}
+
 fn named(item: &TrashedSession) -> String {
-    if item.meta.title.is_empty() { "(no title)".to_owned() } else { item.meta.title.clone() }
+    called(item).unwrap_or("(no title)").to_owned()
 }

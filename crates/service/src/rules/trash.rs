@@ -146,5 +146,6 @@ fn item(settings: &Settings, trashed: Trashed) -> TrashItem {
         deleted_at: shown_at(&trashed),
         expires_at: trashed.deleted_at.and_then(|at| settings.expires_at(at)),
         meta: trashed.state.meta(),
+        name: trashed.state.name.clone(),
     }
 }
