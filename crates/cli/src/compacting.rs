@@ -11,7 +11,7 @@ use bough_store::{ChangeCursor, Store, StoreError};
 use crate::app::App;
 use crate::backend::{Backend, Summary};
 use crate::command_error::CommandResult;
-use crate::compact::{PathItem, Plan, Settings, plan, reported_tokens};
+use crate::compact::{Nothing, PathItem, Plan, Settings, plan, reported_tokens};
 use crate::limits::{CHANGES_PER_LOOK, COMPACT_SETTLE, TRANSCRIPT_PAGE};
 use crate::summarise::{Configured, SummarySource, summarise};
 
@@ -28,11 +28,11 @@ impl Work {
         backend: &Backend,
         session: Summary,
         settings: &Settings,
-    ) -> CommandResult<Result<Self, (Summary, String)>> {
+    ) -> CommandResult<Result<Self, (Summary, Nothing)>> {
         let path = backend.path(session.id(), None).await?;
         Ok(match plan(&path, settings) {
             Ok(plan) => Ok(Self { session, path, plan }),
-            Err(nothing) => Err((session, nothing.to_string())),
+            Err(nothing) => Err((session, nothing)),
         })
     }
 
@@ -47,29 +47,57 @@ impl Work {
     }
 }
 
+/// Why a session is not compacted by itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotDue {
+    /// Nobody wants that.
+    #[error("compaction is switched off (`compaction.enabled` in the configuration)")]
+    SwitchedOff,
+    /// There is nothing to compare with.
+    #[error("the window of its model is not known")]
+    NoWindow,
+    /// There is room.
+    #[error("it fits into its model's window")]
+    Fits,
+    /// It is too much, and no cut makes it less.
+    #[error("it exceeds its model's window, but {0}")]
+    NothingToCut(Nothing),
+}
+
 /// What is to be written for a session, if its context exceeds its model's window less the reserve.
 pub(crate) async fn due(
     backend: &Backend,
     session: Summary,
     settings: &Settings,
     source: &SummarySource,
-) -> CommandResult<Option<(Work, String)>> {
+) -> CommandResult<Result<(Work, String), NotDue>> {
     let window = session.details.context_window;
     // Reading a session is the expensive part; without a window there is nothing to decide, and what the newest
     // answer reported mostly decides it.
-    if window.is_none() || !settings.enabled {
-        return Ok(None);
+    if !settings.enabled {
+        return Ok(Err(NotDue::SwitchedOff));
+    }
+    if window.is_none() {
+        return Ok(Err(NotDue::NoWindow));
     }
     let newest = newest(backend, session.id()).await?;
-    if reported_tokens(&newest).is_some_and(|tokens| !settings.is_due(tokens, window)) {
-        return Ok(None);
+    let reported = reported_tokens(&newest);
+    if reported.is_some_and(|tokens| !settings.is_due(tokens, window)) {
+        return Ok(Err(NotDue::Fits));
     }
-    let Ok(work) = Work::load(backend, session, settings).await? else { return Ok(None) };
+    let work = match Work::load(backend, session, settings).await? {
+        Ok(work) => work,
+        // What the newest answer reported is of before a compaction that came after it.
+        Err((_, why @ Nothing::AllIsRecent)) if reported.is_some() => {
+            return Ok(Err(NotDue::NothingToCut(why)));
+        }
+        Err(_) => return Ok(Err(NotDue::Fits)),
+    };
     if !settings.is_due(work.plan.tokens_before, window) {
-        return Ok(None);
+        return Ok(Err(NotDue::Fits));
     }
     let summary = summarise(&work.path, &work.plan, source).await?;
-    Ok(Some((work, summary)))
+    Ok(Ok((work, summary)))
 }
 
 /// The end of the path, oldest first.
@@ -159,7 +187,7 @@ async fn compact_quiet(
     }
     let configured = Configured::load_from(&app.globals, config)?;
     let source = configured.source(None);
-    let Some((work, text)) = due(backend, summary, &configured.settings, &source).await? else {
+    let Ok((work, text)) = due(backend, summary, &configured.settings, &source).await? else {
         return Ok(None);
     };
     let before = work.plan.tokens_before;

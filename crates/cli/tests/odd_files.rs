@@ -126,3 +126,15 @@ fn a_device_is_not_replaced_by_an_export() {
     assert_eq!(answered.code, 2, "{answered:?}");
     assert!(std::fs::symlink_metadata(&device).unwrap().is_symlink());
 }
+
+#[test]
+fn why_nothing_was_compacted_is_said() {
+    let (place, file) = with_file("quiet", &conversation());
+    let out = place.ok(&["compact", &file, "--auto"]);
+    assert!(out.contains("the window of its model is not known"), "{out}");
+    std::fs::create_dir_all(place.data_dir()).unwrap();
+    std::fs::write(place.data_dir().join("config.yaml"), "compaction:\n  enabled: false\n")
+        .unwrap();
+    let out = place.ok(&["compact", "--auto"]);
+    assert!(out.contains("switched off"), "{out}");
+}

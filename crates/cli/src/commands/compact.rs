@@ -1,13 +1,13 @@
 use std::path::PathBuf;
 
-use bough_session::{Bookkeeping, EntryId};
-use serde_json::json;
+use bough_session::{Bookkeeping, EntryId, SessionId};
+use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::backend::{Backend, ListAsk, Summary};
 use crate::command_error::{CommandError, CommandResult};
 use crate::compact::{Settings, Undo, undo};
-use crate::compacting::{Work, due};
+use crate::compacting::{NotDue, Work, due};
 use crate::limits::SEARCH_PAGE;
 use crate::output::{Line, Style};
 use crate::resolve;
@@ -90,7 +90,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let work = Work::load(backend, session, &settings).await?;
         match work {
             Ok(work) => asked(app, backend, &args, work, &source).await,
-            Err((session, nothing)) => nothing_to_do(app, &session, &nothing),
+            Err((session, nothing)) => nothing_to_do(app, &session, &nothing.to_string()),
         }
     })
     .await
@@ -174,7 +174,7 @@ fn report(app: &App, work: &Work, summary: &str, entry: Option<&EntryId>) -> Com
     Ok(())
 }
 
-fn document(work: &Work, summary: &str, entry: Option<&EntryId>) -> serde_json::Value {
+fn document(work: &Work, summary: &str, entry: Option<&EntryId>) -> Value {
     let plan = &work.plan;
     json!({
         "session_id": work.session.id(),
@@ -235,10 +235,15 @@ async fn automatic(
         Some(name) => vec![resolve::session(backend, name).await?],
         None => with_windows(backend).await?,
     };
-    let mut done = Vec::new();
+    let (mut done, mut why) = (Vec::new(), Why::new(args.session.is_some(), settings));
     for session in sessions {
-        let Some((work, summary)) = due(backend, session, settings, source).await? else {
-            continue;
+        let (id, caption) = (session.id().clone(), session.caption().to_owned());
+        let (work, summary) = match due(backend, session, settings, source).await? {
+            Ok(due) => due,
+            Err(not) => {
+                why.note(&id, caption, not);
+                continue;
+            }
         };
         let entry = match args.dry_run {
             true => None,
@@ -252,15 +257,50 @@ async fn automatic(
         done.push(document(&work, &summary, entry.as_ref()));
     }
     if app.output.is_json() {
-        return app.output.json(&json!({ "compacted": done }));
+        return app.output.json(&why.beside(json!({ "compacted": done })));
     }
-    if done.is_empty() {
+    why.said.iter().try_for_each(|line| app.output.line(line.as_str()))?;
+    if done.is_empty() && why.said.is_empty() {
         app.output.line("nothing to do: no session exceeds its model's window")?;
     }
     Ok(())
 }
 
 async fn with_windows(backend: &Backend) -> CommandResult<Vec<Summary>> {
+/// Why sessions were left as they are, where somebody wants to know.
+struct Why {
+    /// One session was asked for: then also that it has room is news.
+    asked: bool,
+    said: Vec<String>,
+    /// The same by session, for programs.
+    reasons: Map<String, Value>,
+}
+
+impl Why {
+    fn new(asked: bool, settings: &Settings) -> Self {
+        let off = format!("nothing to do: {}", NotDue::SwitchedOff);
+        let said = Some(off).filter(|_| !settings.enabled).into_iter().collect();
+        Self { asked, said, reasons: Map::new() }
+    }
+
+    /// An answer with the reasons in it, where there are some.
+    fn beside(self, mut answer: Value) -> Value {
+        if let Some(members) = answer.as_object_mut().filter(|_| !self.said.is_empty()) {
+            let why = json!({ "said": self.said, "sessions": self.reasons });
+            members.insert("nothing_to_do".to_owned(), why);
+        }
+        answer
+    }
+
+    fn note(&mut self, session: &SessionId, caption: String, not: NotDue) {
+        let is_news = self.asked || matches!(not, NotDue::NothingToCut(_));
+        if is_news && not != NotDue::SwitchedOff {
+            self.said.push(format!("nothing to do for {caption}: {not}"));
+            self.reasons.insert(session.to_string(), not.to_string().into());
+        }
+    }
+}
+
     let mut ask = ListAsk::recent(SEARCH_PAGE);
     let mut found = Vec::new();
     loop {
