@@ -45,11 +45,15 @@ impl Globals {
 
     /// The data directory, for commands that no server can carry out.
     pub(crate) fn data_dir_only(&self, command: &str) -> CommandResult<PathBuf> {
-        if let Some(server) = &self.server {
-            let text = format!("`bough {command}` works on a data directory, not through {server}");
-            let hint = "run it on the server's machine, without --server and BOUGH_SERVER";
-            return Err(CommandError::usage(text).hint(hint));
-        }
+        self.local_only(command)?;
         self.data_dir()
+    }
+
+    /// Refuses a server, for commands that none can carry out.
+    pub(crate) fn local_only(&self, command: &str) -> CommandResult<()> {
+        let Some(server) = &self.server else { return Ok(()) };
+        let text = format!("`bough {command}` works on a data directory, not through {server}");
+        let hint = "run it on the server's machine, without --server and BOUGH_SERVER";
+        Err(CommandError::usage(text).hint(hint))
     }
 }

@@ -128,6 +128,19 @@ fn a_device_is_not_replaced_by_an_export() {
 }
 
 #[test]
+fn commands_of_this_machine_refuse_a_server_and_files_that_are_not_there() {
+    let place = Place::new();
+    let server = ["--server", "http://127.0.0.1:9"];
+    for command in [&["serve"][..], &["config", "show"]] {
+        let args: Vec<&str> = command.iter().copied().chain(server).collect();
+        let answered = place.run(&args);
+        assert_eq!(answered.code, 2, "{answered:?}");
+    }
+    let answered = place.run(&["config", "check", "--config", "/no/such/file"]);
+    assert_eq!(answered.code, 3, "{answered:?}");
+}
+
+#[test]
 fn why_nothing_was_compacted_is_said() {
     let (place, file) = with_file("quiet", &conversation());
     let out = place.ok(&["compact", &file, "--auto"]);

@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 
-use bough_server::config::{DOCUMENTED_FILE, Loaded, Overrides, load, show};
+use bough_server::config::{ConfigError, DOCUMENTED_FILE, Loaded, Overrides, load, show};
 use serde_json::json;
 
 use crate::app::App;
-use crate::command_error::{CommandError, CommandResult};
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
 
 /// Show or check the configuration
 #[derive(Debug, clap::Args)]
@@ -44,13 +44,21 @@ pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
         config: args.config,
         ..Overrides::default()
     };
-    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
-        CommandError::failed(error).hint("`bough config example` shows every field")
-    })?;
+    app.globals.local_only("config")?;
+    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(unusable)?;
     match args.action {
         Action::Check => check(app, &loaded),
         _ => print(app, &loaded),
     }
+}
+
+fn unusable(error: ConfigError) -> CommandError {
+    let is_missing = matches!(
+        &error,
+        ConfigError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound
+    );
+    let kind = if is_missing { ErrorKind::NotFound } else { ErrorKind::Failed };
+    CommandError::new(kind, error).hint("`bough config example` shows every field")
 }
 
 fn check(app: &App, loaded: &Loaded) -> CommandResult<()> {

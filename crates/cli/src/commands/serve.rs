@@ -47,6 +47,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
+    app.globals.local_only("serve")?;
     let log = args.log.as_deref().map(|word| match word {
         "json" => LogFormat::Json,
         _ => LogFormat::Text,
