@@ -50,6 +50,17 @@ fn a_text_that_was_cut_in_the_middle_of_a_character_is_shown_and_counted() {
 }
 
 #[test]
+fn a_renamed_session_goes_back_to_its_file() {
+    let (place, file) = with_file("renamed", &conversation());
+    place.ok(&["migrate", &file]);
+    place.ok(&["rename", "renamed", "Better"]);
+    let answered = place.run(&["rollback", "renamed", "--yes"]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    assert!(answered.err.contains("1 line was added"), "{answered:?}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"name\":\"Better\""));
+}
+
+#[test]
 fn a_compaction_of_a_file_is_taken_back_for_good() {
     let mut lines = conversation().to_vec();
     lines.push(compaction("c1", "a2", "a2"));
@@ -125,6 +136,13 @@ fn a_device_is_not_replaced_by_an_export() {
     let answered = place.run(&["export", &file, "-o", device.to_str().unwrap(), "--force"]);
     assert_eq!(answered.code, 2, "{answered:?}");
     assert!(std::fs::symlink_metadata(&device).unwrap().is_symlink());
+}
+
+#[test]
+fn no_message_is_shown_and_it_is_said_that_there_are_some() {
+    let (place, file) = with_file("some", &conversation());
+    let answer = place.json(&["show", &file, "-n", "0"]);
+    assert_eq!((&answer["more"], &answer["messages"]), (&json!(true), &json!([])));
 }
 
 #[test]

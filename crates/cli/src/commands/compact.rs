@@ -130,7 +130,8 @@ async fn asked(
     if args.dry_run {
         return report(app, &work, &summary, None);
     }
-    if !args.yes && !app.output.confirm(&question(&work), "--yes, or --dry-run to only look")? {
+    let ask = || app.output.confirm(&question(&work), "--yes");
+    if !args.yes && !ask().map_err(|error| error.hint("pass --dry-run to only look"))? {
         return Err(CommandError::cancelled());
     }
     let entry = work.write(backend, summary.clone()).await?;
@@ -266,7 +267,6 @@ async fn automatic(
     Ok(())
 }
 
-async fn with_windows(backend: &Backend) -> CommandResult<Vec<Summary>> {
 /// Why sessions were left as they are, where somebody wants to know.
 struct Why {
     /// One session was asked for: then also that it has room is news.
@@ -301,6 +301,7 @@ impl Why {
     }
 }
 
+async fn with_windows(backend: &Backend) -> CommandResult<Vec<Summary>> {
     let mut ask = ListAsk::recent(SEARCH_PAGE);
     let mut found = Vec::new();
     loop {

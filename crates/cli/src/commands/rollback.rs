@@ -76,8 +76,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         return app.output.line(format!("{} answered for it already", done.address));
     }
     app.output.line(format!("{} answers for the session again", done.address))?;
-    let lines = count(done.exported, "line", "lines");
-    app.output.note(Line::of(Style::Dim, format!("{lines} were added to it")));
+    let lines = count(done.exported, "line was", "lines were");
+    app.output.note(Line::of(Style::Dim, format!("{lines} added to it")));
     Ok(())
 }
 

@@ -83,6 +83,10 @@ pub(crate) async fn newest(
 ) -> CommandResult<(Vec<MessageItem>, bool)> {
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
+    if limit == 0 {
+        let page = backend.path_page(session.id(), leaf, true, 1, None).await?;
+        return Ok((items, !page.items.is_empty()));
+    }
     while items.len() < limit {
         let size = ENTRIES_PAGE.min(limit - items.len());
         let page = backend.path_page(session.id(), leaf, true, size, cursor.as_deref()).await?;

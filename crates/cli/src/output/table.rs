@@ -1,3 +1,4 @@
+use super::WIDE_ENOUGH;
 use super::line::{Line, Style};
 use crate::text::{clean_line, fit, width};
 
@@ -37,6 +38,9 @@ impl Cell {
 const GAP: usize = 2;
 /// The least that a cell which gives way keeps.
 const FLEXIBLE_MIN: usize = 8;
+/// The most that a cell which gives way is filled up to where nothing is cut: one long text pushes the rest of
+/// its own row to the right, not that of every row.
+const FILLED_MAX: usize = 60;
 
 impl Table {
     pub(crate) fn new(headings: &[&str], flexible: Option<usize>) -> Self {
@@ -57,27 +61,40 @@ impl Table {
         self.rows.iter().map(|row| lay_out(row, &widths)).collect()
     }
 
-    fn widths(&self, columns: usize) -> Vec<usize> {
+    fn widths(&self, columns: usize) -> Vec<Width> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |at: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
             cells.map(|cell| width(&cell.text)).max().unwrap_or(0)
         };
-        let mut widths: Vec<usize> = (0..count).map(widest).collect();
-        let total: usize = widths.iter().sum::<usize>() + GAP * count.saturating_sub(1);
+        let whole = |width| Width { cut: width, filled: width };
+        let mut widths: Vec<Width> = (0..count).map(|at| whole(widest(at))).collect();
+        let total: usize =
+            widths.iter().map(|width| width.cut).sum::<usize>() + GAP * count.saturating_sub(1);
         if let Some(cell) = self.flexible.and_then(|at| widths.get_mut(at)) {
-            let others = total - *cell;
-            *cell = (*cell).min(columns.saturating_sub(others).max(FLEXIBLE_MIN));
+            let others = total - cell.cut;
+            cell.cut = cell.cut.min(columns.saturating_sub(others).max(FLEXIBLE_MIN));
+            let filled = if columns == WIDE_ENOUGH { FILLED_MAX } else { cell.cut };
+            cell.filled = cell.cut.min(filled);
         }
         widths
     }
 }
 
-fn lay_out(row: &[Cell], widths: &[usize]) -> Line {
+/// How wide a column is.
+#[derive(Clone, Copy, Debug)]
+struct Width {
+    /// What is longer is cut.
+    cut: usize,
+    /// What is shorter is filled up.
+    filled: usize,
+}
+
+fn lay_out(row: &[Cell], widths: &[Width]) -> Line {
     let mut line = Line::default();
     for (at, (cell, columns)) in row.iter().zip(widths).enumerate() {
-        let text = fit(&cell.text, *columns);
-        let space = " ".repeat(columns.saturating_sub(width(&text)));
+        let text = fit(&cell.text, columns.cut);
+        let space = " ".repeat(columns.filled.saturating_sub(width(&text)));
         let is_last = at + 1 == row.len();
         line = match cell.right {
             // Nothing follows the last cell, so nothing fills it.
@@ -117,5 +134,17 @@ mod tests {
             lines(20),
             ["ID    TITLE        N", "s_1   a rather …   7", "s_22  世界        12"]
         );
+    }
+
+    #[test]
+    fn where_nothing_is_cut_a_long_text_moves_its_own_row_only() {
+        let mut table = Table::new(&["TITLE", "N"], Some(0));
+        let long = "long".repeat(100);
+        table.row(vec![Cell::new(&long), Cell::new("7")]);
+        table.row(vec![Cell::new("short"), Cell::new("8")]);
+        let lines: Vec<String> =
+            table.lines(WIDE_ENOUGH).iter().map(|line| line.render(false)).collect();
+        assert_eq!(lines[1], format!("{long}  7"));
+        assert_eq!(lines[2], format!("{:FILLED_MAX$}  8", "short"));
     }
 }
