@@ -11,7 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bough_session::{NewRecord, Record};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::event::AgentEvent;
 use crate::limits::{
@@ -69,7 +69,7 @@ impl fmt::Debug for DurableOptions {
 }
 
 /// Why an event is not stored.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurableError<E: std::error::Error + 'static> {
     /// The sink failed; nothing more of this session is stored until it is recorded anew.
@@ -80,9 +80,36 @@ pub enum DurableError<E: std::error::Error + 'static> {
         /// Why.
         source: Arc<E>,
     },
+    /// The sink broke off in the middle of storing; nothing more of this session is stored until it is
+    /// recorded anew.
+    #[error(
+        "session {session_id:?} is not stored any further: storing it panicked ({message}); mend the sink, then \
+         record again"
+    )]
+    Panicked {
+        /// The session.
+        session_id: String,
+        /// What the panic said.
+        message: String,
+    },
     /// The recorder has ended.
     #[error("the recorder has ended; start another one")]
     Ended,
+}
+
+/// A sink's error is shared, so it need not be one that can be cloned.
+impl<E: std::error::Error + 'static> Clone for DurableError<E> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::NotStored { session_id, source } => {
+                Self::NotStored { session_id: session_id.clone(), source: Arc::clone(source) }
+            }
+            Self::Panicked { session_id, message } => {
+                Self::Panicked { session_id: session_id.clone(), message: message.clone() }
+            }
+            Self::Ended => Self::Ended,
+        }
+    }
 }
 
 /// What was recorded, all told.
@@ -199,7 +226,7 @@ struct Task<S: RecordSink> {
     known: BTreeSet<String>,
     /// Records that are not handed to the sink yet.
     waiting: Vec<RecordBatch>,
-    failed: BTreeMap<String, Arc<S::Error>>,
+    failed: BTreeMap<String, DurableError<S::Error>>,
     /// Sessions in which loops were looked for in vain.
     missed: HashSet<String>,
 }
@@ -316,21 +343,22 @@ impl<S: RecordSink> Task<S> {
 
     /// Hands everything that waits to the sink, all sessions at once.
     async fn store(&mut self) {
-        let mut appends = JoinSet::new();
-        for batch in self.waiting.drain(..) {
+        let mut appends = Vec::new();
+        for batch in std::mem::take(&mut self.waiting) {
             if self.failed.contains_key(&batch.session_id) {
                 continue;
             }
-            let sink = Arc::clone(&self.sink);
-            appends.spawn(async move {
-                let stored = sink.append(&batch.session_id, batch.records).await;
-                (batch.session_id, stored)
-            });
+            let (sink, session_id) = (Arc::clone(&self.sink), batch.session_id.clone());
+            let append =
+                tokio::spawn(async move { sink.append(&batch.session_id, batch.records).await });
+            appends.push((session_id, append));
         }
-        while let Some(joined) = appends.join_next().await {
-            // A sink that panics takes its session with it, not the others.
-            if let Ok((session_id, Err(error))) = joined {
-                self.fail(session_id, error);
+        for (session_id, append) in appends {
+            match append.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.fail(session_id, error),
+                // A sink that panics takes its session with it, not the others.
+                Err(broken_off) => self.panicked(session_id, broken_off),
             }
         }
         self.told.send_replace(self.translated);
@@ -338,22 +366,28 @@ impl<S: RecordSink> Task<S> {
 
     /// Nothing more of a session is stored, and whoever listens is told at once.
     fn fail(&mut self, session_id: String, error: S::Error) {
-        if let Some(on_notice) = &self.on_notice {
-            let (session_id, reason) = (session_id.clone(), error.to_string());
-            on_notice(self.heard, &Notice::NotStored { session_id, reason });
-        }
-        self.failed.insert(session_id, Arc::new(error));
+        self.tell_not_stored(&session_id, error.to_string());
+        let source = Arc::new(error);
+        let failure = DurableError::NotStored { session_id: session_id.clone(), source };
+        self.failed.insert(session_id, failure);
     }
 
-    fn failures(&self) -> impl Iterator<Item = DurableError<S::Error>> {
-        self.failed.iter().map(|(session_id, source)| DurableError::NotStored {
-            session_id: session_id.clone(),
-            source: Arc::clone(source),
-        })
+    fn panicked(&mut self, session_id: String, broken_off: JoinError) {
+        let message = said_in(broken_off);
+        self.tell_not_stored(&session_id, format!("storing it panicked ({message})"));
+        let failure = DurableError::Panicked { session_id: session_id.clone(), message };
+        self.failed.insert(session_id, failure);
+    }
+
+    fn tell_not_stored(&self, session_id: &str, reason: String) {
+        if let Some(on_notice) = &self.on_notice {
+            let session_id = session_id.to_owned();
+            on_notice(self.heard, &Notice::NotStored { session_id, reason });
+        }
     }
 
     fn verdict(&self) -> Result<(), DurableError<S::Error>> {
-        self.failures().next().map_or(Ok(()), Err)
+        self.failed.values().next().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
     /// Keeps memory within bounds: sessions that are complete can be read again from their logs.
@@ -376,8 +410,18 @@ impl<S: RecordSink> Task<S> {
                 sessions.extend(fold_records(&session_id, &records));
             }
         }
-        Recording { sessions, failures: self.failures().collect() }
+        Recording { sessions, failures: self.failed.values().cloned().collect() }
     }
+}
+
+/// What a panic said.
+fn said_in(broken_off: JoinError) -> String {
+    let Ok(panic) = broken_off.try_into_panic() else {
+        return "it was broken off".to_owned();
+    };
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it did not say why".to_owned())
 }
 
 /// Whether a log tells of a loop.

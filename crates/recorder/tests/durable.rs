@@ -30,12 +30,13 @@ fn real_run() -> Vec<AgentEvent> {
 #[error("the disk is full")]
 struct DiskFull;
 
-/// Logs in memory. `gate` lets appends through; sessions in `broken` fail.
+/// Logs in memory. `gate` lets appends through; sessions in `broken` fail, those in `explosive` panic.
 struct Logs {
     logs: Mutex<HashMap<String, Vec<Record>>>,
     appends: Mutex<usize>,
     gate: Semaphore,
     broken: HashSet<String>,
+    explosive: HashSet<String>,
 }
 
 impl Default for Logs {
@@ -45,6 +46,7 @@ impl Default for Logs {
             appends: Mutex::default(),
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
             broken: HashSet::new(),
+            explosive: HashSet::new(),
         }
     }
 }
@@ -72,6 +74,7 @@ impl RecordSink for Logs {
         if self.broken.contains(session_id) {
             return Err(DiskFull);
         }
+        assert!(!self.explosive.contains(session_id), "the sink is badly written");
         *self.appends.lock().unwrap() += 1;
         let mut logs = self.logs.lock().unwrap();
         let log = logs.entry(session_id.to_owned()).or_default();
@@ -235,6 +238,25 @@ async fn a_session_that_cannot_be_stored_holds_up_no_other() {
     assert!(matches!(failed, DurableError::NotStored { .. }), "{failed}");
     let recording = recorder.finish().await.unwrap();
     assert_eq!(recording.failures.len(), 1);
+    assert_eq!(logs.fold("other").unwrap(), in_memory(other)[0]);
+}
+
+#[tokio::test]
+async fn a_sink_that_panics_is_a_failure_of_its_session() {
+    let id = "550e8400-e29b-41d4-a716-446655440000";
+    let explosive = HashSet::from([id.to_owned()]);
+    let logs = Arc::new(Logs { explosive, ..Logs::default() });
+    let recorder = DurableRecorder::start(Arc::clone(&logs), DurableOptions::default());
+    let other = support::stream("other", &[(0, 0, 0), (9, 0, 1)], support::Links::default());
+    for event in real_run().into_iter().chain(other.clone()) {
+        recorder.record(event).await.unwrap();
+    }
+    let failed = recorder.sync().await.unwrap_err();
+    let DurableError::Panicked { session_id, message } = failed else {
+        panic!("{failed}");
+    };
+    assert_eq!((session_id.as_str(), message.as_str()), (id, "the sink is badly written"));
+    assert_eq!(recorder.finish().await.unwrap().failures.len(), 1);
     assert_eq!(logs.fold("other").unwrap(), in_memory(other)[0]);
 }
 
