@@ -4,7 +4,7 @@
 //! batches. Whoever says an event waits only when the buffer is full. An event counts as stored when the
 //! sink has acknowledged all records of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,12 +14,15 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::event::AgentEvent;
-use crate::limits::{
-    DURABLE_BATCH_RECORDS_MAX, DURABLE_BUFFER_EVENTS, DURABLE_HELD_SESSIONS_MAX, REMEMBERED_IDS_MAX,
-};
-use crate::model::{Session, session_id_in};
+use crate::limits::{DURABLE_BATCH_RECORDS_MAX, DURABLE_BUFFER_EVENTS, DURABLE_HELD_SESSIONS_MAX};
+use crate::model::Session;
 use crate::recorder::{Notice, SessionRecorderConfig};
 use crate::translate::{RecordBatch, Translator, fold_records};
+
+mod links;
+mod whereabouts;
+
+use whereabouts::Whereabouts;
 
 /// Where the records of sessions go: a store, as far as recording needs to know it.
 #[async_trait]
@@ -153,7 +156,8 @@ impl<S: RecordSink> DurableRecorder<S> {
             known: BTreeSet::new(),
             waiting: Vec::new(),
             failed: BTreeMap::new(),
-            missed: HashSet::new(),
+            whereabouts: Whereabouts::default(),
+            guests: BTreeSet::new(),
         };
         Self { commands, stored, task: Arc::new(tokio::spawn(task.run(inbox))) }
     }
@@ -224,11 +228,18 @@ struct Task<S: RecordSink> {
     /// The sessions that events came for, in order.
     order: Vec<String>,
     known: BTreeSet<String>,
-    /// Records that are not handed to the sink yet.
-    waiting: Vec<RecordBatch>,
+    waiting: Vec<Waiting>,
     failed: BTreeMap<String, DurableError<S::Error>>,
-    /// Sessions in which loops were looked for in vain.
-    missed: HashSet<String>,
+    whereabouts: Whereabouts,
+    /// Sessions that are at hand only for links.
+    guests: BTreeSet<String>,
+}
+
+/// Records that are not handed to the sink yet.
+struct Waiting {
+    batch: RecordBatch,
+    /// Whether they are the other side of a link, and nothing else.
+    is_link: bool,
 }
 
 impl<S: RecordSink> Task<S> {
@@ -251,6 +262,7 @@ impl<S: RecordSink> Task<S> {
                 }
             }
             self.store().await;
+            self.leave_all();
             self.let_go();
         }
         // Nobody is left to say anything: what came is stored, and loops stay open for whoever goes on.
@@ -259,7 +271,9 @@ impl<S: RecordSink> Task<S> {
 
     async fn take_in(&mut self, event: AgentEvent) {
         self.heard += 1;
+        self.leave_who_is_spoken_of(&event);
         self.bring_back_for(&event).await;
+        self.bring_guests_for(&event).await;
         let translation = self.translator.on_event(event);
         for notice in &translation.report.notices {
             if let Notice::AlreadyRecorded { session_id, .. } = notice {
@@ -273,7 +287,7 @@ impl<S: RecordSink> Task<S> {
         }
         self.add(translation.batches);
         self.translated = self.heard;
-        let records: usize = self.waiting.iter().map(|batch| batch.records.len()).sum();
+        let records: usize = self.waiting.iter().map(|waiting| waiting.batch.records.len()).sum();
         if records >= DURABLE_BATCH_RECORDS_MAX {
             self.store().await;
         }
@@ -289,12 +303,10 @@ impl<S: RecordSink> Task<S> {
             AgentEvent::ParallelLoopEnd(end) => self.bring_back(&end.session_id, None).await,
             event => {
                 let unknown = event.loop_id().filter(|id| !self.translator.recorder().knows(id));
-                // The text of an id only says where to look; whether the loop is there is looked up.
-                let named = unknown.and_then(|id| Some((session_id_in(id)?, id)));
-                if let Some((session_id, loop_id)) = named
-                    && !self.missed.contains(session_id)
+                if let Some(loop_id) = unknown
+                    && let Some(named) = self.whereabouts.session_of(loop_id).map(str::to_owned)
                 {
-                    self.bring_back(session_id, Some(loop_id)).await;
+                    self.bring_back(&named, Some(loop_id)).await;
                 }
             }
         }
@@ -305,20 +317,21 @@ impl<S: RecordSink> Task<S> {
         if self.translator.holds(session_id) || self.failed.contains_key(session_id) {
             return;
         }
-        // What waits belongs to the log that is about to be read.
-        self.store().await;
+        self.store_what_waits_for(session_id).await;
         match self.sink.load(session_id).await {
-            Ok(records) if !with_loop.is_none_or(|loop_id| tells_of(&records, loop_id)) => {
-                if self.missed.len() >= REMEMBERED_IDS_MAX {
-                    self.missed.clear();
-                }
-                self.missed.insert(session_id.to_owned());
-            }
-            Ok(records) => {
+            Ok(records) if with_loop.is_none_or(|loop_id| tells_of(&records, loop_id)) => {
                 let batches = self.translator.resume(session_id, &records);
                 self.add(batches);
             }
+            Ok(_) => with_loop.into_iter().for_each(|loop_id| self.whereabouts.miss(loop_id)),
             Err(error) => self.fail(session_id.to_owned(), error),
+        }
+    }
+
+    /// What waits for a session belongs to its log, which is about to be read.
+    async fn store_what_waits_for(&mut self, session_id: &str) {
+        if self.waiting.iter().any(|waiting| waiting.batch.session_id == session_id) {
+            self.store().await;
         }
     }
 
@@ -332,11 +345,14 @@ impl<S: RecordSink> Task<S> {
 
     fn add(&mut self, batches: Vec<RecordBatch>) {
         for batch in batches {
-            self.note_session(&batch.session_id);
-            let same = |waiting: &&mut RecordBatch| waiting.session_id == batch.session_id;
+            let is_link = self.guests.contains(&batch.session_id);
+            if !is_link {
+                self.note_session(&batch.session_id);
+            }
+            let same = |waiting: &&mut Waiting| waiting.batch.session_id == batch.session_id;
             match self.waiting.iter_mut().find(same) {
-                Some(waiting) => waiting.records.extend(batch.records),
-                None => self.waiting.push(batch),
+                Some(waiting) => waiting.batch.records.extend(batch.records),
+                None => self.waiting.push(Waiting { batch, is_link }),
             }
         }
     }
@@ -344,18 +360,23 @@ impl<S: RecordSink> Task<S> {
     /// Hands everything that waits to the sink, all sessions at once.
     async fn store(&mut self) {
         let mut appends = Vec::new();
-        for batch in std::mem::take(&mut self.waiting) {
+        for Waiting { batch, is_link } in std::mem::take(&mut self.waiting) {
             if self.failed.contains_key(&batch.session_id) {
                 continue;
             }
             let (sink, session_id) = (Arc::clone(&self.sink), batch.session_id.clone());
             let append =
                 tokio::spawn(async move { sink.append(&batch.session_id, batch.records).await });
-            appends.push((session_id, append));
+            appends.push((session_id, is_link, append));
         }
-        for (session_id, append) in appends {
+        for (session_id, is_link, append) in appends {
             match append.await {
-                Ok(Ok(())) => {}
+                Ok(Ok(())) => self.note_session(&session_id),
+                Ok(Err(error)) if is_link => {
+                    // It may be in another process's hands, and what is at hand is not what is stored.
+                    self.leave(&session_id);
+                    self.tell_link_not_stored(&session_id, error.to_string());
+                }
                 Ok(Err(error)) => self.fail(session_id, error),
                 // A sink that panics takes its session with it, not the others.
                 Err(broken_off) => self.panicked(session_id, broken_off),
@@ -398,6 +419,8 @@ impl<S: RecordSink> Task<S> {
     }
 
     async fn finish(&mut self) -> Recording<S::Error> {
+        // What waits for guests is known to be theirs.
+        self.leave_all();
         let batches = self.translator.flush();
         self.add(batches);
         self.store().await;

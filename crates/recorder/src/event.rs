@@ -96,7 +96,7 @@ impl UnknownEvent {
         &self.0
     }
 
-    fn text(&self, field: &str) -> Option<&str> {
+    pub(crate) fn text(&self, field: &str) -> Option<&str> {
         self.0.get(field).and_then(Value::as_str)
     }
 }

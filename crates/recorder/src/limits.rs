@@ -18,6 +18,11 @@ pub const DURABLE_BATCH_RECORDS_MAX: usize = 4096;
 pub const SUMMARY_LINE_CHARS: usize = 200;
 /// How many sessions a durable recorder keeps at hand before it lets go of those that are complete.
 pub const DURABLE_HELD_SESSIONS_MAX: usize = 1024;
+/// How many loops a durable recorder remembers the sessions of, whose ids do not say it, and how many that were
+/// named and not heard of.
+pub const REMEMBERED_LOOPS_MAX: usize = 65_536;
+/// How many sessions a durable recorder keeps at hand for nothing but links, before the next event.
+pub const DURABLE_GUESTS_MAX: usize = 64;
 /// How many records of a log are read at once.
 pub const LOG_PAGE_RECORDS: usize = 1024;
 /// How often an append looks again when somebody else was faster.

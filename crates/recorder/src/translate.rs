@@ -25,6 +25,7 @@ use crate::model::{LoopStatus, Session};
 use crate::recorder::{Effect, Report, SessionRecorder, SessionRecorderConfig};
 
 mod fold;
+mod guests;
 mod refs;
 mod tree;
 
@@ -388,7 +389,10 @@ impl Page<'_> {
     fn write_statuses(&mut self) {
         let ids: Vec<String> = self.batches.iter().map(|batch| batch.session_id.clone()).collect();
         for session_id in ids {
-            let Some(session) = self.recorder.held(&session_id) else {
+            // How a session stands is said by whoever records it.
+            let recorded =
+                self.recorder.held(&session_id).filter(|_| !self.recorder.is_guest(&session_id));
+            let Some(session) = recorded else {
                 continue;
             };
             let status = status_of(session, self.recorder.open_loops(&session_id));

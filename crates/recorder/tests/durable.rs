@@ -11,12 +11,12 @@ mod support;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use bough_recorder::{
-    AgentEvent, DurableError, DurableOptions, DurableRecorder, LoopStatus, RecordSink, Replay,
-    Session, SessionRecorder, SessionRecorderConfig, Translator, fold_records,
+    AgentEvent, DurableError, DurableOptions, DurableRecorder, LoopStatus, Replay, Session,
+    SessionRecorder, SessionRecorderConfig, Translator,
 };
-use bough_session::{EntryBody, EntryId, NewRecord, Record};
+use bough_session::{EntryBody, EntryId, Record};
+use support::logs::{Logs, in_memory};
 use tokio::sync::Semaphore;
 
 const REAL_RUN: &str = include_str!("cases/events_real_run.jsonl");
@@ -24,72 +24,6 @@ const FULL: &str = include_str!("cases/full-session-file.json");
 
 fn real_run() -> Vec<AgentEvent> {
     REAL_RUN.lines().map(|line| AgentEvent::from_json(line).unwrap()).collect()
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("the disk is full")]
-struct DiskFull;
-
-/// Logs in memory. `gate` lets appends through; sessions in `broken` fail, those in `explosive` panic.
-struct Logs {
-    logs: Mutex<HashMap<String, Vec<Record>>>,
-    appends: Mutex<usize>,
-    gate: Semaphore,
-    broken: HashSet<String>,
-    explosive: HashSet<String>,
-}
-
-impl Default for Logs {
-    fn default() -> Self {
-        Self {
-            logs: Mutex::default(),
-            appends: Mutex::default(),
-            gate: Semaphore::new(Semaphore::MAX_PERMITS),
-            broken: HashSet::new(),
-            explosive: HashSet::new(),
-        }
-    }
-}
-
-impl Logs {
-    fn log(&self, session_id: &str) -> Vec<Record> {
-        self.logs.lock().unwrap().get(session_id).cloned().unwrap_or_default()
-    }
-
-    fn fold(&self, session_id: &str) -> Option<Session> {
-        fold_records(session_id, &self.log(session_id))
-    }
-}
-
-#[async_trait]
-impl RecordSink for Logs {
-    type Error = DiskFull;
-
-    async fn load(&self, session_id: &str) -> Result<Vec<Record>, DiskFull> {
-        Ok(self.log(session_id))
-    }
-
-    async fn append(&self, session_id: &str, records: Vec<NewRecord>) -> Result<(), DiskFull> {
-        self.gate.acquire().await.unwrap().forget();
-        if self.broken.contains(session_id) {
-            return Err(DiskFull);
-        }
-        assert!(!self.explosive.contains(session_id), "the sink is badly written");
-        *self.appends.lock().unwrap() += 1;
-        let mut logs = self.logs.lock().unwrap();
-        let log = logs.entry(session_id.to_owned()).or_default();
-        log.extend(records.into_iter().map(|record| record.record));
-        Ok(())
-    }
-}
-
-fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Session> {
-    let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
-    for event in events {
-        recorder.on_event(event);
-    }
-    recorder.flush();
-    recorder.drain_completed()
 }
 
 #[tokio::test]

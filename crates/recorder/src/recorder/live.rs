@@ -30,6 +30,15 @@ pub(super) enum Stage {
     Completed,
     /// It was drained, as it is now, and is kept so that it can go on.
     Drained,
+    /// It is here only so that others can be linked with it; whoever records it may be somebody else.
+    Guest,
+}
+
+impl Stage {
+    /// Whether there is nothing to complete and hand out.
+    pub(super) const fn is_aside(self) -> bool {
+        matches!(self, Self::Drained | Self::Guest)
+    }
 }
 
 /// A parallel group of which none was chosen yet.

@@ -16,6 +16,7 @@ use crate::time::Timestamp;
 
 mod agent;
 mod facts;
+mod guests;
 mod live;
 mod memory;
 mod parallel;
@@ -237,7 +238,7 @@ impl SessionRecorder {
     /// Breaks off every loop that is still to end and completes every session; says how many loops it
     /// broke off.
     pub fn flush(&mut self) -> usize {
-        let keys: Vec<SessionKey> = self.keys_of(|live| live.stage != Stage::Drained);
+        let keys: Vec<SessionKey> = self.keys_of(|live| !live.stage.is_aside());
         let mut aborted = 0;
         for key in keys {
             aborted += self.abort_open_loops(key);
@@ -279,15 +280,13 @@ impl SessionRecorder {
     /// The sessions that are not drained, in the order in which they were first heard of. Loops that are
     /// still to end are among their loops.
     pub fn sessions(&self) -> impl Iterator<Item = &Session> {
-        self.lives.values().filter(|live| live.stage != Stage::Drained).map(|live| &live.session)
+        self.lives.values().filter(|live| !live.stage.is_aside()).map(|live| &live.session)
     }
 
     /// A session that is not drained.
     #[must_use]
     pub fn get_session(&self, session_id: &str) -> Option<&Session> {
-        self.live_by_id(session_id)
-            .filter(|live| live.stage != Stage::Drained)
-            .map(|live| &live.session)
+        self.live_by_id(session_id).filter(|live| !live.stage.is_aside()).map(|live| &live.session)
     }
 
     /// A loop that is still to end.
@@ -440,15 +439,8 @@ impl SessionRecorder {
         let Some(live) = self.lives.remove(&key) else {
             return 0;
         };
-        self.last_place = None;
-        self.echoes.forget(key);
-        self.by_session.remove(&live.session.session_id);
         self.forgotten.add(&live.session.session_id);
-        for record in &live.session.loops {
-            if self.places.get(&record.loop_id).is_some_and(|place| place.session == key) {
-                self.places.remove(&record.loop_id);
-            }
-        }
+        self.forget_names(key, &live.session);
         live.session.loops.len()
     }
 

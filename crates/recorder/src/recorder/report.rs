@@ -93,6 +93,14 @@ pub enum Notice {
         /// The session.
         session_id: String,
     },
+    /// The event links its session with another one, and the other's side of the link could not be written. The
+    /// event itself is recorded.
+    LinkNotStored {
+        /// The other session.
+        session_id: String,
+        /// Why.
+        reason: String,
+    },
     /// The session could not be stored. Nothing more of it is until it is recorded anew.
     NotStored {
         /// The session.
@@ -175,6 +183,9 @@ impl fmt::Display for Notice {
                 f,
                 "session {session_id:?} came back after it was forgotten; only its later loops are recorded"
             ),
+            Self::LinkNotStored { session_id, reason } => {
+                write!(f, "the link is not written in session {session_id:?}: {reason}")
+            }
             Self::NotStored { session_id, reason } => {
                 write!(f, "session {session_id:?} is not stored any further: {reason}")
             }

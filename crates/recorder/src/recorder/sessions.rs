@@ -76,7 +76,7 @@ impl SessionRecorder {
     }
 
     /// Learns where the events of a session's loops go, and whom they wait for.
-    fn find_places(&mut self, key: SessionKey) {
+    pub(super) fn find_places(&mut self, key: SessionKey) {
         let Some(live) = self.lives.get_mut(&key) else {
             return;
         };
@@ -88,8 +88,12 @@ impl SessionRecorder {
         for slot in slots {
             let record = live.record(slot);
             let place = Place { session: key, slot };
-            let given_id = live.session.given_id(record).to_owned();
-            self.places.insert(given_id, place);
+            let given_id = live.session.given_id(record);
+            let known = self.places.get(given_id);
+            // A guest takes nobody's events away.
+            if live.stage != Stage::Guest || known.is_none_or(|known| known.session == key) {
+                self.places.insert(given_id.to_owned(), place);
+            }
             self.places.entry(record.loop_id.clone()).or_insert(place);
             let loops = &live.session.loops;
             let parent = record.parent_loop_id.as_ref();
@@ -247,7 +251,7 @@ impl SessionRecorder {
         report.note(Notice::RefusedSession { event_type: "AgentStart".to_owned() });
     }
 
-    fn hold(&mut self, live: Live) -> SessionKey {
+    pub(super) fn hold(&mut self, live: Live) -> SessionKey {
         let key = SessionKey(self.next_key);
         self.next_key += 1;
         self.by_session.insert(live.session.session_id.clone(), key);

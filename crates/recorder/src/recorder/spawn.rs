@@ -138,36 +138,47 @@ impl SessionRecorder {
         let Some(parent_live) = self.lives.get_mut(&parent.session) else {
             return;
         };
-        parent_live.touch();
-        let spawn = parent_side(
-            &mut parent_live.change(parent.slot).child_loop_refs,
-            &child_loop_id,
-            &child_session_id,
-        );
+        // What a side knows already is not written again: it may be in somebody else's hands.
+        let refs = &parent_live.record(parent.slot).child_loop_refs;
+        let is_new = !knows(refs, &child_loop_id, &child_session_id);
+        if is_new {
+            parent_live.touch();
+            let refs = &mut parent_live.change(parent.slot).child_loop_refs;
+            add_child(refs, &child_loop_id, &child_session_id);
+        }
+        let record = parent_live.record(parent.slot);
+        let (tool_call_id, tool_name) = tool_of(&record.child_loop_refs, &child_loop_id);
         let spawn = SpawnRef {
             parent_session_id: parent_live.session.session_id.clone(),
-            parent_loop_id: parent_live.record(parent.slot).loop_id.clone(),
-            ..spawn
+            parent_loop_id: record.loop_id.clone(),
+            tool_call_id,
+            tool_name,
         };
-        self.trace_child_refs(parent);
-        if parent.session == child.session {
+        if is_new {
+            self.trace_child_refs(parent);
+        }
+        if parent.session != child.session {
+            self.child_side(child, spawn);
+        }
+    }
+
+    /// Tells a sub-agent's session where it comes from, unless it knows that, or better.
+    fn child_side(&mut self, child: Place, spawn: SpawnRef) {
+        let Some(live) = self.lives.get_mut(&child.session) else {
             return;
+        };
+        let known = live.session.parent_spawn_ref.as_ref();
+        let may_learn = known.is_none_or(|known| {
+            known.tool_call_id.is_empty() && known.parent_loop_id == spawn.parent_loop_id
+        });
+        // A tool's own word is better than a parent that a loop only named.
+        let knows_better = known
+            .is_some_and(|known| known.tool_call_id.is_empty() && !spawn.tool_call_id.is_empty());
+        if (may_learn || knows_better) && known != Some(&spawn) {
+            live.session.parent_spawn_ref = Some(spawn);
+            live.touch();
+            self.trace_spawn_ref(child);
         }
-        if let Some(live) = self.lives.get_mut(&child.session) {
-            let known = live.session.parent_spawn_ref.as_ref();
-            let may_learn = known.is_none_or(|known| {
-                known.tool_call_id.is_empty() && known.parent_loop_id == spawn.parent_loop_id
-            });
-            // A tool's own word is better than a parent that a loop only named.
-            let knows_better = known.is_some_and(|known| {
-                known.tool_call_id.is_empty() && !spawn.tool_call_id.is_empty()
-            });
-            if may_learn || knows_better {
-                live.session.parent_spawn_ref = Some(spawn);
-                live.touch();
-            }
-        }
-        self.trace_spawn_ref(child);
     }
 
     fn trace_spawn_ref(&mut self, place: Place) {
@@ -190,8 +201,13 @@ impl SessionRecorder {
     }
 }
 
-/// Makes sure that a parent's side knows the child, and says which tool it was, as far as that is known.
-fn parent_side(refs: &mut Vec<ChildLoopRef>, loop_id: &str, session_id: &str) -> SpawnRef {
+/// Whether a parent's side knows the child and its session.
+fn knows(refs: &[ChildLoopRef], loop_id: &str, session_id: &str) -> bool {
+    let mut known = refs.iter().filter(|known| known.child_loop_id == loop_id).peekable();
+    known.peek().is_some() && known.all(|known| known.child_session_id == session_id)
+}
+
+fn add_child(refs: &mut Vec<ChildLoopRef>, loop_id: &str, session_id: &str) {
     if !refs.iter().any(|known| known.child_loop_id == loop_id) {
         refs.push(ChildLoopRef {
             tool_call_id: String::new(),
@@ -200,18 +216,14 @@ fn parent_side(refs: &mut Vec<ChildLoopRef>, loop_id: &str, session_id: &str) ->
             child_session_id: String::new(),
         });
     }
-    let mut spawn = SpawnRef {
-        parent_session_id: String::new(),
-        parent_loop_id: String::new(),
-        tool_call_id: String::new(),
-        tool_name: String::new(),
-    };
     for known in refs.iter_mut().filter(|known| known.child_loop_id == loop_id) {
         session_id.clone_into(&mut known.child_session_id);
-        if spawn.tool_call_id.is_empty() {
-            spawn.tool_call_id.clone_from(&known.tool_call_id);
-            spawn.tool_name.clone_from(&known.tool_name);
-        }
     }
-    spawn
+}
+
+/// The call and the name of the tool that ran a child, as far as that is known.
+fn tool_of(refs: &[ChildLoopRef], loop_id: &str) -> (String, String) {
+    let mut known = refs.iter().filter(|known| known.child_loop_id == loop_id);
+    let tool = known.find(|known| !known.tool_call_id.is_empty());
+    tool.map(|tool| (tool.tool_call_id.clone(), tool.tool_name.clone())).unwrap_or_default()
 }

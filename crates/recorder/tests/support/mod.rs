@@ -7,6 +7,8 @@
 )]
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+pub(crate) mod logs;
+
 use bough_recorder::{
     AgentEnd, AgentEvent, AgentMessage, AgentStart, CompactionStarted, Content, ContinuationKind,
     InputRejected, Message, MessageEnd, MessageStart, MessageUpdate, ParallelLoopEnd,

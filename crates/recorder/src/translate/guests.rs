@@ -1,0 +1,37 @@
+//! Sessions that are at hand only so that links with them can be written.
+
+use bough_session::Record;
+
+use super::{RecordFold, Translator, Tree};
+
+impl Translator {
+    /// Takes in a session from its log for as long as links with it are written, and says whether there was one. Loops
+    /// that are still to end stay so: somebody else may be recording them.
+    ///
+    /// [`Self::leave`] comes before the next event of the session itself.
+    pub(crate) fn visit(&mut self, session_id: &str, records: &[Record]) -> bool {
+        if self.holds(session_id) {
+            return false;
+        }
+        let mut fold = RecordFold::new(session_id);
+        let mut tree = Tree::default();
+        for record in records {
+            tree.read(record);
+            fold.read(record);
+        }
+        let Some(session) = fold.into_session() else {
+            return false;
+        };
+        self.trees.insert(session_id.to_owned(), tree);
+        self.recorder.visit(session);
+        true
+    }
+
+    /// Lets go of a session that [`Self::visit`] took in.
+    pub(crate) fn leave(&mut self, session_id: &str) {
+        if self.recorder.is_guest(session_id) {
+            self.recorder.leave(session_id);
+            self.trees.remove(session_id);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Logs that a durable recorder writes into, in memory.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use bough_recorder::{
+    AgentEvent, RecordSink, Session, SessionRecorder, SessionRecorderConfig, fold_records,
+};
+use bough_session::{NewRecord, Record};
+use tokio::sync::Semaphore;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the disk is full")]
+pub(crate) struct DiskFull;
+
+/// Logs in memory. `gate` lets appends through; sessions in `broken` fail, those in `explosive` panic.
+pub(crate) struct Logs {
+    pub(crate) logs: Mutex<HashMap<String, Vec<Record>>>,
+    pub(crate) appends: Mutex<usize>,
+    pub(crate) gate: Semaphore,
+    pub(crate) broken: HashSet<String>,
+    pub(crate) explosive: HashSet<String>,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self {
+            logs: Mutex::default(),
+            appends: Mutex::default(),
+            gate: Semaphore::new(Semaphore::MAX_PERMITS),
+            broken: HashSet::new(),
+            explosive: HashSet::new(),
+        }
+    }
+}
+
+impl Logs {
+    pub(crate) fn log(&self, session_id: &str) -> Vec<Record> {
+        self.logs.lock().unwrap().get(session_id).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn fold(&self, session_id: &str) -> Option<Session> {
+        fold_records(session_id, &self.log(session_id))
+    }
+}
+
+#[async_trait]
+impl RecordSink for Logs {
+    type Error = DiskFull;
+
+    async fn load(&self, session_id: &str) -> Result<Vec<Record>, DiskFull> {
+        Ok(self.log(session_id))
+    }
+
+    async fn append(&self, session_id: &str, records: Vec<NewRecord>) -> Result<(), DiskFull> {
+        self.gate.acquire().await.unwrap().forget();
+        if self.broken.contains(session_id) {
+            return Err(DiskFull);
+        }
+        assert!(!self.explosive.contains(session_id), "the sink is badly written");
+        *self.appends.lock().unwrap() += 1;
+        let mut logs = self.logs.lock().unwrap();
+        let log = logs.entry(session_id.to_owned()).or_default();
+        log.extend(records.into_iter().map(|record| record.record));
+        Ok(())
+    }
+}
+
+pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Session> {
+    let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
+    for event in events {
+        recorder.on_event(event);
+    }
+    recorder.flush();
+    recorder.drain_completed()
+}
