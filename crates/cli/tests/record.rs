@@ -7,6 +7,8 @@
 #![expect(clippy::disallowed_methods, reason = "tests look at the program from outside")]
 
 mod common;
+#[path = "record/held.rs"]
+mod held;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

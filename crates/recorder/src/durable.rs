@@ -76,7 +76,9 @@ impl fmt::Debug for DurableOptions {
 #[non_exhaustive]
 pub enum DurableError<E: std::error::Error + 'static> {
     /// The sink failed; nothing more of this session is stored until it is recorded anew.
-    #[error("session {session_id:?} is not stored any further: {source}; start recording again")]
+    #[error(
+        "session {session_id:?} is not stored any further: {source}; mend that, then record it anew"
+    )]
     NotStored {
         /// The session.
         session_id: String,
@@ -118,10 +120,13 @@ impl<E: std::error::Error + 'static> Clone for DurableError<E> {
 /// What was recorded, all told.
 #[derive(Debug)]
 pub struct Recording<E: std::error::Error + 'static> {
-    /// The sessions that events came for, in the order in which they were first heard of.
+    /// The sessions that events came for, in the order in which they were first heard of, without those that are
+    /// not stored as they should be.
     pub sessions: Vec<Session>,
-    /// The sessions that are not stored as they should be.
+    /// Why the others are not.
     pub failures: Vec<DurableError<E>>,
+    /// How many events are not stored, because their sessions are not.
+    pub events_not_stored: u64,
 }
 
 /// Records events into a sink. Cheap to clone; the recorder ends with its last clone, or with
@@ -156,6 +161,7 @@ impl<S: RecordSink> DurableRecorder<S> {
             known: BTreeSet::new(),
             waiting: Vec::new(),
             failed: BTreeMap::new(),
+            events_not_stored: 0,
             whereabouts: Whereabouts::default(),
             guests: BTreeSet::new(),
         };
@@ -230,6 +236,7 @@ struct Task<S: RecordSink> {
     known: BTreeSet<String>,
     waiting: Vec<Waiting>,
     failed: BTreeMap<String, DurableError<S::Error>>,
+    events_not_stored: u64,
     whereabouts: Whereabouts,
     /// Sessions that are at hand only for links.
     guests: BTreeSet<String>,
@@ -238,6 +245,8 @@ struct Task<S: RecordSink> {
 /// Records that are not handed to the sink yet.
 struct Waiting {
     batch: RecordBatch,
+    /// How many events they were made of.
+    events: u64,
     /// Whether they are the other side of a link, and nothing else.
     is_link: bool,
 }
@@ -285,7 +294,7 @@ impl<S: RecordSink> Task<S> {
                 on_notice(self.heard, notice);
             }
         }
-        self.add(translation.batches);
+        self.add(translation.batches, 1);
         self.translated = self.heard;
         let records: usize = self.waiting.iter().map(|waiting| waiting.batch.records.len()).sum();
         if records >= DURABLE_BATCH_RECORDS_MAX {
@@ -321,7 +330,7 @@ impl<S: RecordSink> Task<S> {
         match self.sink.load(session_id).await {
             Ok(records) if with_loop.is_none_or(|loop_id| tells_of(&records, loop_id)) => {
                 let batches = self.translator.resume(session_id, &records);
-                self.add(batches);
+                self.add(batches, 0);
             }
             Ok(_) => with_loop.into_iter().for_each(|loop_id| self.whereabouts.miss(loop_id)),
             Err(error) => self.fail(session_id.to_owned(), error),
@@ -343,16 +352,21 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
-    fn add(&mut self, batches: Vec<RecordBatch>) {
+    /// Adds what is to be stored. The first batch is the one of the session that the event belongs to.
+    fn add(&mut self, batches: Vec<RecordBatch>, mut events: u64) {
         for batch in batches {
+            let events = std::mem::take(&mut events);
             let is_link = self.guests.contains(&batch.session_id);
             if !is_link {
                 self.note_session(&batch.session_id);
             }
             let same = |waiting: &&mut Waiting| waiting.batch.session_id == batch.session_id;
             match self.waiting.iter_mut().find(same) {
-                Some(waiting) => waiting.batch.records.extend(batch.records),
-                None => self.waiting.push(Waiting { batch, is_link }),
+                Some(waiting) => {
+                    waiting.batch.records.extend(batch.records);
+                    waiting.events += events;
+                }
+                None => self.waiting.push(Waiting { batch, events, is_link }),
             }
         }
     }
@@ -360,17 +374,22 @@ impl<S: RecordSink> Task<S> {
     /// Hands everything that waits to the sink, all sessions at once.
     async fn store(&mut self) {
         let mut appends = Vec::new();
-        for Waiting { batch, is_link } in std::mem::take(&mut self.waiting) {
+        for Waiting { batch, events, is_link } in std::mem::take(&mut self.waiting) {
             if self.failed.contains_key(&batch.session_id) {
+                self.events_not_stored += events;
                 continue;
             }
             let (sink, session_id) = (Arc::clone(&self.sink), batch.session_id.clone());
             let append =
                 tokio::spawn(async move { sink.append(&batch.session_id, batch.records).await });
-            appends.push((session_id, is_link, append));
+            appends.push((session_id, events, is_link, append));
         }
-        for (session_id, is_link, append) in appends {
-            match append.await {
+        for (session_id, events, is_link, append) in appends {
+            let appended = append.await;
+            if !matches!(appended, Ok(Ok(()))) {
+                self.events_not_stored += events;
+            }
+            match appended {
                 Ok(Ok(())) => self.note_session(&session_id),
                 Ok(Err(error)) if is_link => {
                     // It may be in another process's hands, and what is at hand is not what is stored.
@@ -422,10 +441,13 @@ impl<S: RecordSink> Task<S> {
         // What waits for guests is known to be theirs.
         self.leave_all();
         let batches = self.translator.flush();
-        self.add(batches);
+        self.add(batches, 0);
         self.store().await;
         let mut sessions = Vec::new();
         for session_id in std::mem::take(&mut self.order) {
+            if self.failed.contains_key(&session_id) {
+                continue;
+            }
             let held = self.translator.recorder().held(&session_id);
             if let Some(session) = held {
                 sessions.push(session.clone());
@@ -433,7 +455,8 @@ impl<S: RecordSink> Task<S> {
                 sessions.extend(fold_records(&session_id, &records));
             }
         }
-        Recording { sessions, failures: self.failed.values().cloned().collect() }
+        let failures = self.failed.values().cloned().collect();
+        Recording { sessions, failures, events_not_stored: self.events_not_stored }
     }
 }
 

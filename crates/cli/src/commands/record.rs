@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bough_recorder::{
-    AgentEvent, DurableOptions, DurableRecorder, Fact, Notice, Recording, SessionRecorderConfig,
-    SessionScope, StoreSink,
+    AgentEvent, DurableError, DurableOptions, DurableRecorder, Fact, Notice, Recording,
+    SessionRecorderConfig, SessionScope, StoreSink,
 };
 use bough_server::config::{self, Overrides, load};
+use bough_session::SessionId;
 use bough_store::{Store, StoreError};
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::backend::Backend;
+use crate::backend::{Backend, store_failed};
 use crate::command_error::{CommandError, CommandResult};
 use crate::files::{self, FileReader, LineRead, Lines};
 use crate::limits::{EVENT_LINE_BYTES_MAX, EVENT_LINES_WAITING, PASSED_OVER_TOLD};
@@ -65,7 +66,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             return Err(CommandError::usage("recording works on a data directory"));
         };
         let (recording, events, stopped) = record(app, &args, config, local.store()).await?;
-        report(app, &args, recording, &events)?;
+        report(app, &args, recording, events)?;
         stopped.map_or(Ok(()), Err)
     })
     .await
@@ -199,7 +200,7 @@ impl Events {
             self.already += 1;
             return;
         }
-        // A session that is stored no further is the failure that the command ends with.
+        // What of a session is not stored is counted when the recording ends.
         if notice.is_lost() && !matches!(notice, Notice::NotStored { .. }) {
             self.lost += 1;
         }
@@ -211,8 +212,9 @@ fn report(
     app: &App,
     args: &Args,
     recording: Recording<StoreError>,
-    events: &Events,
+    mut events: Events,
 ) -> CommandResult<()> {
+    events.lost += recording.events_not_stored;
     if args.print == Some(Print::Sessions) || app.output.is_json() {
         app.output.json(&recording.sessions)?;
     } else {
@@ -220,12 +222,22 @@ fn report(
             app.output.line(&*session.session_id)?;
         }
     }
-    app.output.note(Line::of(Style::Dim, summary(events, recording.sessions.len() as u64)));
-    recording
-        .failures
-        .into_iter()
-        .next()
-        .map_or(Ok(()), |failure| Err(CommandError::failed(failure)))
+    app.output.note(Line::of(Style::Dim, summary(&events, recording.sessions.len() as u64)));
+    recording.failures.into_iter().next().map_or(Ok(()), |failure| Err(not_stored(failure)))
+}
+
+/// Why a session is not stored, in the words and with the exit code that other commands have for it.
+fn not_stored(failure: DurableError<StoreError>) -> CommandError {
+    let DurableError::NotStored { session_id, source } = failure else {
+        return CommandError::failed(failure);
+    };
+    if SessionId::parse(session_id.as_str()).is_err() {
+        return CommandError::failed(format!("session {session_id:?} cannot be stored: {source}"))
+            .hint("give it another session_id in its events");
+    }
+    let told = CommandError::from(store_failed(StoreError::clone(&source)));
+    let text = format!("session {session_id:?} is not stored: {told}");
+    CommandError { error: text.into(), ..told }
 }
 
 /// What became of the events, in one line.

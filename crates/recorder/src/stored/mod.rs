@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bough_session::{MetaChange, NewRecord, Record, SessionId};
 use bough_store::{Head, Position, Store, StoreError};
+use serde_json::Value;
 
 use crate::durable::RecordSink;
 use crate::limits::{LOG_APPEND_TRIES, LOG_PAGE_RECORDS};
@@ -84,9 +85,23 @@ impl RecordSink for StoreSink {
                 Ok(_) => return Ok(()),
                 Err(StoreError::Conflict { .. } | StoreError::Exists { .. })
                     if tries < LOG_APPEND_TRIES => {}
+                Err(StoreError::Locked { holder }) => {
+                    return Err(StoreError::Locked { holder: in_words(&holder) });
+                }
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Who holds a lock, for a person. What the holder wrote into it is for programs.
+fn in_words(holder: &str) -> String {
+    let written: Value = serde_json::from_str(holder).unwrap_or_default();
+    let server = written.get("address").and_then(Value::as_str).unwrap_or_default();
+    match written.get("pid").and_then(Value::as_u64) {
+        Some(pid) if server.is_empty() => format!("process {pid}"),
+        Some(pid) => format!("process {pid}, which serves {server}"),
+        None => holder.to_owned(),
     }
 }
 
