@@ -157,6 +157,8 @@ impl Drop for TempFile {
     }
 }
 
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Lines of a file or of standard input, with a bound on their length.
 pub(crate) struct Lines<R> {
     from: R,
@@ -211,6 +213,10 @@ impl<R: std::io::BufRead> Lines<R> {
         if line.last() == Some(&b'\r') {
             line.pop();
         }
+        // Some editors begin a file with a mark that is no part of its text.
+        if self.number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
         (self.number, LineRead::Line(line))
     }
 }
@@ -263,6 +269,12 @@ mod tests {
         assert_eq!(lines("one\r\n\ntwo", 9), [(1, line("one")), (2, line("")), (3, line("two"))]);
         assert_eq!(lines("", 9), []);
         assert_eq!(lines("a\n", 9), [(1, line("a"))]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        assert_eq!(lines("\u{feff}a\n\u{feff}b", 9), [(1, line("a")), (2, line("\u{feff}b"))]);
+        assert_eq!(lines("\u{feff}", 9), [(1, line(""))]);
     }
 
     #[test]

@@ -190,6 +190,10 @@ fn bad_lines_are_reported_with_their_numbers_and_passed_over() {
     let none = run_with(&Place::new(), &["record"], "{\n\"pretty\": 1\n}\n");
     assert!(none.err.contains("line 2: not an event") && none.err.contains("at column"));
     assert!(none.err.contains("there is no event in the input"), "{}", none.err);
+    // A file that an editor began with a mark loses nothing.
+    let marked = Place::new();
+    let whole = run_with(&marked, &["record"], &format!("\u{feff}{}", lines(&events)));
+    assert!(whole.err.starts_with(&format!("recorded {} events", events.len())), "{}", whole.err);
     let missing = place.run(&["record", "no-such-file"]);
     assert_eq!(missing.code, 3, "{missing:?}");
 }
