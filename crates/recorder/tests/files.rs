@@ -219,6 +219,43 @@ async fn any_session_can_be_saved_in_a_log() {
     assert_eq!(store.load(&full.session_id).await.unwrap(), changed);
 }
 
+/// A store of somebody else's, with no more than it must have.
+struct Own(MemorySessionStore);
+
+#[async_trait::async_trait]
+impl SessionStore for Own {
+    async fn save(&self, session: &Session) -> Result<(), SessionError> {
+        self.0.save(session).await
+    }
+
+    async fn load(&self, session_id: &str) -> Result<Session, SessionError> {
+        match session_id {
+            "broken" => Err(SessionError::BrokenOff { session_id: session_id.to_owned() }),
+            _ => self.0.load(session_id).await,
+        }
+    }
+
+    async fn list_ids(&self) -> Result<Vec<String>, SessionError> {
+        self.0.list_ids().await
+    }
+
+    async fn delete(&self, session_id: &str) -> Result<(), SessionError> {
+        self.0.delete(session_id).await
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_ones_own_lists_the_sessions_of_an_agent() {
+    let store = Own(MemorySessionStore::new());
+    for (id, agent) in [("one", "a"), ("other", "b"), ("broken", "a"), ("two", "a")] {
+        store.save(&session(id, agent)).await.unwrap();
+    }
+    let found = store.list_for_agent("a").await.unwrap();
+    let ids: Vec<&str> = found.sessions.iter().map(|session| session.session_id.as_str()).collect();
+    assert_eq!(ids, ["two", "one"]);
+    assert_eq!(found.unreadable.into_keys().collect::<Vec<_>>(), ["broken"]);
+}
+
 async fn check_lost_update(store: &dyn SessionStore) {
     store.save(&session("s", "a")).await.unwrap();
     let mut one = store.load("s").await.unwrap();

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::compare::missing_from;
-use super::{AgentSessions, SessionError, SessionStore};
+use super::{SessionError, SessionStore};
 use crate::lineage::{FileMark, Lineage};
 use crate::model::Session;
 
@@ -83,9 +83,5 @@ impl SessionStore for MemorySessionStore {
         removed
             .map(drop)
             .ok_or_else(|| SessionError::NotFound { session_id: session_id.to_owned() })
-    }
-
-    async fn list_for_agent(&self, agent_id: &str) -> Result<AgentSessions, SessionError> {
-        super::store::list_by_loading(self, agent_id).await
     }
 }

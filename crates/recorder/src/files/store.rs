@@ -28,25 +28,21 @@ pub trait SessionStore: Send + Sync {
     async fn delete(&self, session_id: &str) -> Result<(), SessionError>;
 
     /// All sessions of an agent, last changed first; one that cannot be read hides no other.
-    async fn list_for_agent(&self, agent_id: &str) -> Result<AgentSessions, SessionError>;
-}
-
-/// The sessions of an agent, by loading each session that there is.
-pub(super) async fn list_by_loading(
-    store: &dyn SessionStore,
-    agent_id: &str,
-) -> Result<AgentSessions, SessionError> {
-    let mut found = AgentSessions::default();
-    for id in store.list_ids().await? {
-        match store.load(&id).await {
-            Ok(session) if session.agent_id == agent_id => found.sessions.push(session),
-            Ok(_) | Err(SessionError::NotFound { .. }) => {}
-            Err(error) => {
-                found.unreadable.insert(id, error);
+    ///
+    /// A store that knows more than the sessions themselves may do better than to load each of them.
+    async fn list_for_agent(&self, agent_id: &str) -> Result<AgentSessions, SessionError> {
+        let mut found = AgentSessions::default();
+        for id in self.list_ids().await? {
+            match self.load(&id).await {
+                Ok(session) if session.agent_id == agent_id => found.sessions.push(session),
+                Ok(_) | Err(SessionError::NotFound { .. }) => {}
+                Err(error) => {
+                    found.unreadable.insert(id, error);
+                }
             }
         }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Session files in a folder. The work is done on threads of the tokio runtime that may block.
