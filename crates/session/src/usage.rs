@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::limits::{STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, USAGE_OTHER_MODELS};
 use crate::text::cut_bytes;
@@ -25,7 +25,9 @@ pub struct UsageTotals {
     pub cache_write: u64,
     /// Tokens thought.
     pub reasoning: u64,
-    /// Price in US dollars.
+    /// Price in US dollars. A sum that no number holds stays at the largest one: JSON has no word for more.
+    #[serde(deserialize_with = "price")]
+    #[schemars(with = "f64")]
     pub cost_usd: f64,
 }
 
@@ -49,7 +51,7 @@ impl UsageTotals {
         add(&mut self.cache_read, usage.cache_read);
         add(&mut self.cache_write, usage.cache_write);
         add(&mut self.reasoning, usage.reasoning);
-        self.cost_usd += usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0);
+        self.cost_usd = price_sum(self.cost_usd, usage.cost_usd.unwrap_or(0.0));
     }
 
     /// Takes one report out again.
@@ -61,7 +63,7 @@ impl UsageTotals {
         take(&mut self.cache_read, usage.cache_read);
         take(&mut self.cache_write, usage.cache_write);
         take(&mut self.reasoning, usage.reasoning);
-        self.cost_usd -= usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0);
+        self.cost_usd = price_sum(self.cost_usd, -usage.cost_usd.unwrap_or(0.0));
     }
 }
 
@@ -69,13 +71,13 @@ impl UsageTotals {
     /// Adds another sum.
     pub fn add_sum(&mut self, other: &Self) {
         self.combine(other, u64::saturating_add);
-        self.cost_usd += other.cost_usd;
+        self.cost_usd = price_sum(self.cost_usd, other.cost_usd);
     }
 
     /// Takes a part of the sum out of it.
     pub fn remove_sum(&mut self, part: &Self) {
         self.combine(part, u64::saturating_sub);
-        self.cost_usd -= part.cost_usd;
+        self.cost_usd = price_sum(self.cost_usd, -part.cost_usd);
     }
 
     fn combine(&mut self, other: &Self, with: impl Fn(u64, u64) -> u64) {
@@ -145,6 +147,17 @@ impl UsageByModel {
     }
 }
 
+/// A sum that is a number always, whatever was reported; what is not a number counts for nothing.
+fn price_sum(sum: f64, more: f64) -> f64 {
+    let finite = |price: f64| if price.is_finite() { price } else { 0.0 };
+    (finite(sum) + finite(more)).clamp(f64::MIN, f64::MAX)
+}
+
+/// Sums that were written before they were bounded say `null` where they had grown beyond every number.
+fn price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::MAX))
+}
+
 /// The usage of one branch: the entries of a path from root to leaf.
 #[must_use]
 pub fn usage_of_path(path: &[Entry]) -> UsageByModel {
@@ -153,4 +166,41 @@ pub fn usage_of_path(path: &[Entry]) -> UsageByModel {
         usage.add_message(&message);
     }
     usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn priced(cost: f64) -> Usage {
+        Usage { cost_usd: Some(cost), ..Usage::default() }
+    }
+
+    #[test]
+    fn a_price_beyond_every_number_stays_a_number() {
+        let mut sum = UsageTotals::default();
+        for _ in 0..3 {
+            sum.add(&priced(1.7e308));
+        }
+        assert_eq!(sum.cost_usd.to_bits(), f64::MAX.to_bits());
+        let copy = sum;
+        sum.add_sum(&copy);
+        let text = serde_json::to_string(&sum).unwrap();
+        assert_eq!(serde_json::from_str::<UsageTotals>(&text).unwrap(), sum);
+        sum.remove_sum(&copy);
+        for _ in 0..3 {
+            sum.remove(&priced(1.7e308));
+        }
+        sum.add(&priced(f64::INFINITY));
+        sum.add(&priced(f64::NAN));
+        assert_eq!(sum.cost_usd.to_bits(), f64::MIN.to_bits());
+    }
+
+    #[test]
+    fn a_sum_that_was_written_as_null_is_the_largest_number() {
+        let sum: UsageTotals = serde_json::from_str(r#"{"messages":2,"cost_usd":null}"#).unwrap();
+        assert_eq!((sum.messages, sum.cost_usd.to_bits()), (2, f64::MAX.to_bits()));
+        let none: UsageTotals = serde_json::from_str("{}").unwrap();
+        assert_eq!(none, UsageTotals::default());
+    }
 }
