@@ -196,8 +196,9 @@ impl Catalogue {
         settled.map_err(sqlite_error)
     }
 
-    /// A page of a list, exact for what this process has put in.
-    pub fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+    /// A page of a list, exact for what this process has put in, and the sessions on it whose rows could not be read and are
+    /// to be put in again.
+    pub fn list(&self, query: &ListQuery) -> Result<(ListPage, Vec<SessionId>), StoreError> {
         self.flush()?;
         pages::list(&self.lock_reader(), query)
     }

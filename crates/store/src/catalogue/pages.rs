@@ -1,8 +1,11 @@
+use std::cell::RefCell;
+
+use bough_session::SessionId;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use super::facets::{self, Facet};
-use super::rows::{limit_of, read_listed};
+use super::rows::{SHOWN, limit_of, read_shown};
 use super::{feed, sqlite_error};
 use crate::StoreError;
 use crate::listing::{ListCursor, Phase, compose, key_of};
@@ -11,8 +14,18 @@ use crate::types::{ListOrder, ListPage, ListQuery, Listed};
 /// How many rows of a facet are counted to find the rarest; beyond this all are taken for common.
 const RARITY_ROWS_MAX: usize = 200;
 
-/// A page of a list.
-pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<ListPage, StoreError> {
+/// One look at the table.
+struct Look<'a> {
+    connection: &'a Connection,
+    /// Sessions whose rows could not be read, and were told from what lies beside.
+    unreadable: RefCell<Vec<SessionId>>,
+}
+
+/// A page of a list, and the sessions on it whose rows could not be read whole.
+pub(super) fn list(
+    connection: &Connection,
+    query: &ListQuery,
+) -> Result<(ListPage, Vec<SessionId>), StoreError> {
     let cursor = ListCursor::of(query)?;
     // One transaction, so that both phases and the change number are of one moment.
     let transaction = connection.unchecked_transaction().map_err(sqlite_error)?;
@@ -21,22 +34,20 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<ListPag
         cursor.as_ref().map_or_else(|| now.clone(), |cursor| cursor.first_page(now.epoch));
     let limit = query.limit.max(1);
     let plan = Plan::of(&transaction, query).map_err(sqlite_error)?;
+    let look = Look { connection: &transaction, unreadable: RefCell::default() };
     let in_order = match &cursor {
         Some(cursor) if cursor.phase == Phase::Changed => Vec::new(),
-        _ => {
-            ordered(&transaction, query, &plan, cursor.as_ref(), limit + 1).map_err(sqlite_error)?
-        }
+        _ => look.ordered(query, &plan, cursor.as_ref(), limit + 1).map_err(sqlite_error)?,
     };
     let changed = match &cursor {
         Some(cursor) if query.order == ListOrder::UpdatedDesc && in_order.len() <= limit => {
             // Some of them may be on this page already.
             let wanted = limit + 1 + in_order.len();
-            changed(&transaction, query, &plan, cursor, first_page.number, wanted)
-                .map_err(sqlite_error)?
+            look.changed(query, &plan, cursor, first_page.number, wanted).map_err(sqlite_error)?
         }
         _ => Vec::new(),
     };
-    Ok(compose(query, &first_page, in_order, changed))
+    Ok((compose(query, &first_page, in_order, changed), look.unreadable.take()))
 }
 
 /// How many sessions a query matches.
@@ -151,99 +162,105 @@ impl Plan {
     }
 }
 
-/// What follows the cursor in the list's own order.
-fn ordered(
-    connection: &Connection,
-    query: &ListQuery,
-    plan: &Plan,
-    cursor: Option<&ListCursor>,
-    limit: usize,
-) -> rusqlite::Result<Vec<Listed>> {
-    let halves = query.archived.map_or(vec![false, true], |archived| vec![archived]);
-    let mut found = Vec::new();
-    for archived in halves {
-        found.extend(ordered_half(connection, query, plan, cursor, archived, limit)?);
+impl Look<'_> {
+    /// What follows the cursor in the list's own order.
+    fn ordered(
+        &self,
+        query: &ListQuery,
+        plan: &Plan,
+        cursor: Option<&ListCursor>,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Listed>> {
+        let halves = query.archived.map_or(vec![false, true], |archived| vec![archived]);
+        let mut found = Vec::new();
+        for archived in halves {
+            found.extend(self.ordered_half(query, plan, cursor, archived, limit)?);
+        }
+        // Both halves are in order, and both were asked for enough.
+        found.sort_by(|a, b| {
+            let ordering = key_of(query.order, a).cmp(&key_of(query.order, b));
+            if query.order == ListOrder::CreatedAsc { ordering } else { ordering.reverse() }
+        });
+        found.truncate(limit);
+        Ok(found)
     }
-    // Both halves are in order, and both were asked for enough.
-    found.sort_by(|a, b| {
-        let ordering = key_of(query.order, a).cmp(&key_of(query.order, b));
-        if query.order == ListOrder::CreatedAsc { ordering } else { ordering.reverse() }
-    });
-    found.truncate(limit);
-    Ok(found)
-}
 
-fn ordered_half(
-    connection: &Connection,
-    query: &ListQuery,
-    plan: &Plan,
-    cursor: Option<&ListCursor>,
-    archived: bool,
-    limit: usize,
-) -> rusqlite::Result<Vec<Listed>> {
-    let first = plan.first();
-    let time = match query.order {
-        ListOrder::CreatedAsc | ListOrder::CreatedDesc => "created_at",
-        ListOrder::UpdatedDesc => "updated_at",
-    };
-    let (after, direction) = match query.order {
-        ListOrder::CreatedAsc => (">", "ASC"),
-        ListOrder::CreatedDesc | ListOrder::UpdatedDesc => ("<", "DESC"),
-    };
-    let mut sql = Sql::new(format!("SELECT s.listed FROM {}", plan.source()));
-    plan.filter(&mut sql, query);
-    sql.and(format!("{first}.archived = ?"), [Value::from(archived)]);
-    if let Some(cursor) = cursor {
-        sql.and(
-            format!("({first}.{time}, {first}.session_id) {after} (?, ?)"),
-            [Value::from(cursor.key), Value::from(cursor.id.to_string())],
+    fn ordered_half(
+        &self,
+        query: &ListQuery,
+        plan: &Plan,
+        cursor: Option<&ListCursor>,
+        archived: bool,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Listed>> {
+        let first = plan.first();
+        let time = match query.order {
+            ListOrder::CreatedAsc | ListOrder::CreatedDesc => "created_at",
+            ListOrder::UpdatedDesc => "updated_at",
+        };
+        let (after, direction) = match query.order {
+            ListOrder::CreatedAsc => (">", "ASC"),
+            ListOrder::CreatedDesc | ListOrder::UpdatedDesc => ("<", "DESC"),
+        };
+        let mut sql = Sql::new(format!("SELECT {SHOWN} FROM {}", plan.source()));
+        plan.filter(&mut sql, query);
+        sql.and(format!("{first}.archived = ?"), [Value::from(archived)]);
+        if let Some(cursor) = cursor {
+            sql.and(
+                format!("({first}.{time}, {first}.session_id) {after} (?, ?)"),
+                [Value::from(cursor.key), Value::from(cursor.id.to_string())],
+            );
+        }
+        sql.tail(
+            &format!("ORDER BY {first}.{time} {direction}, {first}.session_id {direction} LIMIT ?"),
+            Value::from(limit_of(limit)),
         );
+        self.read(sql)
     }
-    sql.tail(
-        &format!("ORDER BY {first}.{time} {direction}, {first}.session_id {direction} LIMIT ?"),
-        Value::from(limit_of(limit)),
-    );
-    read(connection, sql)
-}
 
-/// What changed since the first page, by id.
-fn changed(
-    connection: &Connection,
-    query: &ListQuery,
-    plan: &Plan,
-    cursor: &ListCursor,
-    since: u64,
-    limit: usize,
-) -> rusqlite::Result<Vec<Listed>> {
-    let mut sql = Sql::new("SELECT s.listed FROM sessions s".to_owned());
-    let since = i64::try_from(since).unwrap_or(i64::MAX);
-    sql.and("s.change > ?", [Value::from(since)]);
-    plan.filter_rows(&mut sql, query);
-    if let Some(archived) = query.archived {
-        sql.and("+s.archived = ?", [Value::from(archived)]);
+    /// What changed since the first page, by id.
+    fn changed(
+        &self,
+        query: &ListQuery,
+        plan: &Plan,
+        cursor: &ListCursor,
+        since: u64,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Listed>> {
+        let mut sql = Sql::new(format!("SELECT {SHOWN} FROM sessions s"));
+        let since = i64::try_from(since).unwrap_or(i64::MAX);
+        sql.and("s.change > ?", [Value::from(since)]);
+        plan.filter_rows(&mut sql, query);
+        if let Some(archived) = query.archived {
+            sql.and("+s.archived = ?", [Value::from(archived)]);
+        }
+        if cursor.phase == Phase::Changed {
+            sql.and("+s.session_id > ?", [Value::from(cursor.id.to_string())]);
+        }
+        // The plus signs keep SQLite on the index of changes, which is short, and off those of all rows.
+        sql.tail("ORDER BY +s.session_id LIMIT ?", Value::from(limit_of(limit)));
+        self.read(sql)
     }
-    if cursor.phase == Phase::Changed {
-        sql.and("+s.session_id > ?", [Value::from(cursor.id.to_string())]);
+
+    fn read(&self, sql: Sql) -> rusqlite::Result<Vec<Listed>> {
+        let mut statement = self.connection.prepare_cached(&sql.text)?;
+        let mut rows = statement.query(params_from_iter(sql.values))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (listed, whole) = read_shown(row)?;
+            if !whole {
+                self.unreadable.borrow_mut().push(listed.meta.session_id.clone());
+            }
+            found.push(listed);
+        }
+        Ok(found)
     }
-    // The plus signs keep SQLite on the index of changes, which is short, and off those of all rows.
-    sql.tail("ORDER BY +s.session_id LIMIT ?", Value::from(limit_of(limit)));
-    read(connection, sql)
 }
 
 fn rows_of(connection: &Connection, facet: &Facet) -> rusqlite::Result<usize> {
     connection
         .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM facets WHERE facet = ? LIMIT ?)")?
         .query_row(rusqlite::params![facet, limit_of(RARITY_ROWS_MAX)], |row| row.get(0))
-}
-
-fn read(connection: &Connection, sql: Sql) -> rusqlite::Result<Vec<Listed>> {
-    let mut statement = connection.prepare_cached(&sql.text)?;
-    let mut rows = statement.query(params_from_iter(sql.values))?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(read_listed(row.get_ref(0)?.as_str()?)?);
-    }
-    Ok(found)
 }
 
 /// A statement being put together: conditions, each with its values.

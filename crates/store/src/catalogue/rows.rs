@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta};
+use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta, SessionState};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
@@ -115,13 +115,19 @@ struct Shown {
     details: SessionDetails,
 }
 
-/// What a list shows of the row whose `listed` column this is.
-pub(super) fn read_listed(text: &str) -> rusqlite::Result<Listed> {
-    let Shown { meta, details } = serde_json::from_str(text).map_err(|error| {
-        let kind = rusqlite::types::Type::Text;
-        rusqlite::Error::FromSqlConversionFailure(0, kind, Box::new(error))
-    })?;
-    Ok(Listed { meta, details })
+/// The columns that [`read_shown`] reads.
+pub(super) const SHOWN: &str = "s.listed, s.session_id, s.created_at, s.updated_at, s.archived";
+
+/// What a list shows of a row of [`SHOWN`], and whether the row could be read whole. One that cannot is told from the columns
+/// that order it: it is one session, and must not keep the others of its page from being seen.
+pub(super) fn read_shown(row: &Row<'_>) -> rusqlite::Result<(Listed, bool)> {
+    if let Ok(Shown { meta, details }) = serde_json::from_str(row.get_ref(0)?.as_str()?) {
+        return Ok((Listed { meta, details }, true));
+    }
+    let meta = SessionState::new(SessionId::from_stored(row.get::<_, String>(1)?)).meta();
+    let meta = SessionMeta { created_at: row.get(2)?, updated_at: row.get(3)?, ..meta };
+    let details = SessionDetails { archived: row.get(4)?, ..SessionDetails::default() };
+    Ok((Listed { meta, details }, false))
 }
 
 /// A life in its own column.

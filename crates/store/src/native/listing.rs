@@ -11,7 +11,7 @@ use super::{Shared, convert};
 use crate::StoreError;
 use crate::catalogue::{CatalogueRow, Found};
 use crate::memory::draw;
-use crate::types::{ChangeCursor, Listed, Position, Snapshot};
+use crate::types::{ChangeCursor, ListPage, ListQuery, Listed, Position, Snapshot};
 
 #[cfg(test)]
 mod tests;
@@ -139,6 +139,19 @@ impl Shared {
             seen = page.next;
         }
         Some(seen)
+    }
+
+    /// A page of a list. Rows that cannot be read are made again from their logs first; where the log cannot be read either,
+    /// the page says what it can.
+    pub(super) fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        let (page, unreadable) = self.catalogue().list(query)?;
+        if unreadable.is_empty() {
+            return Ok(page);
+        }
+        for session in &unreadable {
+            drop(self.refresh(std::slice::from_ref(session)));
+        }
+        Ok(self.catalogue().list(query)?.0)
     }
 
     /// Puts sessions into the catalogue that were written beside it, and waits until they are listed.

@@ -418,7 +418,7 @@ impl Store for NativeStore {
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         self.filled().await;
         let query = query.clone();
-        self.blocking(move |shared| shared.catalogue().list(&query)).await
+        self.blocking(move |shared| shared.list(&query)).await
     }
 
     async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {

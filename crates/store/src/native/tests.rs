@@ -311,4 +311,31 @@ async fn a_damaged_log_is_not_read_as_a_shorter_one() {
         assert_eq!(listed, 1, "it is still in the lists");
         store.close().await.unwrap();
     }
+/// A row is derived: one that cannot be read is made again from its log, and never keeps the others from being listed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_cannot_be_read_is_made_again_and_fails_no_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Native::default().open(dir.path().to_owned()).await;
+    for name in ["a", "b"] {
+        let created = store.create(&SessionId::from_stored(name), titled(name)).await.unwrap();
+        created.durable.await.unwrap();
+    }
+    let query = crate::ListQuery { limit: 10, ..Default::default() };
+    let whole = store.list(&query).await.unwrap().sessions;
+    assert_eq!(whole.len(), 2);
+    let beside = rusqlite::Connection::open(dir.path().join("catalogue.sqlite")).unwrap();
+    let spoil = "UPDATE sessions SET listed = '{\"meta\":null}' WHERE session_id = ?";
+    let readable = "SELECT json_extract(listed, '$.meta.title') FROM sessions WHERE session_id = ?";
+    assert_eq!(beside.execute(spoil, ["a"]).unwrap(), 1);
+    assert_eq!(store.list(&query).await.unwrap().sessions, whole);
+    let title: String = beside.query_row(readable, ["a"], |row| row.get(0)).unwrap();
+    assert_eq!(title, "a");
+
+    // A row of a session whose log cannot be read: the page says what it can.
+    let lost = "UPDATE sessions SET session_id = 'lost', listed = '' WHERE session_id = ?";
+    assert_eq!(beside.execute(lost, ["a"]).unwrap(), 1);
+    let page = store.list(&query).await.unwrap().sessions;
+    assert_eq!(page.len(), 2);
+    let lost = page.iter().find(|listed| listed.meta.session_id.as_str() == "lost").unwrap();
+    assert_eq!(lost.meta.created_at, whole[0].meta.created_at);
 }

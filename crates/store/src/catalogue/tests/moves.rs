@@ -23,7 +23,7 @@ fn the_feed_goes_on_before_the_row_does_and_tells_nothing_twice() {
     // The row of the same place is no news for the feed, and is listed.
     catalogue.put(owned_row("a", 5, 30, "somebody"));
     assert_eq!(ranges(&catalogue, &start), known);
-    let listed = catalogue.list(&all(9)).unwrap().sessions.remove(0);
+    let listed = catalogue.list(&all(9)).unwrap().0.sessions.remove(0);
     assert_eq!(listed.meta.updated_at, 30);
     assert_eq!(listed.meta.metadata.unwrap()["owner"], "somebody");
 }
