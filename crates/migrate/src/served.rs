@@ -299,6 +299,10 @@ impl Store for ServedStore {
         find!(self, session, state(session))
     }
 
+    fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
+        self.shared.by_file(session).is_none() && self.shared.native.is_newest(session, head)
+    }
+
     async fn entry(&self, session: &SessionId, entry: &EntryId) -> Answer<Option<StoredEntry>> {
         find!(self, session, entry(session, entry))
     }

@@ -268,6 +268,12 @@ impl Store for MemoryStore {
         Ok(self.read(session, Image::snapshot))
     }
 
+    fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
+        let rooms = self.lock();
+        let newest = rooms.live.get(session).and_then(Room::newest);
+        newest.is_some_and(|newest| newest.head() == *head)
+    }
+
     async fn entry(
         &self,
         session: &SessionId,

@@ -76,6 +76,12 @@ pub trait Store: Send + Sync {
     /// What is known of a session; `None` when there is none, or it was deleted.
     async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError>;
 
+    /// Whether `head` is what the last accepted batch left, and nobody but this store can have written since: what is known of
+    /// the session then needs no reading. Answers from memory; `false` where it would have to look.
+    fn is_newest(&self, _session: &SessionId, _head: &Head) -> bool {
+        false
+    }
+
     /// An entry at its newest durable revision; `None` when the session or the entry does not exist.
     async fn entry(
         &self,

@@ -113,26 +113,48 @@ impl Job {
 
     async fn attempt<C: Change>(&self, change: &mut C) -> Result<Attempt<C::Answer>, ServiceError> {
         let mut work = self.desk.work.lock().await;
-        if self.desk.load(&mut work, &*self.runtime.store).await? {
-            self.runtime.note_reopened();
-        }
-        let mut bench = Bench {
-            desk: &self.desk,
-            work: &mut work,
-            store: &*self.runtime.store,
-            now_ms: self.now_ms,
-        };
-        let plan = match change.decide(&mut bench).await {
-            Ok(plan) => plan,
+        match self.decide(&mut work, change).await? {
+            Ok(plan) => self.carry_out(&mut work, plan).await,
             Err(refused) => {
                 // The refusal may rest on what is not durable yet; who is told of it must be able to see why.
                 let newest = work.newest.clone();
                 drop(work);
                 settled(newest).await?;
-                return Err(refused);
+                Err(refused)
             }
-        };
-        self.carry_out(&mut work, plan).await
+        }
+    }
+
+    /// What to write, or why nothing may be. The store compares a batch with what is stored when it gets it; an answer that
+    /// writes nothing must be of the present too. Another process may have written since the session was read, unless this
+    /// one holds its log: then it is read again.
+    async fn decide<C: Change>(
+        &self,
+        work: &mut Work,
+        change: &mut C,
+    ) -> Result<Result<Plan<C::Answer>, ServiceError>, ServiceError> {
+        let read = self.load(work).await?;
+        let decided = change.decide(&mut self.bench(work)).await;
+        let writes = !matches!(decided, Ok(Plan::Nothing(_)) | Err(_));
+        if writes || read || work.is_newest(&self.desk.session, &*self.runtime.store) {
+            return Ok(decided);
+        }
+        self.desk.forget(work).await;
+        self.load(work).await?;
+        Ok(change.decide(&mut self.bench(work)).await)
+    }
+
+    /// Makes the session known; says whether it was read for that.
+    async fn load(&self, work: &mut Work) -> Result<bool, ServiceError> {
+        let load = self.desk.load(work, &*self.runtime.store).await?;
+        if load.reopened {
+            self.runtime.note_reopened();
+        }
+        Ok(load.read)
+    }
+
+    fn bench<'a>(&'a self, work: &'a mut Work) -> Bench<'a> {
+        Bench { desk: &self.desk, work, store: &*self.runtime.store, now_ms: self.now_ms }
     }
 
     async fn carry_out<A: Send>(

@@ -39,6 +39,14 @@ pub(super) struct Work {
     issued: u64,
 }
 
+/// What was done to know a session.
+pub(super) struct Load {
+    /// It was opened again after a failed batch.
+    pub(super) reopened: bool,
+    /// It was read just now.
+    pub(super) read: bool,
+}
+
 /// A session as of the last accepted batch.
 pub(super) enum Loaded {
     /// There is no such session.
@@ -50,6 +58,17 @@ pub(super) enum Loaded {
 pub(super) struct Present {
     pub(super) head: Head,
     pub(super) state: SessionState,
+}
+
+impl Work {
+    /// Whether what is known is what the store has, as far as that can be said without reading.
+    pub(super) fn is_newest(&self, session: &SessionId, store: &dyn Store) -> bool {
+        match &self.loaded {
+            Some(Loaded::Present(present)) => store.is_newest(session, &present.head),
+            // Another process may have made it since.
+            Some(Loaded::Absent) | None => false,
+        }
+    }
 }
 
 /// Entries that were accepted and are not yet durable, so that no read shows them.
@@ -124,25 +143,26 @@ impl Desk {
     }
 
     /// Reads the session if it is not known, or no longer. After a failed batch the store takes nothing until the session
-    /// is opened again; says whether that was done.
+    /// is opened again.
     pub(super) async fn load(
         &self,
         work: &mut Work,
         store: &dyn Store,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Load, StoreError> {
         let broken = self.broken.load(Ordering::Acquire);
         if broken {
             self.forget(work).await;
             store.reopen(&self.session).await?;
             self.broken.store(false, Ordering::Release);
         }
-        if work.loaded.is_none() {
+        let read = work.loaded.is_none();
+        if read {
             let snapshot = store.state(&self.session).await?;
             work.loaded = Some(snapshot.map_or(Loaded::Absent, |snapshot| {
                 Loaded::Present(Box::new(Present { head: snapshot.head, state: snapshot.state }))
             }));
         }
-        Ok(broken)
+        Ok(Load { reopened: broken, read })
     }
 
     /// Forgets everything, after what was accepted has ended one way or the other: a read shows only what is durable.

@@ -219,3 +219,54 @@ async fn a_subscriber_who_kept_a_cursor_misses_nothing_when_the_process_is_kille
         here.store().close().await.unwrap();
     }
 }
+
+/// Whether a call was refused because the other process writes, or says what `truth` expects of the present.
+fn locked_or(answer: &Result<Value, bough_service::ServiceError>, truth: impl Fn(&Value) -> bool) {
+    match answer {
+        Ok(answer) => assert!(truth(answer), "{answer}"),
+        Err(error) => assert_eq!(error.code(), "session/locked", "{error}"),
+    }
+}
+
+/// What a process remembers of a session that another one has changed since is no answer, also where it writes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_writes_nothing_is_of_the_present() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = service_on(directory.path()).await;
+    let mut there = Other::start(directory.path());
+    let s = |more: Value| {
+        let mut request = json!({"session_id": "s"});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        request
+    };
+    let owner = Scope::owner();
+    let call = async |function: &str, more: Value| here.call(&owner, function, s(more)).await;
+    there.ok("session::ensure", s(json!({})));
+    there.ok("session::append", s(json!({"entry_id": "a", "message": user("one")})));
+
+    // Each time this process looks once, the other one changes the session, and this process asks again.
+    ok(&here, "session::set-status", s(json!({"status": "idle"}))).await;
+    there.ok("session::set-status", s(json!({"status": "working"})));
+    let answer = call("session::set-status", json!({"status": "idle"})).await;
+    locked_or(&answer, |answer| answer["previous_status"] == "working");
+
+    when_unlocked(async || there.call("session::set-status", s(json!({"status": "done"})))).await;
+    ok(&here, "session::unarchive", s(json!({}))).await;
+    there.ok("session::archive", s(json!({})));
+    locked_or(&call("session::unarchive", json!({})).await, |answer| answer["changed"] == true);
+
+    let second = s(json!({"entry_id": "b", "message": user("two")}));
+    when_unlocked(async || there.call("session::append", second.clone())).await;
+    let refused =
+        call("session::append", json!({"message": user("no"), "expected_leaf": "x"})).await;
+    assert!(refused.unwrap_err().to_string().contains("b"));
+    there.ok("session::append", s(json!({"entry_id": "c", "message": user("three")})));
+    let request = json!({"message": user("four"), "expected_leaf": "c"});
+    locked_or(&call("session::append", request).await, |answer| answer["entry_id"].is_string());
+
+    when_unlocked(async || there.call("session::set-status", s(json!({"status": "idle"})))).await;
+    ok(&here, "session::ensure", s(json!({}))).await;
+    there.ok("session::delete", s(json!({})));
+    assert_eq!(ok(&here, "session::ensure", s(json!({}))).await["created"], json!(true));
+    there.end();
+}

@@ -315,6 +315,10 @@ impl Store for NativeStore {
         self.accepting(session, move |shared| shared.state(&id)).await
     }
 
+    fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
+        self.shared.is_newest(session, head)
+    }
+
     async fn entry(
         &self,
         session: &SessionId,

@@ -6,7 +6,7 @@ use bough_session::{BranchHead, EntryId, Incarnation, SessionId, SessionState};
 use super::{Shared, convert, fold};
 use crate::StoreError;
 use crate::types::{
-    PathPage, PathQuery, PathStart, Position, RecordPage, Snapshot, StoredEntry, StoredRecord,
+    Head, PathPage, PathQuery, PathStart, Position, RecordPage, Snapshot, StoredEntry, StoredRecord,
 };
 
 impl Shared {
@@ -98,6 +98,13 @@ impl Shared {
                 .log
                 .accepted_head(session.as_str())
                 .is_ok_and(|head| head.seq.saturating_sub(after.seq) <= AT_HAND_RECORDS_MAX)
+    }
+
+    /// Whether this process writes the log, so that nobody else does, and left it at `head`.
+    pub(super) fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
+        // Asking where the log ends would open one that is closed.
+        self.log.is_open(session.as_str())
+            && self.accepted(session).is_ok_and(|accepted| accepted == *head)
     }
 
     /// The records after a position, if this process wrote them and nobody wrote to the log since.

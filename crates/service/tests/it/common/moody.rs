@@ -114,6 +114,10 @@ impl Store for Moody {
         self.inner.state(session).await
     }
 
+    fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
+        self.inner.is_newest(session, head)
+    }
+
     async fn entry(&self, session: &SessionId, entry: &EntryId) -> Answer<Option<StoredEntry>> {
         self.inner.entry(session, entry).await
     }
