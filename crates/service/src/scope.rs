@@ -86,6 +86,12 @@ impl Scope {
         metadata_matches(&self.metadata, metadata)
     }
 
+    /// Refuses a caller who may not hear of events. Whatever carries them, they tell what `session::watch` tells, and need
+    /// what that needs.
+    pub fn may_watch(&self) -> Result<(), ServiceError> {
+        self.allow("session::watch", Right::Read)
+    }
+
     /// Refuses a function that the caller may not call.
     pub(crate) fn allow(&self, function: &str, right: Right) -> Result<(), ServiceError> {
         let listed = self.functions.as_ref().is_none_or(|names| names.contains(function));
@@ -94,10 +100,6 @@ impl Scope {
                 "{function} is not among the functions that this token may call"
             )));
         }
-        self.require(right)
-    }
-
-    pub(crate) fn require(&self, right: Right) -> Result<(), ServiceError> {
         if self.has(right) {
             return Ok(());
         }

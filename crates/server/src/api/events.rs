@@ -140,10 +140,14 @@ impl Live {
             () = shutdown.begun() => return None,
             waited = tokio::time::timeout(self.heartbeat, self.subscription.next()) => waited,
         };
+        // Before anything is handed out: a busy stream has no pause in which else to look.
+        if !self.app.guard.may_stay(&self.caller) {
+            return None;
+        }
         match waited {
             Ok(Ok(item)) => Some(self.gather(&item)),
             Ok(Err(error)) => self.after_error(&error).await,
-            Err(_) => self.app.guard.may_stay(&self.caller).then(|| self.place()),
+            Err(_) => Some(self.place()),
         }
     }
 
@@ -177,7 +181,7 @@ impl Live {
             return None;
         }
         tokio::time::sleep(PAUSE).await;
-        self.app.guard.may_stay(&self.caller).then(|| ": waiting for the store\n\n".to_owned())
+        Some(": waiting for the store\n\n".to_owned())
     }
 
     fn write(&self, piece: &mut String, item: &FeedItem) {

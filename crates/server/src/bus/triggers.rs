@@ -46,6 +46,7 @@ impl OwnType {
 
     /// The events that a configuration of this type asks for; malformed ones are refused.
     pub(crate) fn filter(self, scope: &Scope, config: &Value) -> Result<EventFilter, String> {
+        scope.may_watch().map_err(|error| format!("{}: {error}", error.code()))?;
         match self {
             Self::Event(kind) => {
                 EventFilter::parse(kind, config).map_err(|error| error.to_string())
@@ -296,6 +297,11 @@ mod tests {
         let reader = Scope::new("r", [Right::Read]);
         assert!(OwnType::StoreEvents.filter(&reader, &Value::Null).is_err());
         assert!(OwnType::StoreEvents.filter(&Scope::owner(), &Value::Null).is_ok());
+        let writer = Scope::owner().only_functions(["session::append".to_owned()]);
+        let created = OwnType::Event(EventKind::Created);
+        assert!(
+            created.filter(&writer, &Value::Null).unwrap_err().starts_with("session/forbidden")
+        );
         assert_eq!(OwnType::named("session::created"), Some(OwnType::Event(EventKind::Created)));
         assert_eq!(OwnType::named("session::other"), None);
     }

@@ -17,5 +17,6 @@ mod panics;
 mod place;
 mod reload;
 mod reload_fields;
+mod rights;
 mod tenants;
 mod walk;

@@ -17,7 +17,7 @@ use super::snapshot::SessionSnapshot;
 use crate::error::ServiceError;
 use crate::limits::SNAPSHOT_SESSIONS;
 use crate::runtime::Runtime;
-use crate::scope::{Right, Scope};
+use crate::scope::Scope;
 use crate::service::Service;
 
 /// Where a subscription begins.
@@ -116,7 +116,7 @@ impl Service {
         filter: EventFilter,
         start: StartAt,
     ) -> Result<Subscription, ServiceError> {
-        scope.require(Right::Read)?;
+        scope.may_watch()?;
         let swaps = self.swaps();
         let runtime = self.runtime();
         let mut page = VecDeque::new();
