@@ -9,6 +9,7 @@ use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, Store
 
 use crate::config::{
     AdapterConfig, BridgeConfig, Config, ConfigError, Durability, Lookup, WsUrl, expand_home,
+    without_password,
 };
 use crate::own_address::OwnAddresses;
 use crate::run::NativeWrapper;
@@ -103,7 +104,7 @@ async fn open_bridge(
     context: &StoreContext<'_>,
 ) -> Result<Arc<dyn Store>, OpenError> {
     let url = WsUrl::parse("adapter.config.url", &config.url)?;
-    let itself = || OpenError::SelfReference { url: config.url.clone() };
+    let itself = || OpenError::SelfReference { url: without_password(&config.url) };
     if context.own.include(&url.host, url.port).await {
         return Err(itself());
     }

@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
-use bough_server::config::{ConfigError, DOCUMENTED_FILE, Loaded, Overrides, load, show};
+use bough_server::config::{
+    ConfigError, DOCUMENTED_FILE, Loaded, Overrides, hide_secrets, load, show,
+};
 use serde_json::json;
 
 use crate::app::App;
@@ -76,9 +78,7 @@ fn check(app: &App, loaded: &Loaded) -> CommandResult<()> {
 fn print(app: &App, loaded: &Loaded) -> CommandResult<()> {
     if app.output.is_json() {
         let mut config = serde_json::to_value(&loaded.config)?;
-        if let Some(token) = config.pointer_mut("/adapter/config/token") {
-            *token = json!("(hidden)");
-        }
+        hide_secrets(&mut config);
         return app.output.json(&json!({
             "config": config, "data_dir": loaded.data_dir, "file": loaded.file,
         }));

@@ -170,7 +170,7 @@ pub struct WsUrl {
 impl WsUrl {
     /// Reads `ws://HOST:PORT`, with or without a path.
     pub fn parse(field: &'static str, text: &str) -> Result<Self, ConfigError> {
-        let refuse = |reason: &str| ConfigError::value(field, text, reason);
+        let refuse = |reason: &str| ConfigError::value(field, without_password(text), reason);
         if text.to_ascii_lowercase().starts_with("wss://") {
             return Err(refuse(
                 "encrypted sockets are not spoken here; put a tunnel in between and use ws://",
@@ -184,6 +184,18 @@ impl WsUrl {
         }
         let host = host.trim_matches(['[', ']']).to_owned();
         Ok(Self { host, port: uri.port_u16().unwrap_or(80) })
+    }
+}
+
+/// An address without what its user is known by: names and passwords before the host, and what follows a `?`.
+pub(crate) fn without_password(url: &str) -> String {
+    let (place, query) = url.split_once('?').map_or((url, ""), |(place, _)| (place, "?(hidden)"));
+    let (scheme, rest) =
+        place.split_once("://").map_or(("", place), |(scheme, rest)| (scheme, rest));
+    let mark = if scheme.is_empty() { "" } else { "://" };
+    match rest.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}{mark}(hidden)@{host}{query}"),
+        None => format!("{scheme}{mark}{rest}{query}"),
     }
 }
 

@@ -138,8 +138,23 @@ pub fn parse_worker(value: Value, lookup: Lookup<'_>) -> Result<WorkerConfig, Co
 fn shape<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
     serde_path_to_error::deserialize(value).map_err(|error| ConfigError::Shape {
         field: error.path().to_string(),
-        reason: error.into_inner().to_string(),
+        reason: without_value(&error.into_inner().to_string()),
     })
+}
+
+/// The decoder's words without the value that it met, which may be a secret: `invalid type: string "x", expected u64` says as
+/// much with its field and without its `"x"`.
+fn without_value(reason: &str) -> String {
+    let Some((met, expected)) = reason.rsplit_once(", expected ") else {
+        return reason.to_owned();
+    };
+    match met.split_once(": ") {
+        Some((what @ ("invalid type" | "invalid value"), met)) => {
+            let kind = met.split(['`', '"']).next().unwrap_or_default().trim_end();
+            format!("{what}: {kind}, expected {expected}")
+        }
+        _ => reason.to_owned(),
+    }
 }
 
 /// `adapter: {name: native}` means an empty `config`.

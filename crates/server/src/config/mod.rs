@@ -21,8 +21,8 @@ pub use model::{
     SessionConfig, SessionScope, TokensConfig, WorkerConfig,
 };
 pub use placeholders::{Lookup, PlaceholderError};
-pub use show::{DOCUMENTED_FILE, show};
+pub use show::{DOCUMENTED_FILE, hide_secrets, show};
 pub use span::{Span, SpanError};
 
-pub(crate) use check::{ends, is_loopback_host};
+pub(crate) use check::{ends, is_loopback_host, without_password};
 pub(crate) use load::beside;

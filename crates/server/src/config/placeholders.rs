@@ -15,7 +15,10 @@ pub(crate) fn expand(value: Value, lookup: Lookup<'_>) -> Result<Value, Placehol
             Ok(Value::Array(items?))
         }
         Value::Object(map) => {
-            let pairs = map.into_iter().map(|(key, item)| Ok((key, expand(item, lookup)?)));
+            let pairs = map.into_iter().map(|(key, item)| {
+                let item = expand(item, lookup).map_err(|error| error.below(&key))?;
+                Ok((key, item))
+            });
             Ok(Value::Object(pairs.collect::<Result<_, _>>()?))
         }
         plain => Ok(plain),
@@ -26,10 +29,10 @@ pub(crate) fn expand(value: Value, lookup: Lookup<'_>) -> Result<Value, Placehol
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
     /// It has no end.
-    #[error("`{text}` has a `${{` without `}}`; close it, or write `$${{` for a literal one")]
+    #[error("`{field}` has a `${{` without `}}`; close it, or write `$${{` for a literal one")]
     Unclosed {
-        /// The text that it is in.
-        text: String,
+        /// Where it is; not the text, which may be a secret.
+        field: String,
     },
     /// The variable is not set and there is no default.
     #[error(
@@ -39,6 +42,19 @@ pub enum PlaceholderError {
         /// The variable.
         name: String,
     },
+}
+
+impl PlaceholderError {
+    /// The same of a value that lies below `key`.
+    fn below(self, key: &str) -> Self {
+        match self {
+            Self::Unclosed { field } if field.is_empty() => {
+                Self::Unclosed { field: key.to_owned() }
+            }
+            Self::Unclosed { field } => Self::Unclosed { field: format!("{key}.{field}") },
+            other => other,
+        }
+    }
 }
 
 fn expand_text(text: &str, lookup: Lookup<'_>) -> Result<Value, PlaceholderError> {
@@ -55,7 +71,7 @@ fn expand_text(text: &str, lookup: Lookup<'_>) -> Result<Value, PlaceholderError
             continue;
         }
         let end =
-            after.find('}').ok_or_else(|| PlaceholderError::Unclosed { text: text.to_owned() })?;
+            after.find('}').ok_or_else(|| PlaceholderError::Unclosed { field: String::new() })?;
         let (inside, after) = after.split_at(end);
         let after = after.strip_prefix('}').unwrap_or(after);
         only_placeholder = before.is_empty() && after.is_empty() && out.is_empty();
@@ -125,6 +141,7 @@ mod tests {
     fn what_cannot_be_replaced_is_refused() {
         let refused = expand(json!("${NONE}"), &lookup).unwrap_err();
         assert!(refused.to_string().contains("NONE is not set"));
-        assert!(matches!(expand(json!("${DIR"), &lookup), Err(PlaceholderError::Unclosed { .. })));
+        let refused = expand(json!({"a": {"token": "SECRET${DIR"}}), &lookup).unwrap_err();
+        assert!(refused.to_string().starts_with("`a.token` has a `${` without `}`;"), "{refused}");
     }
 }

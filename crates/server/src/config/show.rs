@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::check::without_password;
 use super::load::Loaded;
 use super::yaml;
 
@@ -12,9 +13,7 @@ pub const DOCUMENTED_FILE: &str = include_str!("config.yaml");
 #[must_use]
 pub fn show(loaded: &Loaded) -> String {
     let mut value = serde_json::to_value(&loaded.config).unwrap_or_default();
-    if let Some(token) = value.pointer_mut("/adapter/config/token") {
-        *token = Value::String("(hidden)".to_owned());
-    }
+    hide_secrets(&mut value);
     if let Some(map) = value.as_object_mut() {
         let data_dir = loaded.data_dir.to_string_lossy().into_owned();
         map.insert("data_dir".to_owned(), Value::String(data_dir));
@@ -24,4 +23,16 @@ pub fn show(loaded: &Loaded) -> String {
         None => format!("# defaults; {} does not exist\n", loaded.watched.display()),
     };
     source + &yaml::write(&value)
+}
+
+/// Takes out of a configuration what only its server may know.
+pub fn hide_secrets(config: &mut Value) {
+    if let Some(token) = config.pointer_mut("/adapter/config/token") {
+        *token = Value::String("(hidden)".to_owned());
+    }
+    for place in ["/adapter/config/url", "/engine"] {
+        if let Some(Value::String(url)) = config.pointer_mut(place) {
+            *url = without_password(url);
+        }
+    }
 }

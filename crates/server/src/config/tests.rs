@@ -187,3 +187,25 @@ fn loopback_is_known_by_name_and_number() {
     check("192.168.0.1:1", false);
     check("bough.example:1", false);
 }
+
+/// Why a configuration is not used is shown to every reader of `session::config-status`.
+#[test]
+fn a_refusal_does_not_tell_secrets() {
+    let bridge = |lines: &str| format!("adapter:\n  name: bridge\n  config:\n{lines}");
+    let url = "    url: \"ws://main.example:49134\"\n";
+    let files = [
+        bridge(&format!("{url}    token: \"SECRET\" extra\n")),
+        bridge(&format!("{url}    token: [\"SECRET\"]\n    timeout_ms: \"SECRET\"\n")),
+        bridge(&format!("{url}    timeout_ms: \"SECRET, expected u64\"\n")),
+        bridge(&format!("{url}    token: \"SECRET${{X\"\n")),
+        bridge("    url: \"wss://user:SECRET@main.example:49134\"\n"),
+        bridge("    url: \"http://user:SECRET@main.example/?key=SECRET\"\n"),
+        bridge("    url: \"user:SECRET@main example\"\n"),
+        "engine: \"http://user:SECRET@main.example\"\n".to_owned(),
+    ];
+    for file in files {
+        let parsed = parse(&file, &|_| None).and_then(|config| config.check());
+        let reason = parsed.unwrap_err().to_string();
+        assert!(!reason.contains("SECRET"), "{reason}");
+    }
+}

@@ -10,12 +10,31 @@ pub(crate) fn read(text: &str) -> Result<Value, String> {
     if text.lines().all(is_blank) {
         return Ok(Value::Object(serde_json::Map::new()));
     }
-    let value: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let value: Value = serde_saphyr::from_str(text).map_err(|error| reason(&error, text))?;
     match value {
         Value::Null => Ok(Value::Object(serde_json::Map::new())),
         Value::Object(_) => Ok(value),
         _ => Err("the file must be a mapping of names to values".to_owned()),
     }
+}
+
+/// What is wrong and where, and nothing of what the file says: it may hold secrets, and others read the reason.
+fn reason(error: &serde_saphyr::Error, text: &str) -> String {
+    // It says the place too.
+    let what = error.without_snippet().to_string();
+    let Some(place) = error.location() else {
+        return "it cannot be read".to_owned();
+    };
+    let (line, column) = (place.line(), place.column());
+    let row = usize::try_from(line).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
+    let row = row.unwrap_or_default();
+    let value = row.split_once(':').map_or(row, |(_, value)| value);
+    let is_word = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let mut words = value.split(|c| !is_word(c)).filter(|word| !word.is_empty());
+    if words.any(|word| what.contains(word)) {
+        return format!("it cannot be read at line {line}, column {column}");
+    }
+    what
 }
 
 /// Writes a value as YAML that [`read`] reads back.
@@ -102,6 +121,15 @@ mod tests {
         for value in values {
             let text = write(&value);
             assert_eq!(read(&text).unwrap(), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reason_says_where_and_never_what() {
+        for secret in ["\"SECRET\" extra", "\"SECRET", "*SECRET", "[SECRET", "{SECRET: }}"] {
+            let reason = read(&format!("a: 1\nb:\n  token: {secret}\n")).unwrap_err();
+            assert!(!reason.contains("SECRET"), "{reason}");
+            assert!(reason.contains("line "), "{reason}");
         }
     }
 

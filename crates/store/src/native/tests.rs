@@ -311,6 +311,8 @@ async fn a_damaged_log_is_not_read_as_a_shorter_one() {
         assert_eq!(listed, 1, "it is still in the lists");
         store.close().await.unwrap();
     }
+}
+
 /// A row is derived: one that cannot be read is made again from its log, and never keeps the others from being listed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_cannot_be_read_is_made_again_and_fails_no_page() {
