@@ -482,3 +482,14 @@ fn what_makes_no_sense_is_said_with_the_next_step() {
     assert_eq!((wrong.code, &error["error"]["kind"]), (2, &json!("usage")));
     assert!(error["error"]["message"].as_str().unwrap().contains("<SESSION>"), "{error}");
 }
+
+#[test]
+fn a_configuration_that_serve_would_refuse_is_not_well() {
+    let place = Place::new();
+    write(&place.data_dir().join("config.yaml"), "listen: 0.0.0.0:7717\nbus: off\n");
+    let open = place.run(&["config", "check"]);
+    assert_eq!(open.code, 1);
+    assert!(open.err.contains("bough token create"), "{}", open.err);
+    place.ok(&["token", "create"]);
+    assert!(place.ok(&["config", "check"]).contains("is well"));
+}

@@ -263,7 +263,13 @@ fn waiting_for_restart(started: &Config, new: &Config) -> Vec<String> {
 #[async_trait]
 impl Reload for Applier {
     async fn reload(&self, service: &Service) -> Result<(), ReloadError> {
-        let outcome = match self.read().await? {
+        let read = self.read().await?;
+        // A start with it would be refused, so it is not taken now either.
+        let usable = read.and_then(|config| {
+            config.check_doors(!self.tokens().is_empty())?;
+            Ok(config)
+        });
+        let outcome = match usable {
             Ok(config) => self.apply(service, config).await.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };

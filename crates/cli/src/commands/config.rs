@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use bough_platform::OsDisk;
+use bough_server::TokenFile;
 use bough_server::config::{
     ConfigError, DOCUMENTED_FILE, Loaded, Overrides, hide_secrets, load, show,
 };
@@ -63,7 +65,17 @@ fn unusable(error: ConfigError) -> CommandError {
     CommandError::new(kind, error).hint("`bough config example` shows every field")
 }
 
+/// Whether there are tokens where the server would look for them.
+fn has_tokens(loaded: &Loaded) -> CommandResult<bool> {
+    match OsDisk::open(&loaded.data_dir) {
+        Ok(disk) => Ok(!TokenFile::new(&disk).list().map_err(CommandError::failed)?.is_empty()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn check(app: &App, loaded: &Loaded) -> CommandResult<()> {
+    loaded.config.check_doors(has_tokens(loaded)?).map_err(CommandError::failed)?;
     if app.output.is_json() {
         return app.output.json(&json!({ "ok": true, "file": loaded.file }));
     }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::error::ConfigError;
+use super::load::OFF;
 use super::model::{AdapterConfig, BridgeConfig, Config, LimitsConfig, WorkerConfig};
 use super::span::Span;
 
@@ -10,7 +11,7 @@ impl Config {
     /// Refuses values that make no sense.
     pub fn check(&self) -> Result<(), ConfigError> {
         Address::parse("listen", &self.listen)?;
-        if self.bus != "off" {
+        if self.bus != OFF {
             Address::parse("bus", &self.bus)?;
         }
         if let Some(engine) = &self.engine {
@@ -24,6 +25,25 @@ impl Config {
             check_host(host)?;
         }
         self.worker().check()
+    }
+
+    /// Refuses addresses that other machines reach where nothing would keep them out, as far as their texts say: what a name
+    /// stands for is known when it is listened on.
+    pub fn check_doors(&self, has_tokens: bool) -> Result<(), ConfigError> {
+        if has_tokens || self.tokens.required {
+            return Ok(());
+        }
+        let bus = (self.bus != OFF).then_some(("bus", &self.bus));
+        for (field, text) in [("listen", &self.listen)].into_iter().chain(bus) {
+            let address = Address::parse(field, text)?;
+            let is_number = address.host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+            if is_number && !address.is_loopback() {
+                let reason = "other machines can reach this and there are no tokens; make one \
+                              with `bough token create`, or listen on 127.0.0.1";
+                return Err(ConfigError::value(field, text, reason));
+            }
+        }
+        Ok(())
     }
 }
 

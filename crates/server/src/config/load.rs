@@ -14,6 +14,9 @@ use crate::limits::SETTINGS_FILE_BYTES_MAX;
 /// The file that is read when nobody names one, below the data directory.
 pub const CONFIG_FILE: &str = "config.yaml";
 
+/// What `bus` says where no bus is served.
+pub(crate) const OFF: &str = "off";
+
 /// What flags or environment variables say; what is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
@@ -125,7 +128,7 @@ impl Overrides {
 /// Reads a configuration from the text of its file.
 pub fn parse(text: &str, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
     let value = yaml::read(text).map_err(|reason| ConfigError::Yaml { reason })?;
-    shape(fill_adapter(expand(value, lookup)?))
+    shape(read_off(fill_adapter(expand(value, lookup)?)))
 }
 
 /// Reads the part that an engine's configuration worker holds, from the value that it gives.
@@ -163,6 +166,14 @@ fn fill_adapter(mut value: Value) -> Value {
         && adapter.get("config").is_none_or(Value::is_null)
     {
         adapter.insert("config".to_owned(), Value::Object(serde_json::Map::new()));
+    }
+    value
+}
+
+/// `bus: off` is what people write, and YAML reads `off` as `false`.
+fn read_off(mut value: Value) -> Value {
+    if let Some(bus @ Value::Bool(false)) = value.get_mut("bus") {
+        *bus = Value::String(OFF.to_owned());
     }
     value
 }

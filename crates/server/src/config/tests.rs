@@ -209,3 +209,27 @@ fn a_refusal_does_not_tell_secrets() {
         assert!(!reason.contains("SECRET"), "{reason}");
     }
 }
+
+#[test]
+fn a_bus_that_is_off_may_be_written_as_people_do() {
+    for text in ["bus: off", "bus: \"off\"", "bus: false", "bus: ${NONE:off}"] {
+        let config = read(text);
+        config.check().unwrap();
+        assert_eq!(config.bus, "off", "{text}");
+    }
+    assert!(refusal("bus: true").contains("`bus`"));
+}
+
+#[test]
+fn an_open_door_is_seen_before_the_start() {
+    let check = |text: &str, has_tokens: bool| read(text).check_doors(has_tokens);
+    for open in ["listen: 0.0.0.0:7717", "listen: '[::]:7717'", "bus: 192.168.0.7:1"] {
+        let refused = check(open, false).unwrap_err().to_string();
+        assert!(refused.contains("bough token create"), "{refused}");
+        check(open, true).unwrap();
+        check(&format!("{open}\ntokens: {{required: true}}"), false).unwrap();
+    }
+    for shut in ["", "bus: off", "listen: localhost:1", "listen: '[::1]:7717'"] {
+        check(shut, false).unwrap();
+    }
+}

@@ -78,3 +78,15 @@ async fn another_store_is_swapped_in_and_told_to_subscribers() {
     }
     assert_eq!(client.get("/readyz").await.ok()["store"], "fs");
 }
+
+/// A configuration that the next start would refuse is refused now.
+#[tokio::test]
+async fn a_door_that_would_stand_open_is_refused_while_the_server_runs() {
+    let place = Place::by_file("").await;
+    let client = place.client();
+    place.reconfigure_by_file("listen: '0.0.0.0:7717'");
+    until(&client, "/v1/config/status", |status| status["rejected_reloads"] == 1).await;
+    let status = client.get("/v1/config/status").await.ok();
+    let reason = status["last_error"].as_str().unwrap();
+    assert!(reason.contains("bough token create"), "{reason}");
+}
