@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bough_platform::Clock;
-use bough_service::{Function, Scope, Service, ServiceError};
+use bough_service::{CallTerms, Function, Scope, Service, ServiceError};
 use serde_json::Value;
 
 use crate::config::LimitsConfig;
@@ -121,8 +121,19 @@ impl App {
         function: &'static Function,
         request: Value,
     ) -> Result<Value, ServiceError> {
+        self.call_on_terms(scope, function, request, CallTerms::default()).await
+    }
+
+    /// The same, for a caller that says more than the request does.
+    pub(crate) async fn call_on_terms(
+        &self,
+        scope: &Scope,
+        function: &'static Function,
+        request: Value,
+        terms: CallTerms,
+    ) -> Result<Value, ServiceError> {
         let begun = self.clock.monotonic();
-        let answer = self.service.call(scope, function.id, request).await;
+        let answer = self.service.on_terms(terms).call(scope, function.id, request).await;
         let took = self.clock.monotonic().saturating_sub(begun);
         self.metrics.called(function, took, answer.is_ok());
         log_call(function, scope, took, &answer);

@@ -84,6 +84,12 @@ pub enum ServiceError {
         /// What it is; empty for a session without entries.
         actual: String,
     },
+    /// The session was deleted and made again since the caller looked.
+    #[error("session {session} was deleted and made again since")]
+    OtherLife {
+        /// The session.
+        session: String,
+    },
     /// The caller's scope does not allow this.
     #[error("{reason}")]
     Forbidden {
@@ -182,6 +188,7 @@ impl ServiceError {
             Self::Limit(LimitError::TooLarge { .. }) => "session/too_large",
             Self::Limit(_) => "session/invalid_request",
             Self::LeafConflict { .. } => "session/leaf_conflict",
+            Self::OtherLife { .. } => "session/other_life",
             Self::Forbidden { .. } => "session/forbidden",
             Self::UnknownFunction { .. } => "session/function_not_found",
             Self::NotInTrash { .. } => "session/not_in_trash",
@@ -207,7 +214,7 @@ impl ServiceError {
             | Self::EntryNotFound { .. }
             | Self::NotInTrash { .. }
             | Self::UnknownFunction { .. } => 404,
-            Self::LeafConflict { .. } | Self::AlreadyExists { .. } => 409,
+            Self::LeafConflict { .. } | Self::OtherLife { .. } | Self::AlreadyExists { .. } => 409,
             Self::Limit(LimitError::TooLarge { .. }) => 413,
             Self::ParentNotFound { .. }
             | Self::InvalidEntryKind { .. }
@@ -244,6 +251,7 @@ impl ServiceError {
             Self::LeafConflict { .. } => {
                 "Read what was appended meanwhile, then append with the new leaf."
             }
+            Self::OtherLife { .. } => "Read it again; what you know is of an earlier session.",
             Self::Forbidden { .. } => "Use a token whose scope and rights allow this.",
             Self::UnknownFunction { .. } => "See the list of functions for the exact spelling.",
             Self::NotInTrash { .. } => "It was never deleted, or its retention has ended.",

@@ -25,6 +25,7 @@ mod scope;
 mod service;
 mod settings;
 mod table;
+mod terms;
 mod writing;
 
 pub use bough_store::{ListOrder, Position};
@@ -41,3 +42,4 @@ pub use scope::{Right, Scope};
 pub use service::Service;
 pub use settings::Settings;
 pub use table::{Function, Method, Route, function, functions};
+pub use terms::CallTerms;

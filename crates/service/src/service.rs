@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bough_platform::{Clock, Entropy};
-use bough_session::{EntryId, SessionId};
+use bough_session::{EntryId, Incarnation, SessionId};
 use bough_store::Store;
 use tokio::sync::watch;
 
@@ -12,6 +12,7 @@ use crate::error::ServiceError;
 use crate::reload::{Reload, ReloadDesk};
 use crate::runtime::Runtime;
 use crate::settings::{Settings, SharedSettings};
+use crate::terms::{CallTerms, KeyedIds};
 
 /// Every session rule, over one store at a time. Cheap to clone; all clones are the same service.
 ///
@@ -20,6 +21,10 @@ use crate::settings::{Settings, SharedSettings};
 #[derive(Clone)]
 pub struct Service {
     shared: Arc<Shared>,
+    /// What ids are made from, in a call that may be repeated.
+    keyed: Option<Arc<KeyedIds>>,
+    /// The life of a session that a call means.
+    life: Option<Incarnation>,
 }
 
 struct Shared {
@@ -45,7 +50,23 @@ impl Service {
             runtime: RwLock::new(Arc::new(runtime)),
             swaps: watch::Sender::new(0),
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), keyed: None, life: None }
+    }
+
+    /// The same service, for one call on these terms.
+    #[must_use]
+    pub fn on_terms(&self, terms: CallTerms) -> Self {
+        let keyed = terms.key.map(|key| Arc::new(KeyedIds::new(key)));
+        Self { shared: self.shared.clone(), keyed, life: terms.life }
+    }
+
+    /// Whether this call may have been made before, so that what it makes may be there already.
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.keyed.is_some()
+    }
+
+    pub(crate) const fn expected_life(&self) -> Option<Incarnation> {
+        self.life
     }
 
     /// The settings now.
@@ -126,11 +147,18 @@ impl Service {
     }
 
     pub(crate) fn fresh_session_id(&self) -> Result<SessionId, ServiceError> {
-        fresh(&*self.shared.entropy).map(SessionId::generate)
+        self.fresh().map(SessionId::generate)
     }
 
     pub(crate) fn fresh_entry_id(&self) -> Result<EntryId, ServiceError> {
-        fresh(&*self.shared.entropy).map(EntryId::generate)
+        self.fresh().map(EntryId::generate)
+    }
+
+    fn fresh(&self) -> Result<[u8; 16], ServiceError> {
+        match &self.keyed {
+            Some(keyed) => Ok(keyed.next()),
+            None => fresh(&*self.shared.entropy),
+        }
     }
 
     fn write_runtime(&self) -> std::sync::RwLockWriteGuard<'_, Arc<Runtime>> {

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path, RawPathParams, Request, State};
 use axum::response::{IntoResponse, Response};
-use bough_service::{Function, Method, ServiceError, SessionCursor};
-use bough_session::SessionId;
+use bough_service::{CallTerms, Function, Method, ServiceError, SessionCursor};
+use bough_session::{Incarnation, SessionId};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::{Map, Value};
 
-use super::conditions::{apply_idempotency_key, apply_if_match, is_known_to_caller, tag};
+use super::conditions::{
+    Precondition, apply_if_match, entry_tag, idempotency_key, is_known_to_caller, tag,
+};
 use super::fields::{Field, fields, from_query, path_names};
 use super::problem::Problem;
 use crate::app::App;
@@ -105,8 +107,12 @@ async fn call_by_name(
     body: Body,
 ) -> Result<Response, Problem> {
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
-    let fields = body_fields(&parts.headers, body, app.limits().body_bytes).await?;
-    let answer = app.call(&caller.scope, function, Value::Object(fields)).await?;
+    let mut fields = body_fields(&parts.headers, body, app.limits().body_bytes).await?;
+    let conditions = Conditions::of(function, parts, &caller, &mut fields)?;
+    let request = Value::Object(fields);
+    let answer = app.call_on_terms(&caller.scope, function, request, conditions.terms()).await;
+    let answer = answer.map_err(|error| conditions.problem(error))?;
+    conditions.check(&answer)?;
     let kind = HeaderValue::from_static("application/json");
     Ok(([(CONTENT_TYPE, kind)], answer.to_string()).into_response())
 }
@@ -140,10 +146,51 @@ async fn answer(app: &App, call: &Call, request: Request) -> Result<Response, Pr
         from_query(query, &plan.query).map_err(bad_query)?
     };
     put_path_fields(&mut fields, in_path)?;
-    let has_condition = apply_if_match(plan.function.id, &parts.headers, &mut fields)?;
-    apply_idempotency_key(plan.function.id, &parts.headers, caller.scope.who(), &mut fields)?;
-    let asked = Asked { plan, caller: &caller, headers: &parts.headers, has_condition };
+    let conditions = Conditions::of(plan.function, &parts, &caller, &mut fields)?;
+    let asked = Asked { plan, caller: &caller, headers: &parts.headers, conditions };
     asked.answer(app, fields).await
+}
+
+/// What the headers of a request ask of its call.
+#[derive(Clone, Copy)]
+struct Conditions {
+    precondition: Precondition,
+    key: Option<[u8; 32]>,
+}
+
+impl Conditions {
+    fn of(
+        function: &Function,
+        parts: &Parts,
+        caller: &Caller,
+        fields: &mut Map<String, Value>,
+    ) -> Result<Self, Problem> {
+        let headers = &parts.headers;
+        let precondition = apply_if_match(function.id, headers, fields)?;
+        let key = idempotency_key(function.id, headers, caller.scope.who(), fields)?;
+        Ok(Self { precondition, key })
+    }
+
+    const fn terms(self) -> CallTerms {
+        CallTerms { key: self.key, life: self.precondition.life }
+    }
+
+    /// A conflict with what a header asked for is a failed precondition.
+    fn problem(self, error: ServiceError) -> Problem {
+        let is_conflict =
+            matches!(error, ServiceError::LeafConflict { .. } | ServiceError::OtherLife { .. });
+        let problem = Problem::from(error);
+        let failed = is_conflict && self.precondition.is_there;
+        if failed { problem.into_failed_precondition() } else { problem }
+    }
+
+    /// Refuses an answer that says that the precondition was not met.
+    fn check(self, answer: &Value) -> Result<(), Problem> {
+        if self.precondition.is_there && answer.get("updated") == Some(&Value::Bool(false)) {
+            return Err(changed_meanwhile(answer));
+        }
+        Ok(())
+    }
 }
 
 fn bad_query(error: super::fields::QueryError) -> Problem {
@@ -238,100 +285,93 @@ struct Asked<'a> {
     plan: &'a CallPlan,
     caller: &'a Caller,
     headers: &'a HeaderMap,
-    has_condition: bool,
+    conditions: Conditions,
+}
+
+/// What is known of a session before the call: it is never newer than the answer.
+#[derive(Default)]
+struct Before {
+    /// The session's own tag.
+    tag: Option<String>,
+    /// Its life, for the tags of its entries.
+    life: Option<Incarnation>,
 }
 
 impl Asked<'_> {
     async fn answer(&self, app: &App, fields: Map<String, Value>) -> Result<Response, Problem> {
         let request = Value::Object(fields);
-        let tag = self.tag_before(app, &request).await?;
-        if let Some(tag) = &tag
-            && is_known_to_caller(self.headers, tag)
-        {
-            return Ok((StatusCode::NOT_MODIFIED, tag_header(tag)).into_response());
-        }
+        // Compared with what the caller has only after the call: that knows who may read.
+        let before = self.before(app, &request).await?;
         let named = Named::of(&request);
-        let answer = self.call(app, request).await.map_err(|error| self.problem(error))?;
-        self.respond(named, answer, tag)
-    }
-
-    /// A session that is made with an `Idempotency-Key` has its id already: repeating it finds what the first made.
-    async fn call(&self, app: &App, request: Value) -> Result<Value, ServiceError> {
-        let function = self.plan.function;
-        let is_repeatable = function.id == "session::create" && request.get("session_id").is_some();
-        let ensure = bough_service::function("session::ensure").filter(|_| is_repeatable);
-        let mut answer = app.call(&self.caller.scope, ensure.unwrap_or(function), request).await?;
-        if let (Some(_), Some(map)) = (ensure, answer.as_object_mut()) {
-            map.remove("created");
-        }
-        Ok(answer)
+        let (scope, function) = (&self.caller.scope, self.plan.function);
+        let answer = app.call_on_terms(scope, function, request, self.conditions.terms()).await;
+        let answer = answer.map_err(|error| self.problem(error))?;
+        self.respond(named, &answer, &before)
     }
 
     fn problem(&self, error: ServiceError) -> Problem {
-        let is_conflict = matches!(error, ServiceError::LeafConflict { .. });
         let is_malformed = matches!(error, ServiceError::Malformed { .. });
-        let problem = Problem::from(error);
-        if is_malformed {
-            return problem.with_fields_of(self.plan.function);
-        }
-        if is_conflict && self.has_condition { problem.into_failed_precondition() } else { problem }
+        let problem = self.conditions.problem(error);
+        if is_malformed { problem.with_fields_of(self.plan.function) } else { problem }
     }
 
-    /// The tag of a session, when that is what is read.
-    async fn tag_before(&self, app: &App, request: &Value) -> Result<Option<String>, Problem> {
-        if self.plan.function.id != "session::get" {
-            return Ok(None);
+    /// Looks at the session, where a tag will be told.
+    async fn before(&self, app: &App, request: &Value) -> Result<Before, Problem> {
+        let life = self.conditions.precondition.life;
+        let tells_tag = match self.plan.function.id {
+            "session::get" | "session::get-message" => true,
+            "session::update-message" => life.is_none(),
+            _ => false,
+        };
+        if !tells_tag {
+            return Ok(Before { tag: None, life });
         }
         let id = request.get("session_id").and_then(Value::as_str).unwrap_or_default();
         let store = app.service.store();
         let state = store.state(&SessionId::from_stored(id)).await.map_err(ServiceError::from)?;
-        let seen = state.filter(|now| self.caller.scope.sees(now.state.metadata.as_ref()));
-        Ok(seen.map(|now| tag(&SessionCursor::at(now.head.incarnation, now.position).to_string())))
+        let Some(now) = state.filter(|now| self.caller.scope.sees(now.state.metadata.as_ref()))
+        else {
+            return Ok(Before::default());
+        };
+        let place = SessionCursor::at(now.head.incarnation, now.position);
+        let is_session = self.plan.function.id == "session::get";
+        let tag = is_session.then(|| tag(&place.to_string()));
+        Ok(Before { tag, life: Some(now.head.incarnation) })
     }
 
-    fn respond(
-        &self,
-        named: Named,
-        answer: Value,
-        tag: Option<String>,
-    ) -> Result<Response, Problem> {
+    fn respond(&self, named: Named, answer: &Value, before: &Before) -> Result<Response, Problem> {
         if answer.is_null() {
             return Err(named.not_there());
         }
-        if self.has_condition && answer.get("updated") == Some(&Value::Bool(false)) {
-            return Err(changed_meanwhile(&answer));
-        }
+        self.conditions.check(answer)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let tag = tag.or_else(|| self.tag_after(&answer));
-        if let Some(tag) = &tag {
-            if is_known_to_caller(self.headers, tag) && !self.plan.takes_body {
-                return Ok((StatusCode::NOT_MODIFIED, tag_header(tag)).into_response());
+        if let Some(tag) = self.tag(answer, before) {
+            if is_known_to_caller(self.headers, &tag) && !self.plan.takes_body {
+                return Ok((StatusCode::NOT_MODIFIED, tag_header(&tag)).into_response());
             }
-            headers.extend(tag_header(tag));
+            headers.extend(tag_header(&tag));
         }
         let mut status = StatusCode::OK;
         if self.plan.makes_session {
             status = StatusCode::CREATED;
-            headers.extend(location(&answer));
+            headers.extend(location(answer));
         }
         Ok((status, headers, answer.to_string()).into_response())
     }
 
-    /// The tag of what was read or written, as the answer tells it.
-    fn tag_after(&self, answer: &Value) -> Option<String> {
+    /// The tag of what was read or written. Only such are told as `If-Match` takes back, or `If-None-Match`.
+    fn tag(&self, answer: &Value, before: &Before) -> Option<String> {
+        let of_entry = |place: &str| {
+            let revision = answer.pointer(place).and_then(Value::as_u64)?;
+            Some(entry_tag(before.life?, revision))
+        };
         match self.plan.function.id {
-            "session::get-message" => {
-                answer.pointer("/entry/revision").map(|revision| tag(&revision.to_string()))
-            }
-            "session::update-message" | "session::append-delta" => {
-                answer.get("revision").map(|revision| tag(&revision.to_string()))
-            }
+            "session::get" => before.tag.clone(),
+            "session::get-message" => of_entry("/entry/revision"),
+            "session::update-message" | "session::append-delta" => of_entry("/revision"),
             "session::append" => answer.get("entry_id").and_then(Value::as_str).map(tag),
             "session::append-many" => answer.get("last_entry_id").and_then(Value::as_str).map(tag),
-            "session::set-active-leaf" => {
-                answer.get("active_leaf").and_then(Value::as_str).map(tag)
-            }
             _ => None,
         }
     }

@@ -3,10 +3,10 @@
 //! | resource | its `ETag` | `If-Match` on a write means |
 //! |---|---|---|
 //! | a session | its life and position | (not a precondition: a status change elsewhere must not fail a write) |
-//! | an entry | its revision | `expected_revision` |
+//! | an entry | its session's life and its revision | `expected_revision` in that life |
 //! | a session's entries | its active leaf | `expected_leaf` |
 
-use bough_session::hex;
+use bough_session::{Incarnation, hex};
 use http::HeaderMap;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 use serde_json::{Map, Value};
@@ -55,37 +55,53 @@ pub(crate) fn is_known_to_caller(headers: &HeaderMap, tag: &str) -> bool {
     })
 }
 
-/// Puts the precondition of `If-Match` into the request; says whether there was one.
+/// The tag of an entry: an id that is used again in a later life of its session is another entry.
+pub(crate) fn entry_tag(life: Incarnation, revision: u64) -> String {
+    tag(&format!("{life}.{revision}"))
+}
+
+/// What `If-Match` asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Precondition {
+    /// Whether there is something to be met.
+    pub(crate) is_there: bool,
+    /// The life of the session that is meant.
+    pub(crate) life: Option<Incarnation>,
+}
+
+/// Puts the precondition of `If-Match` into the request; says what it was.
 pub(crate) fn apply_if_match(
     function_id: &str,
     headers: &HeaderMap,
     request: &mut Map<String, Value>,
-) -> Result<bool, Problem> {
+) -> Result<Precondition, Problem> {
     let mut given = headers.get_all(IF_MATCH).iter();
     let (Some(value), more) = (given.next(), given.next()) else {
-        return Ok(false);
+        return Ok(Precondition::default());
     };
     let field = match function_id {
-        "session::update-message" => "expected_revision",
+        "session::update-message" | "session::append-delta" => "expected_revision",
         "session::append" | "session::append-many" => "expected_leaf",
         _ => return Err(no_precondition()),
     };
     let value = value.to_str().unwrap_or_default().trim();
     if value == "*" {
-        return Ok(false);
+        return Ok(Precondition::default());
     }
     let text = untag(value).filter(|_| more.is_none()).ok_or_else(not_one_tag)?;
-    let wanted = if field == "expected_revision" {
-        Value::from(text.parse::<u64>().map_err(|_| not_one_tag())?)
+    let (wanted, life) = if field == "expected_revision" {
+        let (life, revision) = text.split_once('.').ok_or_else(not_one_tag)?;
+        let revision = revision.parse::<u64>().map_err(|_| not_one_tag())?;
+        (Value::from(revision), Some(life.parse().map_err(|_| not_one_tag())?))
     } else {
-        Value::String(text)
+        (Value::String(text), None)
     };
     match request.insert(field.to_owned(), wanted.clone()) {
         Some(said) if said != wanted && !said.is_null() => {
             let detail = format!("If-Match and `{field}` say different things");
             Err(Problem::bad_request(detail, "Send one of the two."))
         }
-        _ => Ok(true),
+        _ => Ok(Precondition { is_there: true, life }),
     }
 }
 
@@ -100,47 +116,37 @@ fn no_precondition() -> Problem {
     Problem::bad_request(detail, hint)
 }
 
-/// Makes a request repeatable: ids that the server would choose are derived from the caller's key instead, so that the
-/// same key means the same entry or session, also after a restart.
-pub(crate) fn apply_idempotency_key(
+/// What makes a request repeatable: ids that the service would draw are made from it instead, so that the same key means the
+/// same entries or session, also after a restart. `None` when the caller gave no `Idempotency-Key`.
+pub(crate) fn idempotency_key(
     function_id: &str,
     headers: &HeaderMap,
     who: &str,
-    request: &mut Map<String, Value>,
-) -> Result<(), Problem> {
+    request: &Map<String, Value>,
+) -> Result<Option<[u8; 32]>, Problem> {
     let Some(key) = headers.get("idempotency-key") else {
-        return Ok(());
+        return Ok(None);
     };
     let key = key.as_bytes();
     if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX {
         let detail = format!("Idempotency-Key has 1 to {IDEMPOTENCY_KEY_BYTES_MAX} bytes");
         return Err(Problem::bad_request(detail, "Use a fresh UUID for each new request."));
     }
+    let is_conditional = request.get("expected_revision").is_some_and(|said| !said.is_null());
+    if function_id == "session::append-delta" && !is_conditional {
+        // A step makes nothing that would be found again; its revision is what tells one from the next.
+        let detail = "a delta is not made repeatable by Idempotency-Key alone";
+        let hint = "Send `expected_revision` or If-Match: a delta that was added already is then not added again.";
+        return Err(Problem::bad_request(detail, hint));
+    }
     let session = request.get("session_id").and_then(Value::as_str).unwrap_or_default();
-    let derive = |prefix: &str, count: usize| {
-        let mut hash = Sha256::new();
-        for part in [b"bough idempotency key", who.as_bytes(), session.as_bytes(), key] {
-            hash.update(part.len().to_be_bytes());
-            hash.update(part);
-        }
-        hash.update(count.to_be_bytes());
-        let digest = hash.finalize();
-        format!("{prefix}{}", hex(digest.get(..16).unwrap_or_default()))
-    };
-    let (field, value) = match function_id {
-        "session::create" => ("session_id", Value::String(derive("s_", 0))),
-        "session::fork" => ("new_session_id", Value::String(derive("s_", 0))),
-        "session::append" => ("entry_id", Value::String(derive("e_", 0))),
-        "session::append-many" => {
-            let count = request.get("messages").and_then(Value::as_array).map_or(0, Vec::len);
-            let ids = (0..count).map(|index| Value::String(derive("e_", index)));
-            ("entry_ids", Value::Array(ids.collect()))
-        }
-        // The others change nothing when they are repeated.
-        _ => return Ok(()),
-    };
-    request.entry(field.to_owned()).or_insert(value);
-    Ok(())
+    let parts = ["bough idempotency key", who, function_id, session].map(str::as_bytes);
+    let mut hash = Sha256::new();
+    for part in parts.into_iter().chain([key]) {
+        hash.update(part.len().to_be_bytes());
+        hash.update(part);
+    }
+    Ok(Some(hash.finalize().into()))
 }
 
 #[cfg(test)]
@@ -185,11 +191,14 @@ mod tests {
 
     #[test]
     fn if_match_becomes_the_functions_own_precondition() {
-        let mut request = object(json!({"content": []}));
-        let found =
-            apply_if_match("session::update-message", &headers("if-match", "\"3\""), &mut request);
-        assert!(found.unwrap());
-        assert_eq!(request["expected_revision"], json!(3));
+        let life = Incarnation::new([7; 16]);
+        let given = headers("if-match", &entry_tag(life, 3));
+        for function in ["session::update-message", "session::append-delta"] {
+            let mut request = object(json!({"content": []}));
+            let found = apply_if_match(function, &given, &mut request).unwrap();
+            assert_eq!(found, Precondition { is_there: true, life: Some(life) });
+            assert_eq!(request["expected_revision"], json!(3));
+        }
         let mut request = object(json!({}));
         apply_if_match("session::append", &headers("if-match", "\"\""), &mut request).unwrap();
         assert_eq!(request["expected_leaf"], json!(""));
@@ -202,32 +211,32 @@ mod tests {
         };
         refused("session::update-message", "\"x\"", json!({}));
         refused("session::update-message", "3", json!({}));
-        refused("session::update-message", "\"3\"", json!({"expected_revision": 4}));
+        refused("session::update-message", "\"3\"", json!({}));
+        let tag = entry_tag(Incarnation::new([7; 16]), 3);
+        refused("session::update-message", &tag, json!({"expected_revision": 4}));
         refused("session::set-meta", "\"3\"", json!({}));
-        assert!(
-            !apply_if_match("session::append", &headers("if-match", "*"), &mut Map::new()).unwrap()
-        );
+        let any = apply_if_match("session::append", &headers("if-match", "*"), &mut Map::new());
+        assert_eq!(any.unwrap(), Precondition::default());
     }
 
     #[test]
-    fn the_same_key_means_the_same_ids() {
-        let apply = |function, key: &str, who: &str, request: Value| {
-            let mut request = object(request);
-            apply_idempotency_key(function, &headers("idempotency-key", key), who, &mut request)
-                .unwrap();
-            Value::Object(request)
+    fn a_key_is_of_one_caller_one_function_and_one_session() {
+        let key = |function, key: &str, who: &str, request: Value| {
+            let headers = headers("idempotency-key", key);
+            idempotency_key(function, &headers, who, &object(request)).unwrap().unwrap()
         };
-        let entry = |key: &str, who: &str, session: &str| {
-            apply("session::append", key, who, json!({"session_id": session}))["entry_id"].clone()
-        };
-        assert_eq!(entry("k", "a", "s"), entry("k", "a", "s"));
-        for other in [entry("l", "a", "s"), entry("k", "b", "s"), entry("k", "a", "t")] {
-            assert_ne!(other, entry("k", "a", "s"));
+        let session = |id: &str| json!({"session_id": id});
+        let one = key("session::append", "k", "a", session("s"));
+        assert_eq!(key("session::append", "k", "a", session("s")), one);
+        for other in [
+            key("session::append", "l", "a", session("s")),
+            key("session::append", "k", "b", session("s")),
+            key("session::append", "k", "a", session("t")),
+            key("session::append-many", "k", "a", session("s")),
+        ] {
+            assert_ne!(other, one);
         }
-        let many = apply("session::append-many", "k", "a", json!({"messages": [1, 2]}));
-        assert_ne!(many["entry_ids"][0], many["entry_ids"][1]);
-        let said = apply("session::append", "k", "a", json!({"entry_id": "mine"}));
-        assert_eq!(said["entry_id"], json!("mine"));
-        assert_eq!(apply("session::set-meta", "k", "a", json!({})), json!({}));
+        let none = idempotency_key("session::append", &HeaderMap::new(), "a", &Map::new());
+        assert_eq!(none.unwrap(), None);
     }
 }

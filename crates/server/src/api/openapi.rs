@@ -196,7 +196,7 @@ fn header_parameters(function_id: &str) -> Vec<Value> {
             header("Idempotency-Key", repeatable),
             header("If-Match", "Append only if the active leaf is the one of this ETag."),
         ],
-        "session::update-message" => {
+        "session::update-message" | "session::append-delta" => {
             vec![header("If-Match", "Change only if the entry is at the revision of this ETag.")]
         }
         "session::get" | "session::get-message" => {
@@ -302,11 +302,14 @@ fn call_by_name() -> Value {
     if let Some(map) = responses.as_object_mut() {
         map.extend(failures());
     }
+    let mut parameters = vec![path_parameter("function_id", &Map::new())];
+    // What each of them means to a function is said where the function has its own path.
+    parameters.extend(header_parameters("session::append"));
     json!({
         "operationId": "call",
         "summary": "Call any function by its name: the request is the body.",
         "tags": ["call"],
-        "parameters": [path_parameter("function_id", &Map::new())],
+        "parameters": parameters,
         "requestBody": {
             "required": false,
             "content": { "application/json": { "schema": { "type": "object" } } },

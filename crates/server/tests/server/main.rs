@@ -17,6 +17,7 @@ mod panics;
 mod place;
 mod reload;
 mod reload_fields;
+mod repeats;
 mod rights;
 mod tenants;
 mod walk;

@@ -64,6 +64,9 @@ async fn functions_that_a_token_lacks_are_lacking_on_every_way_in() {
     for path in ["/v1/watch", "/v1/events", "/v1/events?snapshot=true", &events, &session] {
         assert_eq!(writer.get(path).await.problem(403), "session/forbidden", "{path}");
     }
+    // Knowing a tag is no right to read what it is of.
+    let knows = writer.with("if-none-match", "*");
+    assert_eq!(knows.get(&session).await.problem(403), "session/forbidden");
 
     let watcher = place.client().with_token(&watches);
     watcher.events("/v1/events").await;

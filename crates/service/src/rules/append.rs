@@ -17,10 +17,14 @@ use crate::writing::{self, Bench, Change, Plan};
 pub(crate) async fn append(
     service: &Service,
     scope: &Scope,
-    request: AppendRequest,
+    mut request: AppendRequest,
 ) -> Result<AppendResponse, ServiceError> {
     let session_id = request.session_id.clone();
-    let change = Append { scope: scope.clone(), fresh_id: service.fresh_entry_id()?, request };
+    let fresh_id = service.fresh_entry_id()?;
+    if service.may_repeat() {
+        request.entry_id.get_or_insert_with(|| fresh_id.clone());
+    }
+    let change = Append { scope: scope.clone(), fresh_id, request };
     writing::run(service, &session_id, change).await
 }
 
@@ -33,7 +37,8 @@ pub(crate) async fn append_many(
     let fresh_ids =
         request.messages.iter().map(|_| service.fresh_entry_id()).collect::<Result<_, _>>()?;
     let session_id = request.session_id.clone();
-    let change = AppendMany { scope: scope.clone(), fresh_ids, request };
+    let may_repeat = service.may_repeat();
+    let change = AppendMany { scope: scope.clone(), fresh_ids, may_repeat, request };
     writing::run(service, &session_id, change).await
 }
 
@@ -109,7 +114,28 @@ impl Append {
 struct AppendMany {
     scope: Scope,
     fresh_ids: Vec<EntryId>,
+    /// The entries may be there already.
+    may_repeat: bool,
     request: AppendManyRequest,
+}
+
+impl AppendMany {
+    /// Whether the same call was carried out before. Its entries came in one batch: where the first is, all of them are.
+    async fn is_done(&self, bench: &Bench<'_>) -> Result<bool, ServiceError> {
+        let (true, Some(first), Some(last)) =
+            (self.may_repeat, self.fresh_ids.first(), self.fresh_ids.last())
+        else {
+            return Ok(false);
+        };
+        if bench.find(first).await?.is_none() {
+            return Ok(false);
+        }
+        if bench.find(last).await?.is_none() {
+            let reason = "the key of this call was used for a shorter batch; use a fresh one";
+            return Err(ServiceError::invalid(reason));
+        }
+        Ok(true)
+    }
 }
 
 #[async_trait]
@@ -122,8 +148,12 @@ impl Change for AppendMany {
             return Err(ServiceError::EmptyBatch);
         };
         check_messages(&self.request.messages, self.request.origin.as_ref())?;
-        check_leaf(state, self.request.expected_leaf.as_deref())?;
         let leaf = state.leaf.clone();
+        let answer = AppendManyResponse { entry_ids: self.fresh_ids.clone(), last_entry_id };
+        if self.is_done(bench).await? {
+            return Ok(Plan::Nothing(answer));
+        }
+        check_leaf(bench.visible(&self.scope)?, self.request.expected_leaf.as_deref())?;
         let mut parent_id = parent_of(bench, self.request.parent_id.as_ref(), leaf).await?;
         let mut records = Vec::with_capacity(self.fresh_ids.len());
         for (id, message) in self.fresh_ids.iter().zip(&self.request.messages) {
@@ -136,7 +166,6 @@ impl Change for AppendMany {
                 body: EntryBody::Message(message.clone()),
             }));
         }
-        let answer = AppendManyResponse { entry_ids: self.fresh_ids.clone(), last_entry_id };
         Ok(Plan::Append(records, answer))
     }
 }

@@ -29,6 +29,12 @@ pub(crate) async fn fork(
     request: ForkRequest,
 ) -> Result<ForkResponse, ServiceError> {
     let runtime = service.runtime();
+    let session_id = service.fresh_session_id()?;
+    if service.may_repeat()
+        && let Some(there) = runtime.seen(scope, &session_id).await?
+    {
+        return Ok(ForkResponse { session_id, meta: there.state.meta() });
+    }
     let source = runtime.need(scope, &request.session_id).await?.state;
     let first = MetaChange {
         title: Some(request.title.unwrap_or(source.title)),
@@ -38,7 +44,6 @@ pub(crate) async fn fork(
         ..MetaChange::default()
     };
     check_meta(&first)?;
-    let session_id = service.fresh_session_id()?;
     let mut building = Building::begin(service, &session_id);
     building.add(Record::Meta(first)).await?;
     let mut copies = Copies { fresh: FreshIds::draw(service)?, last: None };
@@ -51,7 +56,14 @@ pub(crate) async fn fork(
     }
     // The leaf is there already; saying so marks where the copies end, for the feed does not tell of them.
     building.add(Record::Leaf(copies.last)).await?;
-    Ok(ForkResponse { session_id, meta: building.finish().await? })
+    let meta = match building.finish().await {
+        // The same call, made twice at once: the other was first.
+        Err(ServiceError::AlreadyExists { .. }) if service.may_repeat() => {
+            runtime.need(scope, &session_id).await?.state.meta()
+        }
+        made => made?,
+    };
+    Ok(ForkResponse { session_id, meta })
 }
 
 pub(crate) async fn set_active_leaf(
@@ -83,6 +95,7 @@ pub(crate) async fn set_label(
     let change = SetLabel {
         scope: scope.clone(),
         fresh_id: service.fresh_entry_id()?,
+        may_repeat: service.may_repeat(),
         entry_id: request.entry_id,
         label: request.label.filter(|label| !label.is_empty()),
     };
@@ -227,6 +240,8 @@ impl Change for MoveLeaf {
 struct SetLabel {
     scope: Scope,
     fresh_id: EntryId,
+    /// The entry that says so may be there already.
+    may_repeat: bool,
     entry_id: EntryId,
     label: Option<String>,
 }
@@ -245,7 +260,7 @@ impl Change for SetLabel {
         }
         let answer =
             SetLabelResponse { entry_id: self.entry_id.clone(), label: self.label.clone() };
-        if same {
+        if same || (self.may_repeat && bench.find(&self.fresh_id).await?.is_some()) {
             return Ok(Plan::Nothing(answer));
         }
         let label = Bookkeeping::Label(Label {

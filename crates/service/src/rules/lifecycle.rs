@@ -20,6 +20,11 @@ pub(crate) async fn create(
 ) -> Result<CreateResponse, ServiceError> {
     let first = first_record(scope, request.title, request.description, request.metadata)?;
     let session_id = service.fresh_session_id()?;
+    if service.may_repeat() {
+        let change = Ensure { scope: scope.clone(), first };
+        let made = writing::run(service, &session_id, change).await?;
+        return Ok(CreateResponse { session_id, meta: made.meta });
+    }
     let meta = writing::create(service, &session_id, vec![first]).await?;
     Ok(CreateResponse { session_id, meta })
 }

@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bough_session::{Delta, EntryId, NewRecord, Record, SessionId, SessionMeta, SessionState};
+use bough_session::{
+    Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionMeta, SessionState,
+};
 use bough_store::{Appended, Durable, StoreError};
 
 use super::bench::Bench;
@@ -42,7 +44,9 @@ pub(crate) async fn run<C: Change>(
     change: C,
 ) -> Result<C::Answer, ServiceError> {
     let runtime = service.runtime();
-    let job = Job { desk: runtime.desks.desk(session), now_ms: service.now_ms(), runtime };
+    let desk = runtime.desks.desk(session);
+    let (now_ms, life) = (service.now_ms(), service.expected_life());
+    let job = Job { desk, now_ms, life, runtime };
     to_the_end(job.run(change)).await
 }
 
@@ -69,6 +73,8 @@ struct Job {
     runtime: Arc<Runtime>,
     desk: Arc<Desk>,
     now_ms: i64,
+    /// The life of the session that the caller means.
+    life: Option<Incarnation>,
 }
 
 /// How one attempt went on.
@@ -134,14 +140,26 @@ impl Job {
         change: &mut C,
     ) -> Result<Result<Plan<C::Answer>, ServiceError>, ServiceError> {
         let read = self.load(work).await?;
-        let decided = change.decide(&mut self.bench(work)).await;
+        let decided = self.ask(work, change).await;
         let writes = !matches!(decided, Ok(Plan::Nothing(_)) | Err(_));
         if writes || read || work.is_newest(&self.desk.session, &*self.runtime.store) {
             return Ok(decided);
         }
         self.desk.forget(work).await;
         self.load(work).await?;
-        Ok(change.decide(&mut self.bench(work)).await)
+        Ok(self.ask(work, change).await)
+    }
+
+    async fn ask<C: Change>(
+        &self,
+        work: &mut Work,
+        change: &mut C,
+    ) -> Result<Plan<C::Answer>, ServiceError> {
+        let is_other = |life| work.life().is_some_and(|now| now != life);
+        if self.life.is_some_and(is_other) {
+            return Err(ServiceError::OtherLife { session: self.desk.session.to_string() });
+        }
+        change.decide(&mut self.bench(work)).await
     }
 
     /// Makes the session known; says whether it was read for that.

@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bough_session::{EntryId, SessionId, SessionState};
+use bough_session::{EntryId, Incarnation, SessionId, SessionState};
 use bough_store::{Head, Store, StoreError};
 use tokio::sync::watch;
 
@@ -61,6 +61,14 @@ pub(super) struct Present {
 }
 
 impl Work {
+    /// The life of the session that is known.
+    pub(super) fn life(&self) -> Option<Incarnation> {
+        match &self.loaded {
+            Some(Loaded::Present(present)) => Some(present.head.incarnation),
+            Some(Loaded::Absent) | None => None,
+        }
+    }
+
     /// Whether what is known is what the store has, as far as that can be said without reading.
     pub(super) fn is_newest(&self, session: &SessionId, store: &dyn Store) -> bool {
         match &self.loaded {
