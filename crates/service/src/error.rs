@@ -109,7 +109,7 @@ pub enum ServiceError {
         session: String,
     },
     /// A session with this id exists, so a deleted one cannot come back under it.
-    #[error("session {session} exists again; delete or rename it first")]
+    #[error("session {session} exists, so no other one can be there under its id")]
     AlreadyExists {
         /// The session.
         session: String,
@@ -247,7 +247,12 @@ impl ServiceError {
             Self::InvalidRequest { .. } | Self::Malformed { .. } => {
                 "Compare the request with the function's schema."
             }
-            Self::Limit(_) => "Send less at once, or keep large content elsewhere and refer to it.",
+            Self::Limit(LimitError::TooLarge { .. }) => {
+                "Send less at once, or keep large content elsewhere and refer to it."
+            }
+            Self::Limit(LimitError::Empty { .. } | LimitError::ControlCharacter { .. }) => {
+                "Use one character or more, and no control characters."
+            }
             Self::LeafConflict { .. } => {
                 "Read what was appended meanwhile, then append with the new leaf."
             }
@@ -256,7 +261,7 @@ impl ServiceError {
             Self::UnknownFunction { .. } => "See the list of functions for the exact spelling.",
             Self::NotInTrash { .. } => "It was never deleted, or its retention has ended.",
             Self::AlreadyExists { .. } => {
-                "Delete the session that has the id now, or keep both by forking it."
+                "Delete the session that has the id now; fork it before, to keep what it holds."
             }
             Self::Locked { .. } => {
                 "Send the call to the process that holds the session, or close it there."

@@ -245,3 +245,16 @@ async fn a_quiet_stream_shows_that_it_lives_and_there_are_only_so_many() {
     let created = first.expect("session::created").await;
     assert_eq!(created.data["payload"]["session_id"], id.as_str());
 }
+
+/// As a binding on the bus is refused when it is made, not when it turns out that nothing ever comes.
+#[tokio::test]
+async fn a_filter_that_nothing_passes_is_refused() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    for path in ["/v1/events", "/v1/sessions/s/events", "/v1/watch"] {
+        for query in ["types=session::created&roles=user", "types="] {
+            let refused = client.get(&format!("{path}?{query}")).await;
+            assert_eq!(refused.problem(400), "session/invalid_request", "{path}?{query}");
+        }
+    }
+}

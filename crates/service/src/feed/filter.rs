@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::error::ServiceError;
+
 /// The types of events.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -212,6 +214,22 @@ impl EventFilter {
             roles: config.roles,
             metadata: config.metadata.unwrap_or_default(),
         })
+    }
+
+    /// Refuses a filter that nothing passes, or that says what none of its types knows.
+    pub(crate) fn check(&self) -> Result<(), ServiceError> {
+        if self.kinds.is_empty() {
+            let reason = "the filter names no type of event, so nothing would be told";
+            return Err(ServiceError::invalid(reason));
+        }
+        let is_message =
+            |kind: &EventKind| matches!(kind, EventKind::MessageAdded | EventKind::MessageUpdated);
+        if self.roles.is_some() && !self.kinds.iter().any(is_message) {
+            let kinds = names(&self.kinds);
+            let reason = format!("`roles` filters messages, and {kinds} tells of none");
+            return Err(ServiceError::invalid(reason));
+        }
+        Ok(())
     }
 
     /// Whether an event is wanted.

@@ -117,6 +117,7 @@ impl Service {
         start: StartAt,
     ) -> Result<Subscription, ServiceError> {
         scope.may_watch()?;
+        filter.check()?;
         let swaps = self.swaps();
         let runtime = self.runtime();
         let mut page = VecDeque::new();
