@@ -1,5 +1,5 @@
 //! Paths that a person names. Inside a data directory no link is followed; what a person points at may be one.
-#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the door")]
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::fs;
 use std::io;
