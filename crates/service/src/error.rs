@@ -334,3 +334,17 @@ fn without_places(error: &StoreError) -> String {
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_for_what_went_wrong() {
+        let hint = |id: &str| ServiceError::from(SessionId::parse(id).unwrap_err()).hint();
+        for id in ["", "a\u{7}"] {
+            assert!(hint(id).contains("control characters"), "{id:?}");
+        }
+        assert!(hint(&"x".repeat(100_000)).contains("Send less"));
+    }
+}
