@@ -1,6 +1,9 @@
 //! What a model would be sent: the active path with summaries in place of what they sum up.
 
+use std::collections::HashMap;
+
 use crate::bookkeeping::{BranchSummary, Compaction};
+use crate::foreign::context_edit_of;
 use crate::{
     AgentMessage, Bookkeeping, Canonical, ContentBlock, Entry, EntryId, ModelName, Role,
     UserMessage,
@@ -58,7 +61,7 @@ pub enum ContextKind {
 ///
 /// The last compaction on the path puts its summary first; then come the entries from its first kept
 /// one up to itself, then all after it. A summary without a word is no message: what it stands for is left
-/// out, and nothing is sent in its place. Without a compaction, every message and every branch summary that says
+/// out, and nothing is sent in its place. What pi's `context_edit` entries say is followed. Without a compaction, every message and every branch summary that says
 /// something comes. Over budget, the oldest items go first, but never the summary of the compaction;
 /// and what is left does not start with the result of a call that went.
 #[must_use]
@@ -66,8 +69,9 @@ pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView
     let canonical: Vec<Canonical> = path.iter().map(Entry::canonical).collect();
     let settings = Settings::of(&canonical);
     let (compaction, kept) = kept_entries(path, &canonical);
+    let edits = edits_of(&canonical);
     let mut items: Vec<ContextItem> =
-        kept.filter_map(|(entry, said)| item_of(entry, said)).collect();
+        kept.filter_map(|(entry, said)| item_of(entry, said, &edits)).collect();
     let in_force = compaction.as_ref().map(|(entry, _)| entry.id.clone());
     let summary = compaction
         .filter(|(_, compaction)| !compaction.summary.trim().is_empty())
@@ -188,10 +192,33 @@ fn compaction_of(said: &Canonical) -> Option<Compaction> {
     }
 }
 
-fn item_of(entry: &Entry, said: &Canonical) -> Option<ContextItem> {
+/// What is sent in the place of messages, by entry; `None` where one is left out.
+type Edits = HashMap<EntryId, Option<Vec<ContentBlock>>>;
+
+/// The edits of a path. The last one of a message counts.
+fn edits_of(path: &[Canonical]) -> Edits {
+    let edit = |said: &Canonical| match said {
+        Canonical::Custom(custom) => context_edit_of(custom),
+        Canonical::Message(_) => None,
+    };
+    path.iter().filter_map(edit).collect()
+}
+
+/// The message as the model gets it: an edit changes its content, and what is stored stays.
+fn edited(entry: &Entry, message: &AgentMessage, edits: &Edits) -> Option<AgentMessage> {
+    let mut message = message.clone();
+    match edits.get(&entry.id) {
+        Some(None) => return None,
+        Some(Some(content)) => message.content_mut().clone_from(content),
+        None => {}
+    }
+    Some(message)
+}
+
+fn item_of(entry: &Entry, said: &Canonical, edits: &Edits) -> Option<ContextItem> {
     let (kind, message) = match said {
         Canonical::Message(message) if stays_out(message) => return None,
-        Canonical::Message(message) => (ContextKind::Message, message.clone()),
+        Canonical::Message(message) => (ContextKind::Message, edited(entry, message, edits)?),
         Canonical::Custom(custom) => match Bookkeeping::from_payload(custom)? {
             Bookkeeping::BranchSummary(summary) if !summary.summary.trim().is_empty() => {
                 (ContextKind::BranchSummary, branch_message(entry, &summary))

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::foreign::usage_of;
 use crate::limits::{STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, USAGE_OTHER_MODELS};
 use crate::text::cut_bytes;
-use crate::{AgentMessage, Entry, Usage};
+use crate::{AgentMessage, Canonical, CustomPayload, Entry, Usage};
 
 /// A sum of usage reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UsageTotals {
-    /// Messages that reported usage.
+    /// Messages, and other entries, that reported usage.
     pub messages: u64,
     /// Tokens read.
     pub input: u64,
@@ -116,6 +117,20 @@ impl UsageByModel {
         }
     }
 
+    /// Adds what an entry reports, if it reports anything: a message, or another system's line of usage.
+    pub fn add_entry(&mut self, entry: &Entry) {
+        match entry.canonical() {
+            Canonical::Message(message) => self.add_message(&message),
+            Canonical::Custom(custom) => self.add_custom(&custom),
+        }
+    }
+
+    pub(crate) fn add_custom(&mut self, custom: &CustomPayload) {
+        if let Some((model, usage)) = usage_of(custom) {
+            self.add(&model, &usage);
+        }
+    }
+
     /// Whether nothing was reported.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -162,9 +177,7 @@ fn price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 #[must_use]
 pub fn usage_of_path(path: &[Entry]) -> UsageByModel {
     let mut usage = UsageByModel::default();
-    for message in path.iter().filter_map(Entry::message) {
-        usage.add_message(&message);
-    }
+    path.iter().for_each(|entry| usage.add_entry(entry));
     usage
 }
 

@@ -187,3 +187,36 @@ fn the_labels_of_a_branch_are_the_newest_on_its_path() {
         [(EntryId::from_stored("a"), "two".to_owned())]
     );
 }
+
+fn pi_line(id: &str, json: &str) -> Entry {
+    let body = ForeignBody::new(FORMAT_PI, RawJson::parse(json).unwrap());
+    Entry { body: EntryBody::Foreign(body), ..entry(id, None, user("", 1)) }
+}
+
+#[test]
+fn edits_of_pi_change_what_is_sent_and_the_last_one_counts() {
+    let edit = |id: &str, target: &str, replacement: &str| {
+        pi_line(
+            id,
+            &format!(
+                r#"{{"type":"context_edit","targetId":"{target}","replacement":{replacement}}}"#
+            ),
+        )
+    };
+    let mut path = vec![said("a"), said("b"), said("c")];
+    path.push(edit("e1", "a", "null"));
+    path.push(edit("e2", "b", r#"{"content":"shorter"}"#));
+    check(&path, None, &["b", "c"]);
+    assert_eq!(context_view(&path, None).items[0].message.text(), "shorter");
+    assert_eq!(path[1].message().unwrap().text(), "b", "what is stored stays");
+    path.push(edit("e3", "a", r#"{"content":[{"type":"text","text":"back"}]}"#));
+    assert_eq!(context_view(&path, None).items[0].message.text(), "back");
+}
+
+#[test]
+fn usage_of_no_message_is_counted_too() {
+    let line = r#"{"type":"usage","kind":"cache_warm","provider":"p","model":"m","usage":{"input":5,"output":6,"cost":{"total":0.5}}}"#;
+    let usage = usage_of_path(&[said("a"), pi_line("u", line)]);
+    assert_eq!((usage.total.input, usage.models["m"].output), (5, 6));
+    assert!((usage.total.cost_usd - 0.5).abs() < 1e-9);
+}

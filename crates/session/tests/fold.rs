@@ -8,9 +8,9 @@ use bough_session::limits::{
     STATE_PREVIEW_CHARS_MAX, USAGE_OTHER_MODELS,
 };
 use bough_session::{
-    Bookkeeping, EntryId, Finish, Label, LoopEvent, LoopId, LoopPhase, MetaChange, ModelChange,
-    RawJson, Record, Revision, SessionId, SessionInfo, SessionState, SessionStatus, StatusChange,
-    TaskStatus, Usage, UsageChange,
+    Bookkeeping, Entry, EntryBody, EntryId, FORMAT_PI, Finish, ForeignBody, Label, LoopEvent,
+    LoopId, LoopPhase, MetaChange, ModelChange, RawJson, Record, Revision, SessionId, SessionInfo,
+    SessionState, SessionStatus, StatusChange, TaskStatus, Usage, UsageChange,
 };
 use common::{assistant, entry, kept, map, user};
 use serde_json::json;
@@ -154,6 +154,16 @@ fn usage_is_summed_by_model() {
     assert_eq!(state.usage.total.output, 113);
     assert!((state.usage.total.cost_usd - 1.5).abs() < 1e-9);
     assert_eq!(state.model.unwrap().model, "n");
+}
+
+#[test]
+fn usage_that_pi_reports_of_no_message_is_summed_too() {
+    let line = r#"{"type":"usage","provider":"p","model":"m","usage":{"input":5,"output":6}}"#;
+    let body = ForeignBody::new(FORMAT_PI, RawJson::parse(line).unwrap());
+    let entry = Entry { body: EntryBody::Foreign(body), ..entry("u", None, user("", 1)) };
+    let state = fold(&[titled("x"), Record::Entry(entry)]);
+    assert_eq!((state.usage.total.input, state.usage.models["m"].output), (5, 6));
+    assert_eq!(state.message_count, 0);
 }
 
 #[test]

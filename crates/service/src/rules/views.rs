@@ -21,9 +21,7 @@ pub(crate) async fn usage(
     let mut walk = Walk::new(&*runtime.store, &request.session_id, Direction::NewestFirst)
         .ending_at(request.from_entry_id);
     while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
-        for message in entries.iter().filter_map(|stored| stored.entry.message()) {
-            branch.add_message(&message);
-        }
+        entries.iter().for_each(|stored| branch.add_entry(&stored.entry));
     }
     Ok(UsageResponse { session: state.usage, branch })
 }

@@ -205,9 +205,7 @@ impl SessionState {
             }
             Record::Entry(_) if self.copying => {}
             Record::Entry(entry) if self.is_older(entry) => {
-                if let Some(message) = entry.message() {
-                    self.copied_usage.get_or_insert_default().add_message(&message);
-                }
+                self.copied_usage.get_or_insert_default().add_entry(entry);
             }
             Record::Entry(_) => {}
             _ => self.copying = false,
@@ -323,6 +321,7 @@ impl SessionState {
     }
 
     fn apply_custom(&mut self, custom: &CustomPayload) {
+        self.usage.add_custom(custom);
         if let Some(kind) = Bookkeeping::from_payload(custom) {
             self.apply_bookkeeping(&kind);
         }

@@ -11,7 +11,7 @@ mod pi;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Canonical, ContentBlock, CustomPayload, RawJson};
+use crate::{Canonical, ContentBlock, CustomPayload, EntryId, RawJson, Usage};
 
 /// A line of a pi session file.
 pub const FORMAT_PI: &str = "pi";
@@ -46,6 +46,24 @@ impl ForeignBody {
     pub fn new(format: impl Into<String>, json: RawJson) -> Self {
         Self { format: format.into(), json, replaced: None }
     }
+}
+
+/// Usage that an entry of another system reports and that is no message's: the model, and what it used.
+pub(crate) fn usage_of(custom: &CustomPayload) -> Option<(String, Usage)> {
+    if custom.custom_type != pi::USAGE {
+        return None;
+    }
+    pi::usage_line(&custom.data)
+}
+
+/// What an entry of another system puts in the place of an earlier one for the model: `None` leaves it out.
+pub(crate) fn context_edit_of(
+    custom: &CustomPayload,
+) -> Option<(EntryId, Option<Vec<ContentBlock>>)> {
+    if custom.custom_type != pi::CONTEXT_EDIT {
+        return None;
+    }
+    pi::context_edit(&custom.data)
 }
 
 /// What a foreign body says in canonical terms. `timestamp` is the entry's, for messages that have none.

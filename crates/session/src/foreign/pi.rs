@@ -62,6 +62,25 @@ fn bookkeeping(kind: &str, line: &Value) -> Option<Bookkeeping> {
     })
 }
 
+/// Usage that belongs to no message, such as that of keeping a cache warm.
+pub(super) const USAGE: &str = "pi.usage";
+/// What a model is sent in the place of an earlier entry from here on.
+pub(super) const CONTEXT_EDIT: &str = "pi.context_edit";
+
+/// The model of a [`USAGE`] line and what it used.
+pub(super) fn usage_line(line: &Value) -> Option<(String, Usage)> {
+    Some((line.texts("model"), usage(line.get("usage")?)))
+}
+
+/// The target of a [`CONTEXT_EDIT`] line, and its content from here on; `None` where it is to be left out.
+pub(super) fn context_edit(line: &Value) -> Option<(EntryId, Option<Vec<ContentBlock>>)> {
+    let target = EntryId::from_stored(line.text("targetId")?);
+    match line.get("replacement")? {
+        Value::Null => Some((target, None)),
+        replacement => Some((target, Some(content_of(replacement)))),
+    }
+}
+
 fn message(message: &Value, entry_time: i64) -> Option<AgentMessage> {
     let timestamp = message.time("timestamp").unwrap_or(entry_time);
     let content = content_of(message);
