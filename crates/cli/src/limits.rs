@@ -44,6 +44,8 @@ pub(crate) const EVENT_LINES_WAITING: usize = 1_024;
 pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Lines that are not events, and files that are not sessions, of which each is told.
 pub(crate) const PASSED_OVER_TOLD: u64 = 10;
+/// Fields of events that are not kept of which each is told.
+pub(crate) const UNKNOWN_FIELDS_TOLD: usize = 20;
 /// What changes is gathered for so long before a server looks whether it has to be compacted.
 pub(crate) const COMPACT_SETTLE: Duration = Duration::from_secs(1);
 /// How many changes a server reads at a time to find the sessions that it looks at.

@@ -198,6 +198,30 @@ fn bad_lines_are_reported_with_their_numbers_and_passed_over() {
     assert_eq!(missing.code, 3, "{missing:?}");
 }
 
+/// Nothing of an event is left out without a word, and a word is enough.
+#[test]
+fn fields_that_are_not_kept_are_named_once() {
+    let mut events = events_of(&case("02_continuation_chain.json"));
+    for event in &mut events {
+        event["trace_id"] = json!("t");
+    }
+    let answered = run_with(&Place::new(), &["record"], &lines(&events));
+    assert_eq!(answered.code, 0, "{answered:?}");
+    let types: std::collections::BTreeSet<&str> =
+        events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    for name in &types {
+        let said = format!("{name} has a field \"trace_id\" that is not kept");
+        assert_eq!(answered.err.matches(&said).count(), 1, "{name}: {}", answered.err);
+    }
+    let start = &mut events[0];
+    for field in 0..30 {
+        start[format!("f{field}")] = json!(field);
+    }
+    let many = run_with(&Place::new(), &["record"], &lines(&events[..1]));
+    assert_eq!(many.err.matches("that is not kept").count(), 20, "{}", many.err);
+    assert!(many.err.contains("11 more fields were not kept"), "{}", many.err);
+}
+
 #[test]
 fn sessions_say_the_scope_that_is_configured() {
     let place = Place::new();

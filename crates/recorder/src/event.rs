@@ -16,8 +16,10 @@ use crate::message::Content;
 use crate::short::ShortText;
 use crate::time::Timestamp;
 
+mod noting;
 mod variants;
 
+use noting::Noting;
 pub use variants::*;
 
 /// How a loop relates to the one before it.
@@ -102,9 +104,19 @@ impl UnknownEvent {
 }
 
 impl AgentEvent {
-    /// Reads one event from JSON text.
+    /// Reads one event from JSON text. Fields that this version does not know, of an event that it does, are not kept;
+    /// [`Self::from_json_noting`] names them.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
+    }
+
+    /// Reads one event from JSON text, and says which of its fields are not kept, as `field` or `field.field`.
+    pub fn from_json_noting(text: &str) -> Result<(Self, Vec<String>), serde_json::Error> {
+        let mut noted = Vec::new();
+        let mut from = serde_json::Deserializer::from_str(text);
+        let event = from.deserialize_map(EventVisitor { noted: Some(&mut noted) })?;
+        from.end()?;
+        Ok((event, noted))
     }
 
     /// The loop that the event speaks of. Events about a whole group have none.
@@ -163,13 +175,29 @@ impl AgentEvent {
 
 impl<'de> Deserialize<'de> for AgentEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EventVisitor)
+        deserializer.deserialize_map(EventVisitor { noted: None })
     }
 }
 
-struct EventVisitor;
+struct EventVisitor<'n> {
+    /// Where to name the fields that are not kept.
+    noted: Option<&'n mut Vec<String>>,
+}
 
-impl<'de> Visitor<'de> for EventVisitor {
+impl EventVisitor<'_> {
+    fn read<'de, D: Deserializer<'de>>(
+        self,
+        type_name: &str,
+        from: D,
+    ) -> Result<AgentEvent, D::Error> {
+        match self.noted {
+            Some(noted) => AgentEvent::read(type_name, Noting { from, noted, within: None }),
+            None => AgentEvent::read(type_name, from),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for EventVisitor<'_> {
     type Value = AgentEvent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -184,7 +212,7 @@ impl<'de> Visitor<'de> for EventVisitor {
         };
         if first == "type" {
             let type_name: String = map.next_value()?;
-            return AgentEvent::read(&type_name, MapAccessDeserializer::new(map));
+            return self.read(&type_name, MapAccessDeserializer::new(map));
         }
         let mut fields: Vec<(Cow<'de, str>, Box<RawValue>)> = vec![(first, map.next_value()?)];
         let mut type_name = None;
@@ -198,7 +226,7 @@ impl<'de> Visitor<'de> for EventVisitor {
         let type_name = type_name.ok_or_else(|| A::Error::missing_field("type"))?;
         // The values stay text until the event knows what they are.
         let fields = fields.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
-        AgentEvent::read(&type_name, MapDeserializer::new(fields)).map_err(A::Error::custom)
+        self.read(&type_name, MapDeserializer::new(fields)).map_err(A::Error::custom)
     }
 }
 

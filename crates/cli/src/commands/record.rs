@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,9 @@ use crate::app::App;
 use crate::backend::{Backend, store_failed};
 use crate::command_error::{CommandError, CommandResult};
 use crate::files::{self, FileReader, LineRead, Lines};
-use crate::limits::{EVENT_LINE_BYTES_MAX, EVENT_LINES_WAITING, PASSED_OVER_TOLD};
+use crate::limits::{
+    EVENT_LINE_BYTES_MAX, EVENT_LINES_WAITING, PASSED_OVER_TOLD, UNKNOWN_FIELDS_TOLD,
+};
 use crate::output::{Line, Style};
 use crate::text::count;
 
@@ -123,7 +125,7 @@ async fn record(
             Ok(line) => line,
             Err(error) => break Some(unreadable(args, &error)),
         };
-        match event_of(line) {
+        match event_of(line).map(|read| events.not_kept.told(app, number, read)) {
             Ok(None) => {}
             Ok(Some(AgentEvent::MessageUpdate(_))) if !args.include_streaming_events => {
                 events.pieces += 1;
@@ -144,6 +146,7 @@ async fn record(
     while let Ok(notice) = heard.try_recv() {
         events.hear(app, notice);
     }
+    events.not_kept.end(app);
     let stopped = stopped.or_else(|| passed_over.end(app, events.lines.events + events.pieces));
     Ok((recording, events, stopped))
 }
@@ -173,6 +176,47 @@ impl PassedOver {
     }
 }
 
+/// Fields that events of known types have beyond those that are known. They are not kept, and each is told once.
+#[derive(Debug, Default)]
+struct NotKept {
+    told: BTreeSet<(String, String)>,
+    untold: u64,
+}
+
+impl NotKept {
+    /// The event of a line, once it is told what of it is not kept.
+    fn told(
+        &mut self,
+        app: &App,
+        line: u64,
+        read: Option<(AgentEvent, Vec<String>)>,
+    ) -> Option<AgentEvent> {
+        let (event, fields) = read?;
+        for field in fields {
+            let named = (event.type_name().to_owned(), field);
+            if self.told.contains(&named) {
+                continue;
+            }
+            if self.told.len() >= UNKNOWN_FIELDS_TOLD {
+                self.untold += 1;
+                continue;
+            }
+            let (event_type, field) = &named;
+            app.output
+                .warn(&format!("line {line}: {event_type} has a field {field:?} that is not kept"));
+            self.told.insert(named);
+        }
+        Some(event)
+    }
+
+    fn end(&self, app: &App) {
+        if self.untold > 0 {
+            let more = count(self.untold, "more field was", "more fields were");
+            app.output.warn(&format!("{more} not kept"));
+        }
+    }
+}
+
 fn unreadable(args: &Args, error: &std::io::Error) -> CommandError {
     let from = args.file.as_ref().map_or("standard input".into(), |file| file.to_string_lossy());
     CommandError::failed(format!("{from}: {error}"))
@@ -189,6 +233,7 @@ struct Events {
     facts: u64,
     /// How many of them are recorded nowhere.
     lost: u64,
+    not_kept: NotKept,
     /// How many pieces of messages there were besides, which nobody asked to keep.
     pieces: u64,
 }
@@ -285,8 +330,8 @@ impl LineNumbers {
     }
 }
 
-/// The event of a line; `None` for an empty one.
-fn event_of(line: LineRead) -> Result<Option<AgentEvent>, String> {
+/// The event of a line and which of its fields are not kept; `None` for an empty one.
+fn event_of(line: LineRead) -> Result<Option<(AgentEvent, Vec<String>)>, String> {
     let LineRead::Line(bytes) = line else {
         return Err(format!("longer than {EVENT_LINE_BYTES_MAX} bytes"));
     };
@@ -294,7 +339,7 @@ fn event_of(line: LineRead) -> Result<Option<AgentEvent>, String> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    AgentEvent::from_json(&text).map(Some).map_err(|error| {
+    AgentEvent::from_json_noting(&text).map(Some).map_err(|error| {
         // There is one line, and which of the input it is stands before this.
         let reason = error.to_string().replace(" at line 1 column ", " at column ");
         format!("not an event: {reason}")
