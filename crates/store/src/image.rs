@@ -129,6 +129,13 @@ impl Image {
         });
     }
 
+    /// Notes that the newest record stands for the steps of a stream up to one.
+    pub(crate) fn settles(&mut self, last_step: Option<u64>) {
+        if let Some(newest) = self.records.last_mut() {
+            newest.settles = last_step;
+        }
+    }
+
     fn insert(&mut self, entry: &Entry, seq: u64, last_at: i64) {
         let slot = Slot { seq, last_at, entry: entry.clone() };
         if self.entries.insert(entry.id.clone(), slot).is_none() {

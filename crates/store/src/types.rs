@@ -32,7 +32,8 @@ pub struct ChainHash(pub [u8; 32]);
 /// A place in a session's feed: a record, and how many steps of a stream have followed it.
 ///
 /// A store that keeps the steps of a stream apart counts them in `revision` until they become a record;
-/// a position inside such a run is followed by the record that took its place, which is no gap.
+/// a position inside such a run is followed by the records that took its place, which is no gap. All steps
+/// become records in front of the next batch, one for each message, in the order of their last steps.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -88,7 +89,8 @@ pub struct StoredRecord {
     /// What it is.
     pub record: Record,
     /// For a record that the store made of steps of a stream: the `revision` of the position of the last
-    /// step that it stands for, so that a reader knows whether it was told them already.
+    /// step that it stands for, so that a reader knows whether it was told them already. 0 for a record that
+    /// the store made and that stands for no step: those before it are yet to become records.
     pub settles: Option<u64>,
 }
 

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a case fails by panicking")]
 
 mod appends;
+mod as_of;
 mod feeds;
 mod life;
 mod lists;
@@ -82,6 +83,8 @@ pub fn cases() -> Vec<Case> {
         streams::steps_are_there_after_a_restart,
         streams::a_large_step_is_taken_like_a_small_one,
         streams::a_revision_past_a_stream_is_news,
+        as_of::streams_side_by_side_become_records_in_the_order_of_their_last_steps,
+        as_of::no_step_is_left_behind_a_record,
         life::a_deleted_session_is_gone_and_can_come_back,
         life::a_new_life_knows_nothing_of_the_old,
         life::what_is_purged_stays_gone,

@@ -8,10 +8,14 @@ use super::line::{entry_line, is_reserved, leaf_line, life_line, meta_line, reco
 use crate::StoreError;
 use crate::image::Image;
 
-/// The lines of a batch of records for a session that is there.
-pub(super) fn lines(image: &Image, records: &[NewRecord]) -> Result<Vec<String>, StoreError> {
+/// The lines of a batch of records for a session that is there; the first of them stand for steps of streams, up to these.
+pub(super) fn lines(
+    image: &Image,
+    records: &[NewRecord],
+    last_steps: &[u64],
+) -> Result<Vec<String>, StoreError> {
     let mut composer = Composer::new(image, image.state.clone());
-    composer.add_all(records)?;
+    composer.add_all(records, last_steps)?;
     Ok(composer.finish(false))
 }
 
@@ -24,7 +28,7 @@ pub(super) fn first_lines(
     let at_ms = records.first().map_or(0, |new| new.at_ms);
     let mut composer = Composer::new(image, image.state.clone());
     composer.lines.push(life_line(incarnation, at_ms));
-    composer.add_all(records)?;
+    composer.add_all(records, &[])?;
     Ok(composer.finish(true))
 }
 
@@ -42,19 +46,20 @@ impl<'a> Composer<'a> {
         Self { image, state, changed: HashMap::new(), lines: Vec::new() }
     }
 
-    fn add_all(&mut self, records: &[NewRecord]) -> Result<(), StoreError> {
-        for new in records {
-            self.add(new)?;
+    fn add_all(&mut self, records: &[NewRecord], last_steps: &[u64]) -> Result<(), StoreError> {
+        let last_steps = last_steps.iter().copied().map(Some).chain(std::iter::repeat(None));
+        for (new, settles) in records.iter().zip(last_steps) {
+            self.add(new, settles)?;
             let seq = self.state.seq + 1;
             self.state.apply(&new.record, seq, new.at_ms);
         }
         Ok(())
     }
 
-    fn add(&mut self, new: &NewRecord) -> Result<(), StoreError> {
+    fn add(&mut self, new: &NewRecord, settles: Option<u64>) -> Result<(), StoreError> {
         let plain = matches!(&new.record, Record::Entry(entry) if is_plain(entry, new.at_ms));
         if !plain {
-            self.carry(new)?;
+            self.carry(new, settles)?;
         }
         match new.record.known() {
             Record::Entry(entry) => self.show(entry.clone()),
@@ -74,8 +79,8 @@ impl<'a> Composer<'a> {
     }
 
     /// The record itself, for us.
-    fn carry(&mut self, new: &NewRecord) -> Result<(), StoreError> {
-        let line = record_line(&new.record, new.at_ms, self.state.seq + 1);
+    fn carry(&mut self, new: &NewRecord, settles: Option<u64>) -> Result<(), StoreError> {
+        let line = record_line(&new.record, new.at_ms, (self.state.seq + 1, settles));
         let line = line.ok_or_else(|| StoreError::invalid("a record's payload must be JSON"))?;
         self.lines.push(line);
         Ok(())

@@ -26,7 +26,8 @@ pub(crate) const RECORD: &str = "bough.record";
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Life(Incarnation),
-    Record(Box<NewRecord>),
+    /// A record, and the last step that it stands for, if it was made of steps.
+    Record(Box<NewRecord>, Option<u64>),
     Entry(Box<Entry>),
     Leaf(Option<EntryId>),
     Meta(Box<SessionMeta>),
@@ -128,8 +129,12 @@ pub(super) fn life_line(incarnation: Incarnation, at_ms: i64) -> String {
     reserved_line(LIFE, LIFE.to_owned(), at_ms, &incarnation.to_string())
 }
 
-/// A line that carries a record; `seq` makes its id.
-pub(crate) fn record_line(record: &Record, at_ms: i64, seq: u64) -> Option<String> {
+/// A line that carries a record; `seq` makes its id, and `settles` is the last step that it stands for.
+pub(crate) fn record_line(
+    record: &Record,
+    at_ms: i64,
+    (seq, settles): (u64, Option<u64>),
+) -> Option<String> {
     let stored = codec::encode(record, at_ms);
     let payload = RawJson::parse(stored.payload.as_str()).ok()?;
     let carried = Carried {
@@ -138,6 +143,7 @@ pub(crate) fn record_line(record: &Record, at_ms: i64, seq: u64) -> Option<Strin
         parent: stored.parent,
         target: stored.target,
         revision: stored.revision,
+        settles,
         at: stored.at_ms,
         payload,
     };
@@ -179,6 +185,8 @@ struct Carried {
     target: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settles: Option<u64>,
     at: i64,
     payload: RawJson,
 }
@@ -241,7 +249,7 @@ fn parse_plain(raw: &RawValue) -> Option<SessionEntry> {
 
 fn parse_carried(data: &RawValue) -> Option<Item> {
     let carried: Carried = serde_json::from_str(data.get()).ok()?;
-    let at_ms = carried.at;
+    let (at_ms, settles) = (carried.at, carried.settles);
     let record = LogRecord {
         kind: carried.kind.into(),
         id: carried.id,
@@ -252,7 +260,7 @@ fn parse_carried(data: &RawValue) -> Option<Item> {
         payload: carried.payload.get().to_owned(),
     };
     let view: LogView<'_> = record.view();
-    Some(Item::Record(Box::new(codec::decode_view(&view).at(at_ms))))
+    Some(Item::Record(Box::new(codec::decode_view(&view).at(at_ms)), settles))
 }
 
 fn reserved_line<T: Serialize>(custom_type: &str, id: String, at_ms: i64, data: &T) -> String {

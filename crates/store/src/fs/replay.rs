@@ -55,9 +55,9 @@ impl Replay {
         for item in items {
             match item {
                 Item::Life(_) => {}
-                Item::Record(new) => {
+                Item::Record(new, settles) => {
                     self.has_meta |= matches!(new.record.known(), Record::Meta(_));
-                    push_if_fitting(image, *new);
+                    push_if_fitting(image, *new, settles);
                 }
                 Item::Entry(entry) => apply_entry(image, *entry),
                 Item::Leaf(leaf) => apply_leaf(image, leaf),
@@ -72,9 +72,10 @@ impl Replay {
 }
 
 /// A carried record that does not fit what is there says nothing that could be kept.
-fn push_if_fitting(image: &mut Image, new: NewRecord) {
+fn push_if_fitting(image: &mut Image, new: NewRecord, settles: Option<u64>) {
     if image.check(std::slice::from_ref(&new)).is_ok() {
         image.push(new);
+        image.settles(settles);
     }
 }
 
@@ -87,7 +88,7 @@ fn apply_entry(image: &mut Image, entry: Entry) {
         Some(old) => {
             if let Some(revision) = revision_between(old, &entry) {
                 let at_ms = image.state.updated_at;
-                push_if_fitting(image, Record::Revision(revision).at(at_ms));
+                push_if_fitting(image, Record::Revision(revision).at(at_ms), None);
             }
         }
     }

@@ -178,10 +178,10 @@ impl Slot {
             let current = image.head();
             return Err(StoreError::Conflict { current });
         }
-        let mut all = self.stream.settled(image);
+        let (mut all, last_steps) = self.stream.settled(image);
         all.extend(records);
         image.check(&all)?;
-        let lines = compose::lines(image, &all)?;
+        let lines = compose::lines(image, &all, &last_steps)?;
         let appended = self.write(disk, &lines, all.len() as u64)?;
         if !self.stream.is_empty() {
             self.stream.clear(disk, &self.stream_path);

@@ -1,8 +1,8 @@
 //! Steps of streams, beside the session file until they become one entry line.
 //!
 //! The original writes a streamed message anew for every step. Here a step is one short line in a file of
-//! its own; the next batch of the session begins with one revision for each streamed message, and the
-//! steps are dropped. A step that the session file already knows is passed over, so that a crash between
+//! its own; the next batch of the session begins with one revision for each streamed message, which says the
+//! last step that it stands for, and the steps are dropped. A step that the session file already knows is passed over, so that a crash between
 //! the two does no harm.
 //!
 //! A line is a checksum of eight hex digits, a space, and the step. The checksum is over the life of the
@@ -146,26 +146,22 @@ impl Stream {
         Ok(())
     }
 
-    /// One revision for each streamed message, in the order in which the streams began.
-    pub(super) fn settled(&self, image: &Image) -> Vec<NewRecord> {
-        let mut records: Vec<NewRecord> = Vec::new();
-        let mut done: Vec<&EntryId> = Vec::new();
-        for delta in &self.deltas {
-            if done.contains(&&delta.entry_id) {
-                continue;
-            }
-            done.push(&delta.entry_id);
-            let last = self.deltas.iter().rev().find(|last| last.entry_id == delta.entry_id);
-            let (at_ms, origin) = last.map_or((0, None), |last| (last.at_ms, last.origin.clone()));
-            let base = image.entry_ref(&delta.entry_id);
-            let settled = self.entries.get(&delta.entry_id);
-            if let (Some(base), Some(now)) = (base, settled)
-                && let Some(revision) = settle(base, now, origin)
-            {
-                records.push(Record::Revision(revision).at(at_ms));
-            }
+    /// One revision for each streamed message, in the order of their last steps, and the places of those: whoever was told
+    /// of the steps up to one of them knows the first of the revisions, and not the rest.
+    pub(super) fn settled(&self, image: &Image) -> (Vec<NewRecord>, Vec<u64>) {
+        let mut last_steps: HashMap<&EntryId, (u64, &Delta)> = HashMap::new();
+        for (place, delta) in (1..).zip(&self.deltas) {
+            last_steps.insert(&delta.entry_id, (place, delta));
         }
-        records
+        let mut last_steps: Vec<(u64, &Delta)> = last_steps.into_values().collect();
+        last_steps.sort_unstable_by_key(|(place, _)| *place);
+        let settled = last_steps.into_iter().filter_map(|(place, last)| {
+            let base = image.entry_ref(&last.entry_id)?;
+            let now = self.entries.get(&last.entry_id)?;
+            let revision = settle(base, now, last.origin.clone())?;
+            Some((Record::Revision(revision).at(last.at_ms), place))
+        });
+        settled.unzip()
     }
 
     /// Drops the steps: the session file has them now. Nothing is lost if this fails, so it only tries.

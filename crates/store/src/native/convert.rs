@@ -69,11 +69,13 @@ fn log_view<'a>(view: &log::RecordView<'a>, payload: &'a str) -> LogView<'a> {
 }
 
 pub(super) fn stored_record(stored: &log::StoredRecord) -> StoredRecord {
+    // The log's own mark that steps may follow: it stands for none, and those before it are not over.
+    let begins_stream = stored.record.kind == log::kind::STREAM;
     StoredRecord {
         position: Position::at(stored.seq),
         at_ms: stored.record.at_ms,
         record: record(&stored.view()),
-        settles: stored.settles,
+        settles: if begins_stream { Some(0) } else { stored.settles },
     }
 }
 

@@ -269,8 +269,8 @@ fn read_records(
     Ok(RecordPage { incarnation: convert::incarnation(head.incarnation), records, end })
 }
 
-/// Where the feed ends: at the last record, or at the last step after it.
+/// Where the feed ends: at the last record and the last step, which is not always one after it: a stream that begins
+/// beside others has a record, and they go on.
 fn end_position(seq: u64, last_step: Option<&StoredRecord>) -> Position {
-    let at = Position::at(seq);
-    last_step.map_or(at, |step| step.position.max(at))
+    Position { seq, revision: last_step.map_or(0, |step| step.position.revision) }
 }

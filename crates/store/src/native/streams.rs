@@ -22,6 +22,8 @@ struct Stream {
     current: Entry,
     origin: Option<JsonMap>,
     last_at_ms: i64,
+    /// The number that the log gave the last step.
+    last_number: u64,
     touched: Duration,
     bytes: usize,
 }
@@ -38,13 +40,19 @@ impl Streams {
         self.open.contains_key(entry)
     }
 
-    /// Begins to follow a message; `base` is what the records say, `steps` what came after.
-    pub(super) fn begin(&mut self, base: Entry, steps: &[Delta]) -> Result<(), StoreError> {
+    /// Begins to follow a message; `base` is what the records say, `steps` what came after, and the number of the last of
+    /// them.
+    pub(super) fn begin(
+        &mut self,
+        base: Entry,
+        (steps, last_number): (&[Delta], u64),
+    ) -> Result<(), StoreError> {
         let mut stream = Stream {
             current: base.clone(),
             base,
             origin: None,
             last_at_ms: 0,
+            last_number,
             touched: Duration::ZERO,
             bytes: 0,
         };
@@ -69,9 +77,11 @@ impl Streams {
         Ok(())
     }
 
-    /// Counts what the steps of a message take on the disk; says whether it is time to put them together.
-    pub(super) fn grew(&mut self, entry: &EntryId, bytes: usize) -> bool {
+    /// Notes a step that the log took: its number, and what it takes on the disk. Says whether it is time to put the steps
+    /// together.
+    pub(super) fn grew(&mut self, entry: &EntryId, number: u64, bytes: usize) -> bool {
         self.open.get_mut(entry).is_some_and(|stream| {
+            stream.last_number = number;
             stream.bytes += bytes;
             stream.bytes > STREAM_BYTES_MAX
         })
@@ -82,10 +92,10 @@ impl Streams {
         self.open.remove(entry);
     }
 
-    /// The records that put together every stream for which `due` holds. The streams are followed on: until
-    /// the records are durable, reading does not show where their messages are.
-    fn settle_if(&mut self, due: impl Fn(&Stream) -> bool) -> Vec<NewRecord> {
-        self.open.values_mut().filter(|stream| due(stream)).filter_map(Stream::settle).collect()
+    /// Whether there are steps to put together, and none came since `before`.
+    pub(super) fn have_rested(&self, before: Duration) -> bool {
+        let mut unsettled = self.open.values().filter(|stream| !stream.is_settled()).peekable();
+        unsettled.peek().is_some() && unsettled.all(|stream| stream.touched <= before)
     }
 
     /// Stops following the messages that rested since `before` and have no step that is not in a record.
@@ -94,16 +104,15 @@ impl Streams {
         self.open.retain(|_, stream| stream.touched > before || !stream.is_settled());
     }
 
-    /// The records that put together all streams.
+    /// The records that put together all streams, in the order of their last steps.
+    ///
+    /// All of them, so that no step lies before a record and is put together after it; in that order, so that whoever was
+    /// told of the steps up to one of them knows the first of the records, and not the rest. The streams are followed on:
+    /// until the records are durable, reading does not show where their messages are.
     pub(super) fn settle_all(&mut self) -> Vec<NewRecord> {
-        self.settle_if(|_| true)
-    }
-
-    /// The records that put together streams that are too long, or rested since `before`.
-    pub(super) fn settle_due(&mut self, before: Option<Duration>) -> Vec<NewRecord> {
-        self.settle_if(|stream| {
-            before.is_some_and(|before| stream.touched <= before) || stream.bytes > STREAM_BYTES_MAX
-        })
+        let mut streams: Vec<&mut Stream> = self.open.values_mut().collect();
+        streams.sort_by_key(|stream| stream.last_number);
+        streams.into_iter().filter_map(Stream::settle).collect()
     }
 }
 
@@ -124,5 +133,42 @@ impl Stream {
         self.base.clone_from(&self.current);
         self.bytes = 0;
         Some(Record::Revision(revision).at(self.last_at_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bough_session::{AgentMessage, ContentBlock, ContentChange, EntryBody, UserMessage};
+
+    fn message(name: &str) -> Entry {
+        let content = vec![ContentBlock::text("")];
+        let message = AgentMessage::User(UserMessage { content, timestamp: 0 });
+        let (id, body) = (EntryId::from_stored(name), EntryBody::Message(message));
+        Entry { id, parent_id: None, timestamp: 0, revision: 0, origin: None, body }
+    }
+
+    fn step(name: &str) -> Delta {
+        let text = "x".to_owned();
+        let append = bough_session::TextAppend { block: 0, text };
+        let change = ContentChange::Append(append);
+        let entry_id = EntryId::from_stored(name);
+        Delta { at_ms: 0, entry_id, revision: 1, change, details: None, origin: None }
+    }
+
+    /// Those that go on would be put together in the middle of their steps, or after a record that is not theirs.
+    #[test]
+    fn streams_rest_when_all_of_them_do() {
+        let mut streams = Streams::default();
+        let seconds = Duration::from_secs;
+        assert!(!streams.have_rested(seconds(9)), "there is nothing to put together");
+        for (name, at) in [("a", 1), ("b", 5)] {
+            streams.begin(message(name), (&[], 0)).unwrap();
+            streams.take(&step(name), seconds(at)).unwrap();
+        }
+        assert!(!streams.have_rested(seconds(4)));
+        assert!(streams.have_rested(seconds(5)));
+        assert_eq!(streams.settle_all().len(), 2);
+        assert!(!streams.have_rested(seconds(9)));
     }
 }

@@ -139,21 +139,22 @@ impl Shared {
         Ok(())
     }
 
-    /// An entry as the records say, and the steps after it.
+    /// An entry as the records say, the steps after it, and the number of the last of them.
     fn settled_entry(
         &self,
         session: &SessionId,
         id: &EntryId,
-    ) -> Result<(bough_session::Entry, Vec<Delta>), StoreError> {
+    ) -> Result<(bough_session::Entry, Vec<Delta>, u64), StoreError> {
         let missing = || StoreError::EntryNotFound { entry: id.clone() };
         let reader = self.reader(session)?;
         let found = reader.entry(id.as_str()).map_err(|error| convert::error(error, session))?;
         let mut found = found.ok_or_else(missing)?;
         let steps = std::mem::take(&mut found.deltas);
+        let last_number = steps.last().map_or(0, |line| line.number);
         let steps = steps.iter().filter_map(|line| codec::decode_delta(line.payload.get()));
         let (stored, _) = convert::entry(&found)?;
         let steps = steps.filter(|step| step.revision > stored.entry.revision).collect();
-        Ok((stored.entry, steps))
+        Ok((stored.entry, steps, last_number))
     }
 
     /// Follows every message that streams in the log and is not followed yet: another life of this
@@ -176,8 +177,8 @@ impl Shared {
         entry: &EntryId,
     ) -> Result<(), StoreError> {
         self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))?;
-        let (base, steps) = self.settled_entry(session, entry)?;
-        live.streams.begin(base, &steps)
+        let (base, steps, last_number) = self.settled_entry(session, entry)?;
+        live.streams.begin(base, (&steps, last_number))
     }
 
     /// Adds one step of a stream.
@@ -217,9 +218,8 @@ impl Shared {
             convert::error(error, session)
         })?;
         let appended = self.announce_when_durable(session, &pending, None);
-        if live.streams.grew(&delta.entry_id, size) {
-            let settled = live.streams.settle_due(None);
-            self.accept(session, &mut live, &settled)?;
+        if live.streams.grew(&delta.entry_id, pending.delta(), size) {
+            self.settle_streams(session, &mut live)?;
         }
         Ok(appended)
     }
@@ -251,10 +251,9 @@ impl Shared {
         for (session, slot) in slots {
             let mut live = hold(&slot);
             self.of_this_opening(&session, &mut live);
-            let settled = live.streams.settle_due(Some(before));
-            if !settled.is_empty() {
+            if live.streams.have_rested(before) {
                 // What fails here is not lost: the steps are durable, and the next append finds them.
-                drop(self.accept(&session, &mut live, &settled));
+                drop(self.settle_streams(&session, &mut live));
             } else if !live.streams.is_empty() && self.is_at_rest(&session) {
                 live.streams.forget_settled(before);
             }
@@ -275,12 +274,22 @@ impl Shared {
         let slot = self.slot(session);
         let mut live = hold(&slot);
         self.of_this_opening(session, &mut live);
-        self.follow_streams(session, &mut live)?;
+        self.settle_streams(session, &mut live)?;
+        self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))
+    }
+
+    /// Puts together every stream of a session, also those that another life of this process began.
+    fn settle_streams(
+        self: &Arc<Self>,
+        session: &SessionId,
+        live: &mut Live,
+    ) -> Result<(), StoreError> {
+        self.follow_streams(session, live)?;
         let settled = live.streams.settle_all();
         if !settled.is_empty() {
-            drop(self.accept(session, &mut live, &settled)?);
+            drop(self.accept(session, live, &settled)?);
         }
-        self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))
+        Ok(())
     }
 
     fn accept<'a>(

@@ -92,7 +92,7 @@ fn carried(
     place: usize,
     process: &str,
 ) -> Result<Value, StoreError> {
-    let line = record_line(&new.record, new.at_ms, after.seq());
+    let line = record_line(&new.record, new.at_ms, (after.seq(), None));
     let line = line.ok_or_else(|| StoreError::invalid("a record's payload must be JSON"))?;
     let mut entry = inner(&line)?;
     if let Some(fields) = entry.as_object_mut() {
