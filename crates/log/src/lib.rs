@@ -64,4 +64,4 @@ pub use record::{NewRecord, RecordView, StoredRecord, kind};
 pub use salvage::SalvageReport;
 pub use store::{ListedLog, LogStore};
 pub use verify::VerifyReport;
-pub use view::{EntryRecord, PathPage, PathStart};
+pub use view::{EntryRecord, Others, PathPage, PathStart};

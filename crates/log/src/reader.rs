@@ -6,7 +6,7 @@ use crate::format::{BranchHead, StreamLine};
 use crate::head::Head;
 use crate::load::{Loaded, OpenReport};
 use crate::record::StoredRecord;
-use crate::view::{EntryRecord, PathPage, PathStart, View};
+use crate::view::{EntryRecord, Others, PathPage, PathStart, View};
 use crate::writer::Writer;
 
 /// Reads one log. What it shows is durable.
@@ -168,6 +168,12 @@ impl Reader {
     /// Up to `limit` records after number `after`, in order; fewer when they are large.
     pub fn records(&self, after: u64, limit: u64) -> Result<Vec<StoredRecord>> {
         self.with(|view| view.records(after, limit))
+    }
+
+    /// The next records after number `after` and up to number `last` that neither add nor change an entry, without reading
+    /// the others. Asked again from where it looked, it comes to `last`, or to the end.
+    pub fn others(&self, after: u64, last: u64) -> Result<Others> {
+        self.with(|view| view.others(after, last))
     }
 
     /// One record.

@@ -24,6 +24,15 @@ pub struct EntryRecord {
     pub depth: u64,
 }
 
+/// Records that neither add nor change an entry.
+#[derive(Clone, Debug, Default)]
+pub struct Others {
+    /// The records, in order.
+    pub records: Vec<StoredRecord>,
+    /// The last record that was looked at.
+    pub looked_at: u64,
+}
+
 /// Where a page of a path begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathStart<'a> {
@@ -94,6 +103,22 @@ impl<'a> View<'a> {
         let mut rows = self.state.rows.range(after + 1, limit)?;
         rows.truncate(within_page(&rows));
         self.read(&rows)
+    }
+
+    /// The next records after number `after` and up to number `last` that neither add nor change an entry. Looks at the rows
+    /// of others and passes over them.
+    pub(crate) fn others(self, after: u64, last: u64) -> Result<Others> {
+        const ROWS_AT_A_TIME: u64 = 1024;
+        let count = last.saturating_sub(after).min(ROWS_AT_A_TIME);
+        let mut rows = self.state.rows.range(after + 1, count)?;
+        let mut looked_at = rows.last().map_or(after, |row| row.seq);
+        rows.retain(|row| row.id.is_empty() && row.depth == 0);
+        let fitting = within_page(&rows);
+        if fitting < rows.len() {
+            rows.truncate(fitting);
+            looked_at = rows.last().map_or(looked_at, |row| row.seq);
+        }
+        Ok(Others { records: self.read(&rows)?, looked_at })
     }
 
     fn read(self, rows: &[OffsetRow]) -> Result<Vec<StoredRecord>> {

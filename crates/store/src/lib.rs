@@ -11,6 +11,7 @@ pub mod conformance;
 
 pub mod bridge;
 
+mod as_of;
 mod catalogue;
 mod changes;
 mod error;
@@ -24,6 +25,7 @@ mod seal;
 mod store;
 mod types;
 
+pub use as_of::records_of;
 pub use bough_log::{Damage, DamageKind, Durability, SalvageReport, VerifyReport};
 pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
 pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch, Wake};

@@ -24,3 +24,5 @@ pub const RECENT_BATCHES_MAX: usize = 16;
 pub const RECENT_BATCH_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of all that is kept at hand.
 pub const RECENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Records that are read at a time to find out what a session or an entry was at some place.
+pub const AS_OF_RECORDS_PER_READ: usize = 256;

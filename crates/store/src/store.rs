@@ -1,14 +1,14 @@
 //! The trait that every adapter implements.
 
 use async_trait::async_trait;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId, SessionState};
 
-use crate::StoreError;
 use crate::changes::{ChangeWatch, SessionWatch};
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, Head, ListPage, ListQuery, PathPage,
     PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
 };
+use crate::{StoreError, as_of};
 
 /// A session that is being built out of sight. It appears whole, or not at all; dropped, it leaves nothing behind.
 #[async_trait]
@@ -124,6 +124,34 @@ pub trait Store: Send + Sync {
         _entry: &EntryId,
     ) -> Result<Option<StoredEntry>, StoreError> {
         Ok(None)
+    }
+
+    /// An entry as it was at a revision, in a life of the session that is there or in the trash.
+    ///
+    /// `None` when the entry does not exist, or has not come there, or that revision is one of the steps that became one
+    /// record since: what it said then is no longer known.
+    async fn entry_at(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+        revision: u64,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        as_of::entry_at(self, (session, incarnation), entry, revision).await
+    }
+
+    /// What the records of a life up to number `seq` say of the session itself: what it is called and described as, its
+    /// status, its metadata, where it comes from. What they say of its entries may be left out. `None` when that life is
+    /// neither there nor in the trash.
+    ///
+    /// It may cost as much as reading all those records, in pages.
+    async fn state_at(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        seq: u64,
+    ) -> Result<Option<SessionState>, StoreError> {
+        as_of::state_at(self, (session, incarnation), seq).await
     }
 
     /// The ends of the session's branches, the newest first, at most `limit` of them. `NotFound` for

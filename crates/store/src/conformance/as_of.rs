@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bough_session::{EntryId, Record};
+use bough_session::{EntryId, MetaChange, Record, SessionState, SessionStatus, StatusChange};
 
 use super::Factory;
-use super::make::{create, done, entry_id, id, push, says, step};
-use crate::{Position, StoredRecord};
+use super::make::{create, done, entry_id, id, map, meta, push, says, step, text_of};
+use crate::{Position, Store, StoredRecord};
 
 /// The revision of each message that some records lead to.
 fn revisions<'a>(records: impl Iterator<Item = &'a StoredRecord>) -> BTreeMap<EntryId, u64> {
@@ -59,6 +59,86 @@ pub(super) async fn streams_side_by_side_become_records_in_the_order_of_their_la
         }
         assert_eq!(known, last, "{position:?}");
     }
+}
+
+async fn said_at(store: &dyn Store, revision: u64) -> Option<String> {
+    let life = store.state(&id("s")).await.unwrap().unwrap().head.incarnation;
+    let found = store.entry_at(&id("s"), life, &entry_id("a"), revision).await.unwrap();
+    found.map(|stored| {
+        assert_eq!((stored.entry.revision, stored.seq), (revision, 2));
+        text_of(&stored)
+    })
+}
+
+pub(super) async fn an_entry_is_shown_as_it_was(factory: &dyn Factory) {
+    let store = factory.fresh().await;
+    let session = id("s");
+    create(store.as_ref(), &session, 1).await;
+    push(store.as_ref(), &session, vec![says("a", None, "0", 2)]).await;
+    for (revision, text) in (1..).zip(["1", "2"]) {
+        done(store.append_delta(&session, step("a", revision, text, 3)).await).await;
+        for (word, revision) in ["0", "01", "012"].into_iter().zip(0..=revision) {
+            assert_eq!(said_at(store.as_ref(), revision).await.as_deref(), Some(word));
+        }
+        assert_eq!(said_at(store.as_ref(), revision + 1).await, None);
+    }
+    push(store.as_ref(), &session, vec![says("b", None, "", 4)]).await;
+    assert_eq!(said_at(store.as_ref(), 2).await.as_deref(), Some("012"));
+    // A step that became part of a record is either known to the letter or not at all.
+    assert!(said_at(store.as_ref(), 1).await.is_none_or(|said| said == "01"));
+    assert_eq!(said_at(store.as_ref(), 0).await.as_deref(), Some("0"));
+    let life = store.state(&session).await.unwrap().unwrap().head.incarnation;
+    for (entry, life) in [("none", life), ("a", bough_session::Incarnation::new([9; 16]))] {
+        let found = store.entry_at(&session, life, &entry_id(entry), 0).await.unwrap();
+        assert_eq!(found, None);
+    }
+    store.delete(&session, 9).await.unwrap();
+    if store.trashed_entry(&session, life, &entry_id("a")).await.unwrap().is_some() {
+        let found = store.entry_at(&session, life, &entry_id("a"), 2).await.unwrap();
+        assert_eq!(text_of(&found.unwrap()), "012");
+    }
+}
+
+/// The part of a state that says what the session is.
+fn itself(state: &SessionState) -> (String, String, String, Option<String>) {
+    let metadata = state.metadata.as_ref().map(|metadata| format!("{metadata:?}"));
+    let status = format!("{:?}", state.status);
+    (state.title.clone(), state.description.clone(), status, metadata)
+}
+
+pub(super) async fn a_session_is_shown_as_it_was(factory: &dyn Factory) {
+    let store = factory.fresh().await;
+    let session = id("s");
+    create(store.as_ref(), &session, 1).await;
+    for (number, status) in
+        (0_u32..).zip([SessionStatus::Working, SessionStatus::Done, SessionStatus::Idle])
+    {
+        let name = number.to_string();
+        let status = Some(StatusChange { status, reason: None });
+        let change = match number {
+            0 => MetaChange { status, ..MetaChange::default() },
+            1 => MetaChange { status, title: Some(name.clone()), ..MetaChange::default() },
+            _ => {
+                let metadata = Some(map(serde_json::json!({"n": number})));
+                MetaChange { status, metadata, ..MetaChange::default() }
+            }
+        };
+        let batch = vec![says(&name, None, "", 2), meta(change, 2)];
+        push(store.as_ref(), &session, batch).await;
+        done(store.append_delta(&session, step(&name, 1, "x", 3)).await).await;
+    }
+    let whole = store.records(&session, Position::default(), 99).await.unwrap();
+    let life = whole.incarnation;
+    let mut state = SessionState::new(session.clone());
+    for stored in whole.records.iter().filter(|stored| stored.position.revision == 0) {
+        let seq = stored.position.seq;
+        state.apply(&stored.record, seq, stored.at_ms);
+        let found = store.state_at(&session, life, seq).await.unwrap().unwrap();
+        assert_eq!(itself(&found), itself(&state), "after record {seq}");
+        assert_eq!(found.created_at, state.created_at);
+    }
+    let stranger = bough_session::Incarnation::new([9; 16]);
+    assert_eq!(store.state_at(&session, stranger, 3).await.unwrap(), None);
 }
 
 /// Whatever makes steps of one message a record makes all steps before it records: none lies before a record of the session and

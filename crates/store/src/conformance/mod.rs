@@ -85,6 +85,8 @@ pub fn cases() -> Vec<Case> {
         streams::a_revision_past_a_stream_is_news,
         as_of::streams_side_by_side_become_records_in_the_order_of_their_last_steps,
         as_of::no_step_is_left_behind_a_record,
+        as_of::an_entry_is_shown_as_it_was,
+        as_of::a_session_is_shown_as_it_was,
         life::a_deleted_session_is_gone_and_can_come_back,
         life::a_new_life_knows_nothing_of_the_old,
         life::what_is_purged_stays_gone,

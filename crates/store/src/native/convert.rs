@@ -92,17 +92,27 @@ pub(super) fn stored_delta(line: &log::format::StreamLine) -> Option<StoredRecor
 
 /// An entry at its newest revision, and when it last changed.
 pub(super) fn entry(found: &log::EntryRecord) -> Result<(StoredEntry, i64), StoreError> {
+    entry_up_to(found, u64::MAX)
+}
+
+/// An entry at the newest of its revisions up to one, and when it came there.
+pub(super) fn entry_up_to(
+    found: &log::EntryRecord,
+    most: u64,
+) -> Result<(StoredEntry, i64), StoreError> {
     let seq = found.added.seq;
     let damaged = |what: String| StoreError::corrupt(what, format!("record {seq}"));
     let Record::Entry(mut entry) = record(&found.added.view()).known().clone() else {
         return Err(damaged("the record does not hold an entry".to_owned()));
     };
     let mut last_at = found.added.record.at_ms;
-    for revision in &found.revisions {
+    let is_later = |revision: Option<u64>| revision.is_some_and(|revision| revision > most);
+    let known = found.revisions.iter().take_while(|stored| !is_later(stored.record.revision));
+    for revision in known {
         last_at = revision.record.at_ms;
         apply(&record(&revision.view()), &mut entry).map_err(damaged)?;
     }
-    for line in &found.deltas {
+    for line in found.deltas.iter().take_while(|line| line.revision <= most) {
         last_at = line.at_ms;
         let delta = codec::decode_delta(line.payload.get())
             .ok_or_else(|| damaged("a step of its stream cannot be read".to_owned()))?;

@@ -28,7 +28,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_log as log;
 use bough_platform::{Lock, Platform, RelPath};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId};
+use bough_session::{
+    BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionState,
+};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -369,6 +371,27 @@ impl Store for NativeStore {
     ) -> Result<Option<StoredEntry>, StoreError> {
         let (session, entry) = (session.clone(), entry.clone());
         self.blocking(move |shared| shared.trashed_entry(&session, incarnation, &entry)).await
+    }
+
+    async fn entry_at(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+        revision: u64,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let (session, entry) = (session.clone(), entry.clone());
+        self.blocking(move |shared| shared.entry_at(&session, incarnation, &entry, revision)).await
+    }
+
+    async fn state_at(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        seq: u64,
+    ) -> Result<Option<SessionState>, StoreError> {
+        let session = session.clone();
+        self.blocking(move |shared| shared.state_at(&session, incarnation, seq)).await
     }
 
     async fn branch_heads(

@@ -156,6 +156,63 @@ impl Shared {
         }
     }
 
+    /// An entry as it was at a revision, in a life that is there or in the trash.
+    pub(super) fn entry_at(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+        revision: u64,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let Some(reader) = self.reader_of(session, incarnation)? else { return Ok(None) };
+        let found = reader.entry(entry.as_str()).map_err(|error| convert::error(error, session))?;
+        let Some(found) = found else { return Ok(None) };
+        let (stored, _) = convert::entry_up_to(&found, revision)?;
+        Ok(Some(stored).filter(|stored| stored.entry.revision == revision))
+    }
+
+    /// The fold over the records up to one, of which those that add or change entries are left out.
+    pub(super) fn state_at(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        seq: u64,
+    ) -> Result<Option<SessionState>, StoreError> {
+        let Some(reader) = self.reader_of(session, incarnation)? else { return Ok(None) };
+        let mut state = SessionState::new(session.clone());
+        let mut next = 0;
+        while next < seq {
+            let page = reader.others(next, seq).map_err(|error| convert::error(error, session))?;
+            for found in &page.records {
+                let stored = convert::stored_record(found);
+                state.apply(&stored.record, found.seq, stored.at_ms);
+            }
+            if page.looked_at <= next {
+                break;
+            }
+            next = page.looked_at;
+        }
+        Ok(Some(state))
+    }
+
+    /// A reader of a life that is there or in the trash.
+    fn reader_of(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<Option<log::Reader>, StoreError> {
+        let live = self.reader_if_there(session)?;
+        let is_it = |reader: &log::Reader| convert::head(reader.head()).incarnation == incarnation;
+        if let Some(reader) = live.filter(is_it) {
+            return Ok(Some(reader));
+        }
+        match self.reader_of_trash(session, incarnation) {
+            Ok(reader) => Ok(Some(reader)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn reader_of_trash(
         &self,
         session: &SessionId,
