@@ -27,8 +27,10 @@ pub const SCAN_ENTRIES: usize = 500;
 pub const FEED_RECORDS_PER_READ: usize = 256;
 /// Records that a subscriber of all sessions reads at a time while it catches up.
 pub const FEED_COLD_RECORDS_PER_READ: usize = 64;
-/// A reader that begins within the first records of a session makes itself exact by reading those before.
-pub const FEED_FOLD_RECORDS_MAX: usize = 2_000;
+/// Records that a reader which begins in the middle looks at in one go for what a session was there, before it.
+pub const FEED_LOOK_BACK_RECORDS: usize = 64;
+/// How often it does so; what was said earlier is found from the beginning.
+pub const FEED_LOOK_BACK_READS_MAX: usize = 4;
 /// Events that a subscriber takes at a time.
 pub const FEED_PAGE: usize = 16;
 /// Changed sessions that a feed of all sessions reads at a time.

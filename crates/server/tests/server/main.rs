@@ -19,5 +19,6 @@ mod reload;
 mod reload_fields;
 mod repeats;
 mod rights;
+mod streams;
 mod tenants;
 mod walk;

@@ -83,11 +83,11 @@ impl AllTail {
         self.lock().ring.read(from, limit)
     }
 
-    /// The number of the first item after a place; `None` when the ring does not reach back to it.
+    /// The number of the first item after a change; `None` when the ring does not reach back to it.
     pub(super) fn find(&self, place: &AllPlace) -> Option<u64> {
         let shared = self.lock();
         let (start, start_number) = &shared.start;
-        if place.change.epoch != start.epoch {
+        if place.change.epoch != start.epoch || place.inside.is_some() {
             return None;
         }
         let items = || shared.ring.iter().filter(|(number, _)| number >= start_number);

@@ -3,18 +3,21 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
+use bough_session::Incarnation;
 use bough_store::{
     ChangeCursor, ChangePage, Position, RecordPage, SessionChange, Store, StoreError, StoredRecord,
+    records_of,
 };
 
 use super::all::AllItem;
+use super::as_of::lens_at;
 use super::cursor::{AllPlace, Inside, SessionCursor};
 use super::event::FeedEvent;
 use super::filter::EventKind;
 use super::hub::{Deletion, FeedHub};
-use super::lens::{Lens, Told};
-use super::session::{lens_at, records_of};
+use super::lens::Lens;
 use super::short_read::read_whole;
+use super::told::{Teller, Told};
 use crate::limits::{ALL_LENSES_MAX, FEED_CHANGES_PER_READ};
 
 /// Reads the changes of all sessions in order and tells the events that they are.
@@ -30,6 +33,9 @@ pub(super) struct AllReader {
     fetched: ChangeCursor,
     /// The sessions that changed last, at the back, each as of the position that was read.
     lenses: VecDeque<(Lens, Position)>,
+    /// Lives of which records were told that lie beyond the changes that were read, and how far: they took the place of steps
+    /// of those changes.
+    ahead: Vec<(Incarnation, Position)>,
     records_per_step: usize,
 }
 
@@ -47,6 +53,8 @@ struct Found {
     events: Vec<FeedEvent>,
     /// Some of it is no longer kept.
     gap: bool,
+    /// The place of the last event of it, told now or before.
+    last: Option<Position>,
     /// How far it was read; `None` is to its end.
     inside: Option<Inside>,
     /// The session, as of there.
@@ -63,7 +71,7 @@ impl AllReader {
     ) -> Self {
         let (changes, lenses) = (VecDeque::new(), VecDeque::new());
         let fetched = place.change.clone();
-        Self { store, hub, place, changes, fetched, lenses, records_per_step }
+        Self { store, hub, place, changes, fetched, lenses, ahead: Vec::new(), records_per_step }
     }
 
     /// A reader that begins now.
@@ -78,6 +86,12 @@ impl AllReader {
 
     pub(super) const fn place(&self) -> &AllPlace {
         &self.place
+    }
+
+    /// Whether somebody who was told of the next changes when they came may have been told of places before some that this
+    /// reader told.
+    pub(super) const fn is_ahead(&self) -> bool {
+        !self.ahead.is_empty()
     }
 
     /// The next items; none when nothing more happened. Changes that tell nothing are passed over.
@@ -130,6 +144,7 @@ impl AllReader {
         // Goes to the first change that is known; what was before it is not.
         let number = first.map_or(page.next.number, |first| first.saturating_sub(1));
         self.lenses.clear();
+        self.ahead.clear();
         self.place = AllPlace::after(ChangeCursor { number, ..page.next });
         Some(AllItem { event: None, place: self.place.clone() })
     }
@@ -150,6 +165,9 @@ impl AllReader {
         if let Some((lens, position)) = found.lens {
             self.keep(lens, position);
         }
+        let life = change.incarnation;
+        self.ahead.retain(|(of, position)| *of != life || *position > change.position);
+        self.ahead.extend(found.last.filter(|last| *last > change.position).map(|at| (life, at)));
         if found.inside.is_some() {
             self.place.inside = found.inside;
             return items;
@@ -164,16 +182,17 @@ impl AllReader {
     /// Reads on in a change. Leaves everything but the lenses as it is, and those may be missing.
     async fn look(&mut self, change: &SessionChange) -> Result<Found, StoreError> {
         let cursor = self.place.inside.map(|inside| inside.as_cursor(change.incarnation));
-        if cursor.is_some_and(|at| at.part.is_none() && at.position >= change.position) {
+        if cursor.is_some_and(|at| at.part.is_none() && has_all(at.position, change)) {
             return Ok(Found::default());
         }
-        let from = cursor.map_or(change.after, |at| at.read_after().max(change.after));
+        let from = cursor.map_or(change.after, |at| go_on_from(&at, change).max(change.after));
         let Some(lens) = self.lens(change, from).await? else {
             return self.no_longer_kept(change, from).await;
         };
         let Some(mut found) = self.read(change, from, lens).await? else {
             return self.no_longer_kept(change, from).await;
         };
+        found.last = found.events.last().map(|event| event.position);
         if let Some(cursor) = cursor {
             found.events.retain(|event| cursor.is_before(event));
         }
@@ -190,43 +209,47 @@ impl AllReader {
         &self,
         change: &SessionChange,
         from: Position,
-        mut lens: Lens,
+        lens: Lens,
     ) -> Result<Option<Found>, StoreError> {
         let (session, life) = (&change.session_id, change.incarnation);
         let mut found = Found::default();
-        let mut position = from;
-        let mut told = Told::up_to(from);
+        let mut teller = Teller::at(from, lens);
         let is_short =
             |page: &RecordPage| page.records.is_empty() && page.end.seq < change.position.seq;
         loop {
-            let limit = self.records_per_step;
+            let (position, limit) = (teller.position, self.records_per_step);
             let read = || records_of(&*self.store, session, life, position, limit);
             let page = read_whole(read, |page| page.as_ref().is_some_and(is_short)).await?;
             let Some(page) = page.filter(|page| !is_short(page)) else {
                 return Ok(None);
             };
-            let mut ended = page.records.is_empty();
+            let (mut ended, mut is_whole) = (page.records.is_empty(), true);
             for stored in page.records {
-                let place = stored.position;
-                match tells(change, &mut told, &stored) {
-                    Tells::Beyond => {
-                        ended = true;
+                if is_beyond(change, &teller.told, &stored) {
+                    ended = true;
+                    break;
+                }
+                match teller.take(&*self.store, stored).await? {
+                    Some(events) => found.events.extend(events),
+                    None => {
+                        is_whole = false;
                         break;
                     }
-                    Tells::Known => {}
-                    Tells::News => found.events.extend(lens.look(&*self.store, stored).await?),
                 }
-                position = place;
             }
-            if ended || position >= change.position {
-                found.events.extend(lens.at_end(change.position));
-                found.lens = Some((lens, change.position));
+            if !is_whole {
+                continue;
+            }
+            if ended || has_all(teller.position, change) {
+                found.events.extend(teller.lens.at_end(change.position));
+                found.lens = Some((teller.lens, change.position));
                 return Ok(Some(found));
             }
-            // A reader that stopped among the copies of a fork would take the rest for news.
-            if !lens.is_copying() {
+            // Which records took the place of the last steps is known to who reads all of them in one go.
+            if !teller.must_go_on() && teller.position < change.position {
+                let position = teller.position;
                 found.inside = Some(Inside { position, part: None });
-                found.lens = Some((lens, position));
+                found.lens = Some((teller.lens, position));
                 return Ok(Some(found));
             }
         }
@@ -285,28 +308,31 @@ impl AllReader {
     }
 }
 
-/// What a record is to the reader of a change.
-enum Tells {
-    /// It is part of the change.
-    News,
-    /// It was told before, step by step.
-    Known,
-    /// It and what follows it are of later changes.
-    Beyond,
+/// Whether a place inside a change is at its end. One that is among the records that took the place of its last steps may
+/// have some of them before it.
+fn has_all(at: Position, change: &SessionChange) -> bool {
+    let end = change.position;
+    at == end || at > end && end.revision == 0
 }
 
-fn tells(change: &SessionChange, told: &mut Told, stored: &StoredRecord) -> Tells {
-    let is_known = told.knows(stored);
-    if stored.position <= change.position {
-        return if is_known { Tells::Known } else { Tells::News };
+/// From where to read on in a change. Which records took the place of its last steps is known to who reads all of them.
+fn go_on_from(at: &SessionCursor, change: &SessionChange) -> Position {
+    if at.position > change.position { Position::at(change.position.seq) } else { at.read_after() }
+}
+
+/// Whether a record, and with it what follows, is of later changes.
+fn is_beyond(change: &SessionChange, told: &Told, stored: &StoredRecord) -> bool {
+    let (end, at) = (change.position, stored.position);
+    if at <= end {
+        return false;
     }
-    // Steps that were put together since are gone. The record that took their place lies beyond this change; it is told by the
-    // change that has the last of its steps, and by no other.
+    // Steps that were put together since are gone. The records that took their place lie beyond this change; each is told by
+    // the change that has the last of its steps, and by no other.
     match stored.settles {
-        Some(last_step) if change.position.revision > 0 => {
-            let is_ours = !is_known && last_step <= change.position.revision;
-            if is_ours { Tells::News } else { Tells::Known }
+        Some(0) => end.revision == 0 || told.has_settled(),
+        Some(last_step) if last_step <= end.revision => {
+            at.seq != end.seq + 1 && !told.goes_on_with(last_step)
         }
-        _ => Tells::Beyond,
+        _ => true,
     }
 }

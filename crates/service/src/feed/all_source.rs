@@ -21,6 +21,9 @@ pub(super) struct AllSource {
     /// How far was read.
     at: AllPlace,
     reading: Reading,
+    /// Up to this change it reads from the store: before, it was told things that it does not know any more. The ring may tell a
+    /// stream otherwise: one step by step, the other as the records that took their place, which lie behind them.
+    from_store: ChangeCursor,
     /// The newest thing that happened and that the tail has yet to follow.
     wake: Option<u64>,
 }
@@ -43,7 +46,8 @@ impl AllSource {
         let watch = runtime.store.watch();
         let tail = runtime.hub.all_tail().await?;
         let (now, number) = tail.advance_to_end().await?;
-        let mut source = Self { tail, watch, at: now, reading: Reading::Ring(number), wake: None };
+        let (reading, from_store) = (Reading::Ring(number), now.change.clone());
+        let mut source = Self { tail, watch, at: now, reading, from_store, wake: None };
         match start {
             StartAt::Now | StartAt::Snapshot => {}
             StartAt::Start => source.go_to_start(runtime),
@@ -114,11 +118,7 @@ impl AllSource {
             self.tail.advance(wake).await?;
             self.wake = None;
         }
-        if matches!(self.reading, Reading::Store(_))
-            && let Some(number) = self.tail.find(&self.at)
-        {
-            self.reading = Reading::Ring(number);
-        }
+        self.meet_ring();
         if let Some(found) = self.read_ring(page) {
             return Ok(found);
         }
@@ -128,12 +128,30 @@ impl AllSource {
         };
         let items = reader.next().await?;
         if items.is_empty() {
-            self.at = reader.place().clone();
+            if reader.is_ahead() {
+                // The change that brings it to where it was told is yet to be announced.
+                return Ok(false);
+            }
             // The ring reaches back to its own end, at the latest.
             self.tail.advance_to_end().await?;
         }
         self.take_in(items, page);
         Ok(true)
+    }
+
+    /// Goes over to the ring, at the end of a change, where it reaches back to that.
+    fn meet_ring(&mut self) {
+        let Reading::Store(reader) = &self.reading else { return };
+        let place = reader.place();
+        let (from_store, change) = (&self.from_store, &place.change);
+        let is_before = change.epoch == from_store.epoch && change.number < from_store.number;
+        if reader.is_ahead() || is_before {
+            return;
+        }
+        if let Some(number) = self.tail.find(place) {
+            self.at = place.clone();
+            self.reading = Reading::Ring(number);
+        }
     }
 
     /// Takes a page that the ring has; says whether it had one.

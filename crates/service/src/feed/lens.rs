@@ -7,7 +7,7 @@ use bough_session::{
     Bookkeeping, Canonical, Entry, EntryId, Incarnation, JsonMap, LoopEvent, MetaChange, Record,
     Revision, SessionId, SessionState, SessionStatus,
 };
-use bough_store::{Position, Store, StoreError, StoredRecord};
+use bough_store::{Position, Store, StoreError, StoredRecord, records_of};
 
 use super::event::{EventPayload, FeedEvent, number_parts};
 use super::events::{
@@ -19,8 +19,8 @@ use crate::limits::LENS_STREAMS_MAX;
 
 /// Reads the records of one life of a session, in order, and tells the events that they are.
 ///
-/// It knows the session's state as of the records that it has seen, or a later one when it began in the middle: what an
-/// old record leaves out is then filled in from the present.
+/// It knows the session as of the records that it has seen, and a message as of the revision before the one that it looks
+/// at: what is told at a place is what was so there, whatever came since.
 pub(super) struct Lens {
     session: SessionId,
     life: Incarnation,
@@ -33,6 +33,15 @@ pub(super) struct Lens {
     has_begun: bool,
     /// The session was forked, and these are the copies: only the session itself is told of, at their end.
     copying: Option<CreatedEvent>,
+}
+
+/// What a change of a message is to the reader.
+enum Revised {
+    Told(Box<MessageUpdatedEvent>),
+    /// There is nothing to tell.
+    Known,
+    /// It is part of another record by now.
+    Gone,
 }
 
 /// A record without what it says.
@@ -56,7 +65,7 @@ impl Lens {
         }
     }
 
-    /// Somewhere in a session's life, with what is known of it: as of there, or now.
+    /// Somewhere in a session's life, with what it was there.
     pub(super) fn with(life: Incarnation, state: SessionState) -> Self {
         Self {
             session: state.session_id.clone(),
@@ -83,12 +92,13 @@ impl Lens {
         Deletion { deleted_at: self.state.updated_at, seq: None, metadata: self.metadata.clone() }
     }
 
-    /// The events of one record.
+    /// The events of one record; `None` when it was a step of a stream that became part of a record since, so that what it
+    /// said is not known any more. That record stands after it in the log, and will be told.
     pub(super) async fn look(
         &mut self,
         store: &dyn Store,
         stored: StoredRecord,
-    ) -> Result<Vec<FeedEvent>, StoreError> {
+    ) -> Result<Option<Vec<FeedEvent>>, StoreError> {
         let place = Place { position: stored.position, at_ms: stored.at_ms };
         let previous_status = self.state.status;
         self.fold(&stored);
@@ -101,15 +111,17 @@ impl Lens {
             Record::Leaf(leaf) if self.has_begun && payloads.is_empty() => {
                 payloads.push(self.leaf(place, leaf));
             }
-            Record::Revision(change) => {
-                payloads.extend(self.revision(store, place, change).await?);
-            }
+            Record::Revision(change) => match self.revision(store, place, change).await? {
+                Revised::Told(event) => payloads.push(EventPayload::MessageUpdated(event)),
+                Revised::Known => {}
+                Revised::Gone => return Ok(None),
+            },
             Record::Loop(event) => payloads.push(self.loop_event(place, event)),
             Record::Tombstone => payloads.push(self.deleted(place.at_ms)),
             Record::Restored => payloads.push(self.created()),
             Record::Entry(_) | Record::Leaf(_) | Record::Unknown(_) | Record::Newer { .. } => {}
         }
-        Ok(self.dress(place, payloads))
+        Ok(Some(self.dress(place, payloads)))
     }
 
     /// What is left to tell when the feed ends: a fork whose copies were not closed by a record.
@@ -258,54 +270,60 @@ impl Lens {
         std::iter::once(added).chain(label).collect()
     }
 
-    /// One step of a message that is at hand; otherwise the message as it is now, and the steps up to
-    /// there are told.
+    /// A change of a message: the message as it was before, and the change.
     async fn revision(
         &mut self,
         store: &dyn Store,
         place: Place,
         change: &Revision,
-    ) -> Result<Option<EventPayload>, StoreError> {
+    ) -> Result<Revised, StoreError> {
         let mut at_hand = self.take_stream(&change.entry_id);
         if let Some(entry) = at_hand.take_if(|entry| change.to <= entry.revision) {
             self.remember(entry);
-            return Ok(None);
+            return Ok(Revised::Known);
         }
-        let stepped = at_hand.take_if(|entry| change.apply(entry).is_ok());
-        let entry = match stepped {
-            Some(entry) => entry,
-            None => match self.entry_now(store, &change.entry_id).await? {
-                Some(entry) => entry,
-                None => return Ok(None),
-            },
+        let before = match at_hand.filter(|entry| entry.revision == change.from) {
+            Some(entry) => Some(entry),
+            None => self.entry_before(store, change).await?,
         };
-        let Some(message) = entry.message() else {
-            return Ok(None);
+        let Some(mut entry) = before else {
+            let is_gone =
+                place.position.revision > 0 && self.is_gone(store, place.position).await?;
+            return Ok(if is_gone { Revised::Gone } else { Revised::Known });
         };
-        let payload = EventPayload::MessageUpdated(Box::new(MessageUpdatedEvent {
+        let applied = change.apply(&mut entry).is_ok();
+        let Some(message) = entry.message().filter(|_| applied) else {
+            return Ok(Revised::Known);
+        };
+        let event = MessageUpdatedEvent {
             session_id: self.session.clone(),
             entry_id: entry.id.clone(),
             message,
             revision: entry.revision,
             origin: change.origin.clone(),
             timestamp: place.at_ms,
-        }));
+        };
         self.remember(entry);
-        Ok(Some(payload))
+        Ok(Revised::Told(Box::new(event)))
     }
 
-    /// An entry as it is now, in the life at hand.
-    async fn entry_now(
+    /// A message as it was before a change.
+    async fn entry_before(
         &self,
         store: &dyn Store,
-        id: &EntryId,
+        change: &Revision,
     ) -> Result<Option<Entry>, StoreError> {
-        let over = store.trashed_entry(&self.session, self.life, id).await?;
-        let found = match over {
-            Some(stored) => Some(stored),
-            None => store.entry(&self.session, id).await?,
-        };
+        let (session, id) = (&self.session, &change.entry_id);
+        let found = store.entry_at(session, self.life, id, change.from).await?;
         Ok(found.map(|stored| stored.entry))
+    }
+
+    /// Whether a step of a stream is no longer there.
+    async fn is_gone(&self, store: &dyn Store, step: Position) -> Result<bool, StoreError> {
+        let before = Position { revision: step.revision.saturating_sub(1), ..step };
+        let page = records_of(store, &self.session, self.life, before, 1).await?;
+        let next = page.as_ref().and_then(|page| page.records.first());
+        Ok(next.is_none_or(|next| next.position != step))
     }
 
     fn leaf(&self, place: Place, leaf: &Option<EntryId>) -> EventPayload {
@@ -344,65 +362,5 @@ impl Lens {
         if self.streams.len() > LENS_STREAMS_MAX {
             self.streams.pop_front();
         }
-    }
-}
-
-/// Which steps of a stream a reader has been told of, one by one, so that the record which later stands for them is not
-/// told again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    /// The last step that was told; 0 when the last thing told was a record.
-    step: u64,
-}
-
-impl Told {
-    /// A reader that stopped at a position.
-    pub(super) const fn up_to(position: Position) -> Self {
-        Self { step: position.revision }
-    }
-
-    /// Notes that a record comes next; says whether the reader knows all of it already.
-    pub(super) fn knows(&mut self, stored: &StoredRecord) -> bool {
-        match stored.settles {
-            Some(last_step) => last_step <= self.step,
-            None => {
-                self.step = stored.position.revision;
-                false
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bough_session::Record;
-
-    fn stored(seq: u64, revision: u64, settles: Option<u64>) -> StoredRecord {
-        StoredRecord {
-            position: Position { seq, revision },
-            at_ms: 0,
-            record: Record::Leaf(None),
-            settles,
-        }
-    }
-
-    #[test]
-    fn settled_steps_are_told_to_those_who_have_not_heard_them_all() {
-        let check = |stopped_at: u64, records: &[StoredRecord], known: &[bool]| {
-            let mut told = Told::up_to(Position { seq: 5, revision: stopped_at });
-            let found: Vec<bool> = records.iter().map(|stored| told.knows(stored)).collect();
-            assert_eq!(found, known, "stopped at {stopped_at}");
-        };
-        let settled = [stored(6, 0, Some(3)), stored(7, 0, Some(4)), stored(8, 0, None)];
-        check(0, &settled, &[false, false, false]);
-        check(2, &settled, &[false, false, false]);
-        check(3, &settled, &[true, false, false]);
-        check(4, &settled, &[true, true, false]);
-        // A later run counts anew: what was told of the first says nothing about the second.
-        let later = [stored(6, 0, None), stored(7, 0, Some(2))];
-        check(4, &later, &[false, false]);
-        let live = [stored(5, 3, None), stored(5, 4, None), stored(6, 0, Some(4))];
-        check(2, &live, &[false, false, true]);
     }
 }

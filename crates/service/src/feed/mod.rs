@@ -7,6 +7,7 @@
 mod all;
 mod all_reader;
 mod all_source;
+mod as_of;
 mod cursor;
 mod event;
 mod events;
@@ -20,6 +21,7 @@ mod session_source;
 mod short_read;
 mod snapshot;
 mod subscription;
+mod told;
 
 pub use cursor::{AllCursor, FeedCursor, SessionCursor};
 pub use event::{EventPayload, FeedEvent};

@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use bough_session::{Incarnation, Record, SessionId, SessionState};
+use bough_session::{Incarnation, SessionId};
 use bough_store::{Position, RecordPage, Store, StoreError};
 
+use super::as_of::lens_at;
 use super::cursor::SessionCursor;
 use super::event::FeedEvent;
 use super::hub::FeedHub;
-use super::lens::{Lens, Told};
+use super::lens::Lens;
 use super::ring::{Read, Ring};
-use crate::limits::{
-    FEED_FOLD_RECORDS_MAX, FEED_RECORDS_PER_READ, SESSION_RING_BYTES_MAX, SESSION_RING_EVENTS_MAX,
-};
+use super::told::Teller;
+use crate::limits::{FEED_RECORDS_PER_READ, SESSION_RING_BYTES_MAX, SESSION_RING_EVENTS_MAX};
 
 /// Reads on when something happened, once for all subscribers, and keeps the newest events for them.
 pub(super) struct SessionTail {
@@ -26,9 +26,7 @@ pub(super) struct SessionTail {
 /// Where the tail has read to.
 struct Edge {
     /// `None` while there is no such session.
-    lens: Option<Lens>,
-    position: Position,
-    told: Told,
+    teller: Option<Teller>,
     /// The life that was deleted last and where it ended, in case it is brought back.
     gone: Option<SessionCursor>,
 }
@@ -49,15 +47,11 @@ impl SessionTail {
         hub: Weak<FeedHub>,
     ) -> Result<Self, StoreError> {
         let snapshot = store.state(&session).await?;
-        let position = snapshot.as_ref().map_or_else(Position::default, |now| now.position);
         let start =
             snapshot.as_ref().map(|now| SessionCursor::at(now.head.incarnation, now.position));
-        let edge = Edge {
-            lens: snapshot.map(|now| Lens::with(now.head.incarnation, now.state)),
-            position,
-            told: Told::up_to(position),
-            gone: None,
-        };
+        let teller = snapshot
+            .map(|now| Teller::at(now.position, Lens::with(now.head.incarnation, now.state)));
+        let edge = Edge { teller, gone: None };
         let shared = Shared {
             ring: Ring::new(SESSION_RING_EVENTS_MAX, SESSION_RING_BYTES_MAX),
             covers: 0,
@@ -91,9 +85,7 @@ impl SessionTail {
     pub(super) async fn advance_to_end(&self) -> Result<(Option<SessionCursor>, u64), StoreError> {
         let mut edge = self.edge.lock().await;
         self.read_on(&mut edge).await?;
-        let position = edge.position;
-        let end = edge.lens.as_ref().map(|lens| SessionCursor::at(lens.life(), position));
-        Ok((end, self.lock().ring.next()))
+        Ok((edge.teller.as_ref().map(place_of), self.lock().ring.next()))
     }
 
     pub(super) fn read(&self, from: u64, limit: usize) -> Read<Arc<FeedEvent>> {
@@ -101,31 +93,33 @@ impl SessionTail {
     }
 
     /// The number of the first event after a place; `None` when the ring does not reach back to it.
+    ///
+    /// Nor does it where it tells a stream otherwise than the reader was told it: one step by step, the other as the records
+    /// that took their place. What comes after one of those is found in the log.
     pub(super) fn find(&self, cursor: &SessionCursor) -> Option<u64> {
         let shared = self.lock();
-        if shared.ring.first() == 0
-            && let Some(start) = &shared.start
-            && start.incarnation == cursor.incarnation
-            && start.position <= cursor.read_after()
-        {
-            return Some(first_after(&shared.ring, cursor));
-        }
+        let start = shared.start.filter(|start| {
+            let is_before = start.position <= cursor.read_after();
+            shared.ring.first() == 0 && start.incarnation == cursor.incarnation && is_before
+        });
         // An event of the same life at or before the place proves that the ring reaches back to it.
-        let reaches = shared
-            .ring
-            .iter()
-            .any(|(_, event)| event.incarnation == cursor.incarnation && !cursor.is_before(event));
-        reaches.then(|| first_after(&shared.ring, cursor))
+        let told =
+            shared.ring.iter().map(|(_, event)| event).filter(|event| {
+                event.incarnation == cursor.incarnation && !cursor.is_before(event)
+            });
+        let last = told.last().map(|event| event.position).or(start.map(|start| start.position))?;
+        let are_records = last.revision == 0 && cursor.position.revision == 0;
+        let alike = last == cursor.position || are_records;
+        alike.then(|| first_after(&shared.ring, cursor))
     }
 
     async fn read_on(&self, edge: &mut Edge) -> Result<(), StoreError> {
         loop {
-            let page =
-                self.store.records(&self.session, edge.position, FEED_RECORDS_PER_READ).await;
+            let position = edge.teller.as_ref().map_or_else(Position::default, |at| at.position);
+            let page = self.store.records(&self.session, position, FEED_RECORDS_PER_READ).await;
+            let life = edge.teller.as_ref().map(|teller| teller.lens.life());
             match page {
-                Ok(page)
-                    if edge.lens.as_ref().is_some_and(|lens| lens.life() == page.incarnation) =>
-                {
+                Ok(page) if life == Some(page.incarnation) => {
                     if self.take_in(edge, page).await? {
                         return Ok(());
                     }
@@ -144,44 +138,40 @@ impl SessionTail {
     async fn enter(&self, edge: &mut Edge, life: Incarnation) -> Result<(), StoreError> {
         let back = edge.gone.take().filter(|gone| gone.incarnation == life);
         let from = back.map_or_else(Position::default, |gone| gone.position);
-        edge.lens = lens_at(&*self.store, &self.session, life, from).await?;
-        edge.position = from;
-        edge.told = Told::up_to(from);
+        let lens = lens_at(&*self.store, &self.session, life, from).await?;
+        edge.teller = lens.map(|lens| Teller::at(from, lens));
         Ok(())
     }
 
     /// Takes a page of the life at hand into the ring; says whether it was the last.
     async fn take_in(&self, edge: &mut Edge, page: RecordPage) -> Result<bool, StoreError> {
-        let Some(lens) = edge.lens.as_mut() else {
+        let Some(teller) = edge.teller.as_mut() else {
             return Ok(true);
         };
         let ended = page.records.is_empty();
         for stored in page.records {
-            let position = stored.position;
-            if !edge.told.knows(&stored) {
-                let events = lens.look(&*self.store, stored).await?;
-                self.push(events);
+            match teller.take(&*self.store, stored).await? {
+                Some(events) => self.push(events),
+                None => return Ok(false),
             }
-            edge.position = position;
         }
-        let at_end = ended || edge.position >= page.end;
+        let at_end = ended || teller.position >= page.end;
         if at_end {
-            self.push(lens.at_end(edge.position));
+            self.push(teller.lens.at_end(teller.position));
         }
         Ok(at_end)
     }
 
     /// Tells that the life at hand is over, if there was one.
     async fn tell_deletion(&self, edge: &mut Edge) -> Result<(), StoreError> {
-        let Some(lens) = edge.lens.take() else {
+        let Some(teller) = edge.teller.take() else {
             return Ok(());
         };
-        let last = SessionCursor::at(lens.life(), edge.position);
         let Some(hub) = self.hub.upgrade() else {
             return Ok(());
         };
-        let event = hub.deletion(&self.session, last, lens.last_known()).await?;
-        edge.position = Position::default();
+        let last_known = teller.lens.last_known();
+        let event = hub.deletion(&self.session, place_of(&teller), last_known).await?;
         edge.gone = Some(SessionCursor::after(&event));
         self.push(vec![event]);
         Ok(())
@@ -209,6 +199,10 @@ impl Drop for SessionTail {
             hub.forget_tail(&self.session);
         }
     }
+}
+
+fn place_of(teller: &Teller) -> SessionCursor {
+    SessionCursor::at(teller.lens.life(), teller.position)
 }
 
 fn first_after(ring: &Ring<Arc<FeedEvent>>, cursor: &SessionCursor) -> u64 {
@@ -259,144 +253,41 @@ pub(super) async fn read_cold(
     if page.incarnation != cursor.incarnation {
         return Ok(Cold::OtherLife(page.incarnation));
     }
-    let Some(mut lens) = lens_at(store, session, cursor.incarnation, from).await? else {
+    let Some(lens) = lens_at(store, session, cursor.incarnation, from).await? else {
         return Ok(Cold::Gone);
     };
+    // A record that was told in part is read again, and the part is dropped.
+    let mut teller = Teller::at(cursor.position, lens);
     let mut events = Vec::new();
-    let mut position = cursor.position;
-    let mut told = Told::up_to(cursor.position);
     let (mut records, mut end) = (page.records, page.end);
     loop {
+        let mut is_whole = true;
         for stored in records {
-            position = position.max(stored.position);
-            if !told.knows(&stored) {
-                events.extend(lens.look(store, stored).await?);
+            match teller.take(store, stored).await? {
+                Some(found) => events.extend(found),
+                None => {
+                    is_whole = false;
+                    break;
+                }
             }
         }
-        // A reader that stopped among the copies of a fork would take the rest for news.
-        if position >= end || !lens.is_copying() {
+        if is_whole && (teller.position >= end || !teller.must_go_on()) {
             break;
         }
-        let page = store.records(session, position, FEED_RECORDS_PER_READ).await?;
+        let page = store.records(session, teller.position, FEED_RECORDS_PER_READ).await?;
         (records, end) = (page.records, page.end);
         if records.is_empty() {
             break;
         }
     }
-    let more = position < end;
+    let more = teller.position < end;
     if !more {
-        events.extend(lens.at_end(position));
+        events.extend(teller.lens.at_end(teller.position));
     }
     events.retain(|event| cursor.is_before(event));
     Ok(Cold::Page(ColdPage {
         events,
-        cursor: SessionCursor::at(cursor.incarnation, position),
+        cursor: SessionCursor::at(cursor.incarnation, teller.position),
         more,
     }))
-}
-
-/// A lens for reading after a position.
-///
-/// What is known now serves where the session itself did not change since. Otherwise, near the beginning it is made from the records
-/// before, so that it knows the session as it was there; further on, from what is known now all the same, because reading on must
-/// not cost more the longer a session is.
-pub(super) async fn lens_at(
-    store: &dyn Store,
-    session: &SessionId,
-    life: Incarnation,
-    from: Position,
-) -> Result<Option<Lens>, StoreError> {
-    if from == Position::default() {
-        return Ok(Some(Lens::at_start(session.clone(), life)));
-    }
-    let state = match state_since(store, session, life, from).await? {
-        Some(state) => Some(state),
-        None if from.seq <= FEED_FOLD_RECORDS_MAX as u64 => {
-            state_at(store, session, life, from).await?
-        }
-        None => state_now(store, session, life).await?,
-    };
-    Ok(state.map(|state| Lens::with(life, state)))
-}
-
-/// What is known now of a session, if that is little more than at a position and nothing of it is what a lens asks for.
-async fn state_since(
-    store: &dyn Store,
-    session: &SessionId,
-    life: Incarnation,
-    from: Position,
-) -> Result<Option<SessionState>, StoreError> {
-    let now = store.state(session).await?.filter(|now| now.head.incarnation == life);
-    let Some(now) = now else { return Ok(None) };
-    let more = now.head.seq.saturating_sub(from.seq);
-    if more > FEED_RECORDS_PER_READ as u64 {
-        return Ok(None);
-    }
-    let Some(page) = records_of(store, session, life, from, FEED_RECORDS_PER_READ).await? else {
-        return Ok(None);
-    };
-    let since = page.records.iter().filter(|stored| stored.position.revision == 0);
-    let since = since.take_while(|stored| stored.position.seq <= now.head.seq);
-    let (mut seen, mut changed) = (0, false);
-    for stored in since {
-        seen += 1;
-        let known = stored.record.known();
-        changed |= matches!(known, Record::Meta(_) | Record::Tombstone | Record::Restored);
-    }
-    Ok((seen == more && !changed).then_some(now.state))
-}
-
-/// Records of one life of a session, which may be over; `None` when they are no longer kept.
-pub(super) async fn records_of(
-    store: &dyn Store,
-    session: &SessionId,
-    life: Incarnation,
-    after: Position,
-    limit: usize,
-) -> Result<Option<RecordPage>, StoreError> {
-    match store.records(session, after, limit).await {
-        Ok(page) if page.incarnation == life => return Ok(Some(page)),
-        Ok(_) | Err(StoreError::NotFound { .. }) => {}
-        Err(error) => return Err(error),
-    }
-    match store.trashed_records(session, life, after, limit).await {
-        Ok(page) => Ok(Some(page)),
-        Err(StoreError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// What is known now of one life of a session, which may be over.
-async fn state_now(
-    store: &dyn Store,
-    session: &SessionId,
-    life: Incarnation,
-) -> Result<Option<SessionState>, StoreError> {
-    let live = store.state(session).await?.filter(|now| now.head.incarnation == life);
-    if let Some(now) = live {
-        return Ok(Some(now.state));
-    }
-    let trash = store.trash(Some(session)).await?;
-    let found = trash.into_iter().find(|trashed| trashed.incarnation == life);
-    Ok(found.map(|trashed| trashed.state))
-}
-
-/// The fold over the records up to a position.
-async fn state_at(
-    store: &dyn Store,
-    session: &SessionId,
-    life: Incarnation,
-    from: Position,
-) -> Result<Option<SessionState>, StoreError> {
-    let start = Position::default();
-    let page = records_of(store, session, life, start, FEED_FOLD_RECORDS_MAX).await?;
-    let Some(page) = page else {
-        return Ok(None);
-    };
-    let mut state = SessionState::new(session.clone());
-    let before = page.records.iter().filter(|stored| stored.position.revision == 0);
-    for stored in before.take_while(|stored| stored.position.seq <= from.seq) {
-        state.apply(&stored.record, stored.position.seq, stored.at_ms);
-    }
-    Ok(Some(state))
 }

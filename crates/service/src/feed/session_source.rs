@@ -182,10 +182,9 @@ impl SessionSource {
                     self.take_in(Arc::new(event), page);
                 }
                 self.at = Some(cold.cursor);
-                if !cold.more && reaches(&cold.cursor, end) {
-                    let met = self.tail.find(&cold.cursor);
-                    self.reading = Reading::Ring(met.unwrap_or(number));
-                } else if !cold.more {
+                if end == Some(cold.cursor) {
+                    self.reading = Reading::Ring(number);
+                } else if !cold.more && !reaches(&cold.cursor, end) {
                     // Going over to the ring now would pass over what the log does not show yet.
                     return Ok(!page.is_empty());
                 }

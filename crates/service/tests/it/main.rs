@@ -19,6 +19,7 @@ mod bounds;
 mod branching;
 mod busy;
 mod concurrency;
+mod cuts;
 mod entries;
 mod events;
 mod forks;
