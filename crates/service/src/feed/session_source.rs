@@ -159,13 +159,14 @@ impl SessionSource {
         scope: &Scope,
         page: &mut VecDeque<FeedItem>,
     ) -> Result<bool, ServiceError> {
-        let (end, number) = self.tail.advance_to_end().await?;
+        let (end, number) = self.end_of_tail().await?;
         // A session that came to be since, and ran ahead of the ring, is read from its beginning.
         let Some(cursor) = self.at.or(end.map(|end| beginning_of(end.incarnation))) else {
             self.reading = Reading::Ring(number);
             return Ok(true);
         };
-        if let Some(number) = self.tail.find(&cursor) {
+        let is_ahead = is_ahead(&cursor, end);
+        if let Some(number) = self.tail.find(&cursor).filter(|_| !is_ahead) {
             self.reading = Reading::Ring(number);
             return Ok(true);
         }
@@ -173,6 +174,12 @@ impl SessionSource {
             self.hidden = true;
             self.at = Some(cursor);
             self.reading = Reading::Ring(number);
+            return Ok(true);
+        }
+        if is_ahead {
+            // What was there is not, and what will be there is something else: both are news.
+            page.push_back(FeedItem::Gap(GapReason::Ahead));
+            (self.at, self.reading) = (end, Reading::Ring(number));
             return Ok(true);
         }
         match self.read_as_far_as(runtime, cursor, end).await? {
@@ -195,6 +202,14 @@ impl SessionSource {
             }
         }
         Ok(true)
+    }
+
+    /// Where the tail is once it has read on, and the number of what it tells next. A log that ends before the place is given
+    /// some time: a writer may be taking it over.
+    async fn end_of_tail(&self) -> Result<(Option<SessionCursor>, u64), StoreError> {
+        let read = || self.tail.advance_to_end();
+        let at = self.at;
+        read_whole(read, |(end, _)| at.is_some_and(|at| is_ahead(&at, *end))).await
     }
 
     /// Reads a page from the log, of which the tail has seen at least so much.
@@ -249,6 +264,11 @@ impl SessionSource {
 /// Whether a place is not before another of the same life.
 fn reaches(cursor: &SessionCursor, end: Option<SessionCursor>) -> bool {
     end.is_none_or(|end| end.incarnation != cursor.incarnation || end.position <= cursor.position)
+}
+
+/// Whether a place is after the end of the same life.
+fn is_ahead(cursor: &SessionCursor, end: Option<SessionCursor>) -> bool {
+    end.is_some_and(|end| end.incarnation == cursor.incarnation && end.position < cursor.position)
 }
 
 const fn from_log(cursor: SessionCursor) -> (Option<SessionCursor>, Reading) {

@@ -65,6 +65,9 @@ pub enum GapReason {
     OtherLife,
     /// The place is older than what is kept.
     TooOld,
+    /// The place is after the end of the session: what led there is lost, by a power cut in the weaker durability or because
+    /// an older copy of the data stands here.
+    Ahead,
     /// Another store stands here now.
     StoreSwapped,
 }
@@ -76,6 +79,7 @@ impl GapReason {
         match self {
             Self::OtherLife => "other_life",
             Self::TooOld => "too_old",
+            Self::Ahead => "ahead",
             Self::StoreSwapped => "store_swapped",
         }
     }

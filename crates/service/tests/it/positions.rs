@@ -23,6 +23,7 @@ on_every_store!(
     watching_by_asking,
     a_cursor_that_is_not_ours_is_refused,
     a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream,
+    a_place_that_the_log_does_not_reach_is_a_gap,
 );
 
 /// A history with every kind of change, two of them streams.
@@ -373,4 +374,27 @@ async fn a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream(mu
         last = listener.event().await.1;
     }
     assert_eq!(common::text(&last["message"]), "new 2");
+}
+
+/// A power cut in the weaker durability, or an older copy of the data, leaves a log that is shorter than what somebody was told.
+async fn a_place_that_the_log_does_not_reach_is_a_gap(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let now = bed.ok("session::watch", json!({"session_id": id})).await["next"].clone();
+    let life = now.as_str().unwrap().split('.').next().unwrap();
+    let filter = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));
+    for ahead in [format!("{life}.4.0"), format!("{life}.1.7")] {
+        let start = StartAt::After(ahead.parse().unwrap());
+        let mut listener = bed.subscribe(filter.clone(), start).await;
+        let item = listener.item().await;
+        assert!(matches!(item, FeedItem::Gap(GapReason::Ahead)), "{item:?}");
+        assert_eq!(listener.subscription.cursor().unwrap().to_string(), now);
+        assert!(listener.ready().await.is_empty());
+    }
+    let start = StartAt::After(format!("{life}.4.0").parse().unwrap());
+    let mut listener = bed.subscribe(filter, start).await;
+    assert!(matches!(listener.item().await, FeedItem::Gap(GapReason::Ahead)));
+    for text in ["2", "3", "4", "5"] {
+        bed.say(&id, text).await;
+        assert_eq!(common::text(&listener.event().await.1["message"]), text);
+    }
 }
