@@ -64,6 +64,31 @@ async fn every_event_reaches_every_instance_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_gone_is_told_whole_over_a_bridge() {
+    let main = Place::with("").await;
+    let bridge = bridge_to(&main).await;
+    let mut stream = bridge.client().events("/v1/events").await;
+    new_session(&main.client()).await;
+    let place = stream.expect("session::created").await.id.unwrap();
+    drop(stream);
+    let mut gone = Vec::new();
+    for _ in 0..3 {
+        let id = new_session(&main.client()).await;
+        append(&main.client(), &id, "hello").await;
+        main.client().delete(&format!("/v1/sessions/{id}")).await.ok();
+        gone.push(id);
+    }
+    let client = bridge.client().with("last-event-id", &place);
+    let mut stream = client.events("/v1/events").await;
+    for id in gone {
+        for name in ["session::created", "session::message-added", "session::deleted"] {
+            let event = stream.expect(name).await;
+            assert_eq!(event.data["payload"]["session_id"], id.as_str());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_instances_that_append_to_one_session_lose_nothing() {
     const EACH: usize = 20;
     let main = Place::with("").await;

@@ -77,6 +77,48 @@ pub(super) async fn records(
     Ok(page.into())
 }
 
+/// The records of a deleted session. One who was made before this question knows only lives that go on, which is the same as
+/// a store that cannot look into its trash.
+pub(super) async fn trashed_records(
+    asked: &dyn Asked,
+    session: &SessionId,
+    incarnation: Incarnation,
+    after: Position,
+    limit: usize,
+) -> Result<RecordPage, StoreError> {
+    let session_id = session.clone();
+    let request = ReadRequest::TrashedRecords { session_id, incarnation, after, limit };
+    let page: Result<WireRecords, _> = ask(asked, &request).await;
+    match page {
+        Err(error) if is_unknown(&error, "trashed_records") => {
+            Err(StoreError::NotFound { session: session.clone() })
+        }
+        page => Ok(page?.into()),
+    }
+}
+
+/// An entry of a deleted session; `None` also from one who does not know the question.
+pub(super) async fn trashed_entry(
+    asked: &dyn Asked,
+    session: &SessionId,
+    incarnation: Incarnation,
+    entry: &EntryId,
+) -> Result<Option<StoredEntry>, StoreError> {
+    let (session_id, entry_id) = (session.clone(), entry.clone());
+    let request = ReadRequest::TrashedEntry { session_id, incarnation, entry_id };
+    let found: Result<Option<WireEntry>, _> = ask(asked, &request).await;
+    match found {
+        Err(error) if is_unknown(&error, "trashed_entry") => Ok(None),
+        found => found?.map(WireEntry::into_stored).transpose(),
+    }
+}
+
+/// Whether the other side could not read the question, because it does not know this operation.
+fn is_unknown(error: &StoreError, operation: &str) -> bool {
+    let unknown = format!("unknown variant `{operation}`");
+    matches!(error, StoreError::Unavailable { reason } if reason.contains(&unknown))
+}
+
 pub(super) async fn branch_heads(
     asked: &dyn Asked,
     session: &SessionId,
@@ -160,6 +202,25 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
         records(&self.asked, session, after, limit).await
     }
 
+    async fn trashed_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        trashed_records(&self.asked, session, incarnation, after, limit).await
+    }
+
+    async fn trashed_entry(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        trashed_entry(&self.asked, session, incarnation, entry).await
+    }
+
     async fn branch_heads(
         &self,
         session: &SessionId,
@@ -219,5 +280,45 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
 
     async fn close(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Refuses everything with the same words.
+    #[derive(Debug)]
+    struct Refusing(&'static str);
+
+    #[async_trait]
+    impl Asked for Refusing {
+        async fn ask(&self, _: &ReadRequest) -> Result<StoreAnswer, StoreError> {
+            Err(StoreError::Unavailable { reason: self.0.to_owned() })
+        }
+    }
+
+    async fn in_trash(words: &'static str) -> [Result<bool, StoreError>; 2] {
+        let (session, life) = (SessionId::from_stored("s"), Incarnation::new([1; 16]));
+        let entry = EntryId::from_stored("e");
+        let asked = Refusing(words);
+        let records = trashed_records(&asked, &session, life, Position::default(), 9).await;
+        let entry = trashed_entry(&asked, &session, life, &entry).await;
+        [records.map(|_| true), entry.map(|found| found.is_some())]
+    }
+
+    #[tokio::test]
+    async fn one_who_does_not_know_the_question_has_nothing_in_the_trash() {
+        for (at, operation) in ["trashed_records", "trashed_entry"].into_iter().enumerate() {
+            let words =
+                format!("serialization error: unknown variant `{operation}`, expected `state`");
+            let answers = in_trash(words.leak()).await;
+            let known =
+                answers.map(|answer| !matches!(answer, Err(StoreError::Unavailable { .. })));
+            assert!(known[at], "{operation}");
+        }
+        for answer in in_trash("the connection broke").await {
+            assert!(matches!(answer, Err(StoreError::Unavailable { .. })), "{answer:?}");
+        }
     }
 }

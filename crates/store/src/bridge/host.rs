@@ -86,6 +86,15 @@ async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, Stor
         ReadRequest::Records { session_id, after, limit } => {
             say(&WireRecords::from(store.records(&session_id, after, limit.min(PAGE_MAX)).await?))
         }
+        ReadRequest::TrashedRecords { session_id, incarnation, after, limit } => {
+            let limit = limit.min(PAGE_MAX);
+            let page = store.trashed_records(&session_id, incarnation, after, limit).await?;
+            say(&WireRecords::from(page))
+        }
+        ReadRequest::TrashedEntry { session_id, incarnation, entry_id } => {
+            let found = store.trashed_entry(&session_id, incarnation, &entry_id).await?;
+            say(&found.map(WireEntry::from))
+        }
         ReadRequest::BranchHeads { session_id, limit } => {
             let heads = store.branch_heads(&session_id, limit.min(PAGE_MAX)).await?;
             say(&heads.into_iter().map(WireHead::from).collect::<Vec<_>>())

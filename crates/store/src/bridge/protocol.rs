@@ -103,6 +103,29 @@ pub enum ReadRequest {
         /// How many at most.
         limit: usize,
     },
+    /// Records of a deleted session, after a position.
+    TrashedRecords {
+        /// The session.
+        session_id: SessionId,
+        /// Which of its lives.
+        #[schemars(with = "String")]
+        incarnation: Incarnation,
+        /// The position.
+        #[schemars(with = "Value")]
+        after: Position,
+        /// How many at most.
+        limit: usize,
+    },
+    /// One entry of a deleted session.
+    TrashedEntry {
+        /// The session.
+        session_id: SessionId,
+        /// Which of its lives.
+        #[schemars(with = "String")]
+        incarnation: Incarnation,
+        /// The entry.
+        entry_id: EntryId,
+    },
     /// The ends of the branches.
     BranchHeads {
         /// The session.

@@ -229,6 +229,33 @@ impl Store for BridgeStore {
         asking::records(self, session, after, limit).await
     }
 
+    async fn trashed_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> Result<RecordPage, StoreError> {
+        if self.original().await?.is_some() {
+            // The original keeps nothing of what it deletes.
+            return Err(StoreError::NotFound { session: session.clone() });
+        }
+        asking::trashed_records(self, session, incarnation, after, limit).await
+    }
+
+    async fn trashed_entry(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        if self.original().await?.is_some() {
+            // The original keeps nothing of what it deletes.
+            return Ok(None);
+        }
+        asking::trashed_entry(self, session, incarnation, entry).await
+    }
+
     async fn branch_heads(
         &self,
         session: &SessionId,
