@@ -97,6 +97,12 @@ pub enum StoreError {
         /// What happened.
         reason: String,
     },
+    /// The store behind this one refuses us, and will until somebody changes that.
+    #[error("{reason}")]
+    Refused {
+        /// Why, and what to change.
+        reason: String,
+    },
     /// The disk did not answer.
     #[error("disk error: {0}")]
     Io(Arc<io::Error>),

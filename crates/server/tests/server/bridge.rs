@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, soon};
 use crate::http::{new_session, user};
-use crate::place::{Place, options};
+use crate::place::{Place, options, token};
 
 /// How long a bridge waits for its main, where nothing is to fail.
 const PATIENT_MS: u64 = 20_000;
@@ -14,7 +14,11 @@ async fn bridge_to(main: &Place) -> Place {
 }
 
 async fn bridge_that_waits(main: &Place, timeout_ms: u64) -> Place {
-    let url = format!("ws://{}", main.bus());
+    bridge_at(main.bus(), timeout_ms).await
+}
+
+async fn bridge_at(main: std::net::SocketAddr, timeout_ms: u64) -> Place {
+    let url = format!("ws://{main}");
     let config = format!("{{url: '{url}', timeout_ms: {timeout_ms}}}");
     Place::with(&format!("adapter: {{name: bridge, config: {config}}}")).await
 }
@@ -152,6 +156,74 @@ async fn a_main_that_goes_away_gives_clear_errors_and_recovers() {
     let page = client.get(&format!("/v1/sessions/{id}/messages")).await.ok();
     assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "kept");
     main.stop().await;
+}
+
+/// Makes many calls at once, of many sessions and of one. Each must fail for want of a main, and not wait for the others to.
+async fn all_fail_together(bridge: &Place) {
+    const EACH: usize = 20;
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..EACH {
+        let (one, other) = (bridge.client(), bridge.client());
+        calls.spawn(async move { one.get(&format!("/v1/sessions/s{n}")).await });
+        calls.spawn(async move { other.post("/v1/sessions/s/entries", user("lost")).await });
+    }
+    for answer in soon(calls.join_all()).await {
+        assert_eq!(answer.json()["code"], "session/storage", "{answer:?}");
+    }
+}
+
+/// An address where nobody listens.
+async fn nobody() -> std::net::SocketAddr {
+    let probe = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    probe.local_addr().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_do_not_queue_up_for_a_main_that_is_not_there() {
+    // Each wait is long, and the test is over before the second of them would be.
+    let bridge = bridge_at(nobody().await, PATIENT_MS).await;
+    all_fail_together(&bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_that_is_refused_says_what_to_change() {
+    let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
+    let weak = token(dir.path(), json!({}), &[bough_service::Right::Read]);
+    let main = Place::again(dir).await;
+    let without = bridge_to(&main).await;
+    let other = bridge_to(&without).await;
+    let with = |token: &str| {
+        let config = format!("{{url: 'ws://{}', token: '{token}'}}", main.bus());
+        format!("adapter: {{name: bridge, config: {config}}}")
+    };
+    let (wrong, weak) = (Place::with(&with("nonsense")).await, Place::with(&with(&weak)).await);
+    let cases = [
+        (&without, "asks for a token; give adapter.config.token"),
+        (&wrong, "does not take the token in adapter.config.token"),
+        (&weak, "does not let this bridge store there; give adapter.config.token"),
+        (&other, "names an instance that is a bridge itself"),
+    ];
+    for (bridge, words) in cases {
+        let refused = bridge.client().get("/v1/sessions").await.json();
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(words) && !detail.contains("try again"), "{detail}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_do_not_queue_up_for_a_main_that_says_nothing() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = listener.local_addr().unwrap();
+    let main = tokio::spawn(async move {
+        let mut open = Vec::new();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            open.push(tokio_tungstenite::accept_async(stream).await);
+        }
+    });
+    let bridge = bridge_at(silent, 3000).await;
+    all_fail_together(&bridge).await;
+    main.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]

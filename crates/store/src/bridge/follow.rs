@@ -33,6 +33,7 @@ pub(super) async fn follow(
     let mut place: Option<ChangeCursor> = None;
     let mut is_checked = false;
     loop {
+        client.connected().await;
         if !is_checked && answers_to(&client, &own_name).await {
             is_self.store(true, Ordering::Relaxed);
             return;

@@ -1,10 +1,11 @@
 //! Which kind of main is at the other end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bough_platform::Entropy;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 use super::client::{CallError, Client};
 use super::original::{Original, is_original};
@@ -18,30 +19,61 @@ pub(super) struct Kind {
     client: Client,
     hub: ChangeHub,
     entropy: Arc<dyn Entropy>,
-    found: Arc<OnceCell<Option<Original>>>,
+    found: Arc<OnceLock<Option<Original>>>,
+    attempt: Arc<Mutex<Option<Attempt>>>,
 }
+
+/// One try to find out, for all who wait for it.
+type Attempt = Shared<BoxFuture<'static, Result<(), CallError>>>;
 
 impl Kind {
     pub(super) fn new(client: Client, hub: ChangeHub, entropy: Arc<dyn Entropy>) -> Self {
-        Self { client, hub, entropy, found: Arc::default() }
+        Self { client, hub, entropy, found: Arc::default(), attempt: Arc::default() }
     }
 
     /// The original main, if that is what the other end is; `None` for one with atomic commits.
     pub(super) async fn original(&self) -> Result<Option<&Original>, StoreError> {
-        Ok(self.found.get_or_try_init(|| self.find()).await?.as_ref())
+        loop {
+            if let Some(found) = self.found.get() {
+                return Ok(found.as_ref());
+            }
+            self.attempt().await?;
+        }
     }
 
-    async fn find(&self) -> Result<Option<Original>, StoreError> {
+    /// The try that is under way, or a new one. Nobody waits for one to end only to begin another.
+    fn attempt(&self) -> Attempt {
+        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(under_way) = attempt.as_ref().filter(|attempt| attempt.peek().is_none()) {
+            return under_way.clone();
+        }
+        // It goes on also when the one who began it no longer waits.
+        let task = tokio::spawn(self.clone().find());
+        let ended = |ended: Result<_, tokio::task::JoinError>| match ended {
+            Ok(found) => found,
+            Err(error) => Err(CallError::Lost(error.to_string())),
+        };
+        attempt.insert(task.map(ended).boxed().shared()).clone()
+    }
+
+    async fn find(self) -> Result<(), CallError> {
+        let found = self.ask().await?;
+        // Only one try is under way, so nobody was faster.
+        let _ = self.found.set(found).is_ok();
+        Ok(())
+    }
+
+    async fn ask(&self) -> Result<Option<Original>, CallError> {
         match self.client.call(READ, json!({"op": "change_cursor"})).await {
             Ok(Value::Null) | Err(CallError::NoFunction) => {}
             Ok(_) => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
         // An engine whose main is not there yet knows neither.
         if !is_original(&self.client).await? {
-            return Err(CallError::NoFunction.into());
+            return Err(CallError::NoFunction);
         }
-        let original = Original::new(self.client.clone(), self.hub.clone(), self.entropy.as_ref())?;
-        Ok(Some(original))
+        let original = Original::new(self.client.clone(), self.hub.clone(), self.entropy.as_ref());
+        original.map(Some).map_err(|error| CallError::Lost(error.to_string()))
     }
 }

@@ -9,6 +9,7 @@ pub mod protocol;
 
 mod asking;
 mod client;
+mod connection;
 mod follow;
 mod kind;
 mod original;

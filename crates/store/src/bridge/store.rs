@@ -78,7 +78,7 @@ impl BridgeStore {
             return Ok(());
         }
         let reason = "the bridge's url leads back to this instance; name the main instance";
-        Err(StoreError::Unavailable { reason: reason.to_owned() })
+        Err(StoreError::Refused { reason: reason.to_owned() })
     }
 
     /// The main, where it is an original one.
