@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, PoisonError};
 
-use bough_session::{Incarnation, SessionId, SessionState};
+use bough_log::Expected;
+use bough_session::{Incarnation, Record, SessionId, SessionState};
 
+use super::going::again;
+use super::writes::{Live, hold};
 use super::{Shared, convert, fold};
 use crate::StoreError;
 use crate::types::{Position, Snapshot, Trashed};
@@ -20,22 +23,69 @@ impl Shared {
         session: &SessionId,
         at_ms: i64,
     ) -> Result<Option<Trashed>, StoreError> {
-        let Some(before) = self.state(session)? else { return Ok(None) };
-        self.settle_now(session)?;
-        let failed = |error| convert::error(error, session);
-        match self.log.delete(session.as_str(), at_ms, NOTHING_MORE).map_err(failed) {
-            Err(StoreError::NotFound { .. }) => return Ok(None),
-            other => other?,
+        if self.state(session)?.is_none() {
+            return Ok(None);
         }
-        self.forget(session);
-        let incarnation = before.head.incarnation;
-        let state = self.trashed_state(session, incarnation)?;
+        // Held until the session is gone: of several who delete it one finds it, and nothing is accepted behind its last record.
+        let slot = self.slot(session);
+        let mut live = hold(&slot);
+        let gone = self.delete_held(session, &mut live, at_ms);
+        *live = Live::default();
+        drop(live);
+        let (incarnation, state) = match gone.map_err(|error| self.explain(session, error)) {
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            gone => gone?,
+        };
         let position = Position::at(state.seq);
         self.catalogue().remove(session, incarnation, position);
         self.show();
         self.hub.wake(session, position);
         let (session_id, deleted_at) = (session.clone(), Some(at_ms));
         Ok(Some(Trashed { session_id, incarnation, deleted_at, state }))
+    }
+
+    /// Moves a session to the trash; the life that ended, and what it was in the end.
+    fn delete_held(
+        self: &Arc<Self>,
+        session: &SessionId,
+        live: &mut Live,
+        at_ms: i64,
+    ) -> Result<(Incarnation, SessionState), StoreError> {
+        self.settle_held(session, live)?;
+        let missing = || StoreError::NotFound { session: session.clone() };
+        let before = self.state(session)?.ok_or_else(missing)?;
+        let incarnation = before.head.incarnation;
+        let life = Expected::Life(convert::log_incarnation(incarnation));
+        let deleted = self.log.delete_where(session.as_str(), life, at_ms, NOTHING_MORE);
+        match deleted.map_err(|error| convert::error(error, session)) {
+            // Another life has the id by now: this one was deleted by somebody else.
+            Err(StoreError::Conflict { .. }) => return Err(missing()),
+            // Who met the last record before the move has finished the deletion.
+            Err(StoreError::NotFound { .. })
+                if self.is_in_trash(session, incarnation, at_ms)? => {}
+            deleted => deleted?,
+        }
+        match self.trashed_state(session, incarnation) {
+            // Removed for good, or brought back, by another process in the same moment.
+            Err(StoreError::NotFound { .. }) => Ok((incarnation, ended(before, at_ms))),
+            state => Ok((incarnation, state?)),
+        }
+    }
+
+    /// Whether a life was deleted at this time.
+    fn is_in_trash(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        at_ms: i64,
+    ) -> Result<bool, StoreError> {
+        let life = convert::log_incarnation(incarnation);
+        let is_it = |log: &bough_log::ListedLog| {
+            log.id == session.as_str()
+                && log.incarnation == life
+                && log.deleted_at_ms == Some(at_ms)
+        };
+        Ok(self.listed_trash()?.iter().any(is_it))
     }
 
     pub(super) fn undelete(
@@ -45,10 +95,14 @@ impl Shared {
         at_ms: i64,
     ) -> Result<Snapshot, StoreError> {
         let life = convert::log_incarnation(incarnation);
-        self.log
-            .undelete(session.as_str(), Some(life), at_ms, NOTHING_MORE)
-            .map_err(|error| convert::error(error, session))?;
-        self.forget(session);
+        let slot = self.slot(session);
+        let mut live = hold(&slot);
+        again(|| {
+            let back = self.log.undelete(session.as_str(), Some(life), at_ms, NOTHING_MORE);
+            back.map_err(|error| convert::error(error, session))
+        })?;
+        *live = Live::default();
+        drop(live);
         let missing = || StoreError::NotFound { session: session.clone() };
         let snapshot = self.state(session)?.ok_or_else(missing)?;
         self.catalogue().revive(self.row(session, &snapshot));
@@ -64,8 +118,10 @@ impl Shared {
         deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
         let life = convert::log_incarnation(incarnation);
-        let purged = self.log.purge_one(session.as_str(), life, deleted_at);
-        purged.map_err(|error| convert::error(error, session))
+        again(|| {
+            let purged = self.log.purge_one(session.as_str(), life, deleted_at);
+            purged.map_err(|error| convert::error(error, session))
+        })
     }
 
     /// Deleted sessions, the first deleted first. One that cannot be read is still named.
@@ -74,10 +130,8 @@ impl Shared {
             // One that cannot be finished now is found by the next who asks.
             drop(self.finish_deletion(session));
         }
-        let whole = SessionId::from_stored("(trash)");
-        let listed = self.log.trash().map_err(|error| convert::error(error, &whole))?;
         let mut found = Vec::new();
-        for log in listed {
+        for log in self.listed_trash()? {
             let session_id = SessionId::from_stored(log.id);
             if session.is_some_and(|asked| *asked != session_id) {
                 continue;
@@ -163,4 +217,11 @@ impl Shared {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// A session with its last record.
+fn ended(before: Snapshot, at_ms: i64) -> SessionState {
+    let mut state = before.state;
+    state.apply(&Record::Tombstone, before.head.seq.saturating_add(1), at_ms);
+    state
 }

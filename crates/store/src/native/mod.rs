@@ -9,6 +9,7 @@ mod committers;
 mod convert;
 mod draft;
 mod fold;
+mod going;
 mod life;
 mod listing;
 mod reads;
@@ -298,7 +299,10 @@ impl Store for NativeStore {
         check_batch(&records)?;
         let (id, expected) = (session.clone(), expected.clone());
         let shown = records.iter().any(|new| matches!(new.record.known(), Record::Meta(_)));
-        let append = move |shared: &Arc<Shared>| shared.append(&id, &expected, records);
+        let append = move |shared: &Arc<Shared>| {
+            let appended = shared.append(&id, &expected, records);
+            appended.map_err(|error| shared.explain(&id, error))
+        };
         let appended = self.accepting(session, append).await?;
         Ok(if shown { self.shown_when_durable(appended) } else { appended })
     }
@@ -309,7 +313,11 @@ impl Store for NativeStore {
         delta: Delta,
     ) -> Result<Appended, StoreError> {
         let id = session.clone();
-        self.accepting(session, move |shared| shared.append_delta(&id, &delta)).await
+        self.accepting(session, move |shared| {
+            let appended = shared.append_delta(&id, &delta);
+            appended.map_err(|error| shared.explain(&id, error))
+        })
+        .await
     }
 
     async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {

@@ -31,9 +31,12 @@ impl Shared {
     }
 
     pub(super) fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
-        check_whole(&reader, session)?;
-        snapshot(&reader, session).map(Some)
+        let look = || {
+            let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
+            check_whole(&reader, session)?;
+            snapshot(&reader, session).map(Some)
+        };
+        if_there(self.looking(session, look))
     }
 
     /// The state as far as the log can be read: enough for a list, where a damaged session must not be missing.
@@ -50,8 +53,11 @@ impl Shared {
         session: &SessionId,
         entry: &EntryId,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
-        read_entry(&reader, session, entry)
+        let look = || {
+            let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
+            read_entry(&reader, session, entry)
+        };
+        if_there(self.looking(session, look))
     }
 
     pub(super) fn path(
@@ -59,6 +65,10 @@ impl Shared {
         session: &SessionId,
         query: &PathQuery,
     ) -> Result<PathPage, StoreError> {
+        self.looking(session, || self.path_now(session, query))
+    }
+
+    fn path_now(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
         let reader = self.reader(session)?;
         let failed = |error| convert::error(error, session);
         if query.leaf.is_none() {
@@ -128,7 +138,7 @@ impl Shared {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
-        read_records(&self.reader(session)?, session, after, limit)
+        self.looking(session, || read_records(&self.reader(session)?, session, after, limit))
     }
 
     /// The records of a life that is in the trash.
@@ -139,7 +149,7 @@ impl Shared {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
-        read_records(&self.reader_of_trash(session, incarnation)?, session, after, limit)
+        self.in_trash(session, incarnation, |reader| read_records(reader, session, after, limit))
     }
 
     /// An entry of a life that is in the trash.
@@ -149,11 +159,8 @@ impl Shared {
         incarnation: Incarnation,
         entry: &EntryId,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        match self.reader_of_trash(session, incarnation) {
-            Ok(reader) => read_entry(&reader, session, entry),
-            Err(StoreError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let look = |reader: &log::Reader| read_entry(reader, session, entry);
+        if_there(self.in_trash(session, incarnation, look))
     }
 
     /// An entry as it was at a revision, in a life that is there or in the trash.
@@ -213,17 +220,15 @@ impl Shared {
         }
     }
 
-    fn reader_of_trash(
+    pub(super) fn branch_heads(
         &self,
         session: &SessionId,
-        incarnation: Incarnation,
-    ) -> Result<log::Reader, StoreError> {
-        let life = convert::log_incarnation(incarnation);
-        let reader = self.log.read_trash(session.as_str(), life);
-        reader.map_err(|error| convert::error(error, session))
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
+        self.looking(session, || self.branch_heads_now(session, limit))
     }
 
-    pub(super) fn branch_heads(
+    fn branch_heads_now(
         &self,
         session: &SessionId,
         limit: usize,
@@ -260,8 +265,17 @@ impl Shared {
         session: &SessionId,
         incarnation: Incarnation,
     ) -> Result<(SessionState, Option<i64>), StoreError> {
-        let reader = self.reader_of_trash(session, incarnation)?;
-        Ok((snapshot(&reader, session)?.state, reader.deleted_at_ms()))
+        self.in_trash(session, incarnation, |reader| {
+            Ok((snapshot(reader, session)?.state, reader.deleted_at_ms()))
+        })
+    }
+}
+
+/// A session that is not found is none.
+fn if_there<T>(seen: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+    match seen {
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        seen => seen,
     }
 }
 

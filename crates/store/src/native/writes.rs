@@ -272,9 +272,17 @@ impl Shared {
     /// Puts together every stream of a session and waits until that is durable.
     pub(super) fn settle_now(self: &Arc<Self>, session: &SessionId) -> Result<(), StoreError> {
         let slot = self.slot(session);
-        let mut live = hold(&slot);
-        self.of_this_opening(session, &mut live);
-        self.settle_streams(session, &mut live)?;
+        self.settle_held(session, &mut hold(&slot))
+    }
+
+    /// The same for who holds the session.
+    pub(super) fn settle_held(
+        self: &Arc<Self>,
+        session: &SessionId,
+        live: &mut Live,
+    ) -> Result<(), StoreError> {
+        self.of_this_opening(session, live);
+        self.settle_streams(session, live)?;
         self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))
     }
 
@@ -364,6 +372,6 @@ impl Shared {
     }
 }
 
-fn hold(slot: &LiveSlot) -> MutexGuard<'_, Live> {
+pub(super) fn hold(slot: &LiveSlot) -> MutexGuard<'_, Live> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
