@@ -36,7 +36,7 @@ impl BareEngine {
         let guard = Guard::new(rules, clock.clone());
         let limits = LimitsConfig::default();
         let app = App::new(service, guard, clock, limits, ending.clone(), String::new());
-        let bus = Bus::new(app, &OsEntropy, false)?;
+        let bus = Bus::new(app, Arc::new(OsEntropy), false)?;
         let connections = Connections::default();
         tokio::spawn(serve(
             listener,

@@ -251,7 +251,7 @@ impl Server {
         };
         let app = &self.app;
         if let Some(listener) = place.bus {
-            let bus = Bus::new(app.clone(), &*place.entropy, true)?;
+            let bus = Bus::new(app.clone(), place.entropy.clone(), true)?;
             let arrivals = self.arrivals.clone();
             let ending = app.shutdown.clone();
             let serving =

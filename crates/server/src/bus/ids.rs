@@ -1,12 +1,14 @@
 //! Ids on the bus: UUIDs, as its clients expect them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bough_platform::Entropy;
 
-/// Makes ids that are unique in this process and hard to guess.
+/// Makes ids that are unique in this process. Who knows one can count on to the next: only secrets cannot be guessed.
 #[derive(Debug)]
 pub(crate) struct Ids {
+    entropy: Arc<dyn Entropy>,
     prefix: u64,
     next: AtomicU64,
 }
@@ -16,11 +18,14 @@ pub(crate) struct Ids {
 pub(crate) struct BusId(pub(crate) u64, pub(crate) u64);
 
 impl Ids {
-    pub(crate) fn new(entropy: &dyn Entropy) -> std::io::Result<Self> {
-        let mut random = [0; 16];
-        entropy.fill(&mut random)?;
-        let (prefix, start) = halves(u128::from_be_bytes(random));
-        Ok(Self { prefix, next: AtomicU64::new(start) })
+    pub(crate) fn new(entropy: Arc<dyn Entropy>) -> std::io::Result<Self> {
+        let BusId(prefix, start) = draw(&*entropy)?;
+        Ok(Self { entropy, prefix, next: AtomicU64::new(start) })
+    }
+
+    /// A fresh id that nobody can guess.
+    pub(crate) fn secret(&self) -> std::io::Result<BusId> {
+        draw(&*self.entropy)
     }
 
     /// A fresh id.
@@ -51,6 +56,13 @@ impl BusId {
     }
 }
 
+fn draw(entropy: &dyn Entropy) -> std::io::Result<BusId> {
+    let mut random = [0; 16];
+    entropy.fill(&mut random)?;
+    let (high, low) = halves(u128::from_be_bytes(random));
+    Ok(BusId(high, low))
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "the halves of a number are cut on purpose")]
 const fn halves(number: u128) -> (u64, u64) {
     ((number >> 64) as u64, number as u64)
@@ -72,10 +84,13 @@ mod tests {
 
     #[test]
     fn an_id_survives_its_text() {
-        let ids = Ids::new(&OsEntropy).unwrap();
+        let ids = Ids::new(Arc::new(OsEntropy)).unwrap();
         let id = ids.fresh();
         assert_eq!(BusId::parse(&id.to_string()), Some(id));
         assert_ne!(ids.fresh(), id);
+        let secrets = [ids.secret().unwrap(), ids.secret().unwrap()];
+        assert!(secrets.iter().all(|secret| secret.0 != id.0), "{secrets:?}");
+        assert_ne!(secrets[0].0, secrets[1].0, "no counter gives the next");
         assert_eq!(BusId(1, 2).to_string(), "00000000-0000-0001-0000-000000000002");
         for bad in
             ["", "x", "00000000-0000-0001-0000-00000000000", "00000000x0000-0001-0000-000000000002"]

@@ -51,7 +51,7 @@ impl Bus {
     /// A bus with our functions and triggers on it, or without.
     pub(crate) fn new(
         app: App,
-        entropy: &dyn Entropy,
+        entropy: Arc<dyn Entropy>,
         has_sessions: bool,
     ) -> std::io::Result<Self> {
         let ids = Ids::new(entropy)?;

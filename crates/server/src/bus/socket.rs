@@ -20,6 +20,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 
 use super::Bus;
+use super::ids::BusId;
 use super::line::{Line, Outgoing};
 use super::wire::{self, Frame};
 use crate::api::Problem;
@@ -56,6 +57,7 @@ struct Arrival {
     upgrade: OnUpgrade,
     caller: Caller,
     remote: String,
+    reattach_token: BusId,
     config: WebSocketConfig,
     open: crate::net::OpenConnection,
 }
@@ -73,6 +75,7 @@ impl Arrival {
             upgrade,
             caller,
             remote: remote.unwrap_or_default(),
+            reattach_token: bus.0.ids.secret().map_err(|_| Problem::internal())?,
             config: socket_config(limits.bus_message_bytes),
             open: open.ok_or_else(|| Problem::too_busy("connections"))?,
         })
@@ -94,7 +97,7 @@ impl Arrival {
         let Ok(upgraded) = self.upgrade.await else { return };
         let io = TokioIo::new(upgraded);
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(self.config)).await;
-        let ids = (bus.0.ids.fresh(), bus.0.ids.fresh());
+        let ids = (bus.0.ids.fresh(), self.reattach_token);
         let now = bus.app().clock.now_ms();
         let (line, outgoing) = Line::new(ids, self.caller, self.remote, now);
         converse(bus, Arc::new(line), outgoing, socket).await;
