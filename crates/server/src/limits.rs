@@ -46,6 +46,8 @@ pub const STREAM_PIECE_BYTES: usize = 256 * 1024;
 
 /// Answers that wait for one connection of the bus to take them.
 pub const BUS_OUTBOX_MESSAGES: usize = 256;
+/// Notices that wait for one connection of the bus to take them: the ends of all calls that one worker may owe it, twice.
+pub const BUS_NOTICES_WAITING: usize = 2 * BUS_PENDING_PER_CONNECTION;
 /// Events that wait for one connection of the bus to take them.
 pub const BUS_EVENTS_WAITING: usize = 64;
 /// Calls of one connection of the bus that are worked on at once.

@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::ids::BusId;
 use crate::guard::Caller;
-use crate::limits::{BUS_EVENTS_WAITING, BUS_OUTBOX_MESSAGES};
+use crate::limits::{BUS_EVENTS_WAITING, BUS_NOTICES_WAITING, BUS_OUTBOX_MESSAGES};
 
 /// One connection of the bus, as the others see it.
 #[derive(Debug)]
@@ -21,10 +22,20 @@ pub(crate) struct Line {
     pub(crate) connected_at_ms: i64,
     /// Calls to its functions that it has not answered.
     pub(crate) waiting: AtomicUsize,
+    notices: mpsc::Sender<String>,
     outbox: mpsc::Sender<String>,
     events: mpsc::Sender<String>,
-    closing: watch::Sender<bool>,
+    closing: watch::Sender<Option<Closing>>,
     said: Mutex<Said>,
+}
+
+/// Why a connection ends, as its peer is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Closing {
+    /// A code of RFC 6455.
+    pub(crate) code: CloseCode,
+    /// Words for whoever reads the peer's log; at most 123 bytes.
+    pub(crate) reason: String,
 }
 
 /// What a worker said of itself.
@@ -37,9 +48,18 @@ struct Said {
 /// The ends of a line that its writer holds.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
+    pub(crate) notices: mpsc::Receiver<String>,
     pub(crate) outbox: mpsc::Receiver<String>,
     pub(crate) events: mpsc::Receiver<String>,
-    pub(crate) closing: watch::Receiver<bool>,
+    pub(crate) closing: watch::Receiver<Option<Closing>>,
+}
+
+impl Outgoing {
+    /// What is to be sent next, if anything waits.
+    pub(crate) fn next(&mut self) -> Result<String, mpsc::error::TryRecvError> {
+        let urgent = self.notices.try_recv().or_else(|_| self.outbox.try_recv());
+        urgent.or_else(|_| self.events.try_recv())
+    }
 }
 
 /// Messages that a client of an old SDK takes: its library closes the connection at a larger one.
@@ -52,9 +72,10 @@ impl Line {
         remote: String,
         connected_at_ms: i64,
     ) -> (Self, Outgoing) {
+        let (notices, notices_end) = mpsc::channel(BUS_NOTICES_WAITING);
         let (outbox, outbox_end) = mpsc::channel(BUS_OUTBOX_MESSAGES);
         let (events, events_end) = mpsc::channel(BUS_EVENTS_WAITING);
-        let (closing, closing_end) = watch::channel(false);
+        let (closing, closing_end) = watch::channel(None);
         let line = Self {
             id,
             reattach_token,
@@ -62,12 +83,29 @@ impl Line {
             remote,
             connected_at_ms,
             waiting: AtomicUsize::new(0),
+            notices,
             outbox,
             events,
             closing,
             said: Mutex::default(),
         };
-        (line, Outgoing { outbox: outbox_end, events: events_end, closing: closing_end })
+        let outgoing = Outgoing {
+            notices: notices_end,
+            outbox: outbox_end,
+            events: events_end,
+            closing: closing_end,
+        };
+        (line, outgoing)
+    }
+
+    /// Tells what the worker must know and nobody can wait with. A connection that does not take it ends: to miss one of these
+    /// without knowing would be worse.
+    pub(crate) fn tell(&self, message: String) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.notices.try_send(message) {
+            tracing::warn!(worker = %self.id, "a worker does not take what it is told; its connection ends");
+            let reason = "too many messages wait for this connection to take them; connect again";
+            self.close_because(CloseCode::Policy, reason.to_owned());
+        }
     }
 
     /// Sends an answer; waits while too many wait already. `false` when the connection is gone.
@@ -87,7 +125,16 @@ impl Line {
 
     /// Ends the connection.
     pub(crate) fn close(&self) {
-        self.closing.send_replace(true);
+        self.close_because(CloseCode::Away, String::new());
+    }
+
+    /// Ends the connection, and says why; the first reason stays.
+    pub(crate) fn close_because(&self, code: CloseCode, reason: String) {
+        self.closing.send_if_modified(|closing| {
+            let is_first = closing.is_none();
+            closing.get_or_insert(Closing { code, reason });
+            is_first
+        });
     }
 
     /// Notes what the worker says of itself.

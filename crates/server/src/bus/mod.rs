@@ -146,10 +146,10 @@ impl Bus {
                 "the worker that hosts the function went away",
             );
             let answer = wire::result(&pending.invocation_id, &pending.function_id, Err(error));
-            pending.caller.try_send(answer);
+            pending.caller.tell(answer);
         }
         for (owner, frame) in departure.unbound {
-            owner.try_send(wire::unregister_trigger(&frame.id, &frame.trigger_type));
+            owner.tell(wire::unregister_trigger(&frame.id, &frame.trigger_type));
         }
         let now = self.0.app.clock.monotonic();
         for (frame, binding) in departure.bindings {
@@ -162,12 +162,12 @@ impl Bus {
 
     fn register_function(&self, line: &Arc<Line>, id: String, info: wire::FunctionInfo) {
         if self.own_function(&id).is_some() || id.starts_with("engine::") {
-            line.try_send(wire::function_refused(&id, &self.name()));
+            line.tell(wire::function_refused(&id, &self.name()));
             return;
         }
         let is_taken = self.in_room(line, |room| room.add_function(line, id.clone(), info));
         if !is_taken {
-            line.try_send(wire::function_refused(&id, &line.id.to_string()));
+            line.tell(wire::function_refused(&id, &line.id.to_string()));
         }
         self.0.function_changes.send_modify(|count| *count += 1);
     }
@@ -178,7 +178,7 @@ impl Bus {
         }
         let waiting = self.in_room(line, |room| room.add_type(line, id, info));
         for frame in waiting {
-            line.try_send(wire::register_trigger(&frame));
+            line.tell(wire::register_trigger(&frame));
         }
     }
 
@@ -254,7 +254,7 @@ impl Bus {
         match (bound.binding, owner) {
             (Some(binding), _) => binding.stop(),
             (None, Some(owner)) => {
-                owner.try_send(wire::unregister_trigger(id, &bound.frame.trigger_type));
+                owner.tell(wire::unregister_trigger(id, &bound.frame.trigger_type));
             }
             (None, None) => {}
         }
@@ -269,7 +269,7 @@ impl Bus {
             (hosted.line.id == owner.id).then(|| room.triggers.remove(id)).flatten()
         });
         if let Some(bound) = bound {
-            bound.line.try_send(wire::trigger_refused(&bound.frame, error));
+            bound.line.tell(wire::trigger_refused(&bound.frame, error));
         }
     }
 

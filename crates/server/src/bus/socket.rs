@@ -16,12 +16,13 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::{Semaphore, watch};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 
 use super::Bus;
 use super::ids::BusId;
-use super::line::{Line, Outgoing};
+use super::line::{Closing, Line, Outgoing};
 use super::wire::{self, Frame};
 use crate::api::Problem;
 use crate::guard::Caller;
@@ -153,7 +154,7 @@ fn not_a_websocket() -> Problem {
 
 /// Reads and writes until the connection ends, then takes away all that it had.
 async fn converse(bus: Bus, line: Arc<Line>, outgoing: Outgoing, socket: Socket) {
-    let (sink, stream) = socket.split();
+    let (sink, mut stream) = socket.split();
     bus.enter(&line);
     tracing::debug!(worker = %line.id, "a worker connected");
     line.send(wire::worker_registered(line.id, line.reattach_token)).await;
@@ -161,33 +162,45 @@ async fn converse(bus: Bus, line: Arc<Line>, outgoing: Outgoing, socket: Socket)
     let closing = outgoing.closing.clone();
     let writing = tokio::spawn(write(sink, outgoing));
     tokio::select! {
-        () = read(&bus, &line, stream) => {}
+        () = read(&bus, &line, &mut stream) => {}
         () = is_closing(closing) => {}
         () = shutdown.begun() => {}
     }
     bus.leave(&line);
     line.close();
-    if tokio::time::timeout(CLOSE_TIMEOUT, writing).await.is_err() {
-        tracing::debug!(worker = %line.id, "a worker did not take its last messages");
+    match tokio::time::timeout(CLOSE_TIMEOUT, writing).await {
+        Ok(Ok(sink)) => drain(stream, sink).await,
+        Ok(Err(_)) => {}
+        Err(_) => tracing::debug!(worker = %line.id, "a worker did not take its last messages"),
     }
     tracing::debug!(worker = %line.id, "a worker is gone");
 }
 
 /// Waits until somebody closes the line.
-async fn is_closing(mut closing: watch::Receiver<bool>) {
+async fn is_closing(mut closing: watch::Receiver<Option<Closing>>) {
     // Without the line nobody needs the connection any more, which is the same.
-    let _ = closing.wait_for(|closing| *closing).await.is_ok();
+    let _ = closing.wait_for(Option::is_some).await.is_ok();
+}
+
+/// Reads what is still on its way, so that the peer reads why the connection ends: a connection that is closed with unread bytes
+/// is reset, and what was sent last may be lost with it.
+async fn drain(stream: SplitStream<Socket>, sink: SplitSink<Socket, Message>) {
+    let Ok(socket) = stream.reunite(sink) else { return };
+    let (mut io, mut nowhere) = (socket.into_inner(), tokio::io::sink());
+    let drained = tokio::io::copy(&mut io, &mut nowhere);
+    // Whatever it sends, it had its time.
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, drained).await.is_ok();
 }
 
 /// How long a closing connection may take to send what waits.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-async fn read(bus: &Bus, line: &Arc<Line>, mut stream: SplitStream<Socket>) {
+async fn read(bus: &Bus, line: &Arc<Line>, stream: &mut SplitStream<Socket>) {
     let calls = Arc::new(Semaphore::new(BUS_CALLS_PER_CONNECTION));
     loop {
         let message = match tokio::time::timeout(BUS_SILENT_MAX, stream.next()).await {
             Ok(Some(Ok(message))) => message,
-            Ok(Some(Err(error))) => return log_end(&error),
+            Ok(Some(Err(error))) => return note_end(bus, line, &error),
             Ok(None) | Err(_) => return,
         };
         if !bus.app().guard.may_stay(&line.caller) {
@@ -207,9 +220,14 @@ async fn read(bus: &Bus, line: &Arc<Line>, mut stream: SplitStream<Socket>) {
     }
 }
 
-fn log_end(error: &WsError) {
+fn note_end(bus: &Bus, line: &Line, error: &WsError) {
     match error {
-        WsError::Capacity(_) => tracing::warn!("a worker sent a message that is too large"),
+        WsError::Capacity(_) => {
+            tracing::warn!("a worker sent a message that is too large");
+            let most = bus.app().limits().bus_message_bytes;
+            let reason = format!("a message may have at most {most} bytes; send less at once");
+            line.close_because(CloseCode::Size, reason);
+        }
         _ => tracing::debug!("a worker's connection broke"),
     }
 }
@@ -251,37 +269,44 @@ async fn take(bus: &Bus, line: &Arc<Line>, text: &str, calls: &Arc<Semaphore>) {
 }
 
 /// Writes answers first, then events; several in one go when several wait.
-async fn write(mut sink: SplitSink<Socket, Message>, mut outgoing: Outgoing) {
+async fn write(
+    mut sink: SplitSink<Socket, Message>,
+    mut outgoing: Outgoing,
+) -> SplitSink<Socket, Message> {
     let mut ping = tokio::time::interval(BUS_PING_AFTER);
     ping.reset();
     loop {
         let text = tokio::select! {
             biased;
+            Some(text) = outgoing.notices.recv() => text,
             Some(text) = outgoing.outbox.recv() => text,
             Some(text) = outgoing.events.recv() => text,
             () = is_closing(outgoing.closing.clone()) => break,
             _ = ping.tick() => {
                 if sink.send(Message::Ping(Vec::new().into())).await.is_err() {
-                    return;
+                    return sink;
                 }
                 continue;
             }
         };
         if write_all(&mut sink, text, &mut outgoing).await.is_err() {
-            return;
+            return sink;
         }
     }
-    while let Ok(text) = outgoing.outbox.try_recv() {
+    while let Ok(text) = outgoing.notices.try_recv().or_else(|_| outgoing.outbox.try_recv()) {
         if sink.feed(Message::text(text)).await.is_err() {
-            return;
+            return sink;
         }
     }
-    let bye = CloseFrame {
-        code: tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode::Away,
-        reason: "".into(),
+    let closing = outgoing.closing.borrow().clone();
+    let (code, reason) = match closing {
+        Some(Closing { code, reason }) => (code, reason),
+        None => (CloseCode::Away, String::new()),
     };
     // The peer may be gone already.
-    let _ = sink.send(Message::Close(Some(bye))).await.is_ok();
+    let _ =
+        sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await.is_ok();
+    sink
 }
 
 async fn write_all(
@@ -290,7 +315,7 @@ async fn write_all(
     outgoing: &mut Outgoing,
 ) -> Result<(), WsError> {
     sink.feed(Message::text(first)).await?;
-    while let Ok(text) = outgoing.outbox.try_recv().or_else(|_| outgoing.events.try_recv()) {
+    while let Ok(text) = outgoing.next() {
         sink.feed(Message::text(text)).await?;
     }
     sink.flush().await

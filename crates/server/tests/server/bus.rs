@@ -175,6 +175,39 @@ async fn a_call_ends_when_its_host_goes_away() {
 }
 
 #[tokio::test]
+async fn every_call_ends_when_its_host_goes_away_however_many_there_are() {
+    const CALLS: usize = 1000;
+    let place = Place::in_memory().await;
+    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    host.host("slow::one").await;
+    host.call("engine::workers::list", json!({})).await;
+    for n in 0..CALLS {
+        let id = format!("00000000-0000-0000-0001-{n:012}");
+        caller
+            .send(json!({"type": "invokefunction", "invocation_id": id, "function_id": "slow::one", "data": {}}))
+            .await;
+        host.called("slow::one").await;
+    }
+    drop(host);
+    let mut stopped = std::collections::BTreeSet::new();
+    while stopped.len() < CALLS {
+        let answer = caller.next(|frame| frame["type"] == "invocationresult").await;
+        assert_eq!(answer["error"]["code"], "invocation_stopped", "{answer}");
+        assert!(stopped.insert(answer["invocation_id"].to_string()), "one answer each");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_is_refused_with_a_reason() {
+    let place = Place::with("adapter: {name: memory}\nlimits: {bus_message_bytes: 65536}").await;
+    let mut worker = place.worker().await;
+    worker.send_text(&"x".repeat(8 * 1024 * 1024)).await;
+    let (code, reason) = worker.closed().await;
+    assert_eq!(code, 1009);
+    assert!(reason.contains("65536"), "{reason}");
+}
+
+#[tokio::test]
 async fn a_subscriber_that_comes_back_missed_nothing() {
     let place = Place::in_memory().await;
     let mut writer = place.worker().await;

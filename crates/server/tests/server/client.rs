@@ -317,6 +317,17 @@ impl Worker {
         }
     }
 
+    /// Why the bus closed the connection, which it must do; what comes before is passed over.
+    pub(crate) async fn closed(&mut self) -> (u16, String) {
+        loop {
+            let message = soon(self.socket.next()).await.expect("the bus closed without a word");
+            if let Message::Close(frame) = message.expect("a reason came before the end") {
+                let frame = frame.expect("a reason");
+                return (frame.code.into(), frame.reason.to_string());
+            }
+        }
+    }
+
     /// The next frame that fits; others wait.
     pub(crate) async fn next(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.waiting.iter().position(&fits) {
