@@ -58,6 +58,8 @@ pub const BUS_FUNCTIONS_PER_CONNECTION: usize = 4096;
 pub const BUS_TRIGGERS_PER_CONNECTION: usize = 4096;
 /// Calls to functions of one connection that wait for its answer.
 pub const BUS_PENDING_PER_CONNECTION: usize = 4096;
+/// How long a connection of the bus waits for a binding of its own to begin before it reads on.
+pub const BUS_BIND_WAIT: Duration = Duration::from_secs(1);
 /// Longest name of a function, trigger or trigger type on the bus, in bytes.
 pub const BUS_NAME_BYTES_MAX: usize = 1024;
 /// Largest bytes that wait in the write buffer of a WebSocket.

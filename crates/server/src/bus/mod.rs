@@ -1,5 +1,6 @@
 //! The iii bus, embedded: the engine's side of the worker protocol, with our functions and triggers on it.
 
+mod bindings;
 mod calls;
 mod engine;
 mod ids;
@@ -11,6 +12,7 @@ mod triggers;
 mod wire;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
@@ -27,9 +29,8 @@ use crate::app::App;
 use ids::{BusId, Ids};
 use line::Line;
 use parking::Parking;
-use room::{Bound, Departure, Room};
-use triggers::{Binding, Deliveries, OwnType};
-use wire::TriggerFrame;
+use room::{Departure, Room};
+use triggers::OwnType;
 
 /// The bus. Cheap to clone.
 #[derive(Clone)]
@@ -45,6 +46,8 @@ struct Inner {
     rooms: Mutex<HashMap<String, Room>>,
     parking: Mutex<Parking>,
     function_changes: watch::Sender<u64>,
+    /// The last binding that was waited for did not begin in time.
+    is_store_slow: AtomicBool,
 }
 
 impl Bus {
@@ -63,6 +66,7 @@ impl Bus {
             rooms: Mutex::default(),
             parking: Mutex::default(),
             function_changes: watch::Sender::new(0),
+            is_store_slow: AtomicBool::new(false),
         })))
     }
 
@@ -179,97 +183,6 @@ impl Bus {
         let waiting = self.in_room(line, |room| room.add_type(line, id, info));
         for frame in waiting {
             line.tell(wire::register_trigger(&frame));
-        }
-    }
-
-    /// Binds a function to a type of trigger: ours, another worker's, or one that nobody has yet.
-    async fn register_trigger(&self, line: &Arc<Line>, frame: TriggerFrame) {
-        if !self.in_room(line, |room| room.may_bind(line, &frame.id)) {
-            let message = "the id is taken, or this connection has too many bindings";
-            let error = wire::error_body("trigger_registration_failed", message);
-            line.send(wire::trigger_refused(&frame, error)).await;
-            return;
-        }
-        match self.own_type(&frame.trigger_type) {
-            Some(own_type) => self.bind_own(line, frame, own_type).await,
-            None => {
-                let owner = self.in_room(line, |room| {
-                    let owner =
-                        room.types.get(&frame.trigger_type).map(|hosted| hosted.line.clone());
-                    room.bind(Bound { line: line.clone(), frame: frame.clone(), binding: None });
-                    owner
-                });
-                if let Some(owner) = owner {
-                    owner.send(wire::register_trigger(&frame)).await;
-                }
-            }
-        }
-    }
-
-    async fn bind_own(&self, line: &Arc<Line>, frame: TriggerFrame, own_type: OwnType) {
-        let scope = line.caller.scope.clone();
-        let filter = match own_type.filter(&scope, &frame.config) {
-            Ok(filter) => filter,
-            Err(reason) => {
-                let message = format!("handler error: {reason}");
-                let error = wire::error_body("trigger_registration_failed", &message);
-                line.send(wire::trigger_refused(&frame, error)).await;
-                return;
-            }
-        };
-        let room = room_key(&scope);
-        let from = self.parking().take(&room, &frame, self.0.app.clock.monotonic());
-        let binding = Arc::new(Binding::new(self.0.ids.number()));
-        let deliveries = Deliveries {
-            bus: self.clone(),
-            room,
-            scope,
-            own_type,
-            filter,
-            frame: frame.clone(),
-            binding: binding.clone(),
-        };
-        // The place is taken before the next frame is read: what this worker does next, it will hear of.
-        let begun = deliveries.begin(from).await.ok();
-        let bound = Bound { line: line.clone(), frame, binding: Some(binding) };
-        let old = self.in_room(line, |room| room.bind(bound));
-        if let Some(binding) = old.and_then(|old| old.binding) {
-            binding.stop();
-        }
-        let place = self.0.app.bindings.take(usize::MAX);
-        tokio::spawn(async move {
-            deliveries.run(begun).await;
-            drop(place);
-        });
-    }
-
-    fn unregister_trigger(&self, line: &Line, id: &str) {
-        let (bound, owner) = self.in_room(line, |room| {
-            let bound = room.unbind(line, id);
-            let owner = bound.as_ref().and_then(|bound| room.types.get(&bound.frame.trigger_type));
-            let owner = owner.map(|hosted| hosted.line.clone());
-            (bound, owner)
-        });
-        let Some(bound) = bound else { return };
-        match (bound.binding, owner) {
-            (Some(binding), _) => binding.stop(),
-            (None, Some(owner)) => {
-                owner.tell(wire::unregister_trigger(id, &bound.frame.trigger_type));
-            }
-            (None, None) => {}
-        }
-    }
-
-    /// The worker that owns a type has looked at a binding; a refusal is passed on.
-    fn trigger_registered(&self, owner: &Line, id: &str, error: Option<Value>) {
-        let Some(error) = error else { return };
-        let bound = self.in_room(owner, |room| {
-            let bound = room.triggers.get(id)?;
-            let hosted = room.types.get(&bound.frame.trigger_type)?;
-            (hosted.line.id == owner.id).then(|| room.triggers.remove(id)).flatten()
-        });
-        if let Some(bound) = bound {
-            bound.line.tell(wire::trigger_refused(&bound.frame, error));
         }
     }
 

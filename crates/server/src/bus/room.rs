@@ -118,16 +118,11 @@ impl Room {
         }
     }
 
-    /// Whether a worker may bind one more.
+    /// Whether a worker may bind one more, or this one again.
     pub(crate) fn may_bind(&self, line: &Line, id: &str) -> bool {
-        let is_own = |bound: &Bound| bound.line.id == line.id;
-        match self.triggers.get(id) {
-            Some(bound) => is_own(bound),
-            None => {
-                self.triggers.values().filter(|bound| is_own(bound)).count()
-                    < BUS_TRIGGERS_PER_CONNECTION
-            }
-        }
+        let is_own = |bound: &&Bound| bound.line.id == line.id;
+        self.triggers.get(id).as_ref().is_some_and(is_own)
+            || self.triggers.values().filter(is_own).count() < BUS_TRIGGERS_PER_CONNECTION
     }
 
     /// Takes a binding in place of one with the same id.

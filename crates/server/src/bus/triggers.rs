@@ -9,7 +9,7 @@ use bough_service::{
     StartAt, Subscription,
 };
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use super::Bus;
 use super::ids::BusId;
@@ -92,8 +92,10 @@ struct Progress {
 }
 
 impl Binding {
-    pub(crate) fn new(number: u64) -> Self {
-        Self { number, stop: watch::Sender::new(false), progress: Mutex::default() }
+    /// A binding that goes on at a place, or begins when it can.
+    pub(crate) fn at(number: u64, from: Option<FeedCursor>) -> Self {
+        let progress = Mutex::new(Progress { sent: from, ..Progress::default() });
+        Self { number, stop: watch::Sender::new(false), progress }
     }
 
     /// Ends the deliveries.
@@ -113,6 +115,11 @@ impl Binding {
             Some((_, before)) => before.clone(),
             None => progress.sent.clone(),
         }
+    }
+
+    /// After the last event that was sent.
+    pub(crate) fn sent_up_to(&self) -> Option<FeedCursor> {
+        self.lock().sent.clone()
     }
 
     fn begin_at(&self, cursor: Option<FeedCursor>) {
@@ -162,11 +169,8 @@ pub(crate) struct Deliveries {
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Deliveries {
-    /// Begins the subscription, so that what happens from now on is delivered.
-    pub(crate) async fn begin(
-        &self,
-        from: Option<FeedCursor>,
-    ) -> Result<Subscription, ServiceError> {
+    /// Begins the subscription, so that what happens from now on is delivered, or what happened since a place.
+    async fn begin(&self, from: Option<FeedCursor>) -> Result<Subscription, ServiceError> {
         let start = from.map_or(StartAt::Now, StartAt::After);
         let service = &self.bus.app().service;
         let subscription = service.subscribe(&self.scope, self.filter.clone(), start).await?;
@@ -174,27 +178,27 @@ impl Deliveries {
         Ok(subscription)
     }
 
-    /// Delivers until the binding is stopped.
-    pub(crate) async fn run(self, begun: Option<Subscription>) {
+    /// Delivers until the binding is stopped; says when it has begun.
+    pub(crate) async fn run(self, from: Option<FeedCursor>, begun: oneshot::Sender<()>) {
         let binding = self.binding.clone();
         tokio::select! {
             () = binding.stopped() => {}
-            () = self.deliver_all(begun) => {}
+            () = self.deliver_all(from, begun) => {}
         }
     }
 
-    async fn deliver_all(&self, begun: Option<Subscription>) {
-        let mut subscription = match begun {
-            Some(subscription) => subscription,
-            None => self.begin_patiently().await,
+    async fn deliver_all(&self, from: Option<FeedCursor>, begun: oneshot::Sender<()>) {
+        let first = self.begin(from.clone()).await;
+        // Nobody waits any more when this took too long.
+        let _ = begun.send(()).is_ok();
+        let mut subscription = match first {
+            Ok(subscription) => subscription,
+            Err(error) => self.begin_patiently(from, error).await,
         };
         loop {
             match subscription.next().await {
                 Ok(FeedItem::Event(delivery)) => self.deliver(&delivery).await,
-                Ok(FeedItem::Gap(reason)) => {
-                    self.bus.app().metrics.gaps.add(1);
-                    tracing::warn!(reason = reason.name(), "a binding of the bus missed events");
-                }
+                Ok(FeedItem::Gap(reason)) => self.missed(reason.name()),
                 Ok(_) => {}
                 Err(error) => {
                     tracing::warn!(code = error.code(), "a binding of the bus waits for the store");
@@ -204,13 +208,28 @@ impl Deliveries {
         }
     }
 
-    async fn begin_patiently(&self) -> Subscription {
+    /// Begins as soon as the store answers, where it was to begin; a place that cannot be read is a gap.
+    async fn begin_patiently(
+        &self,
+        mut from: Option<FeedCursor>,
+        mut error: ServiceError,
+    ) -> Subscription {
         loop {
-            match self.begin(None).await {
+            if matches!(error, ServiceError::InvalidCursor { .. }) && from.take().is_some() {
+                self.missed(error.code());
+            } else {
+                tokio::time::sleep(PAUSE).await;
+            }
+            match self.begin(from.clone()).await {
                 Ok(subscription) => return subscription,
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Err(again) => error = again,
             }
         }
+    }
+
+    fn missed(&self, reason: &str) {
+        self.bus.app().metrics.gaps.add(1);
+        tracing::warn!(reason, "a binding of the bus missed events");
     }
 
     /// Sends one event to whoever hosts the function; waits until somebody does.
@@ -266,8 +285,7 @@ mod tests {
 
     #[test]
     fn a_binding_resumes_before_the_first_event_that_was_not_answered() {
-        let binding = Binding::new(1);
-        binding.begin_at(Some(place(0)));
+        let binding = Binding::at(1, Some(place(0)));
         assert_eq!(binding.resume_from(), Some(place(0)));
         for number in 1..=3 {
             binding.sending();
@@ -284,7 +302,7 @@ mod tests {
 
     #[test]
     fn what_nobody_answers_is_not_remembered_for_ever() {
-        let binding = Binding::new(1);
+        let binding = Binding::at(1, None);
         for number in 1..=1000 {
             binding.sending();
             binding.sent(place(number));

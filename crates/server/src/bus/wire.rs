@@ -62,6 +62,16 @@ pub(crate) struct TriggerFrame {
     pub(crate) metadata: Option<Value>,
 }
 
+impl TriggerFrame {
+    /// Whether another asks for the same, so that it can go on where this one is.
+    pub(crate) fn asks_for(&self, other: &Self) -> bool {
+        let asked = |frame: &Self| {
+            (frame.id.clone(), frame.trigger_type.clone(), frame.function_id.clone())
+        };
+        asked(self) == asked(other) && self.config == other.config
+    }
+}
+
 /// A call.
 #[derive(Debug, PartialEq)]
 pub(crate) struct InvokeFrame {

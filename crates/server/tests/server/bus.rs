@@ -198,6 +198,34 @@ async fn every_call_ends_when_its_host_goes_away_however_many_there_are() {
 }
 
 #[tokio::test]
+async fn a_worker_that_is_back_before_its_old_connection_is_known_to_be_dead_hears_everything() {
+    let place = Place::in_memory().await;
+    let mut writer = place.worker().await;
+    let (mut old, mut back) = (place.worker().await, place.worker().await);
+    for worker in [&mut old, &mut back] {
+        worker.host("ui::on").await;
+        worker.bind("same-id", "session::created", "ui::on", json!({})).await;
+        worker.call("engine::workers::list", json!({})).await;
+        writer.call("session::create", json!({"title": "one"})).await;
+    }
+    // What the old one did not answer may not have arrived there.
+    for _ in 0..2 {
+        assert_eq!(back.called("ui::on").await["data"]["title"], "one");
+    }
+    // What it was, and what it does now, is no longer its business.
+    old.send(json!({"type": "unregistertrigger", "id": "same-id"})).await;
+    old.call("engine::workers::list", json!({})).await;
+    drop(old);
+    let workers = async |writer: &mut crate::client::Worker| {
+        let listed = writer.call("engine::workers::list", json!({})).await;
+        listed["workers"].as_array().unwrap().len()
+    };
+    while workers(&mut writer).await > 2 {}
+    writer.call("session::create", json!({"title": "two"})).await;
+    assert_eq!(back.called("ui::on").await["data"]["title"], "two");
+}
+
+#[tokio::test]
 async fn a_message_that_is_too_large_is_refused_with_a_reason() {
     let place = Place::with("adapter: {name: memory}\nlimits: {bus_message_bytes: 65536}").await;
     let mut worker = place.worker().await;

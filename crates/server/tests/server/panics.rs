@@ -14,8 +14,17 @@ use serde_json::json;
 use crate::http::new_session;
 use crate::place::Place;
 
-/// A store that panics whatever it is asked.
-struct Broken(ChangeHub);
+/// A store that panics whatever it is asked, but for where its feed is: that it may never say.
+struct Broken {
+    hub: ChangeHub,
+    hangs: bool,
+}
+
+impl Broken {
+    fn new(hangs: bool) -> Arc<Self> {
+        Arc::new(Self { hub: ChangeHub::new(Incarnation::new([1; 16])), hangs })
+    }
+}
 
 type Answer<T> = Result<T, StoreError>;
 
@@ -88,15 +97,18 @@ impl Store for Broken {
     }
 
     fn watch(&self) -> ChangeWatch {
-        self.0.watch()
+        self.hub.watch()
     }
 
     fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.0.watch_session(session)
+        self.hub.watch_session(session)
     }
 
     async fn change_cursor(&self) -> Answer<ChangeCursor> {
-        Ok(self.0.cursor())
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
+        Ok(self.hub.cursor())
     }
 
     async fn changes_after(&self, _: &ChangeCursor, _: usize) -> Answer<ChangePage> {
@@ -117,8 +129,7 @@ async fn a_panic_is_an_answer_and_the_server_goes_on() {
     let place = Place::in_memory().await;
     let (client, mut worker) = (place.client(), place.worker().await);
     let id = new_session(&client).await;
-    let broken = Broken(ChangeHub::new(Incarnation::new([1; 16])));
-    let good = place.server().service().swap_store(Arc::new(broken));
+    let good = place.server().service().swap_store(Broken::new(false));
     assert_eq!(client.get("/v1/sessions").await.problem(500), "http/internal");
     let (code, message) = worker.refused("session::get", json!({"session_id": id})).await;
     assert_eq!(code, "invocation_failed");
@@ -128,4 +139,16 @@ async fn a_panic_is_an_answer_and_the_server_goes_on() {
     place.server().service().swap_store(good);
     assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
     worker.call("session::get", json!({"session_id": id})).await;
+}
+
+#[tokio::test]
+async fn a_binding_that_cannot_begin_holds_up_no_call() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    place.server().service().swap_store(Broken::new(true));
+    worker.host("ui::on").await;
+    for n in 0..100 {
+        worker.bind(&format!("t{n}"), "session::created", "ui::on", json!({})).await;
+    }
+    worker.call("session::config-status", json!({})).await;
 }
