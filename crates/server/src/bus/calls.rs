@@ -91,12 +91,14 @@ impl Bus {
         }
         let caller = line.id.to_string();
         let text = wire::invoke(id, &function_id, frame.data, &caller, frame.passed_on);
-        let is_too_large = host.takes_bytes().is_some_and(|most| text.len() >= most);
-        if is_too_large || !host.try_send(text) {
-            self.in_room(line, |room| room.end_call(&host, id));
-            return Err(too_many_waiting());
-        }
-        Ok(())
+        let too_large = host.takes_bytes().filter(|most| text.len() >= *most);
+        let refused = match too_large {
+            Some(most) => Some(too_large_for_host(text.len(), most)),
+            None => (!host.try_send(text)).then(too_many_waiting),
+        };
+        let Some(refused) = refused else { return Ok(()) };
+        self.in_room(line, |room| room.end_call(&host, id));
+        Err(refused)
     }
 
     /// An answer of a worker: to a call of another one, or to an event.
@@ -158,6 +160,13 @@ pub(crate) fn service_error(error: &ServiceError) -> Value {
         map.insert("data".to_owned(), data);
     }
     body
+}
+
+fn too_large_for_host(bytes: usize, most: usize) -> Value {
+    let message = format!(
+        "the call has {bytes} bytes and the worker that hosts the function takes {most}; send less at once"
+    );
+    wire::error_body("channel_send_failed", &message)
 }
 
 fn too_many_waiting() -> Value {

@@ -236,6 +236,16 @@ async fn a_message_that_is_too_large_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
+async fn a_call_that_its_host_can_never_take_says_so() {
+    let place = Place::in_memory().await;
+    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    host.host("old::one").await;
+    host.call("engine::workers::register", json!({"runtime": "python", "version": "0.19.7"})).await;
+    let (_, text) = caller.refused("old::one", json!({"d": "x".repeat(2_000_000)})).await;
+    assert!(text.contains("takes 1048576; send less"), "{text}");
+}
+
+#[tokio::test]
 async fn a_subscriber_that_comes_back_missed_nothing() {
     let place = Place::in_memory().await;
     let mut writer = place.worker().await;
