@@ -178,7 +178,7 @@ pub(crate) fn is_loopback_host(host: &str) -> bool {
     }
 }
 
-/// `ws://HOST:PORT`.
+/// `ws://HOST:PORT`; without a port it is 80, as in every address of this kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WsUrl {
     /// A name or an IP address, without brackets.
@@ -191,6 +191,15 @@ impl WsUrl {
     /// Reads `ws://HOST:PORT`, with or without a path.
     pub fn parse(field: &'static str, text: &str) -> Result<Self, ConfigError> {
         let refuse = |reason: &str| ConfigError::value(field, without_password(text), reason);
+        if text.contains('@') {
+            // It may be a secret, so it is not said again.
+            let reason = "an address has no user or password; a token has a field of its own";
+            return Err(ConfigError::value(field, "...@...", reason));
+        }
+        if let Some((before, _)) = text.split_once(['#', '?']) {
+            let reason = "nothing after `#` or `?` would be used; write ws://HOST:PORT";
+            return Err(ConfigError::value(field, format!("{before}..."), reason));
+        }
         if text.to_ascii_lowercase().starts_with("wss://") {
             return Err(refuse(
                 "encrypted sockets are not spoken here; put a tunnel in between and use ws://",
@@ -202,8 +211,26 @@ impl WsUrl {
         if !is_ws || host.is_empty() {
             return Err(refuse("write ws://HOST:PORT, such as ws://127.0.0.1:49134"));
         }
-        let host = host.trim_matches(['[', ']']).to_owned();
-        Ok(Self { host, port: uri.port_u16().unwrap_or(80) })
+        let authority = uri.authority().map_or("", http::uri::Authority::as_str);
+        let port = match authority.strip_prefix(host).unwrap_or_default() {
+            "" => 80,
+            // What cannot be read as a port is not taken for one that was left out.
+            text => text.strip_prefix(':').and_then(|port| port.parse().ok()).unwrap_or(0),
+        };
+        if port == 0 {
+            return Err(refuse("a port is a number from 1 to 65535"));
+        }
+        Ok(Self { host: host.trim_matches(['[', ']']).to_owned(), port })
+    }
+}
+
+impl std::fmt::Display for WsUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { host, port } = self;
+        match host.contains(':') {
+            true => write!(f, "ws://[{host}]:{port}"),
+            false => write!(f, "ws://{host}:{port}"),
+        }
     }
 }
 

@@ -134,7 +134,7 @@ pub struct MemoryConfig {}
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BridgeConfig {
-    /// The main instance's bus, or the engine that it is attached to: `ws://HOST:PORT`.
+    /// The main instance's bus, or the engine that it is attached to: `ws://HOST:PORT`, port 80 when it names none.
     pub url: String,
     /// How long one call may take, milliseconds.
     #[serde(default = "default_timeout_ms")]

@@ -72,6 +72,17 @@ fn values_that_make_no_sense_are_refused() {
     check("adapter: {name: bridge, config: {url: ''}}", "ws://HOST:PORT");
     check("adapter: {name: bridge, config: {url: 'wss://x:1'}}", "tunnel");
     check("adapter: {name: bridge, config: {url: 'ws://x:1', timeout_ms: 0}}", "needs some time");
+    for port in ["99999", "65536", "0", "x", ""] {
+        let bridge = format!("adapter: {{name: bridge, config: {{url: 'ws://x:{port}'}}}}");
+        check(&bridge, "from 1 to 65535");
+        check(&format!("engine: 'ws://[::1]:{port}'"), "`engine`");
+    }
+    for rest in ["/#part", "?token=secret"] {
+        check(&format!("adapter: {{name: bridge, config: {{url: 'ws://x:1{rest}'}}}}"), "`#`");
+    }
+    let with_user = "adapter: {name: bridge, config: {url: 'ws://me:secret@x:1'}}";
+    check(with_user, "no user or password");
+    assert!(!refusal(with_user).contains("secret"));
     check("adapter: {name: fs, config: {data_dir: ' '}}", "name a directory");
     check("allow: {origins: ['*']}", "scheme and host");
     check("allow: {hosts: ['a:80']}", "without scheme, port");
