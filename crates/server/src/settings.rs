@@ -10,7 +10,7 @@ use bough_store::Store;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::config::{self, Config, ConfigError, Loaded, Overrides, beside};
+use crate::config::{self, AdapterConfig, Config, ConfigError, Loaded, Overrides, beside};
 use crate::engine::{ConfigurationOffer, EngineError, EngineLink};
 use crate::guard::{GuardRules, LocalKey, TokenFile, Tokens};
 use crate::logs;
@@ -213,21 +213,8 @@ impl Applier {
         if new == old {
             return Ok(());
         }
-        if new.adapter != old.adapter || new.durability != old.durability {
-            let store = self.sources.open(&new).await?;
-            // Both may be on one directory, where a session has one writer: what is held is let go before others ask for it.
-            let before = service.store();
-            let let_go = before.close().await;
-            let previous = service.swap_store(store);
-            tracing::warn!(
-                from = old.adapter.name(),
-                to = new.adapter.name(),
-                "sessions are stored elsewhere from now on; none were moved"
-            );
-            // Calls that began there have it still; they open again what they need.
-            if let Err(error) = let_go.and(previous.close().await) {
-                tracing::error!(%error, "the store before did not close well");
-            }
+        if needs_another_store(&old, &new) {
+            self.change_store(service, &old, &new).await?;
         }
         service.set_settings(service_settings(&new));
         self.app.set_limits(new.limits);
@@ -239,6 +226,32 @@ impl Applier {
         Ok(())
     }
 
+    /// Puts the store that a configuration asks for to work.
+    async fn change_store(
+        &self,
+        service: &Service,
+        old: &Config,
+        new: &Config,
+    ) -> Result<(), OpenError> {
+        let store = self.sources.open(new).await?;
+        // Both may be on one directory, where a session has one writer: what is held is let go before others ask for it.
+        let before = service.store();
+        let let_go = before.close().await;
+        let previous = if new.adapter == old.adapter {
+            tracing::info!("sessions are written with another durability from now on");
+            service.renew_store(store)
+        } else {
+            let (from, to) = (old.adapter.name(), new.adapter.name());
+            tracing::warn!(from, to, "sessions are stored elsewhere from now on; none were moved");
+            service.swap_store(store)
+        };
+        // Calls that began there have it still; they open again what they need.
+        if let Err(error) = let_go.and(previous.close().await) {
+            tracing::error!(%error, "the store before did not close well");
+        }
+        Ok(())
+    }
+
     /// Says in the log and in `session::config-status` which changes need another start.
     fn say_what_waits(&self, service: &Service, new: &Config) {
         let fields = waiting_for_restart(&self.started, new);
@@ -247,6 +260,12 @@ impl Applier {
         }
         service.note_waiting(fields);
     }
+}
+
+/// Whether what runs cannot become what is asked for. Durability is an affair of the native adapter.
+fn needs_another_store(old: &Config, new: &Config) -> bool {
+    let is_native = matches!(new.adapter, AdapterConfig::Native(_));
+    new.adapter != old.adapter || (is_native && new.durability != old.durability)
 }
 
 /// Fields that are only read at the start, in which two configurations differ.

@@ -19,6 +19,8 @@ pub(crate) struct Runtime {
     pub(crate) hub: Arc<FeedHub>,
     pub(crate) staging: Staging,
     pub(crate) epoch: u64,
+    /// Its sessions are those of the store before.
+    pub(crate) is_renewed: bool,
     since_ms: i64,
     reopened: AtomicU64,
 }
@@ -31,6 +33,7 @@ impl Runtime {
             desks: Desks::default(),
             staging: Staging::default(),
             epoch,
+            is_renewed: false,
             since_ms: now_ms,
             reopened: AtomicU64::new(0),
         }

@@ -92,10 +92,22 @@ impl Service {
     /// subscriber is told of a gap, then of the sessions that are gone and of all that is there, and
     /// goes on live. No session is moved.
     pub fn swap_store(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        self.put_store(store, false)
+    }
+
+    /// Puts a store with the same sessions in the place of the old one, which it gives back: opened again, with other settings.
+    ///
+    /// Calls are as with [`swap_store`](Self::swap_store); subscribers go on where they are.
+    pub fn renew_store(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        self.put_store(store, true)
+    }
+
+    fn put_store(&self, store: Arc<dyn Store>, is_renewed: bool) -> Arc<dyn Store> {
         let mut slot = self.write_runtime();
         let epoch = slot.epoch + 1;
-        let old =
-            std::mem::replace(&mut *slot, Arc::new(Runtime::new(store, epoch, self.now_ms())));
+        let mut runtime = Runtime::new(store, epoch, self.now_ms());
+        runtime.is_renewed = is_renewed;
+        let old = std::mem::replace(&mut *slot, Arc::new(runtime));
         drop(slot);
         self.shared.swaps.send_replace(epoch);
         old.store.clone()

@@ -307,6 +307,21 @@ async fn a_store_is_another_one_at_once() {
     soon(async { while client.get(&path).await.status != 200 {} }).await;
 }
 
+#[tokio::test]
+async fn another_durability_is_no_news_to_subscribers() {
+    let place = Place::with("").await;
+    let client = place.client();
+    new_session(&client).await;
+    let mut stream = client.events("/v1/events").await;
+    let before = new_session(&client).await;
+    assert_eq!(stream.expect("session::created").await.data["payload"]["session_id"], before);
+    place.reconfigure("durability: may_lose_newest_on_power_cut");
+    place.worker().await.call("session::on-config-change", json!({})).await;
+    let after = new_session(&client).await;
+    let event = stream.expect("session::created").await;
+    assert_eq!(event.data["payload"]["session_id"], after, "no gap, and nothing told again");
+}
+
 /// A frame says up to where everything before it is known to be on the disk.
 #[tokio::test]
 async fn durability_is_another_one_at_once() {

@@ -229,6 +229,9 @@ impl Subscription {
     /// Goes over to the store that stands here now: a gap, then the difference, then on.
     async fn enter_new_store(&mut self) -> Result<(), ServiceError> {
         let new = self.service.runtime();
+        if let Some(place) = self.place_in(&new) {
+            return self.go_on_in(new, place).await;
+        }
         let source =
             Source::begin(&new, &self.scope, &self.filter, StartAt::Now, &mut self.page).await?;
         self.told = self.cursor();
@@ -238,6 +241,20 @@ impl Subscription {
         let session = self.filter.session_id.clone();
         self.replay = Some(Replay::new(old, new, session, self.service.now_ms()));
         self.page.push_back(FeedItem::Gap(GapReason::StoreSwapped));
+        Ok(())
+    }
+
+    /// Where a subscriber goes on in a store with the same sessions; `None` where it must hear the difference.
+    fn place_in(&self, new: &Runtime) -> Option<FeedCursor> {
+        let is_next = new.is_renewed && new.epoch == self.runtime.epoch + 1;
+        let is_live = self.replay.is_none() && self.listing.is_none();
+        if is_next && is_live { self.source.read_at() } else { None }
+    }
+
+    async fn go_on_in(&mut self, new: Arc<Runtime>, place: FeedCursor) -> Result<(), ServiceError> {
+        let start = StartAt::After(place);
+        self.source = Source::begin(&new, &self.scope, &self.filter, start, &mut self.page).await?;
+        self.runtime = new;
         Ok(())
     }
 
