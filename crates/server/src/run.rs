@@ -25,7 +25,7 @@ use crate::own_address::OwnAddresses;
 use crate::settings::{Applier, AskError, Environment, Sources, mark, service_settings};
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
-use crate::tasks::{sweep_trash, watch_settings, watch_store};
+use crate::tasks::{look_at_store_first, sweep_trash, watch_settings, watch_store};
 
 /// Connects to an iii engine.
 pub type EngineConnector = Arc<dyn Fn(&str) -> Arc<dyn EngineLink> + Send + Sync>;
@@ -239,6 +239,7 @@ impl Server {
             tasks: JoinSet::new(),
             switch,
         };
+        look_at_store_first(&server.app).await;
         server.listen(place)?;
         server.begin_tasks(applier);
         Ok(server)

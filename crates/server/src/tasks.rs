@@ -47,24 +47,38 @@ async fn reload(service: &Service) {
     }
 }
 
+/// Asks the store before anybody is served, so that `/readyz` never says more than is known. One that takes long to answer is not
+/// waited for.
+pub(crate) async fn look_at_store_first(app: &App) {
+    /// How long to wait.
+    const MOST: Duration = Duration::from_secs(1);
+    if tokio::time::timeout(MOST, look_at_store(app)).await.is_err() {
+        app.health.set_trouble(Some("it has not answered yet".to_owned()));
+    }
+}
+
 /// Asks the store now and then whether it answers, so that `/readyz` knows before the callers do.
 pub(crate) async fn watch_store(app: App) {
     /// How often.
     const EVERY: Duration = Duration::from_secs(2);
     loop {
-        let answer = app.service.store().change_cursor().await;
-        let trouble = answer.err().map(|error| error.to_string());
-        if trouble.is_some() != app.health.trouble().is_some() {
-            match &trouble {
-                Some(reason) => tracing::error!(reason, "the store does not answer"),
-                None => tracing::info!("the store answers again"),
-            }
-        }
-        app.health.set_trouble(trouble);
+        look_at_store(&app).await;
         if !pause(&app, EVERY).await {
             return;
         }
     }
+}
+
+async fn look_at_store(app: &App) {
+    let answer = app.service.store().change_cursor().await;
+    let trouble = answer.err().map(|error| error.to_string());
+    if trouble.is_some() != app.health.trouble().is_some() {
+        match &trouble {
+            Some(reason) => tracing::error!(reason, "the store does not answer"),
+            None => tracing::info!("the store answers"),
+        }
+    }
+    app.health.set_trouble(trouble);
 }
 
 /// Removes deleted sessions for good when their retention has ended.

@@ -11,8 +11,9 @@ use bough_store::{
 };
 use serde_json::json;
 
+use crate::client::Client;
 use crate::http::new_session;
-use crate::place::Place;
+use crate::place::{Place, options};
 
 /// A store that panics whatever it is asked, but for where its feed is: that it may never say.
 struct Broken {
@@ -139,6 +140,16 @@ async fn a_panic_is_an_answer_and_the_server_goes_on() {
     place.server().service().swap_store(good);
     assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
     worker.call("session::get", json!({"session_id": id})).await;
+}
+
+#[tokio::test]
+async fn a_store_that_has_not_answered_yet_is_not_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = options(dir.path());
+    options.wrap_native = Some(Arc::new(|_, _| Ok(Broken::new(true))));
+    let server = bough_server::Server::start(options).await.unwrap();
+    let ready = Client::new(server.http_address()).get("/readyz").await;
+    assert_eq!((ready.status, &ready.json()["store_reachable"]), (503, &json!(false)));
 }
 
 #[tokio::test]
