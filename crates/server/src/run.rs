@@ -118,6 +118,8 @@ pub struct Server {
     bus_address: Option<SocketAddr>,
     arrivals: Connections,
     loaded: Loaded,
+    /// Where the sessions are, for people.
+    kept: String,
     tasks: JoinSet<()>,
     switch: ShutdownSwitch,
 }
@@ -210,6 +212,7 @@ impl Server {
         let mut config = loaded.config.clone();
         let is_engine_asked = sources.ask_engine(&mut config).await.map_err(ask_failed)?;
         let store = sources.open(&config).await?;
+        let kept = sources.where_kept(&config);
         let service = Service::new(store, place.clock.clone(), place.entropy.clone());
         service.set_settings(service_settings(&config));
         let guard = Guard::new(sources.rules(&config, &tokens), place.clock.clone());
@@ -236,6 +239,7 @@ impl Server {
             bus_address: place.bus.as_ref().map(TcpListener::local_addr).transpose()?,
             arrivals: Connections::default(),
             loaded,
+            kept,
             tasks: JoinSet::new(),
             switch,
         };
@@ -301,10 +305,9 @@ impl Server {
             Some(address) => format!("ws://{address}"),
             None => "off".to_owned(),
         };
-        let data = self.loaded.data_dir.display();
-        let store = self.app.service.store().capabilities().name;
+        let kept = &self.kept;
         format!(
-            "Bough is listening.\n  HTTP   http://{http}\n  bus    {bus}\n  data   {data} ({store})\n\n\
+            "Bough is listening.\n  HTTP   http://{http}\n  bus    {bus}\n  data   {kept}\n\n\
              Try:\n  curl http://{http}/v1/sessions\n  curl -X PUT http://{http}/v1/sessions/first \
              -H 'content-type: application/json' -d '{{\"title\":\"My first\"}}'\n  curl -X POST \
              http://{http}/v1/sessions/first/entries -H 'content-type: application/json' -d \

@@ -16,7 +16,7 @@ use crate::guard::{GuardRules, LocalKey, TokenFile, Tokens};
 use crate::logs;
 use crate::own_address::OwnAddresses;
 use crate::run::NativeWrapper;
-use crate::stores::{OpenError, StoreContext, open_store};
+use crate::stores::{OpenError, StoreContext, open_store, where_kept};
 
 /// Looks up an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -76,6 +76,11 @@ impl Sources {
         let worker = config::parse_worker(value, &*self.environment)?;
         *config = config.clone().with_worker(worker);
         Ok(())
+    }
+
+    /// Where a configuration keeps the sessions, for people.
+    pub(crate) fn where_kept(&self, config: &Config) -> String {
+        where_kept(&config.adapter, &self.data_dir, &*self.environment)
     }
 
     /// Makes the store that a configuration asks for.

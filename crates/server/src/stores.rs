@@ -8,8 +8,8 @@ use bough_store::bridge::{BridgeOptions, BridgeStore};
 use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, StoreError};
 
 use crate::config::{
-    AdapterConfig, BridgeConfig, Config, ConfigError, Durability, Lookup, WsUrl, expand_home,
-    without_password,
+    AdapterConfig, BridgeConfig, Config, ConfigError, Durability, Lookup, NativeConfig, WsUrl,
+    expand_home, without_password,
 };
 use crate::own_address::OwnAddresses;
 use crate::run::NativeWrapper;
@@ -61,6 +61,27 @@ pub enum OpenError {
     Config(#[from] ConfigError),
 }
 
+/// Where an adapter keeps the sessions, for people; never with a secret.
+pub(crate) fn where_kept(adapter: &AdapterConfig, data_dir: &Path, lookup: Lookup<'_>) -> String {
+    let place = match adapter {
+        AdapterConfig::Native(native) => native_dir(native, data_dir, lookup).display().to_string(),
+        AdapterConfig::Fs(fs) => expand_home(&fs.data_dir, lookup).display().to_string(),
+        AdapterConfig::Memory(_) => "in memory, until the server ends".to_owned(),
+        AdapterConfig::Bridge(bridge) => match WsUrl::parse("adapter.config.url", &bridge.url) {
+            Ok(url) => format!("at the main {url}"),
+            Err(_) => "at the main".to_owned(),
+        },
+    };
+    format!("{place} ({})", adapter.name())
+}
+
+fn native_dir(native: &NativeConfig, data_dir: &Path, lookup: Lookup<'_>) -> PathBuf {
+    match &native.data_dir {
+        Some(text) => expand_home(text, lookup),
+        None => data_dir.to_owned(),
+    }
+}
+
 /// Makes the store that a configuration asks for.
 pub(crate) async fn open_store(
     config: &Config,
@@ -70,10 +91,7 @@ pub(crate) async fn open_store(
     let failed = |source| OpenError::Store { adapter, source };
     match &config.adapter {
         AdapterConfig::Native(native) => {
-            let dir = match &native.data_dir {
-                Some(text) => expand_home(text, context.lookup),
-                None => context.data_dir.to_owned(),
-            };
+            let dir = native_dir(native, context.data_dir, context.lookup);
             let platform = context.platform(&dir)?;
             let options = NativeOptions {
                 durability: durability(config.durability),

@@ -186,6 +186,16 @@ async fn calls_do_not_queue_up_for_a_main_that_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_instance_whose_main_never_answered_is_not_ready() {
+    let main = nobody().await;
+    let bridge = bridge_at(main, PATIENT_MS).await;
+    let ready = bridge.client().get("/readyz").await;
+    assert_eq!((ready.status, &ready.json()["store_reachable"]), (503, &json!(false)));
+    let welcome = bridge.server().welcome();
+    assert!(welcome.contains(&format!("at the main ws://{main} (bridge)")), "{welcome}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_that_is_refused_says_what_to_change() {
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
     let weak = token(dir.path(), json!({}), &[bough_service::Right::Read]);

@@ -308,6 +308,18 @@ async fn a_store_is_another_one_at_once() {
 }
 
 #[tokio::test]
+async fn the_first_words_say_where_the_sessions_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let elsewhere = dir.path().join("elsewhere").display().to_string();
+    for name in ["fs", "native"] {
+        let config = format!("adapter: {{name: {name}, config: {{data_dir: '{elsewhere}'}}}}");
+        let place = Place::with(&config).await;
+        let welcome = place.server().welcome();
+        assert!(welcome.contains(&format!("{elsewhere} ({name})")), "{welcome}");
+    }
+}
+
+#[tokio::test]
 async fn another_durability_is_no_news_to_subscribers() {
     let place = Place::with("").await;
     let client = place.client();
