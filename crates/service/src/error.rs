@@ -115,7 +115,7 @@ pub enum ServiceError {
         session: String,
     },
     /// Another process writes this session.
-    #[error("another process is writing this session ({holder})")]
+    #[error("another process is writing this session ({})", in_words(holder))]
     Locked {
         /// What the other process says of itself.
         holder: String,
@@ -149,6 +149,18 @@ pub enum ServiceError {
         #[source]
         source: Option<Box<StoreError>>,
     },
+}
+
+/// The holder of a lock as people speak of it: processes write JSON into the locks that they hold.
+fn in_words(holder: &str) -> String {
+    let said = serde_json::from_str::<Value>(holder).unwrap_or_default();
+    let Some(pid) = said.get("pid").and_then(Value::as_u64) else {
+        return holder.to_owned();
+    };
+    match said.get("address").and_then(Value::as_str).filter(|address| !address.is_empty()) {
+        Some(address) => format!("process {pid}, which serves {address}"),
+        None => format!("process {pid}"),
+    }
 }
 
 fn name_leaf(entry: &str) -> &str {
@@ -346,5 +358,19 @@ mod tests {
             assert!(hint(id).contains("control characters"), "{id:?}");
         }
         assert!(hint(&"x".repeat(100_000)).contains("Send less"));
+    }
+
+    #[test]
+    fn the_holder_of_a_lock_is_told_in_words() {
+        let check = |holder: &str, words: &str| {
+            let error = ServiceError::Locked { holder: holder.to_owned() };
+            let expected = format!("another process is writing this session ({words})");
+            assert_eq!(error.to_string(), expected);
+        };
+        let served = r#"{"pid":7,"boot_id":"b","address":"http://127.0.0.1:7717","since_ms":1}"#;
+        check(served, "process 7, which serves http://127.0.0.1:7717");
+        check(r#"{"pid":7,"address":""}"#, "process 7");
+        check("process 7", "process 7");
+        check("somebody", "somebody");
     }
 }
