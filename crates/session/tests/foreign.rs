@@ -223,3 +223,12 @@ fn a_message_that_no_value_can_hold_is_still_a_message() {
     assert_eq!(shown["content"][0]["id"], "c");
     assert!(shown.to_string().contains("not shown: nested"), "{shown}");
 }
+
+/// A number that went through a value says what it said.
+#[test]
+fn numbers_are_kept_to_the_last_digit() {
+    for text in ["121.48791951161945", "0.1", "2.2250738585072014e-308", "1.7976931348623157e308"] {
+        let value: serde_json::Value = serde_json::from_str(text).unwrap();
+        assert_eq!(value.as_f64(), text.parse::<f64>().ok(), "{text}");
+    }
+}
