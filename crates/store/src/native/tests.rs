@@ -341,3 +341,50 @@ async fn a_row_that_cannot_be_read_is_made_again_and_fails_no_page() {
     let lost = page.iter().find(|listed| listed.meta.session_id.as_str() == "lost").unwrap();
     assert_eq!(lost.meta.created_at, whole[0].meta.created_at);
 }
+
+/// The mark that another stream begins is durable a moment before its first step is. A place at it must say which steps lie
+/// before it, or who stops there is told them again as a record.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_at_the_beginning_of_a_stream_knows_the_steps_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let platform = Platform::system(dir.path()).unwrap();
+    let root = dir.path().to_owned();
+    let store = NativeStore::open(platform, root, NativeOptions::default()).await.unwrap();
+    let session = SessionId::from_stored("s");
+    let mut records = titled("t");
+    for name in ["a", "b"] {
+        let message = serde_json::json!({
+            "role": "user", "content": [{"type": "text", "text": ""}], "timestamp": 1,
+        });
+        let body = EntryBody::Message(serde_json::from_value(message).unwrap());
+        let (id, revision) = (EntryId::from_stored(name), 0);
+        let entry = Entry { id, parent_id: None, timestamp: 1, revision, origin: None, body };
+        records.push(Record::Entry(entry).at(1));
+    }
+    store.create(&session, records).await.unwrap().durable.await.unwrap();
+    let text = bough_session::TextAppend { block: 0, text: "x".to_owned() };
+    let step = bough_session::Delta {
+        at_ms: 2,
+        entry_id: EntryId::from_stored("a"),
+        revision: 1,
+        change: bough_session::ContentChange::Append(text),
+        details: None,
+        origin: None,
+    };
+    store.append_delta(&session, step).await.unwrap().durable.await.unwrap();
+    let told = store.state(&session).await.unwrap().unwrap().position;
+    let mark = bough_log::NewRecord {
+        target: Some("b".to_owned()),
+        revision: Some(0),
+        ..bough_log::NewRecord::plain(bough_log::kind::STREAM, 3, "null")
+    };
+    let log = &store.shared.log;
+    log.enqueue("s", bough_log::Expected::Any, vec![mark]).unwrap().wait().unwrap();
+    let now = store.state(&session).await.unwrap().unwrap();
+    assert_eq!(now.position, Position { seq: told.seq + 1, revision: told.revision });
+    let page = store.records(&session, told, 9).await.unwrap();
+    assert_eq!(page.end, now.position);
+    store.append(&session, &now.head, titled("u")).await.unwrap().durable.await.unwrap();
+    let after = store.records(&session, now.position, 9).await.unwrap().records;
+    assert_eq!(after.first().unwrap().settles, Some(now.position.revision));
+}
