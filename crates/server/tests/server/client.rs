@@ -213,6 +213,10 @@ impl EventStream {
             }
             let raw = String::from_utf8_lossy(&self.raw).into_owned();
             let (content, taken) = unchunk(&raw);
+            if raw.starts_with("0\r\n") {
+                // The last piece. The connection is kept for other requests.
+                return None;
+            }
             if taken > 0 {
                 self.text.push_str(&content);
                 self.raw.drain(..taken);
