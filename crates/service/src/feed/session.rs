@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use bough_session::{Incarnation, SessionId};
-use bough_store::{Position, RecordPage, Store, StoreError};
+use bough_session::{Incarnation, Record, SessionId};
+use bough_store::{Position, RecordPage, Store, StoreError, StoredRecord};
 
 use super::as_of::lens_at;
 use super::cursor::SessionCursor;
@@ -162,8 +162,36 @@ impl SessionTail {
         Ok(at_end)
     }
 
+    /// Tells what the life at hand said after the last look and before it was deleted: another process may have done both.
+    async fn tell_rest(&self, edge: &mut Edge) -> Result<(), StoreError> {
+        while let Some(teller) = &edge.teller {
+            let (life, position) = (teller.lens.life(), teller.position);
+            let limit = FEED_RECORDS_PER_READ;
+            let read = self.store.trashed_records(&self.session, life, position, limit).await;
+            let mut page = match read {
+                Ok(page) => page,
+                // Removed for good: nobody knows what it said.
+                Err(StoreError::NotFound { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            // The end of the life is told by itself.
+            let end = page.end;
+            let is_end = |last: &mut StoredRecord| {
+                matches!(last.record.known(), Record::Tombstone) && last.position >= end
+            };
+            if page.records.pop_if(is_end).is_some() {
+                page.end = page.records.last().map_or(position, |last| last.position);
+            }
+            if self.take_in(edge, page).await? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     /// Tells that the life at hand is over, if there was one.
     async fn tell_deletion(&self, edge: &mut Edge) -> Result<(), StoreError> {
+        self.tell_rest(edge).await?;
         let Some(teller) = edge.teller.take() else {
             return Ok(());
         };

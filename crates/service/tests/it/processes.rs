@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::common::process::{Other, answer_calls, service_on};
 use crate::common::{text, user};
-use bough_service::{EventFilter, FeedItem, Scope, Service, StartAt, Subscription};
+use bough_service::{EventFilter, EventKind, FeedItem, Scope, Service, StartAt, Subscription};
+use bough_session::SessionId;
 use serde_json::{Value, json};
 
 /// The other process; see [`Other::start`].
@@ -268,5 +269,30 @@ async fn an_answer_that_writes_nothing_is_of_the_present() {
     ok(&here, "session::ensure", s(json!({}))).await;
     there.ok("session::delete", s(json!({})));
     assert_eq!(ok(&here, "session::ensure", s(json!({}))).await["created"], json!(true));
+    there.end();
+}
+
+/// What another process said last is told before the end of a session that it deleted, also to who follows only that one and
+/// looks after all of it happened.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_session_said_before_another_process_deleted_it_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = service_on(directory.path()).await;
+    let mut there = Other::start(directory.path());
+    there.ok("session::ensure", json!({"session_id": "s"}));
+    let filter = EventFilter::everything().in_session(SessionId::from_stored("s"));
+    let mut subscription = here.subscribe(&Scope::owner(), filter, StartAt::Now).await.unwrap();
+    there.ok("session::append", message("s", "one"));
+    there.ok("session::append", message("s", "two"));
+    there.ok("session::delete", json!({"session_id": "s"}));
+    let mut kinds = Vec::new();
+    while kinds.last() != Some(&EventKind::Deleted) {
+        let next = tokio::time::timeout(PATIENCE, subscription.next()).await;
+        if let FeedItem::Event(delivery) = next.expect("it is told").unwrap() {
+            kinds.push(delivery.event.kind());
+        }
+    }
+    let told = [EventKind::MessageAdded, EventKind::MessageAdded, EventKind::Deleted];
+    assert_eq!(kinds, told);
     there.end();
 }
