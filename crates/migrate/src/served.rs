@@ -144,7 +144,11 @@ impl Shared {
 
     /// The file that the manifest names as the one that answers for a session, opened.
     async fn elsewhere(&self, session: &SessionId) -> Answer<Option<Arc<V1Store>>> {
-        if !self.is_known(session) || self.is_migrated(session) {
+        // One look: the session may go away between two.
+        let manifest = self.migrator.log.manifest(session.as_str());
+        let is_of_a_file =
+            matches!(manifest, Ok(Some(found)) if found.active_store != ActiveStore::NativeV2);
+        if !is_of_a_file {
             return Ok(None);
         }
         let (migrator, id) = (self.migrator.clone(), session.to_string());

@@ -87,7 +87,7 @@ impl Service {
     pub async fn purge_expired(&self) -> Result<u64, ServiceError> {
         let (settings, now) = (self.settings(), self.now_ms());
         let runtime = self.runtime();
-        let mut purged = 0;
+        let (mut purged, mut failed) = (0, None);
         for trashed in runtime.store.trash(None).await? {
             let (session, life) = (&trashed.session_id, trashed.incarnation);
             let Some(deleted_at) = trashed.deleted_at else {
@@ -97,11 +97,16 @@ impl Service {
             };
             let expired =
                 settings.expires_at(deleted_at).is_some_and(|expires_at| expires_at <= now);
-            if expired && runtime.store.purge_expired(session, life, deleted_at).await? {
-                purged += 1;
+            if !expired {
+                continue;
+            }
+            match runtime.store.purge_expired(session, life, deleted_at).await {
+                Ok(is_gone) => purged += u64::from(is_gone),
+                // One that cannot be removed keeps no other.
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Ok(purged)
+        failed.map_or(Ok(purged), |error| Err(error.into()))
     }
 }
 
