@@ -111,8 +111,12 @@ fn the_id_of_a_deletion_that_was_cut_short_can_be_used_again() {
     }
 }
 
-#[test]
-fn a_deletion_that_another_process_finishes_meanwhile_is_a_deletion() {
+/// What another process does to a log of two entries between the record of its deletion and the move, and after the move;
+/// the process that deleted it, and its directory.
+fn during_a_deletion(
+    meanwhile: impl FnOnce(&LogStore),
+    after: impl FnOnce(&LogStore),
+) -> (LogStore, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());
     let store = LogStore::open(gated(dir.path(), &gate), Options::default()).unwrap();
@@ -121,37 +125,38 @@ fn a_deletion_that_another_process_finishes_meanwhile_is_a_deletion() {
     std::thread::scope(|scope| {
         let deletion = scope.spawn(|| store.delete("s", 5, "{}"));
         gate.until_somebody_waits();
-        // The record of the deletion is there and the lock is free: whoever comes finishes the move.
         let other = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default());
         let other = other.unwrap();
+        meanwhile(&other);
+        gate.open();
+        deletion.join().unwrap().unwrap();
+        after(&other);
+    });
+    (store, dir)
+}
+
+#[test]
+fn a_deletion_that_another_process_finishes_meanwhile_is_a_deletion() {
+    let finish = |other: &LogStore| {
+        // The record of the deletion is there and the lock is free: whoever comes finishes the move.
         let write = other.append("s", Expected::Any, vec![entry(3)]);
         assert!(matches!(write, Err(LogError::NotFound { .. })), "{write:?}");
         assert_eq!(other.trash().unwrap().len(), 1);
-        gate.open();
-        deletion.join().unwrap().unwrap();
-    });
+    };
+    let (store, _dir) = during_a_deletion(finish, |_| {});
     assert_eq!(store.trash().unwrap().len(), 1);
     assert!(matches!(store.read("s"), Err(LogError::NotFound { .. })));
 }
 
 #[test]
 fn a_deletion_that_was_finished_and_undone_meanwhile_moves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let gate = Arc::new(Gate::default());
-    let store = LogStore::open(gated(dir.path(), &gate), Options::default()).unwrap();
-    fill(&store, "s", 2);
-    gate.close_for("lock sessions/");
-    std::thread::scope(|scope| {
-        let deletion = scope.spawn(|| store.delete("s", 5, "{}"));
-        gate.until_somebody_waits();
-        let other = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default());
-        let other = other.unwrap();
+    let undo = |other: &LogStore| {
         other.undelete("s", None, 6, "{}").unwrap();
-        append(&other, "s", 3);
-        gate.open();
-        deletion.join().unwrap().unwrap();
-        append(&other, "s", 4);
-        assert_eq!(numbers(&other, "s"), [1, 2, 3, 4]);
+        append(other, "s", 3);
+    };
+    let (store, _dir) = during_a_deletion(undo, |other| {
+        append(other, "s", 4);
+        assert_eq!(numbers(other, "s"), [1, 2, 3, 4]);
     });
     assert!(store.trash().unwrap().is_empty());
     let records = store.read("s").unwrap().records(0, 10).unwrap();
