@@ -72,12 +72,7 @@ impl Translator {
 
     /// A translator that goes on with a log as if it had written it, and the session that the log makes.
     pub(crate) fn of_log(session_id: &str, log: &[Record]) -> (Self, Option<Session>) {
-        let mut fold = RecordFold::new(session_id);
-        let mut tree = Tree::default();
-        for record in log {
-            tree.read(record);
-            fold.read(record);
-        }
+        let (fold, tree) = read_log(session_id, log);
         let stored = fold.session().cloned();
         let trees = tree.is_begun().then(|| (session_id.to_owned(), tree)).into_iter().collect();
         (Self { recorder: fold.into_recorder().and_traced(), trees }, stored)
@@ -121,12 +116,7 @@ impl Translator {
         if self.holds(session_id) {
             return Vec::new();
         }
-        let mut fold = RecordFold::new(session_id);
-        let mut tree = Tree::default();
-        for record in records {
-            tree.read(record);
-            fold.read(record);
-        }
+        let (fold, mut tree) = read_log(session_id, records);
         let Some(session) = fold.into_session() else {
             // A log without loops: whatever it holds, recording goes on below its leaf.
             if tree.is_begun() {
@@ -404,6 +394,16 @@ impl Page<'_> {
             }
         }
     }
+}
+
+/// What a log makes of its session, and of the tree of its entries.
+fn read_log<'a>(session_id: &str, log: impl IntoIterator<Item = &'a Record>) -> (RecordFold, Tree) {
+    let (mut fold, mut tree) = (RecordFold::new(session_id), Tree::default());
+    for record in log {
+        tree.read(record);
+        fold.read(record);
+    }
+    (fold, tree)
 }
 
 fn status_of(session: &Session, open: usize) -> StatusChange {

@@ -9,14 +9,14 @@
 mod support;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bough_recorder::{
     AgentEvent, DurableError, DurableOptions, DurableRecorder, LoopStatus, Replay, Session,
     SessionRecorder, SessionRecorderConfig, Translator,
 };
 use bough_session::{EntryBody, EntryId, Record};
-use support::logs::{Logs, in_memory};
+use support::logs::{Logs, in_memory, noting};
 use tokio::sync::Semaphore;
 
 const REAL_RUN: &str = include_str!("cases/events_real_run.jsonl");
@@ -200,14 +200,7 @@ async fn a_sink_that_panics_is_a_failure_of_its_session() {
 
 #[tokio::test]
 async fn notices_say_which_event_they_are_about() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&heard);
-    let options = DurableOptions {
-        on_notice: Some(Arc::new(move |number, notice| {
-            told.lock().unwrap().push(format!("{number}: {notice}"));
-        })),
-        ..DurableOptions::default()
-    };
+    let (options, heard) = noting();
     let recorder = DurableRecorder::start(Arc::new(Logs::default()), options);
     let lost = r#"{"type":"InputRejected","loop_id":"nobody","reason":"x"}"#;
     let mut events = real_run();

@@ -8,13 +8,13 @@
 mod support;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bough_recorder::{
     AgentEvent, DurableOptions, DurableRecorder, LoopStatus, Recording, Session, SpawnRef,
 };
 use serde_json::json;
-use support::logs::{DiskFull, Logs, in_memory};
+use support::logs::{DiskFull, Logs, in_memory, noting};
 
 const SPAWN: &str = include_str!("cases/12_sub_agent_spawn.json");
 const TOOL_ENDS_FIRST: &str = include_str!("cases/14_sub_agent_tool_end_before_child_start.json");
@@ -54,14 +54,7 @@ fn tool_ended(loop_id: &str, child: &str) -> AgentEvent {
 
 /// One run of a recorder, and what it was told that was not as expected.
 async fn run(logs: &Arc<Logs>, events: Vec<AgentEvent>) -> (Recording<DiskFull>, Vec<String>) {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&heard);
-    let options = DurableOptions {
-        on_notice: Some(Arc::new(move |number, notice| {
-            told.lock().unwrap().push(format!("{number}: {notice}"));
-        })),
-        ..DurableOptions::default()
-    };
+    let (options, heard) = noting();
     let recorder = DurableRecorder::start(Arc::clone(logs), options);
     for event in events {
         recorder.record(event).await.unwrap();

@@ -2,7 +2,7 @@
 
 use bough_session::Record;
 
-use super::{RecordFold, Translator, Tree};
+use super::{Translator, read_log};
 
 impl Translator {
     /// Takes in a session from its log for as long as links with it are written, and says whether there was one. Loops
@@ -13,12 +13,7 @@ impl Translator {
         if self.holds(session_id) {
             return false;
         }
-        let mut fold = RecordFold::new(session_id);
-        let mut tree = Tree::default();
-        for record in records {
-            tree.read(record);
-            fold.read(record);
-        }
+        let (fold, tree) = read_log(session_id, records);
         let Some(session) = fold.into_session() else {
             return false;
         };

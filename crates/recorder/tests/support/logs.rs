@@ -1,11 +1,12 @@
 //! Logs that a durable recorder writes into, in memory.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bough_recorder::{
-    AgentEvent, RecordSink, Session, SessionRecorder, SessionRecorderConfig, fold_records,
+    AgentEvent, DurableOptions, RecordSink, Session, SessionRecorder, SessionRecorderConfig,
+    fold_records,
 };
 use bough_session::{NewRecord, Record};
 use tokio::sync::Semaphore;
@@ -74,4 +75,17 @@ pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Ses
     }
     recorder.flush();
     recorder.drain_completed()
+}
+
+/// Options with which every notice is written down: the number of the event, and the words.
+pub(crate) fn noting() -> (DurableOptions, Arc<Mutex<Vec<String>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&heard);
+    let options = DurableOptions {
+        on_notice: Some(Arc::new(move |number, notice| {
+            told.lock().unwrap().push(format!("{number}: {notice}"));
+        })),
+        ..DurableOptions::default()
+    };
+    (options, heard)
 }
