@@ -1,35 +1,33 @@
 //! The session's own record at its migration and now. What writes it says all of its fields each time, so
 //! only the two ends tell what changed.
 
-use bough_session::{JsonMap, MetaChange};
+use bough_session::{MetaChange, Record, SessionId, SessionState};
 
-/// The session's own record, as far as a V1 file has no place for it.
-#[derive(Debug, Default)]
+/// The session's own record, as far as a V1 file has no place for it. What a session is doing at the moment is not of it: a
+/// V1 file does not keep that either.
+#[derive(Debug)]
 pub(crate) struct OwnRecord {
-    migrated: Fields,
-    now: Fields,
+    migrated: SessionState,
+    now: SessionState,
 }
 
-/// What a session is doing at the moment is not among them: a V1 file does not keep it either.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Fields {
-    title: String,
-    description: String,
-    metadata: Option<JsonMap>,
-    archived: bool,
-    task_name: Option<String>,
+impl Default for OwnRecord {
+    fn default() -> Self {
+        let nothing = SessionState::new(SessionId::from_stored("(migrated)"));
+        Self { migrated: nothing.clone(), now: nothing }
+    }
 }
 
 impl OwnRecord {
     /// Takes what the migration wrote.
     pub(crate) fn migrated(&mut self, change: &MetaChange) {
-        self.migrated.take(change);
+        take(&mut self.migrated, change);
         self.now = self.migrated.clone();
     }
 
     /// Takes what was written since.
     pub(crate) fn change(&mut self, change: &MetaChange) {
-        self.now.take(change);
+        take(&mut self.now, change);
     }
 
     /// The title, where it is another than it was. A V1 file can say it.
@@ -47,22 +45,6 @@ impl OwnRecord {
     }
 }
 
-impl Fields {
-    fn take(&mut self, change: &MetaChange) {
-        if let Some(title) = &change.title {
-            self.title.clone_from(title);
-        }
-        if let Some(description) = &change.description {
-            self.description.clone_from(description);
-        }
-        if change.metadata.is_some() {
-            self.metadata.clone_from(&change.metadata);
-        }
-        if let Some(archived) = change.archived {
-            self.archived = archived;
-        }
-        if change.task_name.is_some() {
-            self.task_name.clone_from(&change.task_name);
-        }
-    }
+fn take(state: &mut SessionState, change: &MetaChange) {
+    state.apply(&Record::Meta(change.clone()), state.seq + 1, 0);
 }
