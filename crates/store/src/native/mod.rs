@@ -12,6 +12,7 @@ mod fold;
 mod going;
 mod life;
 mod listing;
+mod open;
 mod reads;
 mod recent;
 mod streams;
@@ -28,16 +29,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bough_log as log;
-use bough_platform::{Lock, Platform, RelPath};
+use bough_platform::{Lock, Platform};
 use bough_session::{
     BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionState,
 };
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::catalogue::{Catalogue, CatalogueFile};
+use crate::catalogue::Catalogue;
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
-use crate::memory::{check_batch, check_first, draw};
+use crate::memory::{check_batch, check_first};
 use crate::store::Draft;
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, Durable, Head, ListPage, ListQuery, PathPage,
@@ -208,53 +209,6 @@ impl NativeStore {
             return work(&self.shared);
         }
         self.blocking(work).await
-    }
-}
-
-impl Shared {
-    fn open(
-        platform: Platform,
-        root: &std::path::Path,
-        options: NativeOptions,
-        runtime: Handle,
-    ) -> Result<(Self, crate::catalogue::Found), StoreError> {
-        let log_options = log::Options {
-            durability: options.durability,
-            address: options.address.clone(),
-            fold: session_fold(),
-            ..log::Options::default()
-        };
-        let whole = SessionId::from_stored("(all)");
-        let log = log::LogStore::open(platform.clone(), log_options)
-            .map_err(|error| convert::error(error, &whole))?;
-        let name = "catalogue.sqlite";
-        let file = CatalogueFile {
-            disk: Arc::clone(&platform.disk),
-            name: RelPath::parse(name).map_err(std::io::Error::from)?,
-            path: root.join(name),
-            clock: Arc::clone(&platform.clock),
-        };
-        let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;
-        let hub = ChangeHub::new(catalogue.epoch());
-        let mark = Mutex::new(Some(listing::leave_mark(&platform, &options.address)?));
-        let (live, passed_over) = (Mutex::default(), Mutex::default());
-        let filled = watch::Sender::new(false);
-        let shared = Self {
-            platform,
-            log,
-            catalogue_behind: catalogue,
-            touched: Touched::default(),
-            hub,
-            recent: Recent::default(),
-            live,
-            committers: Committers::new(runtime.clone()),
-            runtime,
-            options,
-            filled,
-            passed_over,
-            mark,
-        };
-        Ok((shared, found))
     }
 }
 

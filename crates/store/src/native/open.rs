@@ -1,0 +1,66 @@
+//! Opening a data directory: its log, its catalogue, and the mark of this process.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use bough_log as log;
+use bough_platform::{Platform, RelPath};
+use bough_session::SessionId;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::committers::Committers;
+use super::recent::Recent;
+use super::touched::Touched;
+use super::{NativeOptions, Shared, convert, listing, session_fold};
+use crate::StoreError;
+use crate::catalogue::{Catalogue, CatalogueFile, Found};
+use crate::changes::ChangeHub;
+use crate::memory::draw;
+
+impl Shared {
+    pub(super) fn open(
+        platform: Platform,
+        root: &Path,
+        options: NativeOptions,
+        runtime: Handle,
+    ) -> Result<(Self, Found), StoreError> {
+        let log_options = log::Options {
+            durability: options.durability,
+            address: options.address.clone(),
+            fold: session_fold(),
+            ..log::Options::default()
+        };
+        let whole = SessionId::from_stored("(all)");
+        let log = log::LogStore::open(platform.clone(), log_options)
+            .map_err(|error| convert::error(error, &whole))?;
+        let name = "catalogue.sqlite";
+        let file = CatalogueFile {
+            disk: Arc::clone(&platform.disk),
+            name: RelPath::parse(name).map_err(std::io::Error::from)?,
+            path: root.join(name),
+            clock: Arc::clone(&platform.clock),
+        };
+        let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;
+        let hub = ChangeHub::new(catalogue.epoch());
+        let mark = Mutex::new(Some(listing::leave_mark(&platform, &options.address)?));
+        let (live, passed_over) = (Mutex::default(), Mutex::default());
+        let filled = watch::Sender::new(false);
+        let shared = Self {
+            platform,
+            log,
+            catalogue_behind: catalogue,
+            touched: Touched::default(),
+            hub,
+            recent: Recent::default(),
+            live,
+            committers: Committers::new(runtime.clone()),
+            runtime,
+            options,
+            filled,
+            passed_over,
+            mark,
+        };
+        Ok((shared, found))
+    }
+}
