@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bough_service::api::{
     AppendDeltaRequest, AppendManyRequest, AppendRequest, Branch, BranchesRequest, ContextRequest,
     ContextResponse, DeleteRequest, ForkRequest, GetRequest, MessagesRequest, SetActiveLeafRequest,
@@ -25,7 +27,7 @@ pub struct Said {
     /// The entry that holds it.
     pub entry_id: EntryId,
     /// What was said.
-    pub message: AgentMessage,
+    pub message: Arc<AgentMessage>,
 }
 
 impl Said {
@@ -57,7 +59,7 @@ impl Session {
 
     /// Appends a message after the active leaf. Durable when this returns.
     pub async fn append(&self, message: AgentMessage) -> Result<EntryId, Error> {
-        let request = AppendRequest { message: Some(message), ..self.append_request() };
+        let request = AppendRequest { message: Some(message.into()), ..self.append_request() };
         self.append_with(request).await
     }
 
@@ -65,7 +67,7 @@ impl Session {
     /// may be repeated.
     pub async fn append_once(&self, id: &str, message: AgentMessage) -> Result<EntryId, Error> {
         let request = AppendRequest {
-            message: Some(message),
+            message: Some(message.into()),
             entry_id: Some(EntryId::from_stored(id)),
             ..self.append_request()
         };
@@ -93,7 +95,7 @@ impl Session {
         message: AgentMessage,
     ) -> Result<EntryId, Error> {
         let request = AppendRequest {
-            message: Some(message),
+            message: Some(message.into()),
             expected_leaf: Some(leaf.to_string()),
             ..self.append_request()
         };
@@ -107,7 +109,7 @@ impl Session {
         message: AgentMessage,
     ) -> Result<EntryId, Error> {
         let request = AppendRequest {
-            message: Some(message),
+            message: Some(message.into()),
             parent_id: Some(parent.clone()),
             ..self.append_request()
         };
@@ -124,7 +126,7 @@ impl Session {
     pub async fn append_many(&self, messages: Vec<AgentMessage>) -> Result<Vec<EntryId>, Error> {
         let request = AppendManyRequest {
             session_id: self.id.clone(),
-            messages,
+            messages: messages.into_iter().map(Arc::new).collect(),
             parent_id: None,
             origin: None,
             expected_leaf: None,

@@ -14,8 +14,8 @@ fn one_conversation() -> (Place, String, Vec<String>) {
     let place = Place::new();
     let (session, entries) =
         place.with(async |sessions| sessions.conversation("Date parser").await);
-    let entries = entries.into_iter().map(|id| id.into_string()).collect();
-    (place, session.into_string(), entries)
+    let entries = entries.into_iter().map(|id| id.to_string()).collect();
+    (place, session.to_string(), entries)
 }
 
 /// Output with ids and ages taken out, so that it can be compared.
@@ -360,7 +360,7 @@ fn a_session_is_followed_while_another_process_writes_it() {
         let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(line["type"], "message");
     }
-    let id = bough_session::SessionId::from_stored(&session);
+    let id = bough_session::SessionId::from_stored(session.as_str());
     place.with(async |sessions| sessions.append(&id, user("Are you following?")).await);
     let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!(line["type"], "session::message-added");

@@ -19,9 +19,9 @@ fn held() -> (Place, Server, String, Vec<String>) {
     let (session, entries) =
         place.with(async |sessions| sessions.conversation("Date parser").await);
     let server = Server::start(&place);
-    let session = session.into_string();
+    let session = session.to_string();
     place.ok(&["rename", &session, "Held by the server", "--server", &server.address]);
-    (place, server, session, entries.into_iter().map(|id| id.into_string()).collect())
+    (place, server, session, entries.into_iter().map(|id| id.to_string()).collect())
 }
 
 /// Whether only the server's process can write the session now.

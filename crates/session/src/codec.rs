@@ -31,10 +31,9 @@ use crate::foreign::{ForeignBody, Replaced};
 use crate::json::Short;
 use crate::limits::SHORT_PAYLOAD_BYTES;
 use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, StatusChange};
-use crate::revision::{Delta, Finish, Revision};
+use crate::revision::{Delta, Revision};
 use crate::{
-    AgentMessage, CustomPayload, Entry, EntryBody, EntryId, JsonMap, LoopId, RawJson, SessionId,
-    SessionStatus,
+    CustomPayload, Entry, EntryBody, EntryId, JsonMap, LoopId, RawJson, SessionId, SessionStatus,
 };
 
 /// A record as the log keeps it.
@@ -298,7 +297,7 @@ fn decode_meta(fields: &mut Fields<'_>) -> Option<MetaChange> {
 }
 
 fn decode_entry(stored: &LogView<'_>, fields: &mut Fields<'_>) -> Option<Entry> {
-    let body = if let Some(message) = fields.get::<AgentMessage>("message")? {
+    let body = if let Some(message) = fields.get("message")? {
         EntryBody::Message(message)
     } else if let Some(custom_type) = fields.get("custom")? {
         let data = fields.get_raw("data").map(value_of);
@@ -328,7 +327,7 @@ fn decode_revision(entry_id: EntryId, to: u64, fields: &mut Fields<'_>) -> Optio
         change: fields.need_change()?,
         details: fields.get::<Value>("details")?,
         origin: fields.get::<JsonMap>("origin")?,
-        finish: fields.get::<Finish>("finish")?,
+        finish: fields.get("finish")?,
     })
 }
 

@@ -1,6 +1,7 @@
 //! What a model would be sent: the active path with summaries in place of what they sum up.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::bookkeeping::{BranchSummary, Compaction};
 use crate::foreign::context_edit_of;
@@ -41,7 +42,7 @@ pub struct ContextItem {
     /// What it is in the context.
     pub kind: ContextKind,
     /// The message as it would be sent.
-    pub message: AgentMessage,
+    pub message: Arc<AgentMessage>,
     /// Its tokens, estimated.
     pub tokens: usize,
 }
@@ -133,10 +134,11 @@ impl Settings {
         let mut settings = Self::default();
         for said in path {
             match said {
-                Canonical::Message(AgentMessage::Assistant(message)) => {
-                    settings.note(&message.provider, &message.model);
+                Canonical::Message(message) => {
+                    if let AgentMessage::Assistant(message) = &**message {
+                        settings.note(&message.provider, &message.model);
+                    }
                 }
-                Canonical::Message(_) => {}
                 Canonical::Custom(custom) => match Bookkeeping::from_payload(custom) {
                     Some(Bookkeeping::ModelChange(to)) => settings.note(&to.provider, &to.model_id),
                     Some(Bookkeeping::ThinkingLevelChange(to)) => {
@@ -205,11 +207,11 @@ fn edits_of(path: &[Canonical]) -> Edits {
 }
 
 /// The message as the model gets it: an edit changes its content, and what is stored stays.
-fn edited(entry: &Entry, message: &AgentMessage, edits: &Edits) -> Option<AgentMessage> {
+fn edited(entry: &Entry, message: &Arc<AgentMessage>, edits: &Edits) -> Option<Arc<AgentMessage>> {
     let mut message = message.clone();
     match edits.get(&entry.id) {
         Some(None) => return None,
-        Some(Some(content)) => message.content_mut().clone_from(content),
+        Some(Some(content)) => Arc::make_mut(&mut message).content_mut().clone_from(content),
         None => {}
     }
     Some(message)
@@ -221,7 +223,7 @@ fn item_of(entry: &Entry, said: &Canonical, edits: &Edits) -> Option<ContextItem
         Canonical::Message(message) => (ContextKind::Message, edited(entry, message, edits)?),
         Canonical::Custom(custom) => match Bookkeeping::from_payload(custom)? {
             Bookkeeping::BranchSummary(summary) if !summary.summary.trim().is_empty() => {
-                (ContextKind::BranchSummary, branch_message(entry, &summary))
+                (ContextKind::BranchSummary, branch_message(entry, &summary).into())
             }
             _ => return None,
         },
@@ -258,7 +260,7 @@ fn compaction_item(entry: &Entry, compaction: &Compaction) -> ContextItem {
         entry_id: entry.id.clone(),
         kind: ContextKind::Compaction,
         tokens: estimate_tokens(&message),
-        message,
+        message: message.into(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Entries: the nodes of a session's tree.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,8 +30,8 @@ pub struct Entry {
 /// What an entry holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EntryBody {
-    /// A canonical message.
-    Message(AgentMessage),
+    /// A canonical message. Shared by all who hold the entry, and copied by who changes it.
+    Message(Arc<AgentMessage>),
     /// Bookkeeping, ours or an application's.
     Custom(CustomPayload),
     /// Another system's JSON, read as one of the two above when somebody looks.
@@ -50,7 +52,7 @@ pub struct CustomPayload {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Canonical {
     /// A message.
-    Message(AgentMessage),
+    Message(Arc<AgentMessage>),
     /// Bookkeeping.
     Custom(CustomPayload),
 }
@@ -74,7 +76,7 @@ pub enum SessionEntry {
         #[serde(skip_serializing_if = "Option::is_none")]
         origin: Option<JsonMap>,
         /// The message.
-        message: AgentMessage,
+        message: Arc<AgentMessage>,
     },
     /// Bookkeeping about the conversation.
     Custom {
@@ -111,7 +113,7 @@ impl Entry {
 
     /// The message, if the entry is one.
     #[must_use]
-    pub fn message(&self) -> Option<AgentMessage> {
+    pub fn message(&self) -> Option<Arc<AgentMessage>> {
         match self.canonical() {
             Canonical::Message(message) => Some(message),
             Canonical::Custom(_) => None,
@@ -198,6 +200,7 @@ impl Entry {
         match &mut self.body {
             EntryBody::Custom(_) => false,
             EntryBody::Message(message) => {
+                let message = Arc::make_mut(message);
                 *message.content_mut() = content;
                 if let Some(details) = details {
                     message.set_details(details);

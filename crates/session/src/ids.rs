@@ -3,13 +3,17 @@
 //! Text from a caller that names something new goes through `parse`, which checks it. Text that is
 //! already stored, or that only asks for something, goes through `from_stored`: an old store may hold
 //! ids that we would refuse today, and they must stay readable.
+//!
+//! A name travels with everything that is said of what it names, so its text is shared and not copied.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::{
@@ -21,18 +25,18 @@ macro_rules! text_id {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name(#[serde(deserialize_with = "shared_text")] Arc<str>);
 
         impl $name {
             /// Takes text that names something new: not empty, not too long, no control characters.
-            pub fn parse(text: impl Into<String>) -> Result<Self, LimitError> {
+            pub fn parse(text: impl Into<Arc<str>>) -> Result<Self, LimitError> {
                 let text = text.into();
                 check_id($what, &text, $limit)?;
                 Ok(Self(text))
             }
 
             /// Takes text that is already stored somewhere, as it is.
-            pub fn from_stored(text: impl Into<String>) -> Self {
+            pub fn from_stored(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
 
@@ -40,12 +44,6 @@ macro_rules! text_id {
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
-            }
-
-            /// The text, given away.
-            #[must_use]
-            pub fn into_string(self) -> String {
-                self.0
             }
         }
 
@@ -89,6 +87,25 @@ macro_rules! text_id {
     };
 }
 
+/// Reads a text into where it will be shared, without a copy in between.
+fn shared_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    struct Text;
+
+    impl Visitor<'_> for Text {
+        type Value = Arc<str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Arc<str>, E> {
+            Ok(text.into())
+        }
+    }
+
+    deserializer.deserialize_str(Text)
+}
+
 text_id!(
     /// Names a session.
     SessionId, "session id", SESSION_ID_BYTES_MAX
@@ -106,7 +123,7 @@ impl SessionId {
     /// A fresh id, `s_` and 32 hex digits, from random bytes.
     #[must_use]
     pub fn generate(random: [u8; 16]) -> Self {
-        Self(format!("s_{}", hex(&random)))
+        Self(with_hex("s_", &random).into())
     }
 }
 
@@ -114,7 +131,7 @@ impl EntryId {
     /// A fresh id, `e_` and 32 hex digits, from random bytes.
     #[must_use]
     pub fn generate(random: [u8; 16]) -> Self {
-        Self(format!("e_{}", hex(&random)))
+        Self(with_hex("e_", &random).into())
     }
 }
 
@@ -178,12 +195,16 @@ impl<'de> Deserialize<'de> for Incarnation {
 /// Bytes as lower-case hex digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    with_hex("", bytes)
+}
+
+/// A text with bytes as hex digits behind it. Every append makes one.
+fn with_hex(text: &str, bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    let mut whole = String::with_capacity(text.len() + 2 * bytes.len());
+    whole.push_str(text);
+    whole.extend(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)));
+    whole
 }
 
 /// Exactly `N` bytes from lower-case hex digits.
@@ -224,7 +245,7 @@ mod tests {
     fn generated_ids_have_the_usual_form() {
         assert_eq!(SessionId::generate([0xab; 16]).as_str(), "s_abababababababababababababababab");
         assert!(EntryId::generate([0; 16]).as_str().starts_with("e_0000"));
-        EntryId::parse(EntryId::generate([7; 16]).into_string()).unwrap();
+        EntryId::parse(EntryId::generate([7; 16]).to_string()).unwrap();
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Changes of a message after it was appended, and the small steps of a stream.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::diff::{ContentChange, DiffError};
 use crate::{
-    AgentMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap, StopReason, Usage,
+    AgentMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap, Role, StopReason,
+    Usage,
 };
 
 /// A change of a message's content: one step, or a whole range of steps put together.
@@ -24,8 +27,8 @@ pub struct Revision {
     pub details: Option<Value>,
     /// The writer's own correlation; told to the feed, not kept on the entry.
     pub origin: Option<JsonMap>,
-    /// The last words about a model's message.
-    pub finish: Option<Finish>,
+    /// The last words about a model's message. Rare, and larger than all the rest.
+    pub finish: Option<Box<Finish>>,
 }
 
 /// One step of a stream: small, frequent, and soon put together with its neighbours.
@@ -126,7 +129,7 @@ impl Revision {
     #[must_use]
     pub fn replace(entry: &Entry, content: &[ContentBlock], details: Option<Value>) -> Self {
         let message = entry.message();
-        let old = message.as_ref().map_or(&[][..], AgentMessage::content);
+        let old = message.as_deref().map_or(&[][..], AgentMessage::content);
         Self {
             entry_id: entry.id.clone(),
             from: entry.revision,
@@ -164,6 +167,7 @@ impl Revision {
     fn change_body(&self, entry: &mut Entry) -> Result<(), RevisionError> {
         // The common case changes the content where it is, without copying it.
         if let EntryBody::Message(message) = &mut entry.body {
+            let message = Arc::make_mut(message);
             self.change.apply(message.content_mut())?;
             if let Some(details) = &self.details {
                 message.set_details(details.clone());
@@ -222,9 +226,12 @@ pub fn settle(base: &Entry, settled: &Entry, origin: Option<JsonMap>) -> Option<
 }
 
 fn apply_finish(entry: &mut Entry, finish: &Finish) {
-    let EntryBody::Message(AgentMessage::Assistant(message)) = &mut entry.body else {
+    let EntryBody::Message(message) = &mut entry.body else { return };
+    // Whoever else said it has nothing to finish.
+    if message.role() != Role::Assistant {
         return;
-    };
+    }
+    let AgentMessage::Assistant(message) = Arc::make_mut(message) else { return };
     if let Some(reason) = finish.stop_reason {
         message.stop_reason = reason;
     }

@@ -105,11 +105,11 @@ fn a_revision_holds_the_difference() {
         change: ContentChange::Append(TextAppend { block: 0, text: "more".into() }),
         details: Some(json!({"d": 1})),
         origin: Some(map(json!({"t": 1}))),
-        finish: Some(Finish {
+        finish: Some(Box::new(Finish {
             stop_reason: Some(StopReason::Length),
             usage: Some(UsageChange { model: "m".into(), before: None, after: Usage::default() }),
             ..Finish::default()
-        }),
+        })),
     };
     let form = encode(&Record::Revision(revision.clone()), 7);
     assert_eq!((form.target.as_deref(), form.revision), (Some("e"), Some(9)));

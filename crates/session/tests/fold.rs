@@ -134,10 +134,10 @@ fn usage_is_summed_by_model() {
         Bookkeeping::ModelChange(ModelChange { provider: "q".into(), model_id: "n".into() });
     let finish = |before: Option<Usage>, after| {
         Record::Revision(Revision {
-            finish: Some(Finish {
+            finish: Some(Box::new(Finish {
                 usage: Some(UsageChange { model: "m".into(), before, after }),
                 ..Finish::default()
-            }),
+            })),
             ..Revision::replace(&entry("b", None, user("x", 1)), &[], None)
         })
     };

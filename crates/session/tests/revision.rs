@@ -53,19 +53,18 @@ fn a_finished_message_knows_its_cost() {
     let mut said = entry("e", None, assistant("x", "m", None));
     let usage = Usage { output: Some(3), ..Usage::default() };
     let revision = Revision {
-        finish: Some(Finish {
+        finish: Some(Box::new(Finish {
             stop_reason: Some(StopReason::Length),
             native_stop_reason: Some("max_tokens".into()),
             usage: Some(UsageChange { model: "m".into(), before: None, after: usage.clone() }),
             ..Finish::default()
-        }),
+        })),
         ..Revision::replace(&said, &[ContentBlock::text("xy")], None)
     };
     revision.apply(&mut said).unwrap();
-    let EntryBody::Message(AgentMessage::Assistant(message)) = said.body else {
-        panic!("still an assistant message");
-    };
-    assert_eq!((message.stop_reason, message.usage), (StopReason::Length, Some(usage)));
+    let message = said.message().expect("still a message");
+    let AgentMessage::Assistant(message) = &*message else { panic!("still an assistant's") };
+    assert_eq!((message.stop_reason, message.usage.as_ref()), (StopReason::Length, Some(&usage)));
     assert_eq!(message.native_stop_reason.as_deref(), Some("max_tokens"));
 }
 

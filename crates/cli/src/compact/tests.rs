@@ -20,7 +20,7 @@ impl Path {
     }
 
     fn message(self, message: AgentMessage) -> Self {
-        self.add(Canonical::Message(message))
+        self.add(Canonical::Message(message.into()))
     }
 
     fn note(self, note: Bookkeeping) -> Self {

@@ -126,7 +126,7 @@ pub(crate) fn answered(output: Output) -> Answered {
 /// An entry as a store holds it.
 pub(crate) fn entry(id: &str, parent_id: Option<EntryId>, message: AgentMessage) -> Entry {
     let id = EntryId::from_stored(id);
-    let body = EntryBody::Message(message);
+    let body = EntryBody::Message(message.into());
     Entry { id, parent_id, timestamp: 1, revision: 0, origin: None, body }
 }
 

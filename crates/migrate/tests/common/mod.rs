@@ -173,12 +173,13 @@ pub(crate) fn native_entry(id: &str, parent: Option<&str>, text: &str, at_ms: i6
         timestamp: at_ms,
         revision: 0,
         origin: None,
-        body: bough_session::EntryBody::Message(bough_session::AgentMessage::User(
-            bough_session::UserMessage {
+        body: bough_session::EntryBody::Message(
+            bough_session::AgentMessage::User(bough_session::UserMessage {
                 content: vec![bough_session::ContentBlock::text(text)],
                 timestamp: at_ms,
-            },
-        )),
+            })
+            .into(),
+        ),
     }
 }
 

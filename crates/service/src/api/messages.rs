@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bough_session::{
     AgentMessage, ContentBlock, CustomPayload, EntryId, JsonMap, Role, SessionEntry, SessionId,
 };
@@ -11,7 +13,7 @@ pub struct AppendRequest {
     /// The session.
     pub session_id: SessionId,
     /// The message to append. Exactly one of `message` and `custom` must be given.
-    pub message: Option<AgentMessage>,
+    pub message: Option<Arc<AgentMessage>>,
     /// A bookkeeping entry to append instead of a message. It is not counted in `message_count` and is shown by
     /// `session::messages` only when `include_custom` is set.
     pub custom: Option<CustomPayload>,
@@ -45,7 +47,7 @@ pub struct AppendManyRequest {
     pub session_id: SessionId,
     /// Appended in order, each chained to the one before. All of them or none. Not idempotent: where a call may be
     /// repeated, use `session::append` with `entry_id`.
-    pub messages: Vec<AgentMessage>,
+    pub messages: Vec<Arc<AgentMessage>>,
     /// Parent of the first one, when it is not the active leaf.
     pub parent_id: Option<EntryId>,
     /// Opaque correlation, kept with every entry and shown on its events.
@@ -148,7 +150,7 @@ pub struct MessageItem {
     pub entry_id: EntryId,
     /// What it says, when it is a message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<AgentMessage>,
+    pub message: Option<Arc<AgentMessage>>,
     /// What it keeps, when it is a custom entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom: Option<CustomPayload>,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bough_session::{AgentMessage, EntryId, JsonMap, SessionId, SessionMeta, UsageByModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +39,7 @@ pub struct ContextItem {
     /// The entry that the message comes from; for a summary, the compaction or branch summary entry.
     pub entry_id: EntryId,
     /// What a model would be sent.
-    pub message: AgentMessage,
+    pub message: Arc<AgentMessage>,
 }
 
 /// Output of `session::context`.

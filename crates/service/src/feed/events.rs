@@ -1,5 +1,7 @@
 //! What the feed tells: the payloads of each type of event.
 
+use std::sync::Arc;
+
 use bough_session::{
     AgentMessage, CustomPayload, EntryId, JsonMap, SessionId, SessionMeta, SessionStatus,
 };
@@ -49,7 +51,7 @@ pub struct MessageAddedEvent {
     pub parent_id: Option<EntryId>,
     /// What it says, when it is a message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<AgentMessage>,
+    pub message: Option<Arc<AgentMessage>>,
     /// What it keeps, when it is a custom entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom: Option<CustomPayload>,
@@ -68,7 +70,7 @@ pub struct MessageUpdatedEvent {
     /// The entry.
     pub entry_id: EntryId,
     /// The whole message as it is at `revision`.
-    pub message: AgentMessage,
+    pub message: Arc<AgentMessage>,
     /// Which revision this is; keep the highest.
     pub revision: u64,
     /// The writer's correlation.

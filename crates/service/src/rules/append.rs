@@ -1,5 +1,7 @@
 //! Entries are appended.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use bough_session::limits::{
     check_batch_bytes, check_batch_records, check_custom, check_message, check_origin,
@@ -170,7 +172,10 @@ impl Change for AppendMany {
     }
 }
 
-fn check_messages(messages: &[AgentMessage], origin: Option<&JsonMap>) -> Result<(), ServiceError> {
+fn check_messages(
+    messages: &[Arc<AgentMessage>],
+    origin: Option<&JsonMap>,
+) -> Result<(), ServiceError> {
     origin.map_or(Ok(()), check_origin)?;
     let around = origin.map_or(0, json_bytes);
     let mut bytes = 0_usize;

@@ -148,7 +148,7 @@ fn with_content<T>(entry: &Entry, look: impl FnOnce(&[ContentBlock]) -> T) -> T 
         return look(message.content());
     }
     let message = entry.message();
-    look(message.as_ref().map_or(&[], AgentMessage::content))
+    look(message.as_deref().map_or(&[], AgentMessage::content))
 }
 
 fn add_text(

@@ -1,5 +1,7 @@
 //! Every bound, at one below, at, and one above, on the store that is the default.
 
+use std::sync::Arc;
+
 use crate::common::{Bed, stores, user};
 use bough_service::api::AppendManyRequest;
 use bough_service::limits::{
@@ -223,7 +225,7 @@ async fn bytes_of_a_batch() {
     let around = user("").to_string().len();
     let say = |bytes: usize| {
         let content = vec![ContentBlock::text(words(bytes - around))];
-        AgentMessage::User(UserMessage { content, timestamp: 1 })
+        Arc::new(AgentMessage::User(UserMessage { content, timestamp: 1 }))
     };
     for (bytes, taken) in
         [(BATCH_BYTES_MAX - 1, true), (BATCH_BYTES_MAX, true), (BATCH_BYTES_MAX + 1, false)]

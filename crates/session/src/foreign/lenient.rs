@@ -18,7 +18,7 @@ pub(super) fn canonical(message: &Value, entry_time: i64) -> Option<Canonical> {
         *read.content_mut() = content.clone();
         read
     });
-    Some(Canonical::Message(read.unwrap_or_else(|_| {
+    let message = read.unwrap_or_else(|_| {
         AgentMessage::Custom(CustomMessage {
             custom_type: message.text("role").unwrap_or("unknown").to_owned(),
             content,
@@ -26,7 +26,8 @@ pub(super) fn canonical(message: &Value, entry_time: i64) -> Option<Canonical> {
             details: Some(message.clone()),
             timestamp: message.time("timestamp").unwrap_or(entry_time),
         })
-    })))
+    });
+    Some(Canonical::Message(message.into()))
 }
 
 fn block(block: &Value) -> ContentBlock {

@@ -8,6 +8,8 @@ mod lenient;
 mod phi;
 mod pi;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -81,12 +83,13 @@ pub(crate) fn canonical(body: &ForeignBody, timestamp: i64) -> Canonical {
 
 fn with_replaced(mapped: Canonical, replaced: Option<&Replaced>) -> Canonical {
     match (mapped, replaced) {
-        (Canonical::Message(mut message), Some(replaced)) => {
+        (Canonical::Message(mut shared), Some(replaced)) => {
+            let message = Arc::make_mut(&mut shared);
             message.content_mut().clone_from(&replaced.content);
             if let Some(details) = &replaced.details {
                 message.set_details(details.clone());
             }
-            Canonical::Message(message)
+            Canonical::Message(shared)
         }
         (mapped, _) => mapped,
     }

@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn canonical(message: &Value, entry_time: i64) -> Option<Canonical> {
     let timestamp = message.time("timestamp").unwrap_or(entry_time);
     let content = pi::content_of(message);
-    Some(Canonical::Message(match message.text("role")? {
+    let message = match message.text("role")? {
         "user" => AgentMessage::User(UserMessage { content, timestamp }),
         "assistant" => AgentMessage::Assistant(AssistantMessage {
             content,
@@ -35,7 +35,8 @@ pub(super) fn canonical(message: &Value, entry_time: i64) -> Option<Canonical> {
             timestamp,
         }),
         _ => return extension(message),
-    }))
+    };
+    Some(Canonical::Message(message.into()))
 }
 
 fn extension(message: &Value) -> Option<Canonical> {

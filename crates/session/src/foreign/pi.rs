@@ -16,10 +16,13 @@ use crate::{
 pub(super) fn canonical(line: &Value, timestamp: i64) -> Option<Canonical> {
     let kind = line.text("type")?;
     match kind {
-        "message" => message(line.get("message")?, timestamp).map(Canonical::Message),
+        "message" => {
+            let message = message(line.get("message")?, timestamp)?;
+            Some(Canonical::Message(message.into()))
+        }
         "custom_message" => {
             let message = AgentMessage::Custom(custom_message(line, timestamp));
-            Some(Canonical::Message(message))
+            Some(Canonical::Message(message.into()))
         }
         "custom" => Some(Canonical::Custom(CustomPayload {
             custom_type: line.text("customType")?.to_owned(),

@@ -56,7 +56,7 @@ pub fn entry(id: &str, parent: Option<&str>, message: AgentMessage) -> Entry {
         timestamp: 1,
         revision: 0,
         origin: None,
-        body: EntryBody::Message(message),
+        body: EntryBody::Message(message.into()),
     }
 }
 

@@ -66,7 +66,7 @@ fn all(limit: usize) -> ListQuery {
 
 fn names(catalogue: &Catalogue, query: &ListQuery) -> Vec<String> {
     let (page, _) = catalogue.list(query).unwrap();
-    let ids = page.sessions.into_iter().map(|listed| listed.meta.session_id.into_string());
+    let ids = page.sessions.into_iter().map(|listed| listed.meta.session_id.to_string());
     ids.collect()
 }
 
@@ -151,7 +151,7 @@ fn changes_are_numbered_in_the_order_they_were_made() {
 fn ranges(catalogue: &Catalogue, since: &ChangeCursor) -> Vec<(String, u64, u64, bool)> {
     let page = catalogue.changes_after(since, 99).unwrap();
     let shown = page.changes.into_iter().map(|change| {
-        (change.session_id.into_string(), change.after.seq, change.position.seq, change.deleted)
+        (change.session_id.to_string(), change.after.seq, change.position.seq, change.deleted)
     });
     shown.collect()
 }

@@ -177,7 +177,7 @@ pub(super) async fn every_kind_of_record_survives(factory: &dyn Factory) {
     let foreign = ForeignBody::new(FORMAT_PI, RawJson::parse(line).unwrap());
     let batch = vec![
         meta(change, 2),
-        entry("a", None, EntryBody::Message(assistant("hi", 5, 2)), 2),
+        entry("a", None, EntryBody::Message(assistant("hi", 5, 2).into()), 2),
         custom("b", Some("a"), json!({"deep": [1, {"x": null}]}), 2),
         entry("c", Some("b"), EntryBody::Foreign(foreign.clone()), 2),
         Record::Leaf(Some(entry_id("a"))).at(2),

@@ -7,7 +7,7 @@ use crate::{ListQuery, Position, Store, StoreError};
 async fn listed(store: &dyn Store) -> Vec<String> {
     let query = ListQuery { limit: 500, ..ListQuery::default() };
     let page = store.list(&query).await.unwrap();
-    let ids = page.sessions.into_iter().map(|listed| listed.meta.session_id.into_string());
+    let ids = page.sessions.into_iter().map(|listed| listed.meta.session_id.to_string());
     ids.collect()
 }
 

@@ -14,7 +14,7 @@ fn all(order: ListOrder, limit: usize) -> ListQuery {
 
 async fn names(store: &dyn Store, query: &ListQuery) -> Vec<String> {
     let page = store.list(query).await.unwrap();
-    let ids = page.sessions.into_iter().map(|listed| listed.meta.session_id.into_string());
+    let ids = page.sessions.into_iter().map(|listed| listed.meta.session_id.to_string());
     ids.collect()
 }
 
@@ -98,7 +98,7 @@ pub(super) async fn cursors_go_through_all_pages(factory: &dyn Factory) {
             loop {
                 let page = store.list(&query).await.unwrap();
                 assert!(page.sessions.len() <= limit);
-                seen.extend(page.sessions.into_iter().map(|s| s.meta.session_id.into_string()));
+                seen.extend(page.sessions.into_iter().map(|s| s.meta.session_id.to_string()));
                 query.cursor = page.next_cursor;
                 if query.cursor.is_none() {
                     break;
@@ -120,7 +120,7 @@ pub(super) async fn a_session_that_moves_is_returned_at_least_once(factory: &dyn
     let mut pages = 0;
     loop {
         let page = store.list(&query).await.unwrap();
-        seen.extend(page.sessions.into_iter().map(|s| s.meta.session_id.into_string()));
+        seen.extend(page.sessions.into_iter().map(|s| s.meta.session_id.to_string()));
         query.cursor = page.next_cursor;
         if query.cursor.is_none() {
             break;

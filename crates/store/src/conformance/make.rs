@@ -65,7 +65,7 @@ pub(super) fn entry(name: &str, parent: Option<&str>, body: EntryBody, at_ms: i6
 }
 
 pub(super) fn says(name: &str, parent: Option<&str>, text: &str, at_ms: i64) -> NewRecord {
-    entry(name, parent, EntryBody::Message(user(text, at_ms)), at_ms)
+    entry(name, parent, EntryBody::Message(user(text, at_ms).into()), at_ms)
 }
 
 pub(super) fn custom(name: &str, parent: Option<&str>, data: Value, at_ms: i64) -> NewRecord {

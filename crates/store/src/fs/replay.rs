@@ -119,7 +119,7 @@ fn revision_between(old: &Entry, new: &Entry) -> Option<Revision> {
     let revision = Revision::replace(old, after.content(), details.cloned());
     Some(Revision {
         to: new.revision.max(revision.to),
-        finish: finish_between(&before, &after),
+        finish: finish_between(&before, &after).map(Box::new),
         ..revision
     })
 }

@@ -41,7 +41,7 @@ pub fn says(name: &str, parent: Option<&str>, text: &str, at_ms: i64) -> NewReco
         timestamp: at_ms,
         revision: 0,
         origin: None,
-        body: EntryBody::Message(message),
+        body: EntryBody::Message(message.into()),
     })
     .at(at_ms)
 }

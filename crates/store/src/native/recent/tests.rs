@@ -35,7 +35,7 @@ fn says(number: u32, text: &str) -> NewRecord {
         timestamp: 1,
         revision: 0,
         origin: None,
-        body: EntryBody::Message(message),
+        body: EntryBody::Message(message.into()),
     })
     .at(1)
 }
