@@ -39,10 +39,11 @@ pub const QUERY_PAIRS_MAX: usize = 128;
 
 /// A stream that has nothing to say shows that it lives this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Events that go into one piece of a stream's body.
-pub const STREAM_EVENTS_PER_PIECE: usize = 64;
 /// Bytes after which a piece of a stream's body is sent.
-pub const STREAM_PIECE_BYTES: usize = 256 * 1024;
+pub const STREAM_PIECE_BYTES: usize = 48 * 1024;
+/// Room that is made for a piece with more than one event: the last of them is over the bound. Less than 64 KiB, from where on the
+/// system's allocator tidies up its small blocks with each large one that is given back.
+pub const STREAM_PIECE_ROOM: usize = STREAM_PIECE_BYTES + 4 * 1024;
 
 /// Answers that wait for one connection of the bus to take them.
 pub const BUS_OUTBOX_MESSAGES: usize = 256;

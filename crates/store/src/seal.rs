@@ -23,7 +23,11 @@ const TAG_BYTES: usize = 16;
 pub fn seal(epoch: Incarnation, text: &Sealed) -> String {
     let tag = tag_of(epoch, text);
     let covered = cover(epoch, &tag, text);
-    URL_SAFE_NO_PAD.encode([&tag[..], &covered[..]].concat())
+    let mut whole = [0; TAG_BYTES + size_of::<Sealed>()];
+    let (start, rest) = whole.split_at_mut(TAG_BYTES);
+    start.copy_from_slice(&tag);
+    rest.copy_from_slice(&covered);
+    URL_SAFE_NO_PAD.encode(whole)
 }
 
 /// What was sealed, if it was under this epoch.

@@ -114,7 +114,12 @@ async fn call_by_name(
     let answer = answer.map_err(|error| conditions.problem(error))?;
     conditions.check(&answer)?;
     let kind = HeaderValue::from_static("application/json");
-    Ok(([(CONTENT_TYPE, kind)], answer.to_string()).into_response())
+    Ok(([(CONTENT_TYPE, kind)], body_of(&answer)?).into_response())
+}
+
+/// An answer as text. Not through its `Display`, which writes each part of it by itself.
+fn body_of(answer: &Value) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(answer).map_err(|_| Problem::internal())
 }
 
 /// Does something, unless it takes too long.
@@ -357,7 +362,7 @@ impl Asked<'_> {
             status = StatusCode::CREATED;
             headers.extend(location(answer));
         }
-        Ok((status, headers, answer.to_string()).into_response())
+        Ok((status, headers, body_of(answer)?).into_response())
     }
 
     /// The tag of what was read or written. Only such are told as `If-Match` takes back, or `If-None-Match`.

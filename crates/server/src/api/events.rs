@@ -5,6 +5,7 @@
 //! JSON of its data.
 
 use std::convert::Infallible;
+use std::fmt::{Arguments, Write as _};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -15,6 +16,7 @@ use bough_service::{
     Delivery, EventFilter, EventKind, FeedItem, ServiceError, StartAt, Subscription,
 };
 use bough_session::SessionId;
+use bough_store::Position;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
@@ -25,7 +27,7 @@ use super::problem::Problem;
 use crate::app::{App, Place};
 use crate::config::ends;
 use crate::guard::Caller;
-use crate::limits::{HEARTBEAT, STREAM_EVENTS_PER_PIECE, STREAM_PIECE_BYTES};
+use crate::limits::{HEARTBEAT, STREAM_PIECE_BYTES, STREAM_PIECE_ROOM};
 
 /// The events of one session.
 pub(crate) async fn of_session(
@@ -155,11 +157,10 @@ impl Live {
     fn gather(&mut self, first: &FeedItem) -> String {
         let mut piece = String::new();
         self.write(&mut piece, first);
-        for _ in 1..STREAM_EVENTS_PER_PIECE {
-            if piece.len() >= STREAM_PIECE_BYTES {
-                break;
-            }
+        while piece.len() < STREAM_PIECE_BYTES {
             let Some(item) = self.subscription.next_at_hand() else { break };
+            // Where there are two there are many: it need not grow step by step.
+            piece.reserve(STREAM_PIECE_ROOM.saturating_sub(piece.len()));
             self.write(&mut piece, &item);
         }
         piece
@@ -207,20 +208,29 @@ impl Live {
 
     fn write_notice(&self, piece: &mut String, name: &'static str, data: &Value) {
         if let Some(cursor) = self.subscription.cursor() {
-            piece.push_str(&format!("id: {cursor}\n"));
+            write_text(piece, format_args!("id: {cursor}\n"));
         }
-        piece.push_str(&format!("event: {name}\ndata: {data}\n\n"));
+        write_text(piece, format_args!("event: {name}\ndata: {data}\n\n"));
     }
 }
 
 /// The event in the shape of `session::watch`, with its payload as it was made once for all subscribers.
 fn write_event(piece: &mut String, delivery: &Delivery) {
-    // One text: a sealed place does not look the same twice.
-    let (event, cursor) = (&delivery.event, delivery.cursor.to_string());
-    let (name, position) = (event.kind().name(), event.position);
-    let (seq, revision, payload) = (position.seq, position.revision, event.json());
-    piece.push_str(&format!(
-        "id: {cursor}\nevent: {name}\ndata: {{\"type\":\"{name}\",\"cursor\":\"{cursor}\",\
-         \"seq\":{seq},\"revision\":{revision},\"payload\":{payload}}}\n\n"
-    ));
+    let (event, cursor) = (&delivery.event, &delivery.cursor);
+    let (name, Position { seq, revision }) = (event.kind().name(), event.position);
+    piece.push_str("id: ");
+    let start = piece.len();
+    write_text(piece, format_args!("{cursor}"));
+    let end = piece.len();
+    write_text(piece, format_args!("\nevent: {name}\ndata: {{\"type\":\"{name}\",\"cursor\":\""));
+    // The same text again: a sealed place does not look the same twice.
+    piece.extend_from_within(start..end);
+    write_text(piece, format_args!("\",\"seq\":{seq},\"revision\":{revision},\"payload\":"));
+    piece.push_str(event.json());
+    piece.push_str("}\n\n");
+}
+
+fn write_text(piece: &mut String, text: Arguments<'_>) {
+    // A string takes whatever is written to it.
+    let _always = piece.write_fmt(text);
 }

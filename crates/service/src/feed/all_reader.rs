@@ -32,11 +32,18 @@ pub(super) struct AllReader {
     changes: VecDeque<SessionChange>,
     fetched: ChangeCursor,
     /// The sessions that changed last, at the back, each as of the position that was read.
-    lenses: VecDeque<(Lens, Position)>,
+    lenses: VecDeque<KeptLens>,
     /// Lives of which records were told that lie beyond the changes that were read, and how far: they took the place of steps
     /// of those changes.
     ahead: Vec<(Incarnation, Position)>,
     records_per_step: usize,
+}
+
+/// A lens that is kept, as of a position. Small, because they change places often.
+struct KeptLens {
+    life: Incarnation,
+    position: Position,
+    lens: Box<Lens>,
 }
 
 /// What came with the changes that were fetched.
@@ -58,7 +65,7 @@ struct Found {
     /// How far it was read; `None` is to its end.
     inside: Option<Inside>,
     /// The session, as of there.
-    lens: Option<(Lens, Position)>,
+    lens: Option<(Box<Lens>, Position)>,
 }
 
 impl AllReader {
@@ -209,7 +216,7 @@ impl AllReader {
         &self,
         change: &SessionChange,
         from: Position,
-        lens: Lens,
+        lens: Box<Lens>,
     ) -> Result<Option<Found>, StoreError> {
         let (session, life) = (&change.session_id, change.incarnation);
         let mut found = Found::default();
@@ -260,20 +267,20 @@ impl AllReader {
         &mut self,
         change: &SessionChange,
         from: Position,
-    ) -> Result<Option<Lens>, StoreError> {
-        let kept = self
-            .lenses
-            .iter()
-            .position(|(lens, position)| lens.life() == change.incarnation && *position == from);
-        if let Some((lens, _)) = kept.and_then(|at| self.lenses.remove(at)) {
-            return Ok(Some(lens));
+    ) -> Result<Option<Box<Lens>>, StoreError> {
+        let life = change.incarnation;
+        let kept = self.lenses.iter().position(|kept| kept.life == life && kept.position == from);
+        if let Some(kept) = kept.and_then(|at| self.lenses.remove(at)) {
+            return Ok(Some(kept.lens));
         }
-        lens_at(&*self.store, &change.session_id, change.incarnation, from).await
+        let lens = lens_at(&*self.store, &change.session_id, life, from).await?;
+        Ok(lens.map(Box::new))
     }
 
-    fn keep(&mut self, lens: Lens, position: Position) {
-        self.lenses.retain(|(old, _)| old.life() != lens.life());
-        self.lenses.push_back((lens, position));
+    fn keep(&mut self, lens: Box<Lens>, position: Position) {
+        let life = lens.life();
+        self.lenses.retain(|old| old.life != life);
+        self.lenses.push_back(KeptLens { life, position, lens });
         if self.lenses.len() > ALL_LENSES_MAX {
             self.lenses.pop_front();
         }

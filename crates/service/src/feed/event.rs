@@ -143,7 +143,11 @@ impl FeedEvent {
     #[must_use]
     pub fn json(&self) -> &str {
         // These types have nothing that JSON cannot say.
-        self.json.get_or_init(|| serde_json::to_string(&self.payload).unwrap_or_default())
+        self.json.get_or_init(|| {
+            let mut text = Vec::with_capacity(self.payload.weight());
+            let written = serde_json::to_writer(&mut text, &self.payload);
+            written.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_default()
+        })
     }
 
     /// The payload as a JSON value.

@@ -7,7 +7,7 @@ use super::lens::Lens;
 
 /// Reads on in one life of a session: what is news, what it says, and where the reader is after it.
 pub(super) struct Teller {
-    pub(super) lens: Lens,
+    pub(super) lens: Box<Lens>,
     pub(super) told: Told,
     pub(super) position: Position,
 }
@@ -26,8 +26,8 @@ pub(super) struct Told {
 
 impl Teller {
     /// At a position, with a lens for it.
-    pub(super) const fn at(position: Position, lens: Lens) -> Self {
-        Self { lens, told: Told::up_to(position), position }
+    pub(super) fn at(position: Position, lens: impl Into<Box<Lens>>) -> Self {
+        Self { lens: lens.into(), told: Told::up_to(position), position }
     }
 
     /// Goes on over a record. `None` when it is no longer there: what comes after the position has to be read again.

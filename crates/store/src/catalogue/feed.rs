@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bough_session::{Incarnation, SessionId};
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{CachedStatement, Connection, Row, Transaction, TransactionBehavior, params};
 
 use super::rows::{limit_of, read_incarnation};
 use super::schema;
@@ -59,6 +59,7 @@ fn read_change(row: &Row<'_>) -> rusqlite::Result<SessionChange> {
 /// The changes of one transaction, as they are numbered and written.
 pub(super) struct Log<'a> {
     transaction: &'a Transaction<'a>,
+    insert: CachedStatement<'a>,
     written: Written,
 }
 
@@ -92,7 +93,9 @@ impl<'a> Log<'a> {
     pub(super) fn go_on(transaction: &'a Transaction<'a>) -> rusqlite::Result<Self> {
         let before = newest(transaction)?;
         let written = Written { number: before.number, before, changes: Vec::new() };
-        Ok(Self { transaction, written })
+        let insert =
+            transaction.prepare_cached("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)")?;
+        Ok(Self { transaction, insert, written })
     }
 
     /// Writes a change, and says its number.
@@ -116,18 +119,16 @@ impl<'a> Log<'a> {
                 deleted,
             });
         }
-        self.transaction
-            .prepare_cached("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)")?
-            .execute(params![
-                number,
-                session.as_str(),
-                incarnation.to_string(),
-                range.start.seq,
-                range.start.revision,
-                range.end.seq,
-                range.end.revision,
-                deleted,
-            ])?;
+        self.insert.execute(params![
+            number,
+            session.as_str(),
+            incarnation.to_string(),
+            range.start.seq,
+            range.start.revision,
+            range.end.seq,
+            range.end.revision,
+            deleted,
+        ])?;
         Ok(number)
     }
 

@@ -1,7 +1,10 @@
 use std::collections::BTreeSet;
 
 use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta, SessionState};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    CachedStatement, Connection, OptionalExtension, Row, Statement, Transaction,
+    TransactionBehavior, params,
+};
 use serde::{Deserialize, Serialize};
 
 use super::GONE_KEPT;
@@ -52,6 +55,7 @@ pub struct Fingerprint {
 pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Result<Written> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut log = Log::go_on(&transaction)?;
+    let mut moves = Moves::of(&transaction)?;
     for (session, change) in queued.borrowed_in_order() {
         match change {
             Pending::Put(row) => put(&transaction, &mut log, row, None)?,
@@ -60,13 +64,14 @@ pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Re
                 put(&transaction, &mut log, row, ended)?;
             }
             Pending::Moved { incarnation, position } => {
-                moved(&transaction, &mut log, session, *incarnation, *position)?;
+                moves.write(&mut log, session, *incarnation, *position)?;
             }
             Pending::Gone { incarnation, position } => {
                 gone(&transaction, &mut log, session, *incarnation, *position)?;
             }
         }
     }
+    drop(moves);
     let written = log.finish()?;
     prune_gone(&transaction)?;
     transaction.commit()?;
@@ -132,8 +137,7 @@ pub(super) fn read_shown(row: &Row<'_>) -> rusqlite::Result<(Listed, bool)> {
 
 /// A life in its own column.
 pub(super) fn read_incarnation(row: &Row<'_>, column: usize) -> rusqlite::Result<Incarnation> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|error: bough_session::IncarnationError| {
+    row.get_ref(column)?.as_str()?.parse().map_err(|error: bough_session::IncarnationError| {
         let kind = rusqlite::types::Type::Text;
         rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
     })
@@ -188,24 +192,36 @@ fn put(
     write_row(transaction, row, number)
 }
 
-/// Writes the change of a life that is listed and has gone on. Of one that is not, the row will tell.
-fn moved(
-    transaction: &Transaction<'_>,
-    log: &mut Log<'_>,
-    session: &SessionId,
-    incarnation: Incarnation,
-    position: Position,
-) -> rusqlite::Result<()> {
-    let known = known(transaction, session)?;
-    let news = known.filter(|known| known.incarnation == incarnation && known.position < position);
-    let Some(known) = news else { return Ok(()) };
-    let number = log.add(session, incarnation, known.position..position, false)?;
-    transaction
-        .prepare_cached(
-            "UPDATE sessions SET seq = ?, revision = ?, change = ? WHERE session_id = ?",
-        )?
-        .execute(params![position.seq, position.revision, number, session.as_str()])
-        .map(drop)
+/// What is written again and again while somebody follows all sessions: its statements are looked up once.
+struct Moves<'a> {
+    known: CachedStatement<'a>,
+    update: CachedStatement<'a>,
+}
+
+impl<'a> Moves<'a> {
+    fn of(transaction: &'a Transaction<'_>) -> rusqlite::Result<Self> {
+        let update = "UPDATE sessions SET seq = ?, revision = ?, change = ? WHERE session_id = ?";
+        Ok(Self {
+            known: transaction.prepare_cached(KNOWN)?,
+            update: transaction.prepare_cached(update)?,
+        })
+    }
+
+    /// Writes the change of a life that is listed and has gone on. Of one that is not, the row will tell.
+    fn write(
+        &mut self,
+        log: &mut Log<'_>,
+        session: &SessionId,
+        incarnation: Incarnation,
+        position: Position,
+    ) -> rusqlite::Result<()> {
+        let known = read_known(&mut self.known, session)?;
+        let is_news = |known: &Known| known.incarnation == incarnation && known.position < position;
+        let Some(known) = known.filter(is_news) else { return Ok(()) };
+        let number = log.add(session, incarnation, known.position..position, false)?;
+        let Position { seq, revision } = position;
+        self.update.execute(params![seq, revision, number, session.as_str()]).map(drop)
+    }
 }
 
 fn write_row(
@@ -349,12 +365,18 @@ struct Known {
     change: u64,
 }
 
+const KNOWN: &str =
+    "SELECT incarnation, seq, revision, created_at, change FROM sessions WHERE session_id = ?";
+
 fn known(transaction: &Transaction<'_>, session: &SessionId) -> rusqlite::Result<Option<Known>> {
-    transaction
-        .prepare_cached(
-            "SELECT incarnation, seq, revision, created_at, change FROM sessions
-             WHERE session_id = ?",
-        )?
+    read_known(&mut *transaction.prepare_cached(KNOWN)?, session)
+}
+
+fn read_known(
+    statement: &mut Statement<'_>,
+    session: &SessionId,
+) -> rusqlite::Result<Option<Known>> {
+    statement
         .query_row([session.as_str()], |row| {
             Ok(Known {
                 incarnation: read_incarnation(row, 0)?,
