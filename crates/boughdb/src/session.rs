@@ -207,9 +207,17 @@ impl Session {
 
     /// The ends of the session's branches, the most recently active first.
     pub async fn branches(&self) -> Result<Vec<Branch>, Error> {
-        let request = BranchesRequest { session_id: self.id.clone(), limit: None };
-        let listed = self.bough.service().branches(self.bough.scope(), request).await?;
-        Ok(listed.branches)
+        let (mut branches, mut cursor) = (Vec::new(), None);
+        loop {
+            let request =
+                BranchesRequest { session_id: self.id.clone(), limit: Some(usize::MAX), cursor };
+            let page = self.bough.service().branches(self.bough.scope(), request).await?;
+            branches.extend(page.branches);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(branches);
+            }
+        }
     }
 
     /// Names an entry, or takes its name away.

@@ -343,8 +343,13 @@ impl Store for ServedStore {
         self.shared.native.trashed_entry(session, incarnation, entry).await
     }
 
-    async fn branch_heads(&self, session: &SessionId, limit: usize) -> Answer<Vec<BranchHead>> {
-        ask!(self, session, branch_heads(session, limit))
+    async fn branch_heads(
+        &self,
+        session: &SessionId,
+        before: Option<&EntryId>,
+        limit: usize,
+    ) -> Answer<Vec<BranchHead>> {
+        ask!(self, session, branch_heads(session, before, limit))
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Answer<Option<Trashed>> {

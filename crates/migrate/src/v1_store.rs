@@ -283,9 +283,10 @@ impl Store for V1Store {
     async fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> std::result::Result<Vec<BranchHead>, StoreError> {
-        self.looked().await?.branch_heads(session, limit).await
+        self.looked().await?.branch_heads(session, before, limit).await
     }
 
     async fn delete(

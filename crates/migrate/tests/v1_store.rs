@@ -45,7 +45,7 @@ async fn reads_are_answered_from_the_file() {
     let (_, store) = served(&sample("s")).await;
     assert_eq!(path_ids(&store, None).await, ["a", "d", "e"]);
     assert_eq!(path_ids(&store, Some("c")).await, ["a", "b", "c"]);
-    let heads = store.branch_heads(&session(), 10).await.unwrap();
+    let heads = store.branch_heads(&session(), None, 10).await.unwrap();
     assert_eq!(heads.len(), 2);
     let query = ListQuery { limit: 10, ..ListQuery::default() };
     assert_eq!(store.list(&query).await.unwrap().sessions[0].meta.message_count, 4);

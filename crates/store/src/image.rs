@@ -161,7 +161,11 @@ impl Image {
         }
     }
 
-    pub(crate) fn branch_heads(&self, limit: usize) -> Vec<BranchHead> {
+    pub(crate) fn branch_heads(
+        &self,
+        before: Option<&EntryId>,
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
         let slots = self.nodes.iter().filter_map(|id| self.entries.get(id));
         let nodes: Vec<Node<'_>> = slots
             .map(|slot| Node {
@@ -171,9 +175,15 @@ impl Image {
             })
             .collect();
         let mut heads = branch_heads(&nodes);
+        if let Some(before) = before {
+            let end = self.nodes.iter().position(|id| id == before);
+            let end = end.ok_or_else(|| StoreError::EntryNotFound { entry: before.clone() })?;
+            let older: HashSet<&EntryId> = self.nodes.iter().take(end).collect();
+            heads.retain(|head| older.contains(&head.entry_id));
+        }
         heads.reverse();
         heads.truncate(limit);
-        heads
+        Ok(heads)
     }
 
     pub(crate) fn path(&self, query: &PathQuery) -> Result<PathPage, StoreError> {

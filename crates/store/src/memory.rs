@@ -324,10 +324,11 @@ impl Store for MemoryStore {
     async fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        let heads = self.read(session, |image| image.branch_heads(limit));
-        heads.ok_or_else(|| not_found(session))
+        let heads = self.read(session, |image| image.branch_heads(before, limit));
+        heads.ok_or_else(|| not_found(session))?
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {

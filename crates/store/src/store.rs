@@ -154,11 +154,12 @@ pub trait Store: Send + Sync {
         as_of::state_at(self, (session, incarnation), seq).await
     }
 
-    /// The ends of the session's branches, the newest first, at most `limit` of them. `NotFound` for
-    /// an unknown session.
+    /// The ends of the session's branches, the newest first, at most `limit` of them; with `before`, those that are older than
+    /// that entry. `NotFound` for an unknown session, `EntryNotFound` for an unknown entry.
     async fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError>;
 

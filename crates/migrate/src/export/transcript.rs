@@ -35,7 +35,7 @@ pub(super) async fn export(
     if options.leaf.is_some() {
         return Ok(written);
     }
-    for head in store.branch_heads(session, TRANSCRIPT_BRANCHES_MAX).await? {
+    for head in store.branch_heads(session, None, TRANSCRIPT_BRANCHES_MAX).await? {
         if seen.contains(&head.entry_id) {
             continue;
         }

@@ -45,16 +45,38 @@ async fn pages_follow_each_other_by_cursor() {
     for n in 0..5 {
         client.post(&format!("/v1/sessions/{id}/entries"), user(&n.to_string())).await.ok();
     }
-    let (mut texts, mut query) = (Vec::new(), "limit=2".to_owned());
+    let messages = in_pages(&client, &format!("/v1/sessions/{id}/messages"), "messages").await;
+    let text = |item: &Value| item["message"]["content"][0]["text"].as_str().unwrap().to_owned();
+    let texts: Vec<String> = messages.iter().map(text).collect();
+    assert_eq!(texts, ["0", "1", "2", "3", "4"]);
+}
+
+#[tokio::test]
+async fn branches_come_in_pages_too() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let entries = format!("/v1/sessions/{id}/entries");
+    let root = client.post(&entries, user("root")).await.ok()["entry_id"].clone();
+    let mut ends = Vec::new();
+    for n in 0..5 {
+        let branch = json!({"message": user(&n.to_string())["message"], "parent_id": root});
+        ends.insert(0, client.post(&entries, branch).await.ok()["entry_id"].clone());
+    }
+    let branches = in_pages(&client, &format!("/v1/sessions/{id}/branches"), "branches").await;
+    let found: Vec<&Value> = branches.iter().map(|branch| &branch["entry_id"]).collect();
+    assert_eq!(found, ends.iter().collect::<Vec<_>>(), "each once, the newest first");
+}
+
+/// All that a list has, two at a time.
+async fn in_pages(client: &Client, path: &str, what: &str) -> Vec<Value> {
+    let (mut found, mut query) = (Vec::new(), "limit=2".to_owned());
     loop {
-        let page = client.get(&format!("/v1/sessions/{id}/messages?{query}")).await.ok();
-        for item in page["messages"].as_array().unwrap() {
-            texts.push(item["message"]["content"][0]["text"].as_str().unwrap().to_owned());
-        }
-        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        let page = client.get(&format!("{path}?{query}")).await.ok();
+        found.extend(page[what].as_array().unwrap().iter().cloned());
+        let Some(cursor) = page["next_cursor"].as_str() else { return found };
         query = format!("limit=2&cursor={}", cursor.replace('+', "%2B").replace('=', "%3D"));
     }
-    assert_eq!(texts, ["0", "1", "2", "3", "4"]);
 }
 
 #[tokio::test]

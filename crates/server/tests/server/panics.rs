@@ -69,7 +69,12 @@ impl Store for Broken {
         panic!("broken")
     }
 
-    async fn branch_heads(&self, _: &SessionId, _: usize) -> Answer<Vec<BranchHead>> {
+    async fn branch_heads(
+        &self,
+        _: &SessionId,
+        _: Option<&EntryId>,
+        _: usize,
+    ) -> Answer<Vec<BranchHead>> {
         panic!("broken")
     }
 

@@ -80,6 +80,8 @@ pub struct BranchesRequest {
     pub session_id: SessionId,
     /// Page size. Default 50, clamped to the configured maximum.
     pub limit: Option<usize>,
+    /// Where the previous page ended: its `next_cursor`.
+    pub cursor: Option<String>,
 }
 
 /// One branch, by the entry at its end.
@@ -106,6 +108,7 @@ pub struct BranchesResponse {
     /// Where the active path ends; not at the end of a branch when the leaf was moved back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_leaf: Option<EntryId>,
-    /// Whether there are more branches than the page holds.
-    pub more: bool,
+    /// For the next page; absent on the last. A branch that goes on meanwhile is at the front of a new list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }

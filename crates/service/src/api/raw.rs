@@ -44,6 +44,8 @@ pub enum RawRead {
     },
     /// The ends of the branches.
     BranchHeads {
+        /// Only those that are older than this entry.
+        before: Option<EntryId>,
         /// How many at most; clamped to the configured page size.
         limit: usize,
     },
@@ -61,8 +63,8 @@ impl RawRead {
             Self::Records { after, limit } => {
                 ReadRequest::Records { session_id, after, limit: page(limit) }
             }
-            Self::BranchHeads { limit } => {
-                ReadRequest::BranchHeads { session_id, limit: page(limit) }
+            Self::BranchHeads { before, limit } => {
+                ReadRequest::BranchHeads { session_id, before, limit: page(limit) }
             }
         }
     }

@@ -6,7 +6,7 @@ use bough_session::{
     Bookkeeping, BranchHead, CustomPayload, Entry, EntryBody, EntryId, Label, MetaChange, Record,
     SessionState,
 };
-use bough_store::Store;
+use bough_store::{Store, StoreError};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -17,6 +17,7 @@ use crate::api::{
     ForkRequest, ForkResponse, SetActiveLeafRequest, SetActiveLeafResponse, SetLabelRequest,
     SetLabelResponse,
 };
+use crate::cursor::{self, EntryCursor};
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::scope::Scope;
@@ -110,15 +111,29 @@ pub(crate) async fn branches(
     let limit = service.settings().page(request.limit);
     let runtime = service.runtime();
     let state = runtime.need(scope, &request.session_id).await?.state;
+    let before = match &request.cursor {
+        Some(text) => Some(EntryId::from_stored(cursor::decode::<EntryCursor>(text)?.id)),
+        None => None,
+    };
     // One more than the page tells whether there are more.
-    let mut heads = runtime.store.branch_heads(&request.session_id, limit + 1).await?;
+    let heads = runtime.store.branch_heads(&request.session_id, before.as_ref(), limit + 1).await;
+    let mut heads = heads.map_err(|error| match error {
+        StoreError::EntryNotFound { entry } => ServiceError::InvalidCursor {
+            reason: format!("the cursor's entry {entry} is not in this session"),
+        },
+        other => other.into(),
+    })?;
     let more = heads.len() > limit;
     heads.truncate(limit);
+    let next_cursor = match heads.last().filter(|_| more) {
+        Some(last) => Some(cursor::encode(&EntryCursor { id: last.entry_id.to_string() })?),
+        None => None,
+    };
     let mut branches = Vec::with_capacity(heads.len());
     for head in heads {
         branches.push(branch(&*runtime.store, &state, head).await?);
     }
-    Ok(BranchesResponse { branches, active_leaf: state.leaf, more })
+    Ok(BranchesResponse { branches, active_leaf: state.leaf, next_cursor })
 }
 
 async fn branch(

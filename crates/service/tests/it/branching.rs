@@ -195,7 +195,7 @@ async fn branches_are_listed_with_depth_and_label(bed: Bed) {
     let id = bed.create(json!({})).await;
     assert_eq!(
         bed.ok("session::branches", json!({"session_id": id})).await,
-        json!({"branches": [], "more": false})
+        json!({"branches": []})
     );
     let a = bed.say(&id, "a").await;
     let b = bed.say(&id, "b").await;
@@ -218,8 +218,15 @@ async fn branches_are_listed_with_depth_and_label(bed: Bed) {
     heads.sort_by_key(|(_, _, active)| *active);
     assert_eq!(heads, [(b.as_str(), 2, false), (c["entry_id"].as_str().unwrap(), 2, true)]);
     let one = bed.ok("session::branches", json!({"session_id": id, "limit": 1})).await;
-    assert_eq!(one["branches"].as_array().unwrap().len(), 1);
-    assert_eq!(one["more"], json!(true));
+    assert_eq!(one["branches"], json!([listed["branches"][0]]));
+    let next = json!({"session_id": id, "limit": 1, "cursor": one["next_cursor"]});
+    let last = bed.ok("session::branches", next).await;
+    assert_eq!(last["branches"], json!([listed["branches"][1]]));
+    assert_eq!(last.get("next_cursor"), None, "there is no more");
+    let other = bed.create(json!({})).await;
+    let elsewhere = json!({"session_id": other, "cursor": one["next_cursor"]});
+    let (code, _) = bed.err("session::branches", elsewhere).await;
+    assert_eq!(code, "session/invalid_cursor");
     bed.ok(
         "session::set-label",
         json!({"session_id": id, "entry_id": c["entry_id"], "label": "try two"}),

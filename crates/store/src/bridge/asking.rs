@@ -122,9 +122,11 @@ fn is_unknown(error: &StoreError, operation: &str) -> bool {
 pub(super) async fn branch_heads(
     asked: &dyn Asked,
     session: &SessionId,
+    before: Option<&EntryId>,
     limit: usize,
 ) -> Result<Vec<BranchHead>, StoreError> {
-    let request = ReadRequest::BranchHeads { session_id: session.clone(), limit };
+    let (session_id, before) = (session.clone(), before.cloned());
+    let request = ReadRequest::BranchHeads { session_id, before, limit };
     let heads: Vec<WireHead> = ask(asked, &request).await?;
     Ok(heads.into_iter().map(BranchHead::from).collect())
 }
@@ -224,9 +226,10 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
     async fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        branch_heads(&self.asked, session, limit).await
+        branch_heads(&self.asked, session, before, limit).await
     }
 
     async fn delete(&self, _: &SessionId, _: i64) -> Result<Option<Trashed>, StoreError> {

@@ -95,8 +95,9 @@ async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, Stor
             let found = store.trashed_entry(&session_id, incarnation, &entry_id).await?;
             say(&found.map(WireEntry::from))
         }
-        ReadRequest::BranchHeads { session_id, limit } => {
-            let heads = store.branch_heads(&session_id, limit.min(PAGE_MAX)).await?;
+        ReadRequest::BranchHeads { session_id, before, limit } => {
+            let limit = limit.min(PAGE_MAX);
+            let heads = store.branch_heads(&session_id, before.as_ref(), limit).await?;
             say(&heads.into_iter().map(WireHead::from).collect::<Vec<_>>())
         }
         ReadRequest::Trash { session_id } => {

@@ -130,6 +130,9 @@ pub enum ReadRequest {
     BranchHeads {
         /// The session.
         session_id: SessionId,
+        /// Only those that are older than this entry.
+        #[serde(default)]
+        before: Option<EntryId>,
         /// How many at most.
         limit: usize,
     },

@@ -259,12 +259,13 @@ impl Store for BridgeStore {
     async fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
         if let Some(main) = self.original().await? {
-            return main.branch_heads(session, limit).await;
+            return main.branch_heads(session, before, limit).await;
         }
-        asking::branch_heads(self, session, limit).await
+        asking::branch_heads(self, session, before, limit).await
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {

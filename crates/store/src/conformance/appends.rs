@@ -64,7 +64,7 @@ pub(super) async fn what_is_not_there_is_not_found(factory: &dyn Factory) {
     let step = super::make::step("e", 1, "x", 1);
     lost(store.append_delta(&nobody, step.clone()).await.unwrap_err());
     lost(store.records(&nobody, Position::default(), 1).await.unwrap_err());
-    lost(store.branch_heads(&nobody, 1).await.unwrap_err());
+    lost(store.branch_heads(&nobody, None, 1).await.unwrap_err());
     let whole = super::make::query(crate::PathStart::Root, 1);
     lost(store.path(&nobody, &whole).await.unwrap_err());
     assert!(store.entry(&nobody, &entry_id("e")).await.unwrap().is_none());

@@ -76,6 +76,7 @@ pub fn cases() -> Vec<Case> {
         paths::a_branch_is_read_by_its_leaf,
         paths::starts_off_the_path_are_refused,
         paths::heads_are_the_ends_of_branches,
+        paths::heads_come_in_pages,
         paths::a_leaf_move_decides_the_path,
         streams::steps_of_a_stream_are_shown_in_order,
         streams::a_step_from_another_revision_is_refused,

@@ -62,10 +62,27 @@ pub(super) async fn starts_off_the_path_are_refused(factory: &dyn Factory) {
 
 pub(super) async fn heads_are_the_ends_of_branches(factory: &dyn Factory) {
     let store = tree(factory).await;
-    let heads = store.branch_heads(&id("s"), 9).await.unwrap();
+    let heads = store.branch_heads(&id("s"), None, 9).await.unwrap();
     let shown: Vec<_> = heads.iter().map(|head| (head.entry_id.as_str(), head.depth)).collect();
     assert_eq!(shown, [("y", 4), ("e", 5)]);
-    assert_eq!(store.branch_heads(&id("s"), 1).await.unwrap().len(), 1);
+    assert_eq!(store.branch_heads(&id("s"), None, 1).await.unwrap(), heads[..1]);
+}
+
+/// A page goes on where the last one ended, also when the branch at its end went on meanwhile.
+pub(super) async fn heads_come_in_pages(factory: &dyn Factory) {
+    let store = tree(factory).await;
+    let session = id("s");
+    let heads = store.branch_heads(&session, None, 9).await.unwrap();
+    let first = entry_id("y");
+    assert_eq!(store.branch_heads(&session, Some(&first), 9).await.unwrap(), heads[1..]);
+    assert_eq!(store.branch_heads(&session, Some(&entry_id("e")), 9).await.unwrap(), []);
+    push(store.as_ref(), &session, vec![says("z", Some("y"), "more", 50)]).await;
+    assert_eq!(store.branch_heads(&session, Some(&first), 9).await.unwrap(), heads[1..]);
+    let all = store.branch_heads(&session, None, 9).await.unwrap();
+    let shown: Vec<_> = all.iter().map(|head| head.entry_id.as_str()).collect();
+    assert_eq!(shown, ["z", "e"]);
+    let unknown = store.branch_heads(&session, Some(&entry_id("nobody")), 9).await.unwrap_err();
+    assert!(matches!(unknown, StoreError::EntryNotFound { .. }), "{unknown}");
 }
 
 pub(super) async fn a_leaf_move_decides_the_path(factory: &dyn Factory) {

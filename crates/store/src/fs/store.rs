@@ -134,11 +134,13 @@ impl Store for FsStore {
     async fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
+        let before = before.cloned();
         self.read(session, move |slot| {
             let image: &Image = slot.image().ok_or_else(|| slot.not_found())?;
-            Ok(image.branch_heads(limit))
+            image.branch_heads(before.as_ref(), limit)
         })
         .await
     }

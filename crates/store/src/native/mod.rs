@@ -359,10 +359,11 @@ impl Store for NativeStore {
     async fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        let session = session.clone();
-        self.blocking(move |shared| shared.branch_heads(&session, limit)).await
+        let (session, before) = (session.clone(), before.cloned());
+        self.blocking(move |shared| shared.branch_heads(&session, before.as_ref(), limit)).await
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {

@@ -223,20 +223,28 @@ impl Shared {
     pub(super) fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        self.looking(session, || self.branch_heads_now(session, limit))
+        self.looking(session, || self.branch_heads_now(session, before, limit))
     }
 
     fn branch_heads_now(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
         let reader = self.reader(session)?;
         check_whole(&reader, session)?;
         let failed = |error| convert::error(error, session);
         let mut heads = reader.branch_heads().map_err(failed)?;
+        if let Some(before) = before {
+            let found = reader.entry(before.as_str()).map_err(failed)?;
+            let end =
+                found.ok_or_else(|| StoreError::EntryNotFound { entry: before.clone() })?.added.seq;
+            heads.retain(|head| head.seq < end);
+        }
         heads.reverse();
         heads.truncate(limit);
         let mut found = Vec::with_capacity(heads.len());

@@ -300,7 +300,7 @@ async fn a_damaged_log_is_not_read_as_a_shorter_one() {
             assert!(matches!(result, Err(StoreError::Corrupt { .. })), "{result:?}");
         };
         damaged(store.state(&session).await.map(drop));
-        damaged(store.branch_heads(&session, 9).await.map(drop));
+        damaged(store.branch_heads(&session, None, 9).await.map(drop));
         damaged(store.entry(&session, &EntryId::from_stored("e")).await.map(drop));
         let path = PathQuery { leaf: None, start: PathStart::Root, limit: 9 };
         damaged(store.path(&session, &path).await.map(drop));

@@ -126,8 +126,13 @@ impl Store for Moody {
         self.inner.path(session, query).await
     }
 
-    async fn branch_heads(&self, session: &SessionId, limit: usize) -> Answer<Vec<BranchHead>> {
-        self.inner.branch_heads(session, limit).await
+    async fn branch_heads(
+        &self,
+        session: &SessionId,
+        before: Option<&EntryId>,
+        limit: usize,
+    ) -> Answer<Vec<BranchHead>> {
+        self.inner.branch_heads(session, before, limit).await
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Answer<Option<Trashed>> {

@@ -264,10 +264,11 @@ impl Original {
     pub(super) async fn branch_heads(
         &self,
         session: &SessionId,
+        before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        let heads = self.look(session, |image| image.branch_heads(limit)).await?;
-        heads.ok_or_else(|| not_found(session))
+        let heads = self.look(session, |image| image.branch_heads(before, limit)).await?;
+        heads.ok_or_else(|| not_found(session))?
     }
 
     pub(super) async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {

@@ -54,7 +54,7 @@ async fn ask_until_gone(store: NativeStore, session: SessionId) -> Result<(), St
         store.entry(&session, &EntryId::from_stored("e")).await?;
         store.path(&session, &query).await?;
         store.records(&session, Position::default(), 9).await?;
-        store.branch_heads(&session, 9).await?;
+        store.branch_heads(&session, None, 9).await?;
         match store.append(&session, &now.head, titled("u")).await {
             Ok(appended) => appended.durable.await?,
             Err(StoreError::Conflict { .. }) => {}
