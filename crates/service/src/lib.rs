@@ -41,5 +41,5 @@ pub use reload::{Reload, ReloadError};
 pub use scope::{Right, Scope};
 pub use service::Service;
 pub use settings::Settings;
-pub use table::{Function, Method, Route, function, functions};
+pub use table::{Function, Method, Route, function, functions, parse_request};
 pub use terms::CallTerms;

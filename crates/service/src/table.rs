@@ -3,6 +3,7 @@
 //! From a row are made the typed method on [`Service`], the dispatch by name, the JSON Schemas, and (by the
 //! surfaces) the HTTP routes, the bus registrations and the OpenAPI document.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -12,6 +13,7 @@ use schemars::JsonSchema;
 use schemars::r#gen::SchemaSettings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::de::value::MapDeserializer;
 use serde_json::Value;
 
 use bough_session::{SessionEntry, SessionMeta};
@@ -123,18 +125,31 @@ impl Service {
     }
 }
 
-fn parse<T: DeserializeOwned>(request: Value) -> Result<T, ServiceError> {
-    let object = match request {
-        Value::Null => Value::Object(serde_json::Map::new()),
-        Value::Object(map) => Value::Object(map),
+/// A request from JSON. One that is not of its type is refused in the decoder's words, with the field that it is about.
+pub fn parse_request<T: DeserializeOwned>(request: Value) -> Result<T, ServiceError> {
+    let fields = match request {
+        Value::Null => serde_json::Map::new(),
+        Value::Object(fields) => fields,
         _ => {
             return Err(ServiceError::Malformed {
                 detail: "the request must be a JSON object".to_owned(),
             });
         }
     };
-    serde_json::from_value(object)
-        .map_err(|error| ServiceError::Malformed { detail: error.to_string() })
+    // The decoder says what is wrong, and not with which field.
+    let at = RefCell::new(String::new());
+    let noted = fields.into_iter().inspect(|(name, _)| at.borrow_mut().clone_from(name));
+    let ended = std::iter::from_fn(|| {
+        at.borrow_mut().clear();
+        None
+    });
+    let read = T::deserialize(MapDeserializer::<_, serde_json::Error>::new(noted.chain(ended)));
+    read.map_err(|error| ServiceError::Malformed {
+        detail: match at.borrow().as_str() {
+            "" => error.to_string(),
+            field => format!("{error}, in `{field}`"),
+        },
+    })
 }
 
 fn render<T: Serialize>(response: &T) -> Result<Value, ServiceError> {
@@ -164,7 +179,7 @@ macro_rules! functions {
                 response_schema: schema::<$response>,
                 handler: |service, scope, request| Box::pin(async move {
                     scope.allow($id, Right::$right)?;
-                    render(&service.$name(&scope, parse::<$request>(request)?).await?)
+                    render(&service.$name(&scope, parse_request::<$request>(request)?).await?)
                 }),
             },
         )*];

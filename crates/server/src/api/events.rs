@@ -13,7 +13,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use bough_service::api::WatchRequest;
 use bough_service::{
-    Delivery, EventFilter, EventKind, FeedItem, ServiceError, StartAt, Subscription,
+    Delivery, EventFilter, EventKind, FeedItem, ServiceError, StartAt, Subscription, parse_request,
 };
 use bough_session::SessionId;
 use bough_store::Position;
@@ -82,8 +82,7 @@ fn read_request(
     headers: &HeaderMap,
 ) -> Result<(EventFilter, StartAt), Problem> {
     let wants_snapshot = asked.remove("snapshot") == Some(Value::Bool(true));
-    let asked: WatchRequest = serde_json::from_value(Value::Object(asked))
-        .map_err(|error| Problem::from(ServiceError::Malformed { detail: error.to_string() }))?;
+    let asked: WatchRequest = parse_request(Value::Object(asked))?;
     let kinds = asked.types.unwrap_or_else(|| EventKind::PUBLIC.to_vec());
     let mut filter = EventFilter::of(kinds).with_metadata(asked.metadata.unwrap_or_default());
     if let Some(session) = session {

@@ -358,9 +358,14 @@ async fn unknown_fields_of_a_request_are_ignored_and_null_is_absent(bed: Bed) {
     assert_eq!(code, "session/malformed_request");
     assert_eq!(
         text,
-        "unknown variant `halted`, expected one of `idle`, `working`, `done`, `error`"
+        "unknown variant `halted`, expected one of `idle`, `working`, `done`, `error`, in `status`"
     );
-    assert_eq!(bed.err("session::get", json!({})).await.0, "session/malformed_request");
+    let bare = json!({"session_id": id, "message": {"role": "user", "content": "hi"}});
+    let (_, text) = bed.err("session::append", bare).await;
+    assert_eq!(text, r#"invalid type: string "hi", expected a sequence, in `message`"#);
+    let (code, text) = bed.err("session::get", json!({"other": 1})).await;
+    assert_eq!(code, "session/malformed_request");
+    assert_eq!(text, "missing field `session_id`", "it is in none of those that are there");
     assert_eq!(bed.err("session::get", json!([id])).await.0, "session/malformed_request");
     let (code, text) = bed.err("session::nope", json!({})).await;
     assert_eq!(
