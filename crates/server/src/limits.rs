@@ -41,7 +41,9 @@ pub const QUERY_PAIRS_MAX: usize = 128;
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Bytes after which a piece of a stream's body is sent.
 pub const STREAM_PIECE_BYTES: usize = 48 * 1024;
-/// Room that is made for a piece with more than one event: the last of them is over the bound. Less than 64 KiB, from where on the
+/// Bytes up to which a piece is one of a few events and takes no more room than they do: a reader that stalls keeps its piece.
+pub const STREAM_PIECE_FEW_BYTES: usize = 4 * 1024;
+/// Room that is made for a piece of many events: the last of them is over the bound. Less than 64 KiB, from where on the
 /// system's allocator tidies up its small blocks with each large one that is given back.
 pub const STREAM_PIECE_ROOM: usize = STREAM_PIECE_BYTES + 4 * 1024;
 

@@ -27,7 +27,7 @@ use super::problem::Problem;
 use crate::app::{App, Place};
 use crate::config::ends;
 use crate::guard::Caller;
-use crate::limits::{HEARTBEAT, STREAM_PIECE_BYTES, STREAM_PIECE_ROOM};
+use crate::limits::{HEARTBEAT, STREAM_PIECE_BYTES, STREAM_PIECE_FEW_BYTES, STREAM_PIECE_ROOM};
 
 /// The events of one session.
 pub(crate) async fn of_session(
@@ -158,8 +158,10 @@ impl Live {
         self.write(&mut piece, first);
         while piece.len() < STREAM_PIECE_BYTES {
             let Some(item) = self.subscription.next_at_hand() else { break };
-            // Where there are two there are many: it need not grow step by step.
-            piece.reserve(STREAM_PIECE_ROOM.saturating_sub(piece.len()));
+            if piece.len() >= STREAM_PIECE_FEW_BYTES {
+                // Many are waiting: it need not grow step by step.
+                piece.reserve(STREAM_PIECE_ROOM.saturating_sub(piece.len()));
+            }
             self.write(&mut piece, &item);
         }
         piece
