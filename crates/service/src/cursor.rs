@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bough_session::EntryId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,19 @@ use crate::error::ServiceError;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EntryCursor {
     pub(crate) id: String,
+}
+
+impl EntryCursor {
+    /// The entry that a caller's cursor names.
+    pub(crate) fn read(text: Option<&str>) -> Result<Option<EntryId>, ServiceError> {
+        let cursor = text.map(decode::<Self>).transpose()?;
+        Ok(cursor.map(|cursor| EntryId::from_stored(cursor.id)))
+    }
+
+    /// The cursor for what comes after a page; none when nothing does.
+    pub(crate) fn after(last: Option<&EntryId>) -> Result<Option<String>, ServiceError> {
+        last.map(|last| encode(&Self { id: last.to_string() })).transpose()
+    }
 }
 
 /// The deleted session at which a page of the trash ended.

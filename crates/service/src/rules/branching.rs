@@ -17,7 +17,7 @@ use crate::api::{
     ForkRequest, ForkResponse, SetActiveLeafRequest, SetActiveLeafResponse, SetLabelRequest,
     SetLabelResponse,
 };
-use crate::cursor::{self, EntryCursor};
+use crate::cursor::EntryCursor;
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::scope::Scope;
@@ -111,10 +111,7 @@ pub(crate) async fn branches(
     let limit = service.settings().page(request.limit);
     let runtime = service.runtime();
     let state = runtime.need(scope, &request.session_id).await?.state;
-    let before = match &request.cursor {
-        Some(text) => Some(EntryId::from_stored(cursor::decode::<EntryCursor>(text)?.id)),
-        None => None,
-    };
+    let before = EntryCursor::read(request.cursor.as_deref())?;
     // One more than the page tells whether there are more.
     let heads = runtime.store.branch_heads(&request.session_id, before.as_ref(), limit + 1).await;
     let mut heads = heads.map_err(|error| match error {
@@ -125,10 +122,8 @@ pub(crate) async fn branches(
     })?;
     let more = heads.len() > limit;
     heads.truncate(limit);
-    let next_cursor = match heads.last().filter(|_| more) {
-        Some(last) => Some(cursor::encode(&EntryCursor { id: last.entry_id.to_string() })?),
-        None => None,
-    };
+    let last = heads.last().filter(|_| more);
+    let next_cursor = EntryCursor::after(last.map(|head| &head.entry_id))?;
     let mut branches = Vec::with_capacity(heads.len());
     for head in heads {
         branches.push(branch(&*runtime.store, &state, head).await?);

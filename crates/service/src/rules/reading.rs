@@ -6,7 +6,7 @@ use bough_store::{PathPage, PathQuery, PathStart, Store, StoreError, StoredEntry
 use crate::api::{
     GetMessageRequest, GetMessageResponse, MessageItem, MessagesRequest, MessagesResponse,
 };
-use crate::cursor::{self, EntryCursor};
+use crate::cursor::EntryCursor;
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::scope::Scope;
@@ -82,10 +82,7 @@ async fn page(
     let runtime = service.runtime();
     runtime.need(scope, &request.session_id).await?;
     let shown = Shown { roles: request.roles, custom: request.include_custom.unwrap_or(false) };
-    let after = match &request.cursor {
-        Some(text) => Some(EntryId::from_stored(cursor::decode::<EntryCursor>(text)?.id)),
-        None => None,
-    };
+    let after = EntryCursor::read(request.cursor.as_deref())?;
     if let Some(after) = &after {
         check_shown(&*runtime.store, &request.session_id, after, &shown).await?;
     }
@@ -103,10 +100,8 @@ async fn page(
     }
     let more = messages.len() > limit;
     messages.truncate(limit);
-    let next_cursor = match messages.last().filter(|_| more) {
-        Some(last) => Some(cursor::encode(&EntryCursor { id: last.entry_id.to_string() })?),
-        None => None,
-    };
+    let last = messages.last().filter(|_| more);
+    let next_cursor = EntryCursor::after(last.map(|item| &item.entry_id))?;
     Ok(MessagesResponse { messages, next_cursor })
 }
 
