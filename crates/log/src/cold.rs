@@ -1,14 +1,16 @@
 //! Loading a log that this process does not write, while others may come, write and go.
 
+use bough_record::Fold;
+
 use crate::container::{Container, not_found};
 use crate::error::{LogError, Result};
 use crate::load::{Horizon, Loaded, Trust, load, manifest_of_nothing, read_manifest};
 use crate::open::check_native;
 use crate::store::LogStore;
 
-impl LogStore {
+impl<F: Fold> LogStore<F> {
     /// Loads a log for reading. While another process writes it, only what its offset rows know is shown.
-    pub(crate) fn load_cold(&self, id: &str) -> Result<Loaded> {
+    pub(crate) fn load_cold(&self, id: &str) -> Result<Loaded<F>> {
         /// A writer may come, go, or replace checkpoints and tables while we look; then we look again.
         const TRIES: u32 = 8;
         let mut last = Err(not_found(id));
@@ -43,7 +45,7 @@ impl LogStore {
         id: &str,
         container: Container,
         horizon: Horizon,
-    ) -> Result<Loaded> {
+    ) -> Result<Loaded<F>> {
         let files = self.files(container.clone());
         let (manifest, damage) = match read_manifest(&files) {
             Ok(manifest) => (manifest, None),
@@ -54,8 +56,7 @@ impl LogStore {
             Err(error) => return Err(error),
         };
         check_native(&manifest)?;
-        let mut loaded =
-            load(files, manifest, &*self.inner.options.fold, Trust::Checkpoint, horizon)?;
+        let mut loaded = load(files, manifest, Trust::Checkpoint, horizon)?;
         loaded.damage = damage.or(loaded.damage);
         Ok(loaded)
     }
@@ -63,7 +64,7 @@ impl LogStore {
 
 /// Whether the manifest is another by now. A tiny log that is closed loses its rows, which were the only ones that knew
 /// what an older manifest does not.
-fn is_replaced(loaded: &Loaded) -> bool {
+fn is_replaced<F: Fold>(loaded: &Loaded<F>) -> bool {
     read_manifest(&loaded.files).is_ok_and(|manifest| manifest != loaded.manifest)
 }
 

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::Manifest;
-use crate::head::Incarnation;
 use crate::limits;
 use crate::record::{check_size, invalid};
+use bough_record::Incarnation;
 
 /// Folder of the live logs.
 pub(crate) const SESSIONS: &str = "sessions";
@@ -131,7 +131,7 @@ pub(crate) fn container_name(id: &str, incarnation: Incarnation) -> Result<Strin
 /// Takes a folder's name apart; `None` for names that we did not make.
 pub(crate) fn parse_container_name(name: &str) -> Option<(&str, Incarnation)> {
     let (escaped, incarnation) = name.rsplit_once('.')?;
-    Some((escaped, Incarnation::parse(incarnation)?)).filter(|(escaped, _)| !escaped.is_empty())
+    Some((escaped, incarnation.parse().ok()?)).filter(|(escaped, _)| !escaped.is_empty())
 }
 
 /// An id as part of a file name. Lower-case letters, digits, `_` and `-` stand for themselves, every
@@ -228,13 +228,13 @@ mod tests {
             ["..", ".", "a/b", "../../etc/passwd", "A", "a", "nul", "a\0b", "%41", &long, &longer];
         let mut names = std::collections::HashSet::new();
         for id in ids {
-            let container = Container::live(id, Incarnation([7; 16])).unwrap();
+            let container = Container::live(id, Incarnation::new([7; 16])).unwrap();
             assert!(container.dir.as_str().starts_with("sessions/"), "{id:?}");
             assert!(container.dir.file_name().len() <= 200, "{id:?}");
             let (escaped, incarnation) = parse_container_name(container.dir.file_name()).unwrap();
             assert_eq!(
                 (escaped, incarnation),
-                (escape_id(id).unwrap().as_str(), Incarnation([7; 16]))
+                (escape_id(id).unwrap().as_str(), Incarnation::new([7; 16]))
             );
             assert!(names.insert(container.dir.file_name().to_ascii_lowercase()), "{id:?}");
             let whole = (!escaped.contains('~')).then(|| id.to_owned());

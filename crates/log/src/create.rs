@@ -12,26 +12,30 @@ use crate::format::{
     BatchPlace, BranchHeads, Checkpoint, FrameHeader, Manifest, Position, StoreState, encode_frame,
     schema,
 };
-use crate::head::{Head, Incarnation};
 use crate::options::Options;
 use crate::queue::check_batch;
-use crate::record::{NewRecord, kind};
+use crate::record;
 use crate::store::LogStore;
+use bough_record::{Envelope, Fold, Head, Incarnation, kind};
 
 /// What stands in `staging/` longer than this was left by a process that ended.
 const STAGING_AGE_MS: i64 = 3_600_000;
 
-pub(crate) fn create(store: &LogStore, id: &str, records: Vec<NewRecord>) -> Result<Head> {
+pub(crate) fn create<F: Fold>(
+    store: &LogStore<F>,
+    id: &str,
+    records: &[Envelope<'_>],
+) -> Result<Head> {
     check_id(id)?;
-    check_batch(&records)?;
-    check_first_links(&records)?;
+    check_batch(records)?;
+    check_first_links(records)?;
     let platform = &store.inner.platform;
     let mut random = [0; 16];
     platform.entropy.fill(&mut random)?;
-    let live = Container::live(id, Incarnation(random))?;
+    let live = Container::live(id, Incarnation::new(random))?;
     let shard = store.lock_free_place(id)?;
     let staged = live.moved_to(STAGING)?;
-    let head = build(platform, &staged, id, Incarnation(random), &records)?;
+    let head = build(platform, &staged, id, Incarnation::new(random), records)?;
     platform.disk.rename(&staged.dir, &live.dir)?;
     platform.disk.sync_dir(&live.dir.parent())?;
     // A move between folders is certain only when both are synced.
@@ -41,18 +45,18 @@ pub(crate) fn create(store: &LogStore, id: &str, records: Vec<NewRecord>) -> Res
 }
 
 /// In a first batch every parent and target must be earlier in the batch itself.
-fn check_first_links(records: &[NewRecord]) -> Result<()> {
+fn check_first_links(records: &[Envelope<'_>]) -> Result<()> {
     let mut known = std::collections::HashSet::new();
     for record in records {
-        for linked in record.links() {
-            if !known.contains(linked.as_str()) {
-                return Err(LogError::UnknownEntry { entry: linked.clone() });
+        for linked in record::links(record) {
+            if !known.contains(linked) {
+                return Err(LogError::UnknownEntry { entry: linked.to_owned() });
             }
         }
-        if let Some(id) = &record.id
-            && !known.insert(id.as_str())
+        if let Some(id) = record.id.as_deref()
+            && !known.insert(id)
         {
-            return Err(LogError::Duplicate { entry: id.clone(), seq: 0 });
+            return Err(LogError::Duplicate { entry: id.to_owned(), seq: 0 });
         }
     }
     Ok(())
@@ -63,7 +67,7 @@ fn build(
     container: &Container,
     id: &str,
     incarnation: Incarnation,
-    records: &[NewRecord],
+    records: &[Envelope<'_>],
 ) -> Result<Head> {
     let disk = &platform.disk;
     disk.create_dir(&container.dir)?;
@@ -91,7 +95,7 @@ fn first_frames(
     platform: &Platform,
     id: &str,
     incarnation: Incarnation,
-    records: &[NewRecord],
+    records: &[Envelope<'_>],
 ) -> Result<(Vec<u8>, Head)> {
     let mut head = Head::genesis(id, incarnation);
     let mut bytes = Vec::new();
@@ -111,7 +115,9 @@ fn first_frames(
             parent: record.parent.as_deref().map(Cow::Borrowed),
             target: record.target.as_deref().map(Cow::Borrowed),
             revision: record.revision,
-            settles: None,
+            settles_v1: None,
+            last_step: None,
+            blobs: Vec::new(),
             at_ms: record.at_ms,
             nonce: Cow::Owned(URL_SAFE_NO_PAD.encode(nonce)),
         };
@@ -126,7 +132,7 @@ fn first_manifest(
     platform: &Platform,
     id: &str,
     incarnation: Incarnation,
-    records: &[NewRecord],
+    records: &[Envelope<'_>],
     head: Head,
     position: Position,
 ) -> Result<Manifest> {
@@ -136,10 +142,10 @@ fn first_manifest(
         .go(StoreState::SegmentSealed)?
         .go(StoreState::Indexed)?
         .go(StoreState::Checkpointed)?;
-    let last = records.iter().rev().find_map(|record| record.id.clone());
+    let last = records.iter().rev().find_map(|record| record.id.as_deref());
     let leaf = records.iter().rev().find_map(|record| match &*record.kind {
-        kind::ENTRY => Some(record.id.clone()),
-        kind::LEAF => Some(record.target.clone()),
+        kind::ENTRY => Some(record.id.as_deref()),
+        kind::LEAF => Some(record.target.as_deref()),
         _ => None,
     });
     let checkpoint = Checkpoint {
@@ -148,12 +154,13 @@ fn first_manifest(
         created_at_ms: now,
         head,
         position,
-        last_entry_id: last,
-        active_leaf: leaf.flatten(),
+        last_entry_id: last.map(str::to_owned),
+        active_leaf: leaf.flatten().map(str::to_owned),
         branch_heads: BranchHeads::TooMany,
         id_tables: Vec::new(),
         id_tables_end: 0,
         open_streams: Vec::new(),
+        last_step: 0,
         deleted_at_ms: None,
         fold: None,
     };

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::io;
 
-use crate::head::Head;
+use bough_record::Head;
 
 /// What can go wrong, by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]

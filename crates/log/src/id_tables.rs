@@ -3,6 +3,8 @@
 
 use std::sync::PoisonError;
 
+use bough_record::Fold;
+
 use crate::container::parse_table_name;
 use crate::error::Result;
 use crate::format::{IdTableRef, PAGE_BYTES, build_table};
@@ -24,7 +26,7 @@ pub(crate) struct Renewed {
 }
 
 /// Writes what the tables lack, where it is worth it. The old ones stay until the manifest is in place.
-pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
+pub(crate) fn renew<F: Fold>(writer: &Writer<F>, head: u64) -> Result<Renewed> {
     let (refs, end) = {
         let state = writer.read_state();
         (state.ids.refs(), state.ids.tables_end())
@@ -52,7 +54,7 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
 impl Renewed {
     /// Lets look-ups use the new tables and removes the files of all others: those that were merged, and
     /// those that could not be believed.
-    pub(crate) fn install(self, writer: &Writer) -> Result<()> {
+    pub(crate) fn install<F: Fold>(self, writer: &Writer<F>) -> Result<()> {
         if !self.changed {
             return Ok(());
         }
@@ -72,12 +74,12 @@ impl Renewed {
 }
 
 /// The tables that have a file, named by a checkpoint or not.
-fn table_numbers(writer: &Writer) -> Result<Vec<u64>> {
+fn table_numbers<F: Fold>(writer: &Writer<F>) -> Result<Vec<u64>> {
     let listed = writer.files.disk.list(&writer.files.container.index()?)?;
     Ok(listed.iter().filter_map(|listed| parse_table_name(&listed.name)).collect())
 }
 
-fn rows_of_table(writer: &Writer, table: &IdTableRef) -> Result<Vec<(u64, u64)>> {
+fn rows_of_table<F: Fold>(writer: &Writer<F>, table: &IdTableRef) -> Result<Vec<(u64, u64)>> {
     let path = writer.files.container.id_table(table.number)?;
     let bytes = writer.files.disk.read_all(&path, table.pages * PAGE_BYTES as u64)?;
     let mut rows = Vec::new();
@@ -90,7 +92,11 @@ fn rows_of_table(writer: &Writer, table: &IdTableRef) -> Result<Vec<(u64, u64)>>
     Ok(rows)
 }
 
-fn write_table(writer: &Writer, number: u64, rows: Vec<(u64, u64)>) -> Result<IdTableRef> {
+fn write_table<F: Fold>(
+    writer: &Writer<F>,
+    number: u64,
+    rows: Vec<(u64, u64)>,
+) -> Result<IdTableRef> {
     let disk = &writer.files.disk;
     let path = writer.files.container.id_table(number)?;
     let table = build_table(rows);

@@ -22,8 +22,6 @@ mod container;
 mod create;
 mod error;
 mod files;
-mod fold;
-mod head;
 mod id_tables;
 mod ids;
 mod load;
@@ -50,18 +48,18 @@ mod verify;
 mod view;
 mod writer;
 
+pub use bough_record::{
+    ChainHash, Envelope, Fold, Head, Incarnation, PathStart, StoredEnvelope, kind,
+};
 pub use container::Container;
 pub use error::{Damage, DamageKind, LogError, Result};
-pub use fold::{Fold, FoldMaker, NoFold};
-pub use head::{ChainHash, Head, Incarnation};
 pub use load::OpenReport;
 pub use migration::{Staging, Switch};
 pub use options::{Durability, Maintenance, Options};
 pub use pending::{Driver, Pending};
-pub use queue::{Expected, NewDelta};
+pub use queue::{Batch, Expected, NewDelta};
 pub use reader::{Moment, Page, Reader};
-pub use record::{NewRecord, RecordView, StoredRecord, kind};
 pub use salvage::SalvageReport;
 pub use store::{ListedLog, LogStore};
 pub use verify::VerifyReport;
-pub use view::{EntryRecord, Others, PathPage, PathStart};
+pub use view::{EntryRecord, Others, PathPage};

@@ -9,15 +9,14 @@ use crate::canary;
 use crate::container::{Container, parse_checkpoint_name, parse_segment_name};
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::files::Files;
-use crate::fold::FoldMaker;
 use crate::format::{Checkpoint, Manifest, OffsetRow, Position, ROW_BYTES};
-use crate::head::Incarnation;
 use crate::ids::{Ids, Known};
 use crate::limits;
 use crate::rows::Rows;
 use crate::state::LogState;
 use crate::streams;
 use crate::tail::{TailScan, TailStop};
+use bough_record::{Fold, Incarnation};
 
 /// What opening found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -64,10 +63,10 @@ impl Horizon {
 
 /// A log as it was found.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct Loaded<F: Fold> {
     pub(crate) manifest: Manifest,
     pub(crate) files: Files,
-    pub(crate) state: LogState,
+    pub(crate) state: LogState<F>,
     pub(crate) report: OpenReport,
     /// What contradicts what was known to be durable; the state is what stands before it.
     pub(crate) damage: Option<Damage>,
@@ -79,7 +78,7 @@ pub(crate) struct Loaded {
     pub(crate) trust: Trust,
 }
 
-impl Loaded {
+impl<F: Fold> Loaded<F> {
     /// When the log was deleted, if it is: records after the manifest speak, else the manifest. A life that another one
     /// took the place of is deleted by its manifest alone.
     pub(crate) fn deleted_at_ms(&self) -> Option<i64> {
@@ -106,33 +105,31 @@ pub(crate) fn read_manifest(files: &Files) -> Result<Manifest> {
 
 /// Loads a log. Damage of what is derived is met by trusting less; damage of the segments is reported in
 /// [`Loaded::damage`] with everything before it readable.
-pub(crate) fn load(
+pub(crate) fn load<F: Fold>(
     files: Files,
     manifest: Manifest,
-    maker: &dyn FoldMaker,
     trust: Trust,
     horizon: Horizon,
-) -> Result<Loaded> {
+) -> Result<Loaded<F>> {
     let Files { disk, container, .. } = &files;
     let (disk, container) = (Arc::clone(disk), container.clone());
-    match load_trusting(files, manifest.clone(), maker, trust, horizon) {
+    match load_trusting(files, manifest.clone(), trust, horizon) {
         Err(LogError::Corrupt(damage))
             if damage.kind.is_derived() && trust == Trust::Checkpoint =>
         {
             let files = Files::new(disk, container);
-            load_trusting(files, manifest, maker, Trust::Segments, horizon)
+            load_trusting(files, manifest, Trust::Segments, horizon)
         }
         other => other,
     }
 }
 
-fn load_trusting(
+fn load_trusting<F: Fold>(
     files: Files,
     manifest: Manifest,
-    maker: &dyn FoldMaker,
     trust: Trust,
     horizon: Horizon,
-) -> Result<Loaded> {
+) -> Result<Loaded<F>> {
     let mut report = OpenReport::default();
     let offsets = open_offsets(&files, horizon.access())?;
     let base = match trust {
@@ -140,7 +137,7 @@ fn load_trusting(
         Trust::Segments => None,
     };
     let witness = Witness::new(&manifest, base.as_ref(), offsets.as_ref())?;
-    let mut state = base_state(&files, &manifest, base.as_ref(), offsets.as_ref(), maker)?;
+    let mut state = base_state(&files, &manifest, base.as_ref(), offsets.as_ref())?;
     let stop = {
         let mut scan = TailScan::new(&files, &mut state, witness.newest(), manifest.head.seq);
         scan.run(horizon)?
@@ -211,27 +208,27 @@ pub(crate) fn read_checkpoint(files: &Files, number: u64) -> Result<Option<Check
     Ok(checkpoint.filter(|checkpoint| checkpoint.checkpoint_seq == number))
 }
 
-fn base_state(
+fn base_state<F: Fold>(
     files: &Files,
     manifest: &Manifest,
     base: Option<&Checkpoint>,
     offsets: Option<&Arc<dyn File>>,
-    maker: &dyn FoldMaker,
-) -> Result<LogState> {
+) -> Result<LogState<F>> {
     let restored = base.and_then(|checkpoint| {
         // A snapshot that is `null` reads as none.
         let snapshot = checkpoint.fold.as_ref().map_or("null", |fold| fold.get());
-        Some((checkpoint, maker.restore(snapshot)?))
+        Some((checkpoint, F::restore(snapshot)?))
     });
     let Some((checkpoint, fold)) = restored else {
-        let head = crate::Head::genesis(&manifest.session_id, manifest.incarnation);
+        let head = bough_record::Head::genesis(&manifest.session_id, manifest.incarnation);
         let rows = Rows::new(offsets.cloned(), 0);
-        return Ok(LogState::empty(head, maker.start(&manifest.session_id), rows, Ids::default()));
+        let fold = Arc::new(F::start(&manifest.session_id));
+        return Ok(LogState::empty(head, fold, rows, Ids::default()));
     };
     let rows = Rows::new(offsets.cloned(), checkpoint.head.seq);
     let ids =
         Ids::open(&*files.disk, &files.container, &checkpoint.id_tables, checkpoint.id_tables_end)?;
-    let mut state = LogState::empty(checkpoint.head, fold, rows, ids);
+    let mut state = LogState::empty(checkpoint.head, Arc::new(fold), rows, ids);
     state.position = checkpoint.position;
     let tail = checkpoint.head.seq - checkpoint.id_tables_end.min(checkpoint.head.seq);
     for row in state.rows.range(checkpoint.id_tables_end + 1, tail)? {
@@ -283,7 +280,7 @@ fn newest_row(file: &dyn File, floor: u64) -> Result<u64> {
 }
 
 /// How many rows in the file are not what the segments say, among those after the base.
-fn rows_that_differ(state: &LogState, offsets: Option<&Arc<dyn File>>) -> Result<u64> {
+fn rows_that_differ<F: Fold>(state: &LogState<F>, offsets: Option<&Arc<dyn File>>) -> Result<u64> {
     let base = state.rows.on_disk();
     let Some(file) = offsets else {
         return Ok(state.rows.len() - base);
@@ -301,7 +298,7 @@ fn rows_that_differ(state: &LogState, offsets: Option<&Arc<dyn File>>) -> Result
 }
 
 /// The highest segment number that a file has. Only the end of the numbers is looked at.
-fn highest_segment(files: &Files, state: &LogState) -> Result<u64> {
+fn highest_segment<F: Fold>(files: &Files, state: &LogState<F>) -> Result<u64> {
     let mut number = state.position.segment;
     while files.disk.stat(&files.container.segment(number + 1)?)?.is_some() {
         number += 1;
@@ -310,9 +307,9 @@ fn highest_segment(files: &Files, state: &LogState) -> Result<u64> {
 }
 
 /// Whether the log ends exactly where the manifest says: then it was closed properly.
-fn is_clean(
+fn is_clean<F: Fold>(
     manifest: &Manifest,
-    state: &LogState,
+    state: &LogState<F>,
     stop: &TailStop,
     files: &Files,
     last_segment: u64,
@@ -347,7 +344,7 @@ pub(crate) fn segment_numbers(files: &Files) -> Result<Vec<u64>> {
 }
 
 /// The position that appending goes on from: after an unclean end, never a file of the earlier life.
-pub(crate) fn append_position(loaded: &Loaded) -> Position {
+pub(crate) fn append_position<F: Fold>(loaded: &Loaded<F>) -> Position {
     if loaded.report.clean {
         return loaded.manifest.position;
     }

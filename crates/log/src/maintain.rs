@@ -6,6 +6,8 @@ use std::sync::{PoisonError, Weak, mpsc};
 
 use serde_json::value::RawValue;
 
+use bough_record::Fold;
+
 use crate::canary;
 use crate::container::parse_checkpoint_name;
 use crate::error::Result;
@@ -37,7 +39,7 @@ enum Shape {
     Tiny,
 }
 
-impl Writer {
+impl<F: Fold> Writer<F> {
     /// One round, up to the head that is durable now. Appends go on meanwhile.
     pub(crate) fn checkpoint(&self) -> Result<()> {
         self.round(Shape::Full)
@@ -143,7 +145,12 @@ impl Writer {
         Ok(captured)
     }
 
-    fn describe(&self, state: &LogState, number: u64, shape: Shape) -> (Checkpoint, Option<i64>) {
+    fn describe(
+        &self,
+        state: &LogState<F>,
+        number: u64,
+        shape: Shape,
+    ) -> (Checkpoint, Option<i64>) {
         let fold = match shape {
             Shape::Full => RawValue::from_string(state.fold.snapshot()).ok(),
             Shape::Tiny => None,
@@ -160,6 +167,7 @@ impl Writer {
             id_tables: Vec::new(),
             id_tables_end: 0,
             open_streams: state.streams.refs(),
+            last_step: state.streams.number,
             deleted_at_ms: state.deleted_at_ms,
             fold,
         };
@@ -243,15 +251,15 @@ fn dirty(state: StoreState) -> Result<StoreState> {
 }
 
 /// A failing round latches its log: the disk is in doubt.
-pub(crate) fn run_round(writer: &Writer) {
+pub(crate) fn run_round<F: Fold>(writer: &Writer<F>) {
     if let Err(error) = writer.checkpoint() {
         writer.latch(&error);
     }
 }
 
 /// A thread that runs the rounds that it is sent.
-pub(crate) fn start_rounds() -> mpsc::Sender<Weak<Writer>> {
-    let (sender, due) = mpsc::channel::<Weak<Writer>>();
+pub(crate) fn start_rounds<F: Fold>() -> mpsc::Sender<Weak<Writer<F>>> {
+    let (sender, due) = mpsc::channel::<Weak<Writer<F>>>();
     let run = move || {
         while let Ok(writer) = due.recv() {
             if let Some(writer) = writer.upgrade() {
@@ -268,7 +276,7 @@ pub(crate) fn start_rounds() -> mpsc::Sender<Weak<Writer>> {
 mod tests {
     use bough_platform::{Platform, RelPath};
 
-    use crate::record::NewRecord;
+    use crate::Envelope;
     use crate::{LogStore, Options};
 
     /// A round that is due is run by another thread, which may come to it after the log was closed.
@@ -276,8 +284,8 @@ mod tests {
     fn a_round_that_comes_after_the_log_was_closed_writes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let platform = Platform::system(dir.path()).unwrap();
-        let store = LogStore::open(platform.clone(), Options::default()).unwrap();
-        store.create("s", vec![NewRecord::plain("note", 1, "1")]).unwrap();
+        let store = <LogStore>::open(platform.clone(), Options::default()).unwrap();
+        store.create("s", vec![Envelope::plain("note", 1, "1")]).unwrap();
         let writer = store.writer("s").unwrap();
         store.close("s").unwrap();
         let container = &writer.files.container.dir;

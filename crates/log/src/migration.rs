@@ -19,9 +19,7 @@ use bough_platform::{Access, Disk, Lock, Platform, RelPath};
 use crate::below::Below;
 use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
-use crate::fold::NoFold;
 use crate::format::{ActiveStore, LedgerEvent, Manifest, Pointer, StoreState};
-use crate::head::{Head, Incarnation};
 use crate::limits;
 use crate::load::{Horizon, Trust, load, read_manifest};
 use crate::open::take_lock;
@@ -29,6 +27,7 @@ use crate::options::{Maintenance, Options};
 use crate::reader::Reader;
 use crate::record::invalid;
 use crate::store::{ListedLog, LogStore};
+use bough_record::{Fold, Head, Incarnation};
 
 /// A lock that another process looks at for an instant is tried again this often.
 const LOCK_TRIES: u32 = 5;
@@ -48,16 +47,16 @@ pub struct Switch<'a> {
 
 /// A container that is being built in `staging/`, where no reader looks.
 #[derive(Debug)]
-pub struct Staging {
-    outer: LogStore,
-    inner: LogStore,
+pub struct Staging<F: Fold = ()> {
+    outer: LogStore<F>,
+    inner: LogStore<F>,
     dir: RelPath,
 }
 
-impl LogStore {
+impl<F: Fold> LogStore<F> {
     /// Begins a folder in `staging/` with a store of its own in it. What an earlier attempt of the same
     /// name left there is removed.
-    pub fn stage(&self, name: &str) -> Result<Staging> {
+    pub fn stage(&self, name: &str) -> Result<Staging<F>> {
         let Platform { disk, clock, entropy } = &self.inner.platform;
         let dir = RelPath::parse(STAGING)?.join(name)?;
         if disk.stat(&dir)?.is_some() {
@@ -131,7 +130,7 @@ impl LogStore {
         if let Some(expected) = switch.head {
             let files = self.files(container.clone());
             let (trust, horizon) = (Trust::Checkpoint, Horizon::WholeTail);
-            let current = load(files, manifest.clone(), &NoFold, trust, horizon)?.state.head;
+            let current = load::<()>(files, manifest.clone(), trust, horizon)?.state.head;
             if current != expected {
                 return Err(LogError::Conflict { current });
             }
@@ -156,12 +155,11 @@ impl LogStore {
     }
 
     /// Reads the segments of a log even while a V1 file answers for it.
-    pub fn read_segments(&self, id: &str) -> Result<Reader> {
+    pub fn read_segments(&self, id: &str) -> Result<Reader<F>> {
         let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
         let files = self.files(container);
         let manifest = read_manifest(&files)?;
-        let fold = &*self.inner.options.fold;
-        Ok(Reader::cold(load(files, manifest, fold, Trust::Checkpoint, Horizon::WholeTail)?))
+        Ok(Reader::cold(load(files, manifest, Trust::Checkpoint, Horizon::WholeTail)?))
     }
 
     /// Finishes what a crash in [`Staging::move_in`] left of a life that was being replaced: brings it
@@ -221,10 +219,10 @@ impl LogStore {
     }
 }
 
-impl Staging {
+impl<F: Fold> Staging<F> {
     /// The store in which the container is built.
     #[must_use]
-    pub fn store(&self) -> &LogStore {
+    pub fn store(&self) -> &LogStore<F> {
         &self.inner
     }
 
@@ -361,7 +359,7 @@ mod tests {
     use bough_testkit::{SimClock, SimDisk, SimEntropy};
 
     use super::*;
-    use crate::record::NewRecord;
+    use crate::Envelope;
 
     fn store(disk: &SimDisk) -> LogStore {
         let platform = Platform {
@@ -370,7 +368,7 @@ mod tests {
             entropy: Arc::new(SimEntropy::new(1)),
         };
         let options = Options { maintenance: Maintenance::Inline, ..Options::default() };
-        LogStore::open(platform, options).unwrap()
+        <LogStore>::open(platform, options).unwrap()
     }
 
     fn source() -> Pointer {
@@ -379,7 +377,7 @@ mod tests {
 
     fn staged(store: &LogStore, name: &str) -> Staging {
         let staging = store.stage(name).unwrap();
-        staging.store().create("s", vec![NewRecord::plain("meta", 1, "{}")]).unwrap();
+        staging.store().create("s", vec![Envelope::plain("meta", 1, "{}")]).unwrap();
         staging.present("s", &source()).unwrap();
         staging
     }
@@ -411,7 +409,7 @@ mod tests {
         let skipped = store.switch("s", &switch_to(&[StoreState::Dirty], Pointer::NativeV2));
         assert!(matches!(skipped, Err(LogError::Transition { .. })));
         let elsewhere = Switch {
-            head: Some(Head::genesis("s", Incarnation([0; 16]))),
+            head: Some(Head::genesis("s", Incarnation::new([0; 16]))),
             ..switch_to(&[StoreState::Migrated], Pointer::NativeV2)
         };
         assert!(matches!(store.switch("s", &elsewhere), Err(LogError::Conflict { .. })));
@@ -421,7 +419,7 @@ mod tests {
     #[test]
     fn a_native_log_makes_room_for_nobody() {
         let store = store(&SimDisk::new());
-        store.create("s", vec![NewRecord::plain("meta", 1, "{}")]).unwrap();
+        store.create("s", vec![Envelope::plain("meta", 1, "{}")]).unwrap();
         let staging = staged(&store, "m");
         assert!(matches!(staging.move_in("s"), Err(LogError::Exists { .. })));
         let native = Pointer::NativeV2;
@@ -432,7 +430,7 @@ mod tests {
     fn a_torn_ledger_line_is_cut_off_and_one_without_its_break_is_closed() {
         let disk = SimDisk::new();
         let store = store(&disk);
-        store.create("s", vec![NewRecord::plain("meta", 1, "{}")]).unwrap();
+        store.create("s", vec![Envelope::plain("meta", 1, "{}")]).unwrap();
         let event = LedgerEvent::recovery("r", "why".to_owned(), 1);
         store.record_event("s", &event).unwrap();
         let path = store.locate("s").unwrap().unwrap().ledger().unwrap();

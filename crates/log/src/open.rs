@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use bough_platform::{Access, Lock, LockError, Platform, RelPath, host_facts};
 
+use bough_record::Fold;
+
 use crate::canary;
 use crate::container::Container;
 use crate::error::{LogError, Result};
 use crate::files::Files;
 use crate::format::{
-    ActiveStore, LedgerEvent, Manifest, ROW_BYTES, STREAM_HEADER_BYTES, StoreState,
+    ActiveStore, FORMAT_VERSION, LedgerEvent, Manifest, ROW_BYTES, STREAM_HEADER_BYTES, StoreState,
 };
 use crate::limits;
 use crate::load::{Horizon, Loaded, Trust, load, read_manifest};
@@ -68,12 +70,12 @@ impl Lock for PretendedLock {
 }
 
 /// Opens a container for writing; `None` when it is not there any more.
-pub(crate) fn open_writer(
+pub(crate) fn open_writer<F: Fold>(
     platform: &Platform,
     options: &Options,
     container: Container,
     trust: Trust,
-) -> Result<Option<Writer>> {
+) -> Result<Option<Writer<F>>> {
     let lock: Option<Box<dyn Lock>> = if canary::on(canary::NO_LOCK) {
         Some(Box::new(PretendedLock))
     } else {
@@ -82,7 +84,7 @@ pub(crate) fn open_writer(
     let Some(lock) = lock else { return Ok(None) };
     sync_names(&*platform.disk, &container)?;
     let files = Files::new(platform.disk.clone(), container);
-    match open_locked(platform, options, files, trust) {
+    match open_locked(platform, files, trust) {
         Ok((loaded, repair)) => {
             let writer = Writer::new(platform.clone(), options.clone(), loaded, lock);
             if repair {
@@ -111,23 +113,24 @@ fn sync_names(disk: &dyn bough_platform::Disk, container: &Container) -> Result<
     Ok(())
 }
 
-fn open_locked(
+fn open_locked<F: Fold>(
     platform: &Platform,
-    options: &Options,
     files: Files,
     trust: Trust,
-) -> Result<(Loaded, bool)> {
+) -> Result<(Loaded<F>, bool)> {
     let manifest = read_manifest(&files)?;
     files.container.check_life(&manifest)?;
     check_native(&manifest)?;
     check_not_failed(&manifest)?;
-    let mut loaded = load(files, manifest, &*options.fold, trust, Horizon::Writer)?;
+    let mut loaded = load(files, manifest, trust, Horizon::Writer)?;
     if let Some(damage) = loaded.damage.take() {
         return Err(damage.into());
     }
     let tiny = loaded.manifest.checkpoint_seq == 0;
     let rebuilt = loaded.report.rows_rebuilt > 0 && !tiny;
-    let repair = !loaded.report.clean || rebuilt || loaded.trust == Trust::Segments;
+    let is_older = loaded.manifest.format < FORMAT_VERSION;
+    loaded.manifest.format = FORMAT_VERSION;
+    let repair = !loaded.report.clean || rebuilt || loaded.trust == Trust::Segments || is_older;
     // Deltas do not move the head, so a clean head says nothing about them.
     repair_stream(&loaded)?;
     if repair {
@@ -161,7 +164,7 @@ fn check_not_failed(manifest: &Manifest) -> Result<()> {
 /// Frames that no witness knows may be in the page cache and not on the disk: after a failed sync the
 /// system believes them clean, and a later sync would not write them. Writing the same bytes again makes
 /// them dirty, and the sync after it means what it says.
-fn repair_segments(loaded: &Loaded) -> Result<()> {
+fn repair_segments<F: Fold>(loaded: &Loaded<F>) -> Result<()> {
     if canary::on(canary::TRUST_PAGE_CACHE) {
         return Ok(());
     }
@@ -194,7 +197,7 @@ fn rewrite(file: &dyn bough_platform::File, from: u64, to: u64) -> Result<()> {
 }
 
 /// The same for deltas.
-fn repair_stream(loaded: &Loaded) -> Result<()> {
+fn repair_stream<F: Fold>(loaded: &Loaded<F>) -> Result<()> {
     let end = loaded.state.streams.end;
     if loaded.state.streams.is_empty() || end <= STREAM_HEADER_BYTES as u64 {
         return Ok(());
@@ -206,7 +209,7 @@ fn repair_stream(loaded: &Loaded) -> Result<()> {
 }
 
 /// Writes the rows that the scan made, and cuts off what stands after them.
-fn repair_rows(loaded: &mut Loaded) -> Result<()> {
+fn repair_rows<F: Fold>(loaded: &mut Loaded<F>) -> Result<()> {
     let head = loaded.state.head.seq;
     if loaded.state.rows.file().is_some() {
         loaded.state.rows.flush()?;
@@ -220,7 +223,7 @@ fn repair_rows(loaded: &mut Loaded) -> Result<()> {
 }
 
 /// Notes in the ledger that the index had to be made again.
-fn record_repair(platform: &Platform, loaded: &Loaded) -> Result<()> {
+fn record_repair<F: Fold>(platform: &Platform, loaded: &Loaded<F>) -> Result<()> {
     let files = &loaded.files;
     let disk = &files.disk;
     let mut random = [0; 8];

@@ -1,6 +1,3 @@
-use std::sync::Arc;
-
-use crate::fold::{FoldMaker, NoFold};
 use crate::limits;
 
 /// When an append is acknowledged.
@@ -45,8 +42,6 @@ pub struct Options {
     pub open_logs_max: usize,
     /// Where this process can be reached; written into locks for others to see.
     pub address: String,
-    /// What is made of each log.
-    pub fold: Arc<dyn FoldMaker>,
 }
 
 impl Default for Options {
@@ -61,7 +56,6 @@ impl Default for Options {
             group_bytes_max: limits::GROUP_BYTES_MAX,
             open_logs_max: limits::OPEN_LOGS_MAX,
             address: String::new(),
-            fold: Arc::new(NoFold),
         }
     }
 }

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::head::Head;
 use crate::store::LogStore;
 use crate::writer::{Ticket, Writer};
+use bough_record::{Fold, Head};
 
 /// An append that has its place in the order and is not durable yet.
 #[derive(Clone, Debug)]
-pub struct Pending {
-    pub(crate) writer: Arc<Writer>,
+pub struct Pending<F: Fold = ()> {
+    pub(crate) writer: Arc<Writer<F>>,
     pub(crate) ticket: Ticket,
-    pub(crate) store: LogStore,
+    pub(crate) store: LogStore<F>,
 }
 
-impl Pending {
+impl<F: Fold> Pending<F> {
     /// The head that the log has with this append.
     #[must_use]
     pub fn head(&self) -> Head {
@@ -44,7 +44,7 @@ impl Pending {
     /// For callers that do not wait: `Some` when nobody is committing this log yet; the caller then runs
     /// it where blocking is allowed.
     #[must_use]
-    pub fn claim(&self) -> Option<Driver> {
+    pub fn claim(&self) -> Option<Driver<F>> {
         let claimed = self.writer.claim_drive();
         claimed.then(|| Driver { writer: Arc::clone(&self.writer), store: self.store.clone() })
     }
@@ -53,12 +53,12 @@ impl Pending {
 /// The duty to commit one log until nothing of it waits.
 #[derive(Debug)]
 #[must_use]
-pub struct Driver {
-    writer: Arc<Writer>,
-    store: LogStore,
+pub struct Driver<F: Fold = ()> {
+    writer: Arc<Writer<F>>,
+    store: LogStore<F>,
 }
 
-impl Driver {
+impl<F: Fold> Driver<F> {
     /// Commits; blocks on the disk.
     pub fn run(self) {
         self.writer.drive_claimed();

@@ -3,18 +3,19 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bough_platform::Entropy;
+use bough_record::{Envelope, Fold, Head, Incarnation, StoredEnvelope, kind};
 use serde_json::value::RawValue;
 
 use crate::canary;
 use crate::error::{LogError, Result};
 use crate::format::{BatchPlace, FrameHeader, Position, RowId, StreamLine, encode_frame};
-use crate::head::{Head, Incarnation};
 use crate::limits;
 use crate::nonces::Nonces;
 use crate::options::{Durability, Options};
-use crate::record::{NewRecord, RecordView, kind};
+use crate::record;
 use crate::sleepers::Sleepers;
 use crate::state::{LogState, Place};
 use crate::writer::Ticket;
@@ -24,52 +25,58 @@ pub(crate) type Notify = Box<dyn FnOnce(Result<Head>) + Send>;
 
 /// Frames that one write and one sync make durable.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct Chunk<F: Fold> {
     pub(crate) segment: u64,
     pub(crate) offset: u64,
     pub(crate) first_seq: u64,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) records: Vec<Queued>,
+    pub(crate) records: Vec<Queued<F>>,
     /// The head when all of it is durable.
     pub(crate) head: Head,
 }
 
 /// One encoded record. Its payload is held once: in the bytes of the frame.
 #[derive(Debug)]
-pub(crate) struct Queued {
+pub(crate) struct Queued<F: Fold> {
     /// The record without its payload.
-    record: NewRecord,
+    record: Envelope<'static>,
     /// Where in the chunk's bytes the payload is.
     payload: Range<usize>,
     seq: u64,
-    pub(crate) place: Place,
+    last_step: Option<u64>,
+    place: Place,
+    fold: FoldStep<F>,
 }
 
-impl Chunk {
+/// How the fold comes to include a record.
+#[derive(Debug)]
+pub(crate) enum FoldStep<F> {
+    /// The log applies the record.
+    Apply,
+    /// A later record of the same batch brings the value.
+    Later,
+    /// The caller folded the batch: this is the value after it.
+    Value(Arc<F>),
+}
+
+impl<F: Fold> Chunk<F> {
     /// The records, in order.
-    pub(crate) fn views(&self) -> impl Iterator<Item = (RecordView<'_>, Place)> {
-        self.records.iter().map(|queued| (queued.view(&self.bytes), queued.place))
+    pub(crate) fn stored(&self) -> impl Iterator<Item = (StoredEnvelope<'_>, Place, &FoldStep<F>)> {
+        self.records.iter().map(|queued| (queued.stored(&self.bytes), queued.place, &queued.fold))
     }
 }
 
-impl Queued {
+impl<F: Fold> Queued<F> {
     pub(crate) fn kind(&self) -> &str {
         &self.record.kind
     }
 
-    fn view<'a>(&'a self, bytes: &'a [u8]) -> RecordView<'a> {
+    fn stored<'a>(&'a self, bytes: &'a [u8]) -> StoredEnvelope<'a> {
         let payload = bytes.get(self.payload.clone()).unwrap_or_default();
-        RecordView {
-            seq: self.seq,
-            kind: &self.record.kind,
-            id: self.record.id.as_deref(),
-            parent: self.record.parent.as_deref(),
-            target: self.record.target.as_deref(),
-            revision: self.record.revision,
-            at_ms: self.record.at_ms,
-            // It was text when it was encoded.
-            payload: std::str::from_utf8(payload).unwrap_or_default(),
-        }
+        // It was text when it was encoded.
+        let payload = Cow::Borrowed(std::str::from_utf8(payload).unwrap_or_default());
+        let envelope = Envelope { payload, ..self.record.borrowed() };
+        StoredEnvelope { seq: self.seq, last_step: self.last_step, envelope }
     }
 }
 
@@ -86,12 +93,37 @@ struct Waiter {
     notify: Notify,
 }
 
+/// Records to append as one batch.
+#[derive(Debug)]
+pub struct Batch<'a, F: Fold = ()> {
+    /// The records.
+    pub records: &'a [Envelope<'a>],
+    /// The fold after the last of them, if the caller has it; else the log applies them.
+    pub fold: Option<Arc<F>>,
+}
+
+impl<'a, F: Fold> Batch<'a, F> {
+    /// A batch that the log folds itself.
+    #[must_use]
+    pub const fn new(records: &'a [Envelope<'a>]) -> Self {
+        Self { records, fold: None }
+    }
+
+    fn fold_step(&self, is_last: bool) -> FoldStep<F> {
+        match &self.fold {
+            None => FoldStep::Apply,
+            Some(fold) if is_last => FoldStep::Value(Arc::clone(fold)),
+            Some(_) => FoldStep::Later,
+        }
+    }
+}
+
 /// The accepted part of a log.
-pub(crate) struct Queue {
+pub(crate) struct Queue<F: Fold> {
     pub(crate) accepted: Head,
     pub(crate) accepted_delta: u64,
     position: Position,
-    chunks: VecDeque<Chunk>,
+    chunks: VecDeque<Chunk<F>>,
     deltas: DeltaChunk,
     /// Entries accepted and not durable yet.
     ids: HashMap<RowId, u64>,
@@ -152,14 +184,14 @@ pub struct NewDelta {
 pub enum Expected {
     /// It is exactly this one.
     Head(Head),
-    /// It is of this life.
-    Life(Incarnation),
+    /// It is of this incarnation.
+    Incarnation(Incarnation),
     /// It does not matter.
     Any,
 }
 
-impl Queue {
-    pub(crate) fn new(state: &LogState, position: Position, options: &Options) -> Self {
+impl<F: Fold> Queue<F> {
+    pub(crate) fn new(state: &LogState<F>, position: Position, options: &Options) -> Self {
         Self {
             accepted: state.head,
             accepted_delta: state.streams.number,
@@ -214,8 +246,8 @@ impl Queue {
     pub(crate) fn accept(
         &mut self,
         expected: Expected,
-        records: Vec<NewRecord>,
-        state: &LogState,
+        batch: &Batch<'_, F>,
+        state: &LogState<F>,
         entropy: &dyn Entropy,
     ) -> Result<Head> {
         self.check_latch()?;
@@ -224,58 +256,58 @@ impl Queue {
                 expected == self.accepted
                     || canary::on(canary::INCARNATION_IGNORED) && expected.seq == self.accepted.seq
             }
-            Expected::Life(life) => life == self.accepted.incarnation,
+            Expected::Incarnation(incarnation) => incarnation == self.accepted.incarnation,
             Expected::Any => true,
         };
         if !fits {
             return Err(LogError::Conflict { current: self.accepted });
         }
-        check_batch(&records)?;
-        self.check_links(&records, state)?;
-        self.encode(records, state, entropy)?;
+        check_batch(batch.records)?;
+        self.check_links(batch.records, state)?;
+        self.encode(batch, state, entropy)?;
         Ok(self.accepted)
     }
 
     /// Parents and targets must be in the log or earlier in this batch; new ids must not be.
-    fn check_links(&self, records: &[NewRecord], state: &LogState) -> Result<()> {
+    fn check_links(&self, records: &[Envelope<'_>], state: &LogState<F>) -> Result<()> {
         if let [record] = records {
             return self.check_one(record, state);
         }
         let mut fresh = HashSet::new();
         for record in records {
-            for linked in record.links() {
-                if !fresh.contains(linked.as_str()) && self.locate(linked, state)?.is_none() {
-                    return Err(LogError::UnknownEntry { entry: linked.clone() });
+            for linked in record::links(record) {
+                if !fresh.contains(linked) && self.locate(linked, state)?.is_none() {
+                    return Err(LogError::UnknownEntry { entry: linked.to_owned() });
                 }
             }
-            if let Some(id) = &record.id {
+            if let Some(id) = record.id.as_deref() {
                 if let Some(seq) = self.locate(id, state)? {
-                    return Err(LogError::Duplicate { entry: id.clone(), seq });
+                    return Err(LogError::Duplicate { entry: id.to_owned(), seq });
                 }
-                if !fresh.insert(id.as_str()) {
-                    return Err(LogError::Duplicate { entry: id.clone(), seq: 0 });
+                if !fresh.insert(id) {
+                    return Err(LogError::Duplicate { entry: id.to_owned(), seq: 0 });
                 }
             }
         }
         Ok(())
     }
 
-    fn check_one(&self, record: &NewRecord, state: &LogState) -> Result<()> {
-        for linked in record.links() {
+    fn check_one(&self, record: &Envelope<'_>, state: &LogState<F>) -> Result<()> {
+        for linked in record::links(record) {
             if self.locate(linked, state)?.is_none() {
-                return Err(LogError::UnknownEntry { entry: linked.clone() });
+                return Err(LogError::UnknownEntry { entry: linked.to_owned() });
             }
         }
-        match &record.id {
+        match record.id.as_deref() {
             Some(id) => match self.locate(id, state)? {
-                Some(seq) => Err(LogError::Duplicate { entry: id.clone(), seq }),
+                Some(seq) => Err(LogError::Duplicate { entry: id.to_owned(), seq }),
                 None => Ok(()),
             },
             None => Ok(()),
         }
     }
 
-    fn locate(&self, id: &str, state: &LogState) -> Result<Option<u64>> {
+    fn locate(&self, id: &str, state: &LogState<F>) -> Result<Option<u64>> {
         let accepted = (!self.ids.is_empty()).then(|| self.ids.get(&RowId::of(id))).flatten();
         match accepted {
             Some(seq) => Ok(Some(*seq)),
@@ -285,10 +317,11 @@ impl Queue {
 
     fn encode(
         &mut self,
-        records: Vec<NewRecord>,
-        state: &LogState,
+        batch: &Batch<'_, F>,
+        state: &LogState<F>,
         entropy: &dyn Entropy,
     ) -> Result<()> {
+        let records = batch.records;
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         // Drawn before anything is encoded: a batch is taken whole or not at all.
         self.nonces.draw(records.len(), entropy)?;
@@ -298,8 +331,8 @@ impl Queue {
         let Some(chunk) = self.chunks.back_mut() else {
             return Ok(());
         };
-        for (index, mut record) in records.into_iter().enumerate() {
-            let settles = settles(&record, &self.streaming, state);
+        for (index, record) in records.iter().enumerate() {
+            let last_step = last_step(record, &self.streaming, state);
             let nonce = self.nonces.take();
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let seq = self.accepted.seq + 1;
@@ -315,7 +348,9 @@ impl Queue {
                 parent: record.parent.as_deref().map(Cow::Borrowed),
                 target: record.target.as_deref().map(Cow::Borrowed),
                 revision: record.revision,
-                settles,
+                settles_v1: None,
+                last_step,
+                blobs: Vec::new(),
                 at_ms: record.at_ms,
                 nonce: Cow::Borrowed(nonce.as_str()),
             };
@@ -325,17 +360,18 @@ impl Queue {
             let len = (chunk.bytes.len() - start) as u64;
             let offset = self.position.bytes;
             let place = Place { segment: self.position.segment, frame, offset, len, crc, chain };
-            if let Some(id) = &record.id {
+            if let Some(id) = record.id.as_deref() {
                 self.ids.insert(RowId::of(id), seq);
             }
-            if let (kind::REVISION, Some(target)) = (&*record.kind, &record.target) {
-                self.streaming.insert(target.clone(), None);
+            if let (kind::REVISION, Some(target)) = (&*record.kind, record.target.as_deref()) {
+                self.streaming.insert(target.to_owned(), None);
             }
             // A frame ends with its payload, a brace and a line break.
             let payload_end = chunk.bytes.len().saturating_sub(2);
             let payload = payload_end.saturating_sub(record.payload.len())..payload_end;
-            record.payload = String::new();
-            chunk.records.push(Queued { record, payload, seq, place });
+            let fold = batch.fold_step(header.batch.is_last());
+            let record = Envelope { payload: Cow::Borrowed(""), ..record.borrowed() }.into_owned();
+            chunk.records.push(Queued { record, payload, seq, last_step, place, fold });
             self.position.bytes += len;
             self.position.frames = frame;
             self.accepted.seq = seq;
@@ -372,7 +408,7 @@ impl Queue {
     }
 
     /// How far a message has streamed; `None` when its stream has to be opened.
-    pub(crate) fn streamed(&self, target: &str, state: &LogState) -> Option<Streamed> {
+    pub(crate) fn streamed(&self, target: &str, state: &LogState<F>) -> Option<Streamed> {
         streamed(target, &self.streaming, state)
     }
 
@@ -398,7 +434,7 @@ impl Queue {
         Ok(number)
     }
 
-    pub(crate) fn next_chunk(&mut self) -> Option<Chunk> {
+    pub(crate) fn next_chunk(&mut self) -> Option<Chunk<F>> {
         self.chunks.pop_front()
     }
 
@@ -409,11 +445,11 @@ impl Queue {
     }
 
     /// Chunk and deltas became durable.
-    pub(crate) fn settle(&mut self, chunk: Option<&Chunk>, deltas: Option<&DeltaChunk>) {
+    pub(crate) fn settle(&mut self, chunk: Option<&Chunk<F>>, deltas: Option<&DeltaChunk>) {
         if let Some(chunk) = chunk {
             self.durable = chunk.head;
             for queued in &chunk.records {
-                if let Some(id) = &queued.record.id {
+                if let Some(id) = queued.record.id.as_deref() {
                     self.ids.remove(&RowId::of(id));
                 }
             }
@@ -457,27 +493,31 @@ impl Queue {
 /// What is accepted of the messages that stream and is not durable yet.
 type Streaming = HashMap<String, Option<Streamed>>;
 
-fn streamed(target: &str, accepted: &Streaming, state: &LogState) -> Option<Streamed> {
+fn streamed<F: Fold>(target: &str, accepted: &Streaming, state: &LogState<F>) -> Option<Streamed> {
     match accepted.get(target) {
         Some(streamed) => *streamed,
         None => state.streams.newest(target),
     }
 }
 
-/// The newest delta that a revision stands for. Of several revisions of one target in a batch the first stands
+/// The newest step that a revision takes the place of. Of several revisions of one target in a batch the first stands
 /// for its deltas and closes the stream; the others say something new.
-fn settles(record: &NewRecord, accepted: &Streaming, state: &LogState) -> Option<u64> {
+fn last_step<F: Fold>(
+    record: &Envelope<'_>,
+    accepted: &Streaming,
+    state: &LogState<F>,
+) -> Option<u64> {
     let target = record.target.as_deref().filter(|_| record.kind == kind::REVISION)?;
     let streamed = streamed(target, accepted, state)?;
     (streamed.number > 0 && Some(streamed.revision) <= record.revision).then_some(streamed.number)
 }
 
-pub(crate) fn check_batch(records: &[NewRecord]) -> Result<()> {
+pub(crate) fn check_batch(records: &[Envelope<'_>]) -> Result<()> {
     if records.is_empty() {
         return Err(LogError::Invalid { reason: "a batch has at least one record".to_owned() });
     }
-    crate::record::check_size("a batch", records.len(), limits::BATCH_RECORDS_MAX)?;
+    record::check_size("a batch", records.len(), limits::BATCH_RECORDS_MAX)?;
     let bytes = records.iter().map(|record| record.payload.len()).sum();
-    crate::record::check_size("a batch's payload", bytes, limits::BATCH_BYTES_MAX)?;
-    records.iter().try_for_each(NewRecord::check)
+    record::check_size("a batch's payload", bytes, limits::BATCH_BYTES_MAX)?;
+    records.iter().try_for_each(record::check)
 }

@@ -1,63 +1,63 @@
 use std::sync::Arc;
 
 use crate::error::{Damage, Result};
-use crate::fold::Fold;
 use crate::format::{BranchHead, StreamLine};
-use crate::head::Head;
 use crate::load::{Loaded, OpenReport};
-use crate::record::StoredRecord;
-use crate::view::{EntryRecord, Others, PathPage, PathStart, View};
+use crate::view::{EntryRecord, Others, PathPage, View};
 use crate::writer::Writer;
+use bough_record::{Fold, Head, PathStart, StoredEnvelope};
 
 /// Reads one log. What it shows is durable.
 ///
 /// A reader of a log that this process writes sees each append as soon as it is durable; any other
 /// reader shows the log as it was when the reader was made.
 #[derive(Clone, Debug)]
-pub struct Reader {
-    source: Source,
+pub struct Reader<F: Fold = ()> {
+    source: Source<F>,
 }
 
 /// A log as of one moment, in short.
 #[derive(Debug)]
-pub struct Moment {
+pub struct Moment<F: Fold = ()> {
     /// Where it is.
     pub head: Head,
     /// What the store's fold made of it.
-    pub fold: Box<dyn Fold>,
+    pub fold: Arc<F>,
     /// The newest delta that is not settled yet.
     pub last_delta: Option<StreamLine>,
+    /// The number of the newest durable step of any stream.
+    pub last_step: u64,
 }
 
 /// A part of a log as of one moment.
 #[derive(Debug)]
 pub struct Page {
     /// The records.
-    pub records: Vec<StoredRecord>,
+    pub records: Vec<StoredEnvelope<'static>>,
     /// The deltas that are not settled yet.
     pub deltas: Vec<StreamLine>,
     /// Where the log is.
     pub head: Head,
-    /// The newest delta that is not settled yet.
-    pub last_delta: Option<StreamLine>,
+    /// The number of the newest durable step of any stream.
+    pub last_step: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
-    Live(Arc<Writer>),
-    Cold(Arc<Loaded>),
+enum Source<F: Fold> {
+    Live(Arc<Writer<F>>),
+    Cold(Arc<Loaded<F>>),
 }
 
-impl Reader {
-    pub(crate) fn live(writer: Arc<Writer>) -> Self {
+impl<F: Fold> Reader<F> {
+    pub(crate) fn live(writer: Arc<Writer<F>>) -> Self {
         Self { source: Source::Live(writer) }
     }
 
-    pub(crate) fn cold(loaded: Loaded) -> Self {
+    pub(crate) fn cold(loaded: Loaded<F>) -> Self {
         Self { source: Source::Cold(Arc::new(loaded)) }
     }
 
-    fn with<T>(&self, read: impl FnOnce(View<'_>) -> T) -> T {
+    fn with<T>(&self, read: impl FnOnce(View<'_, F>) -> T) -> T {
         match &self.source {
             Source::Live(writer) => {
                 let state = writer.read_state();
@@ -102,29 +102,30 @@ impl Reader {
 
     /// A copy of what the store's fold made of the log.
     #[must_use]
-    pub fn fold(&self) -> Box<dyn Fold> {
+    pub fn fold(&self) -> Arc<F> {
         self.with(|view| view.fold())
     }
 
     /// Where the log is and what the store's fold made of it, as of one moment: between two calls a log may grow.
     #[must_use]
-    pub fn moment(&self) -> Moment {
+    pub fn moment(&self) -> Moment<F> {
         self.with(|view| Moment {
             head: view.head(),
             fold: view.fold(),
             last_delta: view.last_delta(),
+            last_step: view.last_step(),
         })
     }
 
-    /// Up to `limit` records after number `seq`, the deltas after that place (see [`Self::deltas_after`]), and where the
-    /// log ends, as of one moment.
-    pub fn page(&self, seq: u64, number: u64, limit: u64) -> Result<Page> {
+    /// Up to `limit` records after number `seq`, the unsettled steps after number `step`, and where the log ends, as of
+    /// one moment.
+    pub fn page(&self, seq: u64, step: u64, limit: u64) -> Result<Page> {
         self.with(|view| {
             Ok(Page {
                 records: view.records(seq, limit)?,
-                deltas: view.deltas_after(seq, number),
+                deltas: view.deltas_after(step),
                 head: view.head(),
-                last_delta: view.last_delta(),
+                last_step: view.last_step(),
             })
         })
     }
@@ -144,14 +145,13 @@ impl Reader {
     /// Every delta that is not settled yet, in order.
     #[must_use]
     pub fn deltas(&self) -> Vec<StreamLine> {
-        self.deltas_after(0, 0)
+        self.deltas_after(0)
     }
 
-    /// The deltas that are not settled yet and come after a place: after delta `number`, which followed
-    /// record `seq`; with number 0, after that record.
+    /// The steps that are not settled yet and come after number `step`.
     #[must_use]
-    pub fn deltas_after(&self, seq: u64, number: u64) -> Vec<StreamLine> {
-        self.with(|view| view.deltas_after(seq, number))
+    pub fn deltas_after(&self, step: u64) -> Vec<StreamLine> {
+        self.with(|view| view.deltas_after(step))
     }
 
     /// The newest delta that is not settled yet.
@@ -166,7 +166,7 @@ impl Reader {
     }
 
     /// Up to `limit` records after number `after`, in order; fewer when they are large.
-    pub fn records(&self, after: u64, limit: u64) -> Result<Vec<StoredRecord>> {
+    pub fn records(&self, after: u64, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
         self.with(|view| view.records(after, limit))
     }
 
@@ -177,12 +177,12 @@ impl Reader {
     }
 
     /// One record.
-    pub fn record(&self, seq: u64) -> Result<Option<StoredRecord>> {
+    pub fn record(&self, seq: u64) -> Result<Option<StoredEnvelope<'static>>> {
         Ok(self.records(seq.saturating_sub(1), 1)?.pop().filter(|record| record.seq == seq))
     }
 
     /// The newest records, oldest first.
-    pub fn tail(&self, limit: u64) -> Result<Vec<StoredRecord>> {
+    pub fn tail(&self, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
         self.with(|view| view.records(view.head().seq.saturating_sub(limit), limit))
     }
 
@@ -193,7 +193,12 @@ impl Reader {
 
     /// A page of the path from the root to `leaf`. `None` when the leaf, or the entry where the page
     /// begins, is not there or not on that path.
-    pub fn path(&self, leaf: &str, start: PathStart<'_>, limit: usize) -> Result<Option<PathPage>> {
+    pub fn path(
+        &self,
+        leaf: &str,
+        start: PathStart<&str>,
+        limit: usize,
+    ) -> Result<Option<PathPage>> {
         self.with(|view| view.path(leaf, start, limit))
     }
 

@@ -2,13 +2,15 @@
 
 use bough_platform::RelPath;
 
+use bough_record::{Envelope, Fold, StoredEnvelope, kind};
+
 use crate::container::{Container, SESSIONS, parse_container_name, unescape_id};
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::decode_frame;
 use crate::load::{Horizon, read_manifest, segment_numbers};
 use crate::queue::{Expected, NewDelta};
 use crate::reader::Reader;
-use crate::record::{NewRecord, StoredRecord, kind};
+use crate::record::links;
 use crate::scan::{Line, LineScan};
 use crate::store::LogStore;
 
@@ -42,7 +44,7 @@ impl SalvageReport {
 /// Records written to the new store at a time.
 const BATCH: usize = 1_000;
 
-impl LogStore {
+impl<F: Fold> LogStore<F> {
     /// Copies every frame of a log that is whole by itself into `target`, in order. Frames after damage
     /// are taken too: each one proves itself by its checksum, and the report says what is missing between.
     pub fn salvage(&self, id: &str, target: &Self) -> Result<SalvageReport> {
@@ -104,14 +106,14 @@ impl LogStore {
         let mut batch = Vec::new();
         let mut created = false;
         for record in records {
-            if let Some(record) = place(record.record, &mut known, &mut report) {
+            if let Some(record) = place(record.envelope, &mut known, &mut report) {
                 batch.push(record);
             }
             if batch.len() == BATCH {
-                write(target, id, std::mem::take(&mut batch), &mut created, &mut report)?;
+                write(target, id, &std::mem::take(&mut batch), &mut created, &mut report)?;
             }
         }
-        write(target, id, batch, &mut created, &mut report)?;
+        write(target, id, &batch, &mut created, &mut report)?;
         self.save_deltas(container, target, &known, &mut report)?;
         target.close(id)?;
         Ok(report)
@@ -150,9 +152,10 @@ impl LogStore {
         &self,
         container: &Container,
         report: &mut SalvageReport,
-    ) -> Result<Vec<StoredRecord>> {
+    ) -> Result<Vec<StoredEnvelope<'static>>> {
         let files = self.files(container.clone());
-        let mut found: std::collections::BTreeMap<u64, StoredRecord> = Default::default();
+        let mut found: std::collections::BTreeMap<u64, StoredEnvelope<'static>> =
+            Default::default();
         for number in segment_numbers(&files)? {
             let mut scan = LineScan::new(files.segment(number)?, 0);
             while let Some(line) = scan.next_line()? {
@@ -163,7 +166,7 @@ impl LogStore {
                 let file = format!("segments/{number:016}.seg");
                 match decoded {
                     Some(frame) if frame.header.segment == number => {
-                        found.insert(frame.header.seq, StoredRecord::of_frame(&frame));
+                        found.insert(frame.header.seq, frame.stored().into_owned());
                     }
                     _ => {
                         report.damage.push(Damage::new(DamageKind::Frame, file, at, "not a frame"))
@@ -179,7 +182,10 @@ impl LogStore {
     }
 }
 
-fn note_gaps(found: &std::collections::BTreeMap<u64, StoredRecord>, report: &mut SalvageReport) {
+fn note_gaps(
+    found: &std::collections::BTreeMap<u64, StoredEnvelope<'static>>,
+    report: &mut SalvageReport,
+) {
     let mut next = 1;
     for seq in found.keys() {
         if *seq != next {
@@ -193,27 +199,26 @@ fn note_gaps(found: &std::collections::BTreeMap<u64, StoredRecord>, report: &mut
 
 /// Makes a record fit what was saved before it.
 fn place(
-    mut record: NewRecord,
+    mut record: Envelope<'static>,
     known: &mut std::collections::HashSet<String>,
     report: &mut SalvageReport,
-) -> Option<NewRecord> {
+) -> Option<Envelope<'static>> {
     // Saving the deltas opens their streams anew.
     if record.kind == kind::STREAM {
         return None;
     }
-    let target_lost = record
-        .links()
-        .any(|linked| Some(linked) == record.target.as_ref() && !known.contains(linked));
+    let target_lost = links(&record)
+        .any(|linked| Some(linked) == record.target.as_deref() && !known.contains(linked));
     if target_lost {
         report.left_out += 1;
         return None;
     }
-    if record.parent.as_ref().is_some_and(|parent| !known.contains(parent)) {
+    if record.parent.as_deref().is_some_and(|parent| !known.contains(parent)) {
         record.parent = None;
         report.reparented += 1;
     }
-    if let Some(id) = &record.id
-        && !known.insert(id.clone())
+    if let Some(id) = record.id.as_deref()
+        && !known.insert(id.to_owned())
     {
         report.left_out += 1;
         return None;
@@ -221,10 +226,10 @@ fn place(
     Some(record)
 }
 
-fn write(
-    target: &LogStore,
+fn write<F: Fold>(
+    target: &LogStore<F>,
     id: &str,
-    batch: Vec<NewRecord>,
+    batch: &[Envelope<'_>],
     created: &mut bool,
     report: &mut SalvageReport,
 ) -> Result<()> {

@@ -1,14 +1,14 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::{Damage, DamageKind, Result};
-use crate::fold::Fold;
 use crate::format::{BranchHead, BranchHeads, Checkpoint, OffsetRow, Position, RowId};
-use crate::head::{ChainHash, Head};
 use crate::ids::{Ids, Known};
 use crate::limits;
-use crate::record::{RecordView, kind};
+use crate::queue::FoldStep;
 use crate::rows::Rows;
 use crate::streams::Streams;
+use bough_record::{ChainHash, Envelope, Fold, Head, StoredEnvelope, kind};
 
 /// Where a frame that is about to be applied stands.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +30,12 @@ struct LastEntry {
 
 /// Everything that is known of the durable part of a log. Changed only by [`LogState::apply`].
 #[derive(Debug)]
-pub(crate) struct LogState {
+pub(crate) struct LogState<F: Fold> {
     pub(crate) head: Head,
     pub(crate) position: Position,
     pub(crate) rows: Rows,
     pub(crate) ids: Ids,
-    pub(crate) fold: Box<dyn Fold>,
+    pub(crate) fold: Arc<F>,
     pub(crate) streams: Streams,
     pub(crate) active_leaf: Option<String>,
     /// When the log was deleted, if it is.
@@ -45,9 +45,9 @@ pub(crate) struct LogState {
     heads: Option<BTreeMap<u64, String>>,
 }
 
-impl LogState {
+impl<F: Fold> LogState<F> {
     /// A log without records.
-    pub(crate) fn empty(head: Head, fold: Box<dyn Fold>, rows: Rows, ids: Ids) -> Self {
+    pub(crate) fn empty(head: Head, fold: Arc<F>, rows: Rows, ids: Ids) -> Self {
         Self {
             head,
             position: Position::START,
@@ -72,7 +72,7 @@ impl LogState {
             }
             BranchHeads::TooMany => None,
         };
-        self.streams = Streams::opened(&checkpoint.open_streams);
+        self.streams = Streams::opened(&checkpoint.open_streams, checkpoint.last_step);
         if let Some(id) = checkpoint.last_entry_id.as_deref() {
             let seq = self.find(id)?.ok_or_else(|| {
                 let text = format!("the checkpoint's newest entry {id:?} is not in the index");
@@ -111,10 +111,16 @@ impl LogState {
     }
 
     /// Takes one more durable record into account.
-    pub(crate) fn apply(&mut self, record: &RecordView<'_>, place: Place) -> Result<()> {
-        assert_eq!(record.seq, self.head.seq + 1, "records are applied in order");
+    pub(crate) fn apply(
+        &mut self,
+        stored: &StoredEnvelope<'_>,
+        place: Place,
+        fold: &FoldStep<F>,
+    ) -> Result<()> {
+        let record = &stored.envelope;
+        assert_eq!(stored.seq, self.head.seq + 1, "records are applied in order");
         let mut row = OffsetRow {
-            seq: record.seq,
+            seq: stored.seq,
             segment: place.segment,
             frame: place.frame,
             offset: place.offset,
@@ -126,8 +132,8 @@ impl LogState {
             revised: 0,
             id: RowId::NONE,
         };
-        if let Some(id) = record.id {
-            self.add_entry(id, record.parent, &mut row)?;
+        if let Some(id) = record.id.as_deref() {
+            self.add_entry(id, record.parent.as_deref(), &mut row)?;
         }
         let revised = self.revised_entry(record)?;
         if let Some(entry) = revised {
@@ -135,11 +141,15 @@ impl LogState {
         }
         self.rows.push(row);
         if let Some(entry) = revised {
-            self.rows.revise(entry, record.seq);
+            self.rows.revise(entry, stored.seq);
         }
-        self.note_target(record);
-        self.fold.apply(record);
-        self.head.seq = record.seq;
+        self.note_target(stored);
+        match fold {
+            FoldStep::Apply => Arc::make_mut(&mut self.fold).apply(stored),
+            FoldStep::Later => {}
+            FoldStep::Value(value) => self.fold = Arc::clone(value),
+        }
+        self.head.seq = stored.seq;
         self.head.chain = place.chain;
         self.position = Position {
             segment: place.segment,
@@ -210,8 +220,8 @@ impl LogState {
     }
 
     /// The record of the entry that a revision changes.
-    fn revised_entry(&self, record: &RecordView<'_>) -> Result<Option<u64>> {
-        match record.target.filter(|_| record.kind == kind::REVISION) {
+    fn revised_entry(&self, record: &Envelope<'_>) -> Result<Option<u64>> {
+        match record.target.as_deref().filter(|_| record.kind == kind::REVISION) {
             Some(target) => self.find(target),
             None => Ok(None),
         }
@@ -228,14 +238,18 @@ impl LogState {
         Ok(())
     }
 
-    fn note_target(&mut self, record: &RecordView<'_>) {
+    fn note_target(&mut self, stored: &StoredEnvelope<'_>) {
+        let record = &stored.envelope;
         let revision = record.revision.unwrap_or(0);
-        match (record.kind, record.target) {
+        if let Some(step) = stored.last_step {
+            self.streams.number = self.streams.number.max(step);
+        }
+        match (&*record.kind, record.target.as_deref()) {
             (kind::TOMBSTONE, _) => self.deleted_at_ms = Some(record.at_ms),
             (kind::RESTORED, _) => self.deleted_at_ms = None,
             (kind::LEAF, target) => self.active_leaf = target.map(ToOwned::to_owned),
             (kind::REVISION, Some(target)) => self.streams.settle(target, revision),
-            (kind::STREAM, Some(target)) => self.streams.open(target, record.seq, revision),
+            (kind::STREAM, Some(target)) => self.streams.open(target, stored.seq, revision),
             _ => {}
         }
     }

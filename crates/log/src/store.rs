@@ -12,46 +12,44 @@ use crate::container::{
 use crate::create;
 use crate::error::{Damage, DamageKind, Result};
 use crate::files::Files;
-use crate::fold::Fold;
-use crate::head::{Head, Incarnation};
 use crate::load::{Trust, read_manifest};
 use crate::maintain::{run_round, start_rounds};
 use crate::open::{open_writer, take_lock};
 use crate::options::{Maintenance, Options};
 use crate::pending::Pending;
-use crate::queue::{Expected, NewDelta};
+use crate::queue::{Batch, Expected, NewDelta};
 use crate::reader::Reader;
-use crate::record::NewRecord;
 use crate::writer::Writer;
+use bough_record::{Envelope, Fold, Head, Incarnation};
 
 /// A directory of logs.
 ///
 /// Several processes may use one directory at the same time: each log has one writer among them, and any
 /// number of readers.
 #[derive(Clone, Debug)]
-pub struct LogStore {
-    pub(crate) inner: Arc<Inner>,
+pub struct LogStore<F: Fold = ()> {
+    pub(crate) inner: Arc<Inner<F>>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct Inner<F: Fold> {
     pub(crate) platform: Platform,
     pub(crate) options: Options,
-    open: Mutex<HashMap<String, Slot>>,
+    open: Mutex<HashMap<String, Slot<F>>>,
     /// Writers whose round is due; a thread of the store's takes them.
-    due: Option<mpsc::Sender<Weak<Writer>>>,
+    due: Option<mpsc::Sender<Weak<Writer<F>>>>,
 }
 
 /// The place of one log: held while it is opened or closed, so that one slow log stalls no other.
-type Slot = Arc<Mutex<Option<Arc<Writer>>>>;
+type Slot<F> = Arc<Mutex<Option<Arc<Writer<F>>>>>;
 
 /// What opening a log for writing found.
-enum Opened {
-    Living(Box<Writer>),
+enum Opened<F: Fold> {
+    Living(Box<Writer<F>>),
     /// A deletion that was cut short after its record: the move is left to be done.
     Deleted(Container),
 }
 
-impl std::fmt::Debug for Inner {
+impl<F: Fold> std::fmt::Debug for Inner<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LogStore").finish_non_exhaustive()
     }
@@ -68,7 +66,7 @@ pub struct ListedLog {
     pub deleted_at_ms: Option<i64>,
 }
 
-impl LogStore {
+impl<F: Fold> LogStore<F> {
     /// Opens a directory of logs, making the folders that are missing.
     pub fn open(platform: Platform, options: Options) -> Result<Self> {
         let disk = &platform.disk;
@@ -96,13 +94,18 @@ impl LogStore {
     }
 
     /// Makes a log with its first records; durable when it returns.
-    pub fn create(&self, id: &str, records: Vec<NewRecord>) -> Result<Head> {
-        create::create(self, id, records)
+    pub fn create<'a>(&self, id: &str, records: impl AsRef<[Envelope<'a>]>) -> Result<Head> {
+        create::create(self, id, records.as_ref())
     }
 
     /// Compare-and-append: durable when it returns.
-    pub fn append(&self, id: &str, expected: Expected, records: Vec<NewRecord>) -> Result<Head> {
-        self.enqueue(id, expected, records)?.wait()
+    pub fn append<'a>(
+        &self,
+        id: &str,
+        expected: Expected,
+        records: impl AsRef<[Envelope<'a>]>,
+    ) -> Result<Head> {
+        self.enqueue(id, expected, &Batch::new(records.as_ref()))?.wait()
     }
 
     /// Compare-and-append: ordered when it returns, durable when the answer says so. `expected` is
@@ -111,18 +114,18 @@ impl LogStore {
         &self,
         id: &str,
         expected: Expected,
-        mut records: Vec<NewRecord>,
-    ) -> Result<Pending> {
+        batch: &Batch<'_, F>,
+    ) -> Result<Pending<F>> {
         loop {
             let writer = self.living(id)?;
-            if let Some(ticket) = writer.accept(expected, &mut records)? {
+            if let Some(ticket) = writer.accept(expected, batch)? {
                 return Ok(Pending { writer, ticket, store: self.clone() });
             }
         }
     }
 
     /// Adds a delta to a message that streams; durable when the answer says so.
-    pub fn enqueue_delta(&self, id: &str, delta: &NewDelta) -> Result<Pending> {
+    pub fn enqueue_delta(&self, id: &str, delta: &NewDelta) -> Result<Pending<F>> {
         loop {
             let writer = self.living(id)?;
             if let Some(ticket) = writer.accept_delta(delta)? {
@@ -132,7 +135,7 @@ impl LogStore {
     }
 
     /// Reads a log. Never writes, never waits for a writer.
-    pub fn read(&self, id: &str) -> Result<Reader> {
+    pub fn read(&self, id: &str) -> Result<Reader<F>> {
         check_id(id)?;
         if let Some(writer) = self.opened(id).filter(|writer| !writer.is_latched()) {
             let deleted = writer.read_state().deleted_at_ms.is_some();
@@ -242,7 +245,7 @@ impl LogStore {
     }
 
     /// Closes logs that nobody appended to for `idle`, unless `keep` wants one kept.
-    pub fn release_idle(&self, idle: Duration, keep: &dyn Fn(&dyn Fold) -> bool) -> Result<usize> {
+    pub fn release_idle(&self, idle: Duration, keep: &dyn Fn(&F) -> bool) -> Result<usize> {
         let mut closed = 0;
         for (id, writer) in self.all_open() {
             let resting = writer.idle_for() >= idle && !writer.is_busy() && !writer.is_latched();
@@ -288,7 +291,7 @@ impl LogStore {
     }
 
     /// Runs the round that is due, or hands it to the store's thread.
-    pub(crate) fn maintain(&self, writer: &Arc<Writer>) {
+    pub(crate) fn maintain(&self, writer: &Arc<Writer<F>>) {
         let due = self.inner.options.checkpoint_every_bytes;
         if writer.unchecked_bytes.load(Ordering::Relaxed) < due {
             return;
@@ -305,18 +308,18 @@ impl LogStore {
         Files::new(Arc::clone(&self.inner.platform.disk), container)
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot<F>>> {
         self.inner.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The writer of a log that this process has open.
-    fn opened(&self, id: &str) -> Option<Arc<Writer>> {
+    fn opened(&self, id: &str) -> Option<Arc<Writer<F>>> {
         let slot = self.slots().get(id).cloned()?;
         slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Every log that this process has open; one that is being opened or closed is passed over.
-    fn all_open(&self) -> Vec<(String, Arc<Writer>)> {
+    fn all_open(&self) -> Vec<(String, Arc<Writer<F>>)> {
         let slots: Vec<_> =
             self.slots().iter().map(|(id, s)| (id.clone(), Arc::clone(s))).collect();
         let open = slots.into_iter().filter_map(|(id, slot)| {
@@ -326,7 +329,7 @@ impl LogStore {
         open.collect()
     }
 
-    fn drop_empty_slot(&self, id: &str, slot: &Slot) {
+    fn drop_empty_slot(&self, id: &str, slot: &Slot<F>) {
         let mut slots = self.slots();
         // Two: the map's and ours. With more, somebody is about to open the log.
         if Arc::strong_count(slot) == 2 {
@@ -361,7 +364,7 @@ impl LogStore {
     }
 
     /// The open writer of a log, opening it if need be.
-    pub(crate) fn writer(&self, id: &str) -> Result<Arc<Writer>> {
+    pub(crate) fn writer(&self, id: &str) -> Result<Arc<Writer<F>>> {
         check_id(id)?;
         let slot = self.slot(id)?;
         let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -381,7 +384,7 @@ impl LogStore {
     }
 
     /// The place of a log's writer, made if there is none; then room is made for what will be opened.
-    fn slot(&self, id: &str) -> Result<Slot> {
+    fn slot(&self, id: &str) -> Result<Slot<F>> {
         let found = self.slots().get(id).cloned();
         if let Some(slot) = found {
             return Ok(slot);
@@ -393,7 +396,7 @@ impl LogStore {
     }
 
     /// The writer of a log that is not deleted. A deletion that failed after its record is finished here.
-    fn living(&self, id: &str) -> Result<Arc<Writer>> {
+    fn living(&self, id: &str) -> Result<Arc<Writer<F>>> {
         let writer = self.writer(id)?;
         if writer.read_state().deleted_at_ms.is_none() {
             return Ok(writer);
@@ -405,7 +408,7 @@ impl LogStore {
         Err(not_found(id))
     }
 
-    fn open_one(&self, id: &str) -> Result<Opened> {
+    fn open_one(&self, id: &str) -> Result<Opened<F>> {
         let Inner { platform, options, .. } = &*self.inner;
         // The container may move between finding and locking it: a deletion by another process.
         for _ in 0..3 {

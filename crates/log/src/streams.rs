@@ -8,15 +8,16 @@ use bough_platform::{Access, File};
 use crate::error::{Damage, DamageKind, Result};
 use crate::files::Files;
 use crate::format::{OpenStream, STREAM_HEADER_BYTES, StreamHeader, StreamLine};
-use crate::head::Incarnation;
 use crate::limits;
 use crate::queue::Streamed;
+use bough_record::Incarnation;
 
 /// The streams that are open, with their deltas.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     open: BTreeMap<String, Stream>,
-    /// The newest delta's number.
+    /// The newest step's number. It never starts again within an incarnation: a reader that knows a step by
+    /// its number knows every record that took the place of steps up to it.
     pub(crate) number: u64,
     /// Where the next delta goes.
     pub(crate) end: u64,
@@ -30,13 +31,13 @@ struct Stream {
 }
 
 impl Streams {
-    pub(crate) fn opened(streams: &[OpenStream]) -> Self {
+    pub(crate) fn opened(streams: &[OpenStream], last_step: u64) -> Self {
         let mut open = BTreeMap::new();
         for stream in streams {
             let value = Stream { seq: stream.seq, base: stream.base, deltas: Vec::new() };
             open.insert(stream.entry_id.clone(), value);
         }
-        Self { open, number: 0, end: 0 }
+        Self { open, number: last_step, end: 0 }
     }
 
     pub(crate) fn refs(&self) -> Vec<OpenStream> {
@@ -75,7 +76,7 @@ impl Streams {
 
     /// Takes a durable delta in; one that was settled before is passed over.
     pub(crate) fn push(&mut self, delta: StreamLine) {
-        self.number = delta.number;
+        self.number = self.number.max(delta.number);
         if let Some(stream) = self.open.get_mut(&delta.target)
             && delta.revision > stream.base
         {
@@ -88,12 +89,11 @@ impl Streams {
         self.open.get(target).map_or(&[], |stream| stream.deltas.as_slice())
     }
 
-    /// The deltas that are not settled and come after a place (a record, a delta after it), in order.
-    pub(crate) fn after(&self, seq: u64, number: u64) -> Vec<StreamLine> {
+    /// The steps that are not settled and come after one, in order.
+    pub(crate) fn after(&self, number: u64) -> Vec<StreamLine> {
         let mut lines = Vec::new();
         for stream in self.open.values() {
-            let known = |line: &StreamLine| (line.after, line.number) <= (seq, number);
-            let first = stream.deltas.partition_point(known);
+            let first = stream.deltas.partition_point(|line| line.number <= number);
             lines.extend(stream.deltas.iter().skip(first).cloned());
         }
         lines.sort_by_key(|line| line.number);

@@ -4,12 +4,12 @@ use crate::canary;
 use crate::error::{Damage, DamageKind, Result};
 use crate::files::{Files, missing_segment};
 use crate::format::{BatchPlace, Frame, decode_frame};
-use crate::head::ChainHash;
 use crate::load::Horizon;
-use crate::record::RecordView;
+use crate::queue::FoldStep;
 use crate::recovery::{Decision, Found, TailFacts, decide};
 use crate::scan::{Line, LineScan};
 use crate::state::{LogState, Place};
+use bough_record::{ChainHash, Fold};
 
 /// How the scan ended.
 #[derive(Clone, Debug, Default)]
@@ -26,9 +26,9 @@ struct Held {
     place: Place,
 }
 
-pub(crate) struct TailScan<'a> {
+pub(crate) struct TailScan<'a, F: Fold> {
     files: &'a Files,
-    state: &'a mut LogState,
+    state: &'a mut LogState<F>,
     /// The newest record that something knows to be durable.
     witness: u64,
     /// The newest record that the manifest knows.
@@ -52,10 +52,10 @@ impl SegmentEnd {
     }
 }
 
-impl<'a> TailScan<'a> {
+impl<'a, F: Fold> TailScan<'a, F> {
     pub(crate) fn new(
         files: &'a Files,
-        state: &'a mut LogState,
+        state: &'a mut LogState<F>,
         witness: u64,
         closed_at: u64,
     ) -> Self {
@@ -168,7 +168,7 @@ impl<'a> TailScan<'a> {
     fn apply_held(&mut self) -> Result<()> {
         for held in std::mem::take(&mut self.held) {
             if let Ok(frame) = decode_frame(&held.line) {
-                self.state.apply(&RecordView::of_frame(&frame), held.place)?;
+                self.state.apply(&frame.stored(), held.place, &FoldStep::Apply)?;
             }
         }
         Ok(())

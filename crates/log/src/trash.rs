@@ -5,15 +5,15 @@ use bough_platform::{Lock, RelPath};
 
 use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
-use crate::head::Incarnation;
 use crate::load::{Horizon, Trust, read_manifest};
 use crate::open::open_writer;
-use crate::queue::Expected;
+use crate::queue::{Batch, Expected};
 use crate::reader::Reader;
-use crate::record::{NewRecord, kind};
 use crate::store::{ListedLog, LogStore};
+use crate::writer::Writer;
+use bough_record::{Envelope, Fold, Incarnation, kind};
 
-impl LogStore {
+impl<F: Fold> LogStore<F> {
     /// Deletes a log: its container goes to the trash, from where [`LogStore::undelete`] brings it back.
     /// `payload` is kept with the record of the deletion.
     pub fn delete(&self, id: &str, at_ms: i64, payload: &str) -> Result<()> {
@@ -28,8 +28,8 @@ impl LogStore {
         at_ms: i64,
         payload: &str,
     ) -> Result<()> {
-        let tombstone = NewRecord::plain(kind::TOMBSTONE, at_ms, payload);
-        self.append(id, expected, vec![tombstone])?;
+        let tombstone = Envelope::plain(kind::TOMBSTONE, at_ms, payload);
+        self.append(id, expected, &[tombstone])?;
         let Some(container) = self.locate(id)? else {
             // Whoever found the record has finished the move.
             return Ok(());
@@ -105,7 +105,7 @@ impl LogStore {
         };
         let live = Container::live(id, newest.incarnation)?;
         let trashed = live.moved_to(TRASH)?;
-        let restored = NewRecord::plain(kind::RESTORED, at_ms, payload);
+        let restored = Envelope::plain(kind::RESTORED, at_ms, payload);
         self.write_restored(trashed.clone(), id, restored)?;
         let disk = &self.inner.platform.disk;
         disk.rename(&trashed.dir, &live.dir)?;
@@ -117,13 +117,14 @@ impl LogStore {
 
     /// The record comes before the move: a log found among the live ones with its deletion as the last
     /// word would be put back into the trash.
-    fn write_restored(&self, trashed: Container, id: &str, restored: NewRecord) -> Result<()> {
+    fn write_restored(&self, trashed: Container, id: &str, restored: Envelope<'_>) -> Result<()> {
         let inner = &self.inner;
-        let writer = open_writer(&inner.platform, &inner.options, trashed, Trust::Checkpoint)?
-            .ok_or_else(|| not_found(id))?;
+        let writer: Writer<F> =
+            open_writer(&inner.platform, &inner.options, trashed, Trust::Checkpoint)?
+                .ok_or_else(|| not_found(id))?;
         if writer.read_state().deleted_at_ms.is_some() {
-            let mut records = vec![restored];
-            if let Some(ticket) = writer.accept(Expected::Any, &mut records)? {
+            let records = [restored];
+            if let Some(ticket) = writer.accept(Expected::Any, &Batch::new(&records))? {
                 writer.wait(ticket)?;
             }
         }
@@ -143,7 +144,7 @@ impl LogStore {
     }
 
     /// Reads a log that is in the trash.
-    pub fn read_trash(&self, id: &str, incarnation: Incarnation) -> Result<Reader> {
+    pub fn read_trash(&self, id: &str, incarnation: Incarnation) -> Result<Reader<F>> {
         let container = Container::live(id, incarnation)?.moved_to(TRASH)?;
         if self.inner.platform.disk.stat(&container.dir)?.is_none() {
             return Err(not_found(id));

@@ -7,12 +7,10 @@ use bough_platform::RelPath;
 use crate::container::{Container, TRASH, parse_container_name};
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::files::Files;
-use crate::fold::NoFold;
 use crate::format::{
     BranchHeads, Checkpoint, LedgerEvent, Manifest, OffsetRow, PAGE_BYTES, ROW_BYTES, decode_page,
     hash_id,
 };
-use crate::head::Incarnation;
 use crate::ids::table_damage;
 use crate::limits;
 use crate::load::{
@@ -20,6 +18,7 @@ use crate::load::{
     segment_numbers,
 };
 use crate::store::LogStore;
+use bough_record::{Fold, Incarnation};
 
 /// What checking one log found.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -46,7 +45,7 @@ impl VerifyReport {
     }
 }
 
-impl LogStore {
+impl<F: Fold> LogStore<F> {
     /// Checks one live log.
     pub fn verify(&self, id: &str) -> Result<VerifyReport> {
         let container = self.locate(id)?.ok_or_else(|| crate::container::not_found(id))?;
@@ -98,7 +97,7 @@ impl LogStore {
         if let Err(LogError::Corrupt(damage)) = container.check_life(&manifest) {
             report.damage.push(damage);
         }
-        match load(files, manifest, &NoFold, Trust::Segments, horizon) {
+        match load::<()>(files, manifest, Trust::Segments, horizon) {
             Ok(loaded) => Check { loaded, report: &mut report, live }.run()?,
             Err(LogError::Corrupt(damage)) => report.damage.push(damage),
             Err(error) => return Err(error),
@@ -119,7 +118,7 @@ fn nothing_found(id: &str) -> VerifyReport {
 }
 
 struct Check<'a> {
-    loaded: Loaded,
+    loaded: Loaded<()>,
     report: &'a mut VerifyReport,
     live: bool,
 }

@@ -2,11 +2,11 @@
 
 use crate::error::Result;
 use crate::files::{Files, frame_of};
-use crate::fold::Fold;
 use crate::format::{BranchHead, BranchHeads, OffsetRow, StreamLine};
-use crate::head::Head;
-use crate::record::StoredRecord;
 use crate::state::LogState;
+use std::sync::Arc;
+
+use bough_record::{Fold, Head, PathStart, StoredEnvelope};
 
 /// Bytes of frames that one page holds at the most (one record more where a single one is larger).
 const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -15,9 +15,9 @@ const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct EntryRecord {
     /// The record that added it.
-    pub added: StoredRecord,
+    pub added: StoredEnvelope<'static>,
     /// The records that revised it, oldest first.
-    pub revisions: Vec<StoredRecord>,
+    pub revisions: Vec<StoredEnvelope<'static>>,
     /// Deltas that no revision has taken the place of yet, oldest first.
     pub deltas: Vec<StreamLine>,
     /// How many entries the path from the root to it has.
@@ -28,22 +28,9 @@ pub struct EntryRecord {
 #[derive(Clone, Debug, Default)]
 pub struct Others {
     /// The records, in order.
-    pub records: Vec<StoredRecord>,
+    pub records: Vec<StoredEnvelope<'static>>,
     /// The last record that was looked at.
     pub looked_at: u64,
-}
-
-/// Where a page of a path begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathStart<'a> {
-    /// At the root, oldest first.
-    Root,
-    /// After an entry of the path, oldest first.
-    After(&'a str),
-    /// At the leaf, newest first.
-    Leaf,
-    /// Before an entry of the path, newest first.
-    Before(&'a str),
 }
 
 /// A page of a path.
@@ -63,19 +50,28 @@ struct Run {
 }
 
 /// A log's durable content at one moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct View<'a> {
-    pub(crate) state: &'a LogState,
+#[derive(Debug)]
+pub(crate) struct View<'a, F: Fold> {
+    pub(crate) state: &'a LogState<F>,
     pub(crate) files: &'a Files,
 }
 
-impl<'a> View<'a> {
+// Derived, these would ask the same of the fold.
+impl<F: Fold> Clone for View<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F: Fold> Copy for View<'_, F> {}
+
+impl<'a, F: Fold> View<'a, F> {
     pub(crate) fn head(self) -> Head {
         self.state.head
     }
 
-    pub(crate) fn fold(self) -> Box<dyn Fold> {
-        self.state.fold.boxed()
+    pub(crate) fn fold(self) -> Arc<F> {
+        Arc::clone(&self.state.fold)
     }
 
     pub(crate) fn active_leaf(self) -> Option<String> {
@@ -86,8 +82,12 @@ impl<'a> View<'a> {
         self.state.streams.targets().map(ToOwned::to_owned).collect()
     }
 
-    pub(crate) fn deltas_after(self, seq: u64, number: u64) -> Vec<StreamLine> {
-        self.state.streams.after(seq, number)
+    pub(crate) fn deltas_after(self, number: u64) -> Vec<StreamLine> {
+        self.state.streams.after(number)
+    }
+
+    pub(crate) fn last_step(self) -> u64 {
+        self.state.streams.number
     }
 
     pub(crate) fn last_delta(self) -> Option<StreamLine> {
@@ -99,7 +99,7 @@ impl<'a> View<'a> {
     }
 
     /// Up to `limit` records after number `after`, in order.
-    pub(crate) fn records(self, after: u64, limit: u64) -> Result<Vec<StoredRecord>> {
+    pub(crate) fn records(self, after: u64, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
         let mut rows = self.state.rows.range(after + 1, limit)?;
         rows.truncate(within_page(&rows));
         self.read(&rows)
@@ -121,10 +121,10 @@ impl<'a> View<'a> {
         Ok(Others { records: self.read(&rows)?, looked_at })
     }
 
-    fn read(self, rows: &[OffsetRow]) -> Result<Vec<StoredRecord>> {
+    fn read(self, rows: &[OffsetRow]) -> Result<Vec<StoredEnvelope<'static>>> {
         // Each line is let go of as soon as its record is made.
         let pairs = self.files.lines(rows)?.into_iter().zip(rows);
-        pairs.map(|(line, row)| Ok(StoredRecord::of_frame(&frame_of(&line, row)?))).collect()
+        pairs.map(|(line, row)| Ok(frame_of(&line, row)?.stored().into_owned())).collect()
     }
 
     pub(crate) fn entry(self, id: &str) -> Result<Option<EntryRecord>> {
@@ -141,7 +141,7 @@ impl<'a> View<'a> {
         let added = self.read(rows)?;
         let mut entries = Vec::with_capacity(rows.len());
         for (added, row) in added.into_iter().zip(rows) {
-            let id = added.record.id.as_deref().unwrap_or_default();
+            let id = added.envelope.id.as_deref().unwrap_or_default();
             let deltas = self.state.streams.deltas(id).to_vec();
             let revisions = self.revisions(row, id)?;
             entries.push(EntryRecord { added, revisions, deltas, depth: row.depth });
@@ -151,14 +151,14 @@ impl<'a> View<'a> {
 
     /// The revisions of an entry that have to be read together. A row that names a record of something
     /// else is damage.
-    fn revisions(self, row: &OffsetRow, id: &str) -> Result<Vec<StoredRecord>> {
+    fn revisions(self, row: &OffsetRow, id: &str) -> Result<Vec<StoredEnvelope<'static>>> {
         let mut found = Vec::new();
         let mut next = row.revised;
         while next > 0 {
             let revision_row = self.state.rows.get(next)?;
             let line = self.files.line(&revision_row)?;
-            let record = StoredRecord::of_frame(&frame_of(&line, &revision_row)?);
-            if record.record.target.as_deref() != Some(id) || revision_row.parent >= next {
+            let record = frame_of(&line, &revision_row)?.stored().into_owned();
+            if record.envelope.target.as_deref() != Some(id) || revision_row.parent >= next {
                 let damage = crate::files::row_damage(row.seq, "its revision is another entry's");
                 return Err(damage.into());
             }
@@ -174,7 +174,7 @@ impl<'a> View<'a> {
     pub(crate) fn path(
         self,
         leaf: &str,
-        start: PathStart<'_>,
+        start: PathStart<&str>,
         limit: usize,
     ) -> Result<Option<PathPage>> {
         let Some(leaf) = self.find(leaf)? else {
@@ -256,8 +256,11 @@ impl<'a> View<'a> {
         for seq in heads {
             let row = self.state.rows.get(seq)?;
             let line = self.files.line(&row)?;
-            let record = StoredRecord::of_frame(&frame_of(&line, &row)?);
-            found.push(BranchHead { entry_id: record.record.id.unwrap_or_default(), seq });
+            let record = frame_of(&line, &row)?.stored().into_owned();
+            found.push(BranchHead {
+                entry_id: record.envelope.id.unwrap_or_default().into_owned(),
+                seq,
+            });
         }
         Ok(found)
     }
@@ -274,14 +277,14 @@ fn within_page(rows: &[OffsetRow]) -> usize {
 }
 
 /// Collects rows along a path until the limit.
-struct Walk<'a> {
-    view: View<'a>,
+struct Walk<'a, F: Fold> {
+    view: View<'a, F>,
     limit: usize,
     rows: Vec<OffsetRow>,
     bytes: u64,
 }
 
-impl Walk<'_> {
+impl<F: Fold> Walk<'_, F> {
     /// Whether there are more rows than the page will have: the one beyond says that the path goes on.
     fn full(&self) -> bool {
         self.rows.len() >= self.limit || self.bytes > PAGE_BYTES_MAX && self.rows.len() > 1

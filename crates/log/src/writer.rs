@@ -2,6 +2,7 @@
 
 mod commit;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -12,17 +13,17 @@ use self::commit::CommitFiles;
 use crate::error::{LogError, Result};
 use crate::files::Files;
 use crate::format::Manifest;
-use crate::head::Head;
 use crate::limits;
 use crate::load::{Loaded, OpenReport, append_position};
 use crate::maintain::Maintainer;
 use crate::options::Options;
-use crate::queue::{Expected, Lead, NewDelta, Notify, Queue};
-use crate::record::{NewRecord, check_entry_id, check_size, kind};
+use crate::queue::{Batch, Expected, Lead, NewDelta, Notify, Queue};
+use crate::record::{check_entry_id, check_size};
 use crate::state::LogState;
+use bough_record::{Envelope, Fold, Head, kind};
 
 /// A log that this process may append to.
-pub(crate) struct Writer {
+pub(crate) struct Writer<F: Fold> {
     pub(crate) id: String,
     /// Which opening of this process it is; no two have the same.
     pub(crate) opening: u64,
@@ -30,8 +31,8 @@ pub(crate) struct Writer {
     pub(crate) options: Options,
     pub(crate) files: Files,
     pub(crate) report: OpenReport,
-    queue: Mutex<Queue>,
-    pub(crate) state: RwLock<LogState>,
+    queue: Mutex<Queue<F>>,
+    pub(crate) state: RwLock<LogState<F>>,
     /// Held by whoever commits.
     commit: Mutex<CommitFiles>,
     pub(crate) maintainer: Mutex<Maintainer>,
@@ -53,24 +54,24 @@ pub(crate) struct Ticket {
 }
 
 /// How one step of a thread that waits ended.
-enum Step<'a> {
+enum Step<'a, F: Fold> {
     /// What it waits for is durable.
     Durable,
     /// It has to look.
-    Look(MutexGuard<'a, Queue>),
+    Look(MutexGuard<'a, Queue<F>>),
 }
 
-impl std::fmt::Debug for Writer {
+impl<F: Fold> std::fmt::Debug for Writer<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-impl Writer {
+impl<F: Fold> Writer<F> {
     pub(crate) fn new(
         platform: Platform,
         options: Options,
-        loaded: Loaded,
+        loaded: Loaded<F>,
         lock: Box<dyn Lock>,
     ) -> Self {
         let position = append_position(&loaded);
@@ -96,18 +97,18 @@ impl Writer {
     }
 
     /// Accepts a batch: it has its place in the order, and is durable once [`Writer::wait`] says so.
-    /// A closed writer takes nothing: `Ok(None)`, and the records are still the caller's.
+    /// A closed writer takes nothing: `Ok(None)`.
     pub(crate) fn accept(
         &self,
         expected: Expected,
-        records: &mut Vec<NewRecord>,
+        batch: &Batch<'_, F>,
     ) -> Result<Option<Ticket>> {
         let mut queue = self.queue();
         if queue.closed {
             return Ok(None);
         }
         let state = self.read_state();
-        queue.accept(expected, std::mem::take(records), &state, &*self.platform.entropy)?;
+        queue.accept(expected, batch, &state, &*self.platform.entropy)?;
         Ok(Some(Ticket { head: queue.accepted, delta: 0 }))
     }
 
@@ -131,12 +132,13 @@ impl Writer {
                 return Err(LogError::Invalid { reason });
             }
             None => {
-                let open = NewRecord {
-                    target: Some(delta.target.clone()),
+                let open = [Envelope {
+                    target: Some(Cow::Borrowed(&delta.target)),
                     revision: Some(delta.revision.saturating_sub(1)),
-                    ..NewRecord::plain(kind::STREAM, delta.at_ms, "null")
-                };
-                queue.accept(Expected::Any, vec![open], &state, &*self.platform.entropy)?;
+                    ..Envelope::plain(kind::STREAM, delta.at_ms, "null")
+                }];
+                let batch = Batch::new(&open);
+                queue.accept(Expected::Any, &batch, &state, &*self.platform.entropy)?;
             }
         }
         let number = queue.accept_delta(delta.clone())?;
@@ -203,7 +205,7 @@ impl Writer {
     }
 
     /// Commits one group, or waits for whoever does.
-    fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, ticket: Ticket) -> Step<'a> {
+    fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue<F>>, ticket: Ticket) -> Step<'a, F> {
         if queue.lead != Lead::Nobody {
             let sleeper = queue.sleepers.add(ticket);
             drop(queue);
@@ -235,7 +237,7 @@ impl Writer {
     }
 
     /// Tells those who waited for what is durable now, and gives the lead back.
-    fn tell_durable<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+    fn tell_durable<'a>(&'a self, mut queue: MutexGuard<'a, Queue<F>>) -> MutexGuard<'a, Queue<F>> {
         let (durable, delta) = (queue.durable, queue.durable_delta);
         let sleepers = queue.sleepers.take_durable(durable.seq, delta);
         if !sleepers.is_empty() {
@@ -258,11 +260,11 @@ impl Writer {
         queue
     }
 
-    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
+    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue<F>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn read_state(&self) -> RwLockReadGuard<'_, LogState> {
+    pub(crate) fn read_state(&self) -> RwLockReadGuard<'_, LogState<F>> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 

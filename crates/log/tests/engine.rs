@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
 use bough_log::{
-    Expected, LogError, LogStore, Maintenance, NewDelta, NewRecord, Options, PathStart, kind,
+    Envelope, Expected, LogError, LogStore, Maintenance, NewDelta, Options, PathStart, kind,
 };
 use bough_platform::Platform;
 
@@ -25,13 +25,13 @@ impl Fixture {
     }
 
     fn open(&self) -> LogStore {
-        LogStore::open(Platform::system(self.dir.path()).unwrap(), self.options.clone()).unwrap()
+        <LogStore>::open(Platform::system(self.dir.path()).unwrap(), self.options.clone()).unwrap()
     }
 }
 
-fn entry(n: u64) -> NewRecord {
+fn entry(n: u64) -> Envelope<'static> {
     let parent = (n > 1).then(|| format!("e{}", n - 1));
-    NewRecord::entry(&format!("e{n}"), parent.as_deref(), 1, format!("{{\"n\":{n}}}"))
+    Envelope::entry(&format!("e{n}"), parent.as_deref(), 1, format!("{{\"n\":{n}}}"))
 }
 
 fn fill(store: &LogStore, id: &str, count: u64) {
@@ -45,11 +45,11 @@ fn path_ids(
     store: &LogStore,
     id: &str,
     leaf: &str,
-    start: PathStart<'_>,
+    start: PathStart<&str>,
     limit: usize,
 ) -> Vec<String> {
     let page = store.read(id).unwrap().path(leaf, start, limit).unwrap().unwrap();
-    page.entries.into_iter().map(|entry| entry.added.record.id.unwrap()).collect()
+    page.entries.into_iter().map(|entry| entry.added.envelope.id.unwrap().into_owned()).collect()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn records_come_back_in_order_before_and_after_reopening() {
             let reader = store.read(&id).unwrap();
             assert_eq!(reader.head().seq, count);
             let records = reader.records(0, 1_000).unwrap();
-            let payloads: Vec<_> = records.iter().map(|r| r.record.payload.clone()).collect();
+            let payloads: Vec<_> = records.iter().map(|r| r.envelope.payload.clone()).collect();
             let expected: Vec<_> = (1..=count).map(|n| format!("{{\"n\":{n}}}")).collect();
             assert_eq!(payloads, expected);
             for n in 1..=count {
@@ -115,7 +115,7 @@ fn parents_must_be_known_and_a_refused_batch_leaves_nothing() {
     let fixture = Fixture::new();
     let store = fixture.open();
     fill(&store, "s", 3);
-    let orphan = NewRecord::entry("x", Some("nobody"), 1, "{}");
+    let orphan = Envelope::entry("x", Some("nobody"), 1, "{}");
     let refused = store.append("s", Expected::Any, vec![entry(4), orphan]);
     assert!(matches!(refused, Err(LogError::UnknownEntry { .. })));
     assert_eq!(store.read("s").unwrap().find("e4").unwrap(), None);
@@ -129,11 +129,11 @@ fn paths_follow_branches_in_pages_both_ways() {
     let store = fixture.open();
     fill(&store, "s", 6);
     // A branch from e3, then the old branch goes on, then the new one: runs interleave.
-    store.append("s", Expected::Any, vec![NewRecord::entry("b1", Some("e3"), 1, "1")]).unwrap();
-    store.append("s", Expected::Any, vec![NewRecord::entry("e7", Some("e6"), 1, "1")]).unwrap();
-    store.append("s", Expected::Any, vec![NewRecord::plain("meta", 1, "{}")]).unwrap();
-    store.append("s", Expected::Any, vec![NewRecord::entry("b2", Some("b1"), 1, "1")]).unwrap();
-    store.append("s", Expected::Any, vec![NewRecord::entry("b3", Some("b2"), 1, "1")]).unwrap();
+    store.append("s", Expected::Any, vec![Envelope::entry("b1", Some("e3"), 1, "1")]).unwrap();
+    store.append("s", Expected::Any, vec![Envelope::entry("e7", Some("e6"), 1, "1")]).unwrap();
+    store.append("s", Expected::Any, vec![Envelope::plain("meta", 1, "{}")]).unwrap();
+    store.append("s", Expected::Any, vec![Envelope::entry("b2", Some("b1"), 1, "1")]).unwrap();
+    store.append("s", Expected::Any, vec![Envelope::entry("b3", Some("b2"), 1, "1")]).unwrap();
     for store in [store.clone(), {
         store.close_all().unwrap();
         fixture.open()
@@ -165,7 +165,7 @@ fn the_newest_revision_is_found_wherever_the_entry_stands() {
     fill(&store, "s", 20);
     for (entry, revision) in [("e2", 1), ("e19", 1), ("e2", 2)] {
         let payload = format!("\"{entry} {revision}\"");
-        let record = NewRecord::revision(entry, revision, 2, payload);
+        let record = Envelope::revision(entry, revision, 2, payload);
         store.append("s", Expected::Any, vec![record]).unwrap();
     }
     for store in [store.clone(), {
@@ -174,7 +174,7 @@ fn the_newest_revision_is_found_wherever_the_entry_stands() {
     }] {
         let reader = store.read("s").unwrap();
         let revised = |id: &str| {
-            reader.entry(id).unwrap().unwrap().revisions.pop().map(|record| record.record.payload)
+            reader.entry(id).unwrap().unwrap().revisions.pop().map(|record| record.envelope.payload)
         };
         assert_eq!(revised("e2").as_deref(), Some("\"e2 2\""));
         assert_eq!(revised("e19").as_deref(), Some("\"e19 1\""));
@@ -204,7 +204,7 @@ fn deltas_are_there_until_a_revision_settles_them() {
     let store = fixture.open();
     assert_eq!(count(&store), 100);
     store.enqueue_delta("s", &delta(101)).unwrap().wait().unwrap();
-    let settled = NewRecord::revision("e2", 101, 4, "\"whole\"");
+    let settled = Envelope::revision("e2", 101, 4, "\"whole\"");
     store.append("s", Expected::Any, vec![settled]).unwrap();
     assert_eq!((count(&store), count(&fixture.open())), (0, 0));
     store.enqueue_delta("s", &delta(102)).unwrap().wait().unwrap();
@@ -230,7 +230,7 @@ fn a_deleted_log_is_gone_until_it_is_brought_back_and_a_new_life_is_another() {
     let reader = store.read("s").unwrap();
     assert_eq!(reader.head().incarnation, old.incarnation);
     let kinds: Vec<_> =
-        reader.tail(2).unwrap().into_iter().map(|record| record.record.kind).collect();
+        reader.tail(2).unwrap().into_iter().map(|record| record.envelope.kind).collect();
     assert_eq!(kinds, [kind::TOMBSTONE, kind::RESTORED]);
     store.append("s", Expected::Any, vec![entry(10)]).unwrap();
     assert_eq!(store.purge(i64::MAX).unwrap(), 1);
@@ -262,14 +262,14 @@ fn a_tiny_idle_log_costs_four_inodes() {
 fn many_writers_on_one_log_all_land() {
     let fixture = Fixture::new();
     let store = fixture.open();
-    store.create("s", vec![NewRecord::entry("root", None, 1, "1")]).unwrap();
+    store.create("s", vec![Envelope::entry("root", None, 1, "1")]).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..16 {
             let store = store.clone();
             scope.spawn(move || {
                 for n in 0..25 {
                     let id = format!("t{thread}-{n}");
-                    let record = NewRecord::entry(&id, Some("root"), 1, "1");
+                    let record = Envelope::entry(&id, Some("root"), 1, "1");
                     store.append("s", Expected::Any, vec![record]).unwrap();
                 }
             });

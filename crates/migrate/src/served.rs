@@ -7,17 +7,17 @@
 //!
 //! Lists show such a session as it was when its file was last looked at.
 
+use crate::migration::native::SessionLogs;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bough_log::LogStore;
 use bough_log::format::ActiveStore;
 use bough_platform::{Entropy, Platform};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, Head, ListPage,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, Head, ListPage,
     ListQuery, NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
     Store, StoreError, StoredEntry, Trashed,
 };
@@ -26,7 +26,7 @@ use tokio::sync::OnceCell;
 
 use crate::error::Result;
 use crate::limits::{FOLLOW_DATABASE_EVERY, FOLLOW_EVERY_MS};
-use crate::migration::{Migrator, Recovered, log_options};
+use crate::migration::{Migrator, Recovered};
 use crate::v1::V1Files;
 use crate::v1_store::{V1Store, refused};
 
@@ -61,7 +61,7 @@ impl ServedStore {
     #[must_use]
     pub fn over(native: NativeStore, platform: Platform, files: Arc<dyn V1Files>) -> Self {
         let entropy = Arc::clone(&platform.entropy);
-        let log = LogStore::open_to_look(platform.clone(), log_options());
+        let log = SessionLogs::open_to_look(platform.clone(), bough_log::Options::default());
         let migrator = Migrator::with_log(log, platform, files);
         let (files, files_listed) = (Mutex::default(), OnceCell::new());
         let shared = Arc::new(Shared { native, migrator, entropy, files, files_listed });
@@ -263,7 +263,7 @@ impl Store for ServedStore {
         self.shared.native.capabilities()
     }
 
-    async fn create(&self, session: &SessionId, records: Vec<NewRecord>) -> Answer<Appended> {
+    async fn create(&self, session: &SessionId, records: Batch) -> Answer<Appended> {
         match self.shared.by_file(session) {
             Some(file) => file.create(session, records).await,
             None => self.shared.native.create(session, records).await,
@@ -278,7 +278,7 @@ impl Store for ServedStore {
         &self,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        records: Batch,
     ) -> Answer<Appended> {
         let Some(file) = self.shared.by_file(session) else {
             let appended = self.shared.native.append(session, expected, records).await;

@@ -13,9 +13,9 @@ use bough_session::{
     NewRecord, Record, SessionId, codec,
 };
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage, ListQuery,
-    MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
-    StoreError, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage,
+    ListQuery, MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
+    Store, StoreError, StoredEntry, Trashed,
 };
 use tokio::sync::Mutex;
 
@@ -74,7 +74,7 @@ impl V1Store {
         let snapshot = self.memory.state(&self.session).await?;
         let missing = || StoreError::NotFound { session: self.session.clone() };
         let head = snapshot.ok_or_else(missing)?.head;
-        self.memory.append(&self.session, &head, news).await?.durable.await
+        self.memory.append(&self.session, &head, news.into()).await?.durable.await
     }
 
     async fn looked(&self) -> std::result::Result<&MemoryStore, StoreError> {
@@ -105,8 +105,8 @@ async fn load(
     let mut head = None;
     for batch in batches.into_iter().filter(|batch| !batch.is_empty()) {
         let appended = match &head {
-            None => memory.create(session, batch).await?,
-            Some(head) => memory.append(session, head, batch).await?,
+            None => memory.create(session, batch.into()).await?,
+            Some(head) => memory.append(session, head, batch.into()).await?,
         };
         head = Some(appended.head);
         appended.durable.await?;
@@ -213,7 +213,7 @@ impl Store for V1Store {
     async fn create(
         &self,
         session: &SessionId,
-        _: Vec<NewRecord>,
+        _: Batch,
     ) -> std::result::Result<Appended, StoreError> {
         if *session == self.session {
             return Err(StoreError::Exists { session: session.clone() });
@@ -225,7 +225,7 @@ impl Store for V1Store {
         &self,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        batch: Batch,
     ) -> std::result::Result<Appended, StoreError> {
         let mut live = self.live.lock().await;
         self.follow(&mut live).await?;
@@ -234,10 +234,10 @@ impl Store for V1Store {
         if current != *expected {
             return Err(StoreError::Conflict { current });
         }
-        let records = with_leaf_line(&live, records);
+        let records = with_leaf_line(&live, batch.records);
         let entries = entries_of(&records)?;
         live.append_all(&entries).map_err(refused)?;
-        self.memory.append(session, expected, records).await
+        self.memory.append(session, expected, records.into()).await
     }
 
     async fn append_delta(

@@ -8,8 +8,8 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use bough_log::Expected;
 use bough_log::format::{Phase, StoreState};
-use bough_log::{Expected, LogStore};
 use bough_migrate::{Migrator, Outcome, RollbackOptions};
 use bough_session::Record;
 use bough_testkit::{ImageRules, Recording, SimDisk};

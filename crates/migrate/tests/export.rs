@@ -51,7 +51,7 @@ async fn append(store: &MemoryStore, session: &str, record: Record) {
     let session = SessionId::from_stored(session);
     let head = store.state(&session).await.unwrap().unwrap().head;
     let records = vec![NewRecord { at_ms: 1_800_000_000_000, record }];
-    store.append(&session, &head, records).await.unwrap().durable.await.unwrap();
+    store.append(&session, &head, records.into()).await.unwrap().durable.await.unwrap();
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bough_log::{Expected, LogStore};
+use bough_log::Expected;
 use bough_migrate::{Migrator, RollbackOptions};
 use bough_platform::{
     Access, Disk, File, Lock, LockError, OsDisk, OsEntropy, Platform, RelPath, SystemClock,

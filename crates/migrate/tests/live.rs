@@ -163,9 +163,9 @@ fn a_database_is_migrated_and_rolled_back() {
     let summary = migrate(&migrator, DATABASE);
     assert_eq!(summary.plan.report.entries, 5);
     assert_eq!(bytes(&disk, DATABASE), content);
-    let log =
-        bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
-    let added = log_record(&bough_session::Record::Entry(entry("n", Some("e"), "since")), 1);
+    let log = LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
+    let added = bough_session::Record::Entry(entry("n", Some("e"), "since"));
+    let added = log_record(&added, 1);
     log.append("s", bough_log::Expected::Any, vec![added]).unwrap();
     log.close_all().unwrap();
     let back = migrator.rollback("s", &RollbackOptions::default()).unwrap();

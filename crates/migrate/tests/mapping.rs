@@ -74,7 +74,8 @@ fn records_are_in_the_form_that_the_codec_writes() {
             let encoded = codec::encode(&new.record, new.at_ms);
             assert_eq!(codec::decode(encoded.clone()), new.record);
             if let Record::Entry(_) = &new.record {
-                let again = codec::encode(&codec::decode(encoded.clone()), new.at_ms);
+                let decoded = codec::decode(encoded.clone());
+                let again = codec::encode(&decoded, new.at_ms);
                 assert_eq!(again, encoded);
             }
         }

@@ -57,8 +57,7 @@ fn the_log_goes_on_after_a_migration_like_any_other() {
     let disk = planted(&sample("s"));
     let migrator = migrator(&disk, small(), 1);
     migrate(&migrator, FILE);
-    let log =
-        bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
+    let log = LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
     let entry = native_entry("n", Some("e"), "next", 2_000_000_000_000);
     log.append(
         "s",
@@ -149,9 +148,8 @@ fn a_source_that_changed_since_it_was_planned_is_refused_and_nothing_is_left() {
 fn a_session_that_is_not_the_files_is_not_touched() {
     let disk = planted(&sample("s"));
     let migrator = migrator(&disk, inline(), 1);
-    let other = bough_log::NewRecord::plain("meta", 1, "{}");
-    let log = bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), inline())
-        .unwrap();
+    let other = bough_log::Envelope::plain("meta", 1, "{}");
+    let log = LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), inline()).unwrap();
     log.create("s", vec![other]).unwrap();
     assert_eq!(plan(&migrator, FILE).standing, Standing::Taken);
     let refused = try_migrate(&migrator, FILE).unwrap_err();
@@ -290,8 +288,7 @@ fn without_a_source_to_go_back_to_the_session_fails_closed_until_the_file_is_bac
     let last = logs(&disk).ledger("s").unwrap().pop().unwrap();
     assert_eq!(last.outcome, Ended::FatalError);
     validate("pi.session_store_v2.migration_event.v1", &last.encode().unwrap());
-    let log =
-        bough_log::LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
+    let log = LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
     assert!(log.open_for_writing("s").is_err(), "nothing is served for writing");
     assert!(matches!(migrator.open_live("s"), Err(MigrateError::NeedsOperator { .. })));
     let before = disk.digest();

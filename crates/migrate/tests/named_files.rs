@@ -10,7 +10,6 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
-use bough_log::LogStore;
 use bough_migrate::{Migrator, OsV1Files, Result, V1File, V1Files};
 use bough_platform::Platform;
 use bough_testkit::SimDisk;

@@ -5,8 +5,8 @@ mod common;
 
 use std::sync::Arc;
 
+use bough_log::Expected;
 use bough_log::format::{ActiveStore, Outcome as Ended, Phase, Pointer, StoreState};
-use bough_log::{Expected, LogStore};
 use bough_migrate::{LostKind, MigrateError, Migrator, Outcome, RollbackOptions, Standing};
 use bough_session::{
     Bookkeeping, Compaction, Entry, EntryBody, EntryId, Label, LoopEvent, LoopId, MetaChange,
@@ -252,7 +252,7 @@ fn a_session_that_was_never_migrated_has_nothing_to_go_back_to() {
     let disk = SimDisk::new();
     let migrator = migrator(&disk, inline(), 1);
     let log = LogStore::open(platform(Arc::new(disk.clone()), 5), inline()).unwrap();
-    log.create("s", vec![bough_log::NewRecord::plain("meta", 1, "{}")]).unwrap();
+    log.create("s", vec![bough_log::Envelope::plain("meta", 1, "{}")]).unwrap();
     let refused = migrator.rollback("s", &RollbackOptions::default());
     assert!(matches!(refused, Err(MigrateError::NothingToRollBackTo { .. })), "{refused:?}");
 }

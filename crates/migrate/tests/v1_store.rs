@@ -59,13 +59,15 @@ async fn reads_are_answered_from_the_file() {
 async fn an_append_is_lines_in_the_file_before_it_is_acknowledged() {
     let (disk, store) = served(&sample("s")).await;
     let head = store.state(&session()).await.unwrap().unwrap().head;
-    let appended =
-        store.append(&session(), &head, vec![entry("n", "c"), entry("m", "n")]).await.unwrap();
+    let appended = store
+        .append(&session(), &head, vec![entry("n", "c"), entry("m", "n")].into())
+        .await
+        .unwrap();
     appended.durable.await.unwrap();
     let lines = values(&bytes(&disk.platter(), FILE));
     assert_eq!((&lines[6]["id"], &lines[7]["parentId"]), (&"n".into(), &"n".into()));
     assert_eq!(path_ids(&store, None).await, ["a", "b", "c", "n", "m"]);
-    let conflict = store.append(&session(), &head, vec![entry("o", "m")]).await;
+    let conflict = store.append(&session(), &head, vec![entry("o", "m")].into()).await;
     assert!(matches!(conflict, Err(StoreError::Conflict { .. })));
     assert_eq!(values(&bytes(&disk, FILE)).len(), 8);
 }
@@ -93,18 +95,18 @@ async fn what_a_v1_file_has_no_place_for_is_refused_and_nothing_is_written() {
     let renamed = MetaChange { title: Some("x".into()), ..MetaChange::default() };
     for record in [Record::Meta(renamed), Record::Tombstone] {
         let batch = vec![entry("n", "e"), record.at(1)];
-        let refused = store.append(&session(), &head, batch).await;
+        let refused = store.append(&session(), &head, batch.into()).await;
         assert!(matches!(refused, Err(StoreError::Unsupported { .. })));
     }
     assert!(store.delete(&session(), 1).await.is_err());
-    assert!(store.create(&session(), Vec::new()).await.is_err());
+    assert!(store.create(&session(), Vec::new().into()).await.is_err());
     assert_eq!(bytes(&disk, FILE), sample("s").as_bytes());
 }
 
 async fn move_leaf(store: &V1Store, to: Option<&str>) -> Result<(), StoreError> {
     let head = store.state(&session()).await.unwrap().unwrap().head;
     let leaf = Record::Leaf(to.map(EntryId::from_stored)).at(1_800_000_000_000);
-    store.append(&session(), &head, vec![leaf]).await?.durable.await
+    store.append(&session(), &head, vec![leaf].into()).await?.durable.await
 }
 
 #[tokio::test]
@@ -119,7 +121,13 @@ async fn a_moved_leaf_is_a_line_that_pi_goes_on_from() {
     assert_eq!(path_ids(&again, None).await[..2], ["a", "b"]);
 
     let head = store.state(&session()).await.unwrap().unwrap().head;
-    store.append(&session(), &head, vec![entry("n", "b")]).await.unwrap().durable.await.unwrap();
+    store
+        .append(&session(), &head, vec![entry("n", "b")].into())
+        .await
+        .unwrap()
+        .durable
+        .await
+        .unwrap();
     move_leaf(&store, Some("n")).await.unwrap();
     assert_eq!(path_ids(&open(&disk).await, None).await, ["a", "b", "n"]);
     assert_eq!(values(&bytes(&disk, FILE)).len(), 8, "the leaf is the last line already");

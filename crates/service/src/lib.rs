@@ -31,8 +31,8 @@ mod writing;
 pub use bough_store::{ListOrder, Position};
 pub use error::ServiceError;
 pub use feed::{
-    AllCursor, ArchivedEvent, CreatedEvent, DeletedEvent, Delivery, EventFacts, EventFilter,
-    EventKind, EventPayload, FeedCursor, FeedEvent, FeedItem, FilterError, GapReason,
+    ArchivedEvent, CreatedEvent, DeletedEvent, Delivery, EventFacts, EventFilter, EventKind,
+    EventPayload, FeedCursor, FeedEvent, FeedItem, FilterError, GapReason, GlobalCursor,
     LabelChangedEvent, LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageUpdatedEvent,
     MetaUpdatedEvent, SessionCursor, SessionSnapshot, StartAt, StatusChangedEvent, Subscription,
     TaskChangedEvent, UnknownEventKind,

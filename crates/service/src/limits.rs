@@ -44,18 +44,18 @@ pub const SESSION_RING_EVENTS_MAX: usize = 256;
 /// Bytes of those events.
 pub const SESSION_RING_BYTES_MAX: usize = 1024 * 1024;
 /// Newest events of all sessions that their subscribers share.
-pub const ALL_RING_EVENTS_MAX: usize = 4096;
+pub const GLOBAL_RING_EVENTS_MAX: usize = 4096;
 /// Bytes of those events.
-pub const ALL_RING_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub const GLOBAL_RING_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How long the feed of all sessions rests for each event that it found in a round of reading: a store that is busy is read in
 /// larger pieces, one that is not at once.
-pub const ALL_REST_PER_EVENT: Duration = Duration::from_micros(250);
+pub const GLOBAL_PAUSE_PER_EVENT: Duration = Duration::from_micros(250);
 /// The longest of those rests.
-pub const ALL_REST_MAX: Duration = Duration::from_millis(20);
+pub const GLOBAL_PAUSE_MAX: Duration = Duration::from_millis(20);
 /// Sessions whose state the feed of all sessions keeps at hand.
-pub const ALL_LENSES_MAX: usize = 256;
+pub const GLOBAL_PROJECTORS_MAX: usize = 256;
 /// Messages that a feed keeps in memory to show each step of a stream.
-pub const LENS_STREAMS_MAX: usize = 8;
+pub const PROJECTOR_STREAMS_MAX: usize = 8;
 /// Recent deletions that the feed remembers the metadata of.
 pub const DELETIONS_REMEMBERED_MAX: usize = 1024;
 /// Newest messages that a snapshot of a session shows.

@@ -26,6 +26,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use bough_record::Envelope;
+
 use crate::diff::ContentChange;
 use crate::foreign::{ForeignBody, Replaced};
 use crate::json::Short;
@@ -36,127 +38,44 @@ use crate::{
     CustomPayload, Entry, EntryBody, EntryId, JsonMap, LoopId, RawJson, SessionId, SessionStatus,
 };
 
-/// A record as the log keeps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogRecord {
-    /// What kind of record; a short lower-case word.
-    pub kind: Cow<'static, str>,
-    /// The entry that this record adds to the tree.
-    pub id: Option<String>,
-    /// The parent of that entry.
-    pub parent: Option<String>,
-    /// The entry that this record is about.
-    pub target: Option<String>,
-    /// The revision that the target has with it.
-    pub revision: Option<u64>,
-    /// When, milliseconds since the epoch.
-    pub at_ms: i64,
-    /// The rest: one line of JSON, an object.
-    pub payload: String,
-}
-
-/// A [`LogRecord`] that belongs to somebody else.
-#[derive(Clone, Copy, Debug)]
-pub struct LogView<'a> {
-    /// What kind of record.
-    pub kind: &'a str,
-    /// The entry that it adds.
-    pub id: Option<&'a str>,
-    /// The parent of that entry.
-    pub parent: Option<&'a str>,
-    /// The entry that it is about.
-    pub target: Option<&'a str>,
-    /// The revision that the target has with it.
-    pub revision: Option<u64>,
-    /// When, milliseconds since the epoch.
-    pub at_ms: i64,
-    /// The rest.
-    pub payload: &'a str,
-}
-
-impl LogRecord {
-    /// The record, lent.
-    #[must_use]
-    pub fn view(&self) -> LogView<'_> {
-        LogView {
-            kind: &self.kind,
-            id: self.id.as_deref(),
-            parent: self.parent.as_deref(),
-            target: self.target.as_deref(),
-            revision: self.revision,
-            at_ms: self.at_ms,
-            payload: &self.payload,
-        }
-    }
-}
-
-impl LogView<'_> {
-    /// A copy that belongs to the caller.
-    #[must_use]
-    pub fn to_record(self) -> LogRecord {
-        let owned = |text: Option<&str>| text.map(str::to_owned);
-        LogRecord {
-            kind: Cow::Owned(self.kind.to_owned()),
-            id: owned(self.id),
-            parent: owned(self.parent),
-            target: owned(self.target),
-            revision: self.revision,
-            at_ms: self.at_ms,
-            payload: self.payload.to_owned(),
-        }
-    }
-}
-
 /// The record's form in the log.
 #[must_use]
-pub fn encode(record: &Record, at_ms: i64) -> LogRecord {
-    let plain = |kind, target: Option<&EntryId>, payload| LogRecord {
-        kind: Cow::Borrowed(kind),
-        id: None,
-        parent: None,
-        target: target.map(ToString::to_string),
-        revision: None,
-        at_ms,
-        payload,
-    };
+pub fn encode(record: &Record, at_ms: i64) -> Envelope<'_> {
+    fn name(id: &EntryId) -> Cow<'_, str> {
+        Cow::Borrowed(id.as_str())
+    }
+    let plain = |kind: &'static str, payload: String| Envelope::plain(kind, at_ms, payload);
     match record {
-        Record::Meta(change) => plain("meta", None, encode_meta(change)),
-        Record::Entry(entry) => LogRecord {
-            id: Some(entry.id.to_string()),
-            parent: entry.parent_id.as_ref().map(ToString::to_string),
-            ..plain("entry", None, encode_entry(entry, at_ms))
+        Record::Meta(change) => plain("meta", encode_meta(change)),
+        Record::Entry(entry) => Envelope {
+            id: Some(name(&entry.id)),
+            parent: entry.parent_id.as_ref().map(name),
+            ..plain("entry", encode_entry(entry, at_ms))
         },
-        Record::Revision(revision) => LogRecord {
+        Record::Revision(revision) => Envelope {
+            target: Some(name(&revision.entry_id)),
             revision: Some(revision.to),
-            ..plain("rev", Some(&revision.entry_id), encode_revision(revision))
+            ..plain("rev", encode_revision(revision))
         },
-        Record::Leaf(leaf) => plain("leaf", leaf.as_ref(), "{}".to_owned()),
-        Record::Loop(event) => plain("loop", None, encode_loop(event)),
-        Record::Tombstone => plain("tomb", None, "{}".to_owned()),
-        Record::Restored => plain("restored", None, "{}".to_owned()),
-        Record::Unknown(verbatim) | Record::Newer { verbatim, .. } => verbatim.clone(),
+        Record::Leaf(leaf) => {
+            Envelope { target: leaf.as_ref().map(name), ..plain("leaf", "{}".to_owned()) }
+        }
+        Record::Loop(event) => plain("loop", encode_loop(event)),
+        Record::Tombstone => plain("tomb", "{}".to_owned()),
+        Record::Restored => plain("restored", "{}".to_owned()),
+        Record::Unknown(verbatim) | Record::Newer { verbatim, .. } => verbatim.borrowed(),
     }
 }
 
 /// Reads a record of the log. Total: what cannot be read is [`Record::Unknown`].
 #[must_use]
-pub fn decode(stored: LogRecord) -> Record {
-    match decode_known(&stored.view()) {
-        Some((known, true)) => known,
-        Some((known, false)) => Record::Newer { known: Box::new(known), verbatim: stored },
-        None => Record::Unknown(stored),
-    }
-}
-
-/// Reads a record that belongs to somebody else, as [`decode`] does.
-#[must_use]
-pub fn decode_view(view: &LogView<'_>) -> Record {
-    match decode_known(view) {
+pub fn decode(stored: Envelope<'_>) -> Record {
+    match decode_known(&stored) {
         Some((known, true)) => known,
         Some((known, false)) => {
-            Record::Newer { known: Box::new(known), verbatim: view.to_record() }
+            Record::Newer { known: Box::new(known), verbatim: stored.into_owned() }
         }
-        None => Record::Unknown(view.to_record()),
+        None => Record::Unknown(stored.into_owned()),
     }
 }
 
@@ -262,12 +181,12 @@ fn encode_loop(event: &LoopEvent) -> String {
 }
 
 /// The record, and whether all of its fields are known. `None` when it cannot be read.
-fn decode_known(stored: &LogView<'_>) -> Option<(Record, bool)> {
+fn decode_known(stored: &Envelope<'_>) -> Option<(Record, bool)> {
     // The log's own records have no payload to speak of.
     let empty = stored.payload == "null";
-    let mut fields = Fields::parse(if empty { "{}" } else { stored.payload })?;
-    let target = || stored.target.map(EntryId::from_stored);
-    let record = match stored.kind {
+    let mut fields = Fields::parse(if empty { "{}" } else { &stored.payload })?;
+    let target = || stored.target.as_deref().map(EntryId::from_stored);
+    let record = match &*stored.kind {
         "meta" => Record::Meta(decode_meta(&mut fields)?),
         "entry" => Record::Entry(decode_entry(stored, &mut fields)?),
         "rev" => Record::Revision(decode_revision(target()?, stored.revision?, &mut fields)?),
@@ -296,7 +215,7 @@ fn decode_meta(fields: &mut Fields<'_>) -> Option<MetaChange> {
     })
 }
 
-fn decode_entry(stored: &LogView<'_>, fields: &mut Fields<'_>) -> Option<Entry> {
+fn decode_entry(stored: &Envelope<'_>, fields: &mut Fields<'_>) -> Option<Entry> {
     let body = if let Some(message) = fields.get("message")? {
         EntryBody::Message(message)
     } else if let Some(custom_type) = fields.get("custom")? {
@@ -310,8 +229,8 @@ fn decode_entry(stored: &LogView<'_>, fields: &mut Fields<'_>) -> Option<Entry> 
         })
     };
     Some(Entry {
-        id: EntryId::from_stored(stored.id?),
-        parent_id: stored.parent.map(EntryId::from_stored),
+        id: EntryId::from_stored(stored.id.as_deref()?),
+        parent_id: stored.parent.as_deref().map(EntryId::from_stored),
         timestamp: fields.get("timestamp")?.unwrap_or(stored.at_ms),
         revision: fields.get("revision")?.unwrap_or(0),
         origin: fields.get("origin")?,

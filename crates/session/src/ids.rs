@@ -7,14 +7,13 @@
 //! A name travels with everything that is said of what it names, so its text is shared and not copied.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::de::Visitor;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::limits::{
     ENTRY_ID_BYTES_MAX, LOOP_ID_BYTES_MAX, LimitError, SESSION_ID_BYTES_MAX, check_at_most,
@@ -135,69 +134,6 @@ impl EntryId {
     }
 }
 
-/// One life of a session id: deleting a session and creating its id again gives another one, so that
-/// no cursor of the old life fits the new. Shown as 32 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Incarnation([u8; 16]);
-
-impl Incarnation {
-    /// A life from random bytes.
-    #[must_use]
-    pub const fn new(random: [u8; 16]) -> Self {
-        Self(random)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn bytes(self) -> [u8; 16] {
-        self.0
-    }
-}
-
-/// Text that is not 32 lower-case hex digits.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an incarnation (32 hex digits)")]
-pub struct IncarnationError(String);
-
-impl FromStr for Incarnation {
-    type Err = IncarnationError;
-
-    fn from_str(text: &str) -> Result<Self, IncarnationError> {
-        unhex(text).map(Self).ok_or_else(|| IncarnationError(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Incarnation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-impl fmt::Debug for Incarnation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for Incarnation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Incarnation {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-/// Bytes as lower-case hex digits.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    with_hex("", bytes)
-}
-
 /// A text with bytes as hex digits behind it. Every append makes one.
 fn with_hex(text: &str, bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
@@ -205,25 +141,6 @@ fn with_hex(text: &str, bytes: &[u8]) -> String {
     whole.push_str(text);
     whole.extend(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)));
     whole
-}
-
-/// Exactly `N` bytes from lower-case hex digits.
-#[must_use]
-pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != N || !rest.is_empty() {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = digit(*high)? << 4 | digit(*low)?;
-    }
-    Some(bytes)
 }
 
 fn check_id(what: &'static str, text: &str, limit: usize) -> Result<(), LimitError> {
@@ -261,14 +178,5 @@ mod tests {
         check("a\u{7}b".into(), false);
         check("a\u{85}b".into(), false);
         check("../é 世界".into(), true);
-    }
-
-    #[test]
-    fn an_incarnation_survives_its_text() {
-        let life = Incarnation::new(*b"0123456789abcdef");
-        assert_eq!(life.to_string().parse::<Incarnation>(), Ok(life));
-        for bad in ["", "00", "0123456789ABCDEF0123456789ABCDEF", "é"] {
-            assert!(bad.parse::<Incarnation>().is_err(), "{bad}");
-        }
     }
 }

@@ -35,7 +35,7 @@ pub use bookkeeping::{
     Bookkeeping, BranchSummary, Compaction, Label, ModelChange, RESERVED_PREFIX, SessionInfo,
     ThinkingLevelChange, labels_of_path,
 };
-pub use codec::{LogRecord, LogView};
+pub use bough_record::{Incarnation, IncarnationError, hex, unhex};
 pub use context::{
     ContextItem, ContextKind, ContextView, context_view, estimate_text_tokens, estimate_tokens,
 };
@@ -43,7 +43,7 @@ pub use diff::{BlockEdit, ContentChange, DiffError, TextAppend, TextSplice};
 pub use entry::{Canonical, CustomPayload, Entry, EntryBody, SessionEntry};
 pub use fold::{Labels, LoopTally, SessionState};
 pub use foreign::{FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Replaced};
-pub use ids::{EntryId, Incarnation, IncarnationError, LoopId, SessionId, hex, unhex};
+pub use ids::{EntryId, LoopId, SessionId};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
 pub use limits::LimitError;
 pub use mend::{Unseen, mended};

@@ -1,8 +1,10 @@
 //! Records: the closed set of things that a session's log holds.
 
-use serde::{Deserialize, Serialize};
+use bough_record::Envelope;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::codec::LogRecord;
+use crate::codec;
+
 use crate::revision::Revision;
 use crate::{Entry, EntryId, JsonMap, LoopId, RawJson, SessionId, SessionStatus};
 
@@ -24,14 +26,14 @@ pub enum Record {
     /// The session is back.
     Restored,
     /// A record of a kind, or in a form, that this version does not know: kept, and never read.
-    Unknown(LogRecord),
+    Unknown(Envelope<'static>),
     /// A record of a kind that this version knows, with fields that it does not: read by what is known,
     /// written back as it came.
     Newer {
         /// What this version understands of it.
         known: Box<Self>,
         /// The record as it came.
-        verbatim: LogRecord,
+        verbatim: Envelope<'static>,
     },
 }
 
@@ -42,6 +44,20 @@ pub struct NewRecord {
     pub at_ms: i64,
     /// What.
     pub record: Record,
+}
+
+impl Serialize for NewRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        codec::encode(&self.record, self.at_ms).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for NewRecord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let envelope = Envelope::deserialize(deserializer)?;
+        let at_ms = envelope.at_ms;
+        Ok(codec::decode(envelope).at(at_ms))
+    }
 }
 
 /// A change of the session's own record: what is `None` stays as it is.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::EntryId;
 
 /// The end of a branch: an entry that no other follows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BranchHead {
     /// The entry.
     pub entry_id: EntryId,

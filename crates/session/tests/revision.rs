@@ -109,7 +109,8 @@ fn a_stream_put_together_costs_about_its_text() {
     }
     let revision = settle(&base, &said, None).unwrap();
     assert_eq!((revision.from, revision.to), (0, 2000));
-    let form = bough_session::codec::encode(&bough_session::Record::Revision(revision), 1);
+    let record = bough_session::Record::Revision(revision);
+    let form = bough_session::codec::encode(&record, 1);
     assert!(form.payload.len() < 12_000 + 100, "{}", form.payload.len());
     assert_eq!(settle(&base, &base, None), None);
 }

@@ -5,8 +5,9 @@
 use bough_session::{Entry, EntryId, Incarnation, Record, SessionId, SessionState};
 
 use crate::limits::AS_OF_RECORDS_PER_READ;
-use crate::types::{Position, RecordPage, StoredEntry, StoredRecord};
+use crate::types::{RecordPage, StoredEntry, StoredRecord};
 use crate::{Store, StoreError};
+use bough_record::Position;
 
 /// Records of one life of a session, which may be over; `None` when they are no longer kept.
 pub async fn records_of<S: Store + ?Sized>(
@@ -48,7 +49,7 @@ pub(crate) async fn entry_at<S: Store + ?Sized>(
         let Some(last) = page.as_ref().and_then(|page| page.records.last()) else {
             return Ok(None);
         };
-        position = last.position;
+        position = last.position();
         for stored in page.iter().flat_map(|page| &page.records) {
             take(&mut entry, id, stored);
             match &entry {
@@ -86,10 +87,10 @@ pub(crate) async fn state_at<S: Store + ?Sized>(
         let page = records_of(store, session, life, position, AS_OF_RECORDS_PER_READ).await?;
         let Some(page) = page else { return Ok(None) };
         let Some(last) = page.records.last() else { break };
-        position = last.position;
-        let records = page.records.iter().filter(|stored| stored.position.revision == 0);
-        for stored in records.take_while(|stored| stored.position.seq <= seq) {
-            state.apply(&stored.record, stored.position.seq, stored.at_ms);
+        position = last.position();
+        let records = page.records.iter().filter(|stored| !stored.is_step());
+        for stored in records.take_while(|stored| stored.seq <= seq) {
+            state.apply(&stored.record, stored.seq, stored.at_ms);
         }
     }
     Ok(Some(state))

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bough_session::{Incarnation, SessionId};
 use tokio::sync::watch;
 
-use crate::types::{ChangeCursor, ChangePage, Position, SessionChange};
+use crate::types::{ChangeCursor, ChangePage, SessionChange};
+use bough_record::Position;
 
 /// How many changes are kept, in a hub or in the catalogue; older ones are a gap.
 pub const CHANGES_KEPT: usize = 65_536;

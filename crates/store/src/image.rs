@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bough_session::codec::LogRecord;
 use bough_session::tree::{Node, branch_heads};
 use bough_session::{
     BranchHead, Entry, EntryId, Incarnation, NewRecord, Record, Revision, SessionId, SessionState,
@@ -11,10 +10,8 @@ use bough_session::{
 use sha2::{Digest, Sha256};
 
 use crate::StoreError;
-use crate::types::{
-    ChainHash, Head, PathPage, PathQuery, PathStart, Position, RecordPage, Snapshot, StoredEntry,
-    StoredRecord,
-};
+use crate::types::{PathPage, PathQuery, RecordPage, Snapshot, Steps, StoredEntry, StoredRecord};
+use bough_record::{ChainHash, Envelope, Head, PathStart, Position};
 
 /// A whole session in memory.
 #[derive(Clone, Debug)]
@@ -23,6 +20,8 @@ pub(crate) struct Image {
     pub(crate) chain: ChainHash,
     pub(crate) state: SessionState,
     pub(crate) records: Vec<StoredRecord>,
+    /// The newest step of a stream that a record took the place of; steps are numbered on from it.
+    pub(crate) last_step: u64,
     nodes: Vec<EntryId>,
     entries: HashMap<EntryId, Slot>,
 }
@@ -41,6 +40,7 @@ impl Image {
             chain: genesis(session, incarnation),
             state: SessionState::new(session.clone()),
             records: Vec::new(),
+            last_step: 0,
             nodes: Vec::new(),
             entries: HashMap::new(),
         }
@@ -57,7 +57,7 @@ impl Image {
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
             head: self.head(),
-            position: Position::at(self.seq()),
+            position: Position::new(self.seq(), self.last_step),
             state: self.state.clone(),
         }
     }
@@ -122,18 +122,19 @@ impl Image {
             _ => {}
         }
         self.records.push(StoredRecord {
-            position: Position::at(seq),
+            seq,
+            steps: Steps::None,
             at_ms: new.at_ms,
             record: new.record,
-            settles: None,
         });
     }
 
-    /// Notes that the newest record stands for the steps of a stream up to one.
-    pub(crate) fn settles(&mut self, last_step: Option<u64>) {
+    /// Notes that the newest record took the place of the steps of a stream up to one.
+    pub(crate) fn took_steps(&mut self, last_step: u64) {
         if let Some(newest) = self.records.last_mut() {
-            newest.settles = last_step;
+            newest.steps = Steps::UpTo(last_step);
         }
+        self.last_step = self.last_step.max(last_step);
     }
 
     fn insert(&mut self, entry: &Entry, seq: u64, last_at: i64) {
@@ -157,7 +158,8 @@ impl Image {
         RecordPage {
             incarnation: self.incarnation,
             records: records.cloned().collect(),
-            end: Position::at(self.seq()),
+            end: Position::new(self.seq(), self.last_step),
+            more: self.records.len().saturating_sub(skip) > limit.max(1),
         }
     }
 
@@ -246,19 +248,19 @@ pub(crate) fn genesis(session: &SessionId, incarnation: Incarnation) -> ChainHas
     hash.update(b"bough genesis\n");
     hash.update(incarnation.bytes());
     hash.update(session.as_str().as_bytes());
-    ChainHash(hash.finalize().into())
+    ChainHash::from_bytes(hash.finalize().into())
 }
 
 /// The hash of a log with one more record.
-fn next_chain(before: ChainHash, record: &LogRecord) -> ChainHash {
+fn next_chain(before: ChainHash, record: &Envelope<'_>) -> ChainHash {
     let mut hash = Sha256::new();
-    hash.update(before.0);
+    hash.update(before.bytes());
     let parts = [
         Some(record.kind.as_ref()),
         record.id.as_deref(),
         record.parent.as_deref(),
         record.target.as_deref(),
-        Some(record.payload.as_str()),
+        Some(record.payload.as_ref()),
     ];
     for part in parts {
         // Lengths keep the parts apart, so that no two records share one stream of bytes.
@@ -268,5 +270,5 @@ fn next_chain(before: ChainHash, record: &LogRecord) -> ChainHash {
     }
     hash.update(record.revision.unwrap_or(u64::MAX).to_le_bytes());
     hash.update(record.at_ms.to_le_bytes());
-    ChainHash(hash.finalize().into())
+    ChainHash::from_bytes(hash.finalize().into())
 }

@@ -27,16 +27,17 @@ mod types;
 
 pub use as_of::records_of;
 pub use bough_log::{Damage, DamageKind, Durability, SalvageReport, VerifyReport};
+pub use bough_record::{ChainHash, Head, PathStart, Position};
 pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
 pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch, Wake};
 pub use error::StoreError;
 pub use fs::FsStore;
 pub use memory::MemoryStore;
-pub use native::{NativeOptions, NativeStore, salvage, session_fold, verify};
+pub use native::{NativeOptions, NativeStore, salvage, verify};
 pub use seal::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::{Draft, Store};
 pub use types::{
-    Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, Durable, Head, ListOrder,
-    ListPage, ListQuery, Listed, PathPage, PathQuery, PathStart, Position, RecordPage,
-    SessionChange, Snapshot, StoredEntry, StoredRecord, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListOrder, ListPage,
+    ListQuery, Listed, PathPage, PathQuery, RecordPage, SessionChange, Snapshot, Steps,
+    StoredEntry, StoredRecord, Trashed,
 };

@@ -13,10 +13,11 @@ use crate::changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch};
 use crate::image::Image;
 use crate::listing::{self, ListItem};
 use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, Durable, Head, ListPage, ListQuery, Listed,
-    PathPage, PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListPage, ListQuery, Listed,
+    PathPage, PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{Store, StoreError};
+use bough_record::{Head, Position};
 
 /// Sessions in memory. Cheap to clone; clones share the sessions.
 #[derive(Clone, Debug)]
@@ -201,11 +202,8 @@ impl Store for MemoryStore {
         }
     }
 
-    async fn create(
-        &self,
-        session: &SessionId,
-        records: Vec<NewRecord>,
-    ) -> Result<Appended, StoreError> {
+    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
+        let records = batch.records;
         check_first(&records)?;
         let incarnation = draw(self.shared.entropy.as_ref())?;
         let mut rooms = self.lock();
@@ -229,8 +227,9 @@ impl Store for MemoryStore {
         &self,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        batch: Batch,
     ) -> Result<Appended, StoreError> {
+        let records = batch.records;
         check_batch(&records)?;
         let mut rooms = self.lock();
         let room = rooms.live.get_mut(session);

@@ -5,10 +5,11 @@ use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionI
 
 use crate::changes::{ChangeWatch, SessionWatch};
 use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, Head, ListPage, ListQuery, PathPage,
-    PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ListPage, ListQuery, PathPage,
+    PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{StoreError, as_of};
+use bough_record::{Head, Position};
 
 /// A session that is being built out of sight. It appears whole, or not at all; dropped, it leaves nothing behind.
 #[async_trait]
@@ -42,11 +43,7 @@ pub trait Store: Send + Sync {
     /// after a crash there is the whole session or none.
     ///
     /// `Exists` when the id is in use; the id of a deleted session is free and begins a new life.
-    async fn create(
-        &self,
-        session: &SessionId,
-        records: Vec<NewRecord>,
-    ) -> Result<Appended, StoreError>;
+    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError>;
 
     /// Begins a session that is too large to be made at once. `None` when the store cannot build one out of sight.
     async fn draft(&self, _session: &SessionId) -> Result<Option<Box<dyn Draft>>, StoreError> {
@@ -62,7 +59,7 @@ pub trait Store: Send + Sync {
         &self,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        batch: Batch,
     ) -> Result<Appended, StoreError>;
 
     /// Adds one step of a stream to a message, if the message is at the revision before it, counting

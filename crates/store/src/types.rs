@@ -4,48 +4,36 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bough_record::{Head, Incarnation, PathStart, Position};
 use bough_session::{
-    Entry, EntryId, Incarnation, JsonMap, Record, SessionDetails, SessionId, SessionMeta,
-    SessionState, SessionStatus, TaskStatus, hex, unhex,
+    Entry, EntryId, JsonMap, NewRecord, Record, SessionDetails, SessionId, SessionMeta,
+    SessionState, SessionStatus, TaskStatus,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::StoreError;
 
-/// Where a session's log ends: which life, how many records, and the hash over all of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
-    /// The life of the session.
-    pub incarnation: Incarnation,
-    /// The number of the last record; records count from 1.
-    pub seq: u64,
-    /// The hash over everything up to that record.
-    pub chain: ChainHash,
+/// Records to append, and what the session is after them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// The records, in order.
+    pub records: Vec<NewRecord>,
+    /// The state after the last of them, where the caller has folded it. A store that keeps states takes it over; the fold is
+    /// not done twice.
+    pub state: Option<Arc<SessionState>>,
 }
 
-/// A hash over a log up to some record. Shown as 64 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ChainHash(pub [u8; 32]);
-
-/// A place in a session's feed: a record, and how many steps of a stream have followed it.
-///
-/// A store that keeps the steps of a stream apart counts them in `revision` until they become a record;
-/// a position inside such a run is followed by the records that took its place, which is no gap. All steps
-/// become records in front of the next batch, one for each message, in the order of their last steps.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-pub struct Position {
-    /// The number of a record; 0 is before the first.
-    pub seq: u64,
-    /// How many steps of a stream have followed that record.
-    pub revision: u64,
+impl From<Vec<NewRecord>> for Batch {
+    fn from(records: Vec<NewRecord>) -> Self {
+        Self { records, state: None }
+    }
 }
 
 /// What is durable of a session, in short.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Where its log ends.
     pub head: Head,
@@ -78,59 +66,145 @@ pub struct StoredEntry {
     pub entry: Entry,
 }
 
-/// A record with its place.
+/// A record, or a step of a stream, with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRecord {
-    /// Its place. A step of a stream that is not yet a record of its own has a `revision` above 0,
-    /// and is a [`Record::Revision`].
-    pub position: Position,
+    /// The record's number; for a step, the number of the record that it follows.
+    pub seq: u64,
+    /// What it has to do with the steps of a stream.
+    pub steps: Steps,
     /// When it was made, milliseconds since the epoch.
     pub at_ms: i64,
-    /// What it is.
+    /// What it is. A step is a [`Record::Revision`].
     pub record: Record,
-    /// For a record that the store made of steps of a stream: the `revision` of the position of the last
-    /// step that it stands for, so that a reader knows whether it was told them already. 0 for a record that
-    /// the store made and that stands for no step: those before it are yet to become records.
-    pub settles: Option<u64>,
+}
+
+/// What a stored record has to do with the steps of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Steps {
+    /// Nothing: it is an ordinary record.
+    None,
+    /// It is a record that took the place of steps, up to this one.
+    UpTo(u64),
+    /// It is a step of this number, which is not part of a record yet.
+    One(u64),
+}
+
+/// A stored record as it travels: the parts of a [`StoredRecord`] with the record in its stored form.
+#[derive(Serialize, Deserialize)]
+struct StoredRecordForm<R> {
+    seq: u64,
+    steps: Steps,
+    record: R,
+}
+
+impl Serialize for StoredRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = bough_session::codec::encode(&self.record, self.at_ms);
+        StoredRecordForm { seq: self.seq, steps: self.steps, record }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredRecord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let form = StoredRecordForm::<NewRecord>::deserialize(deserializer)?;
+        let NewRecord { at_ms, record } = form.record;
+        Ok(Self { seq: form.seq, steps: form.steps, at_ms, record })
+    }
+}
+
+/// A stored entry as it travels.
+#[derive(Serialize, Deserialize)]
+struct StoredEntryForm<R> {
+    seq: u64,
+    record: R,
+}
+
+impl Serialize for StoredEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = Record::Entry(self.entry.clone());
+        let record = bough_session::codec::encode(&record, self.entry.timestamp);
+        StoredEntryForm { seq: self.seq, record }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let form = StoredEntryForm::<NewRecord>::deserialize(deserializer)?;
+        let entry = form.record.record.as_entry().cloned();
+        let entry = entry.ok_or_else(|| serde::de::Error::custom("the record is not an entry"))?;
+        Ok(Self { seq: form.seq, entry })
+    }
+}
+
+impl Steps {
+    /// What a reader learns with a record, or a step, of this kind and number.
+    #[must_use]
+    pub const fn position(self, seq: u64) -> Position {
+        match self {
+            Self::None => Position::at(seq),
+            Self::UpTo(step) | Self::One(step) => Position::new(seq, step),
+        }
+    }
+
+    /// Whether a reader at a position knows a record, or a step, of this kind and number.
+    #[must_use]
+    pub const fn is_known_at(self, seq: u64, position: Position) -> bool {
+        match self {
+            Self::None => seq <= position.seq,
+            Self::UpTo(step) => seq <= position.seq || step <= position.step,
+            Self::One(step) => step <= position.step,
+        }
+    }
+}
+
+impl StoredRecord {
+    /// What a reader learns with it.
+    #[must_use]
+    pub const fn position(&self) -> Position {
+        self.steps.position(self.seq)
+    }
+
+    /// Whether it is a step of a stream, not a record.
+    #[must_use]
+    pub const fn is_step(&self) -> bool {
+        matches!(self.steps, Steps::One(_))
+    }
+
+    /// Whether a reader at a position knows all that this says.
+    #[must_use]
+    pub const fn is_known_at(&self, position: Position) -> bool {
+        self.steps.is_known_at(self.seq, position)
+    }
 }
 
 /// Records in order, and where the feed ended when they were read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordPage {
     /// The life that they are of; a cursor of another life does not fit.
     pub incarnation: Incarnation,
     /// The records, oldest first.
     pub records: Vec<StoredRecord>,
-    /// Where the feed ended. More is to be read while this is beyond the last record.
+    /// What a reader knows that has read everything.
     pub end: Position,
+    /// Whether there is more after these.
+    pub more: bool,
 }
 
 /// Which part of a path to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathQuery {
     /// The entry that the path leads to; `None` is the active leaf.
     pub leaf: Option<EntryId>,
     /// Where on the path to start, and in which direction.
-    pub start: PathStart,
+    pub start: PathStart<EntryId>,
     /// How many entries at most.
     pub limit: usize,
 }
 
-/// Where on a path to start, and in which direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PathStart {
-    /// At the root, oldest first.
-    Root,
-    /// After an entry of the path, oldest first.
-    After(EntryId),
-    /// At the leaf, newest first.
-    Leaf,
-    /// Before an entry of the path, newest first.
-    Before(EntryId),
-}
-
 /// A part of a path.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathPage {
     /// The entries, in the direction that was asked for.
     pub entries: Vec<StoredEntry>,
@@ -141,7 +215,7 @@ pub struct PathPage {
 }
 
 /// Which sessions to list.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ListQuery {
     /// In which order.
     pub order: ListOrder,
@@ -184,7 +258,7 @@ pub enum ListOrder {
 }
 
 /// A session in a list.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Listed {
     /// Its own record.
     pub meta: SessionMeta,
@@ -193,7 +267,7 @@ pub struct Listed {
 }
 
 /// A part of a list.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ListPage {
     /// The sessions, in order.
     pub sessions: Vec<Listed>,
@@ -202,7 +276,7 @@ pub struct ListPage {
 }
 
 /// A deleted session that is still there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trashed {
     /// The session.
     pub session_id: SessionId,
@@ -228,7 +302,7 @@ pub struct ChangeCursor {
 /// A session that changed: a range of its records became durable, or it went away.
 ///
 /// The changes of one life follow each other without a hole: each begins where the one before ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionChange {
     /// The number of the change.
     pub number: u64,
@@ -245,7 +319,7 @@ pub struct SessionChange {
 }
 
 /// Sessions that changed since a cursor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangePage {
     /// The changes, oldest first.
     pub changes: Vec<SessionChange>,
@@ -298,14 +372,6 @@ impl fmt::Debug for Durable {
     }
 }
 
-impl Position {
-    /// The position right after a record.
-    #[must_use]
-    pub const fn at(seq: u64) -> Self {
-        Self { seq, revision: 0 }
-    }
-}
-
 impl ListOrder {
     /// The order's name in JSON.
     #[must_use]
@@ -333,31 +399,5 @@ impl FromStr for ChangeCursor {
             epoch: epoch.parse().map_err(|_| StoreError::InvalidCursor)?,
             number: number.parse().map_err(|_| StoreError::InvalidCursor)?,
         })
-    }
-}
-
-impl fmt::Display for ChainHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-impl fmt::Debug for ChainHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for ChainHash {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ChainHash {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = unhex(&text).ok_or_else(|| serde::de::Error::custom("not a chain hash"))?;
-        Ok(Self(bytes))
     }
 }

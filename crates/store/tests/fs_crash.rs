@@ -44,7 +44,7 @@ async fn view(store: &FsStore) -> View {
     }
     let trash = store.trash(None).await.unwrap();
     View {
-        live: snapshot.map(|snapshot| (snapshot.head, snapshot.position.revision, texts)),
+        live: snapshot.map(|snapshot| (snapshot.head, snapshot.position.step, texts)),
         trash: trash.iter().map(|trashed| trashed.incarnation).collect(),
     }
 }

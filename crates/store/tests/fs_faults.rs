@@ -90,7 +90,7 @@ async fn check(kind: io::ErrorKind, nth: i64) {
     push(&store, &session, vec![says("a", None, "kept", 2)]).await;
     let head = store.state(&session).await.unwrap().unwrap().head;
     left.store(nth, Ordering::SeqCst);
-    let failed = store.append(&session, &head, vec![says("b", Some("a"), "new", 3)]).await;
+    let failed = store.append(&session, &head, vec![says("b", Some("a"), "new", 3)].into()).await;
     let error = failed.unwrap_err();
     match kind {
         io::ErrorKind::StorageFull => assert!(matches!(error, StoreError::Full), "{error}"),
@@ -99,7 +99,7 @@ async fn check(kind: io::ErrorKind, nth: i64) {
     left.store(i64::MAX, Ordering::SeqCst);
     assert_eq!(store.state(&session).await.unwrap().unwrap().head, head);
     assert_eq!(text_of(&store, &session, "a").await.as_deref(), Some("kept"));
-    let latched = store.append(&session, &head, vec![says("b", None, "new", 3)]).await;
+    let latched = store.append(&session, &head, vec![says("b", None, "new", 3)].into()).await;
     assert!(matches!(latched, Err(StoreError::Latched { .. })), "{latched:?}");
 
     store.reopen(&session).await.unwrap();
@@ -144,7 +144,7 @@ async fn other_sessions_go_on() {
     create(&store, &id("t")).await;
     let head = store.state(&id("s")).await.unwrap().unwrap().head;
     left.store(0, Ordering::SeqCst);
-    store.append(&id("s"), &head, vec![says("a", None, "x", 2)]).await.unwrap_err();
+    store.append(&id("s"), &head, vec![says("a", None, "x", 2)].into()).await.unwrap_err();
     left.store(i64::MAX, Ordering::SeqCst);
     push(&store, &id("t"), vec![says("a", None, "x", 2)]).await;
     assert_eq!(text_of(&store, &id("t"), "a").await.as_deref(), Some("x"));

@@ -102,7 +102,7 @@ async fn what_the_original_appends_meanwhile_is_seen() {
     let head = store.state(&id("s_1")).await.unwrap().unwrap().head;
     let more = r#"{"type":"meta","meta":{"session_id":"s_1","title":"new","description":"","status":"error","status_reason":"why","created_at":1,"updated_at":12,"message_count":2}}"#;
     std::fs::write(dir.path("s_1.jsonl"), format!("{ORIGINAL}{more}\n")).unwrap();
-    let stale = store.append(&id("s_1"), &head, vec![says("x", None, "", 13)]).await;
+    let stale = store.append(&id("s_1"), &head, vec![says("x", None, "", 13)].into()).await;
     assert!(matches!(stale, Err(StoreError::Conflict { .. })), "{stale:?}");
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
     assert_eq!((state.title.as_str(), state.status), ("new", SessionStatus::Error));
@@ -182,7 +182,7 @@ async fn one_process_writes_and_another_reads() {
     let dir = Dir::new();
     let (one, two) = (dir.open(), dir.open());
     create(&one, &id("s")).await;
-    let refused = two.create(&id("t"), vec![titled("t", 1)]).await;
+    let refused = two.create(&id("t"), vec![titled("t", 1)].into()).await;
     match refused {
         Err(StoreError::Locked { holder }) => {
             assert!(holder.contains(&std::process::id().to_string()));
@@ -237,7 +237,7 @@ async fn steps_that_the_file_knows_are_passed_over() {
     std::fs::write(dir.path("bough-stream/s.jsonl"), &steps).unwrap();
     let store = dir.open();
     let snapshot = store.state(&id("s")).await.unwrap().unwrap();
-    assert_eq!((snapshot.head, snapshot.position.revision), (head.clone(), 0));
+    assert_eq!((snapshot.head, snapshot.position.step), (head, 3));
     assert_eq!(text_of(&store, &id("s"), "a").await.as_deref(), Some("xxx"));
     drop(store);
 

@@ -41,10 +41,10 @@ async fn what_is_held_is_accepted_and_not_seen() {
     let first = create(&store, &session).await;
     let mut watch = store.watch_session(&session);
     store.hold();
-    let one = store.append(&session, &first, vec![says("a", None, "x", 2)]).await.unwrap();
-    let two = store.append(&session, &one.head, vec![titled("u", 3)]).await.unwrap();
+    let one = store.append(&session, &first, vec![says("a", None, "x", 2)].into()).await.unwrap();
+    let two = store.append(&session, &one.head, vec![titled("u", 3)].into()).await.unwrap();
     let three = store.append_delta(&session, step("a", 1, "y")).await.unwrap();
-    let stale = store.append(&session, &first, vec![titled("v", 3)]).await.unwrap_err();
+    let stale = store.append(&session, &first, vec![titled("v", 3)].into()).await.unwrap_err();
     assert!(matches!(stale, StoreError::Conflict { current } if current == three.head));
 
     assert_eq!(store.state(&session).await.unwrap().unwrap().head, first);
@@ -64,10 +64,10 @@ async fn what_is_held_is_accepted_and_not_seen() {
 async fn a_held_session_appears_when_it_is_released() {
     let store = fresh();
     store.hold();
-    let created = store.create(&id("s"), vec![titled("t", 1)]).await.unwrap();
+    let created = store.create(&id("s"), vec![titled("t", 1)].into()).await.unwrap();
     assert!(store.state(&id("s")).await.unwrap().is_none());
     assert!(matches!(
-        store.create(&id("s"), vec![titled("t", 1)]).await,
+        store.create(&id("s"), vec![titled("t", 1)].into()).await,
         Err(StoreError::Exists { .. })
     ));
     store.release();

@@ -22,14 +22,15 @@ const fn room(
     Room { folder, package, may_use }
 }
 
-const ROOMS: [Room; 12] = [
+const ROOMS: [Room; 13] = [
     room("platform", "bough-platform", &[]),
-    room("log", "bough-log", &["platform"]),
-    room("session", "bough-session", &[]),
-    room("store", "bough-store", &["platform", "log", "session"]),
+    room("record", "bough-record", &[]),
+    room("log", "bough-log", &["platform", "record"]),
+    room("session", "bough-session", &["record"]),
+    room("store", "bough-store", &["platform", "record", "log", "session"]),
     room("recorder", "bough-recorder", &["platform", "session", "store"]),
     room("service", "bough-service", &["platform", "session", "store", "recorder"]),
-    room("migrate", "bough-migrate", &["platform", "log", "session", "store"]),
+    room("migrate", "bough-migrate", &["platform", "record", "log", "session", "store"]),
     room("server", "bough-server", &["platform", "session", "store", "service"]),
     room("worker", "bough-worker", &["platform", "session", "store", "service"]),
     room(

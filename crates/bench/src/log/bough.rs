@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bough_log::{Durability, Expected, LogStore, NewRecord, Options};
+use bough_log::{Durability, Envelope, Expected, LogStore, Options};
 use bough_platform::{OsDisk, OsEntropy, Platform, SystemClock};
 use bough_testkit::{SlowSync, SyncDelay};
 
@@ -41,16 +41,16 @@ impl Bough {
             },
             ..Options::default()
         };
-        let store = LogStore::open(platform(folder, sync)?, options)?;
+        let store = <LogStore>::open(platform(folder, sync)?, options)?;
         Ok(Self { store, carries })
     }
 
-    fn record(&self, entry: &Entry) -> NewRecord {
+    fn record(&self, entry: &Entry) -> Envelope<'static> {
         let payload = match self.carries {
             Carries::Message => entry.message(),
             Carries::Line => entry.line.as_str(),
         };
-        NewRecord::entry(&entry.id, entry.parent.as_deref(), 0, payload)
+        Envelope::entry(&entry.id, entry.parent.as_deref(), 0, payload.to_owned())
     }
 }
 
@@ -96,7 +96,7 @@ struct BoughWriter<'a> {
 
 impl Writer for BoughWriter<'_> {
     fn append(&mut self, entries: Vec<Entry>) -> Outcome<()> {
-        let records = entries.iter().map(|entry| self.bough.record(entry)).collect();
+        let records: Vec<_> = entries.iter().map(|entry| self.bough.record(entry)).collect();
         let store = &self.bough.store;
         if self.exists {
             store.append(&self.id, Expected::Any, records)?;

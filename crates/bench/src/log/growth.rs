@@ -118,14 +118,14 @@ fn counted(built: &Built, operation: impl Fn(&LogStore, &str) -> Outcome<()>) ->
     let plain = platform(&folder, Syncing::Real)?;
     let disk = CountingDisk::new(Arc::clone(&plain.disk));
     let counting = Platform { disk: Arc::new(disk.clone()), ..plain.clone() };
-    let store = LogStore::open(counting, Options::default())?;
+    let store = <LogStore>::open(counting, Options::default())?;
     disk.reset();
     let region = Region::new(ALLOCATOR);
     operation(&store, &id)?;
     let memory = region.change();
     let counts = disk.counts();
     let milliseconds = measure::milliseconds(|| {
-        let store = LogStore::open(plain.clone(), Options::default())?;
+        let store = <LogStore>::open(plain.clone(), Options::default())?;
         operation(&store, &id)
     })?;
     Ok(Cost {

@@ -88,7 +88,7 @@ async fn build(folder: &Path, sessions: usize) -> Outcome<()> {
         };
         let records = vec![Record::Meta(change).at(1_795_000_000_000)];
         let session = SessionId::from_stored(session_name(n));
-        store.create(&session, records).await?.durable.await?;
+        store.create(&session, records.into()).await?.durable.await?;
     }
     Ok(store.close().await?)
 }

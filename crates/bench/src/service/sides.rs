@@ -148,7 +148,7 @@ pub(super) async fn fill(served: &Served, session: &str, length: usize) -> Outco
     let session = SessionId::from_stored(session);
     let store = served.service.store();
     let first = MetaChange { title: Some("a long one".to_owned()), ..MetaChange::default() };
-    let created = store.create(&session, vec![Record::Meta(first).at(1)]).await?;
+    let created = store.create(&session, vec![Record::Meta(first).at(1)].into()).await?;
     created.durable.await?;
     let mut head = created.head;
     let mut parent: Option<EntryId> = None;
@@ -160,7 +160,7 @@ pub(super) async fn fill(served: &Served, session: &str, length: usize) -> Outco
                 Record::Entry(entry(id, parent, number)).at(1_795_000_000_000)
             })
             .collect();
-        let appended = store.append(&session, &head, batch).await?;
+        let appended = store.append(&session, &head, batch.into()).await?;
         appended.durable.await?;
         head = appended.head;
     }

@@ -36,15 +36,14 @@ impl Backend {
         let store = self.reads();
         let after = cursor.and_then(parse_position).unwrap_or_default();
         let page = store.records(session, after, OUTLINE_PAGE).await.map_err(store_failed)?;
-        let last = page.records.last().map(|record| record.position);
+        let last = page.records.last().map(|record| record.position());
         let mut entries = Vec::new();
         for stored in &page.records {
             if let Some(entry) = stored.record.as_entry() {
                 entries.push(outline_of_newest(&*store, session, entry).await?);
             }
         }
-        let next =
-            last.filter(|last| *last < page.end).map(|at| format!("{}.{}", at.seq, at.revision));
+        let next = last.filter(|last| *last < page.end).map(|at| format!("{}.{}", at.seq, at.step));
         // Where the path ends is told with the first page and again with the last.
         let active_leaf = match cursor.is_none() || next.is_none() {
             true => {
@@ -81,7 +80,7 @@ impl Backend {
         let mut after = Position::default();
         loop {
             let page = store.records(session, after, ENTRIES_PAGE).await.map_err(store_failed)?;
-            let Some(last) = page.records.last().map(|record| record.position) else {
+            let Some(last) = page.records.last().map(|record| record.position()) else {
                 return Ok(fold);
             };
             page.records.iter().for_each(|stored| fold.read(&stored.record));
@@ -94,8 +93,8 @@ impl Backend {
 }
 
 fn parse_position(text: &str) -> Option<Position> {
-    let (seq, revision) = text.split_once('.')?;
-    Some(Position { seq: seq.parse().ok()?, revision: revision.parse().ok()? })
+    let (seq, step) = text.split_once('.')?;
+    Some(Position { seq: seq.parse().ok()?, step: step.parse().ok()? })
 }
 
 /// A message that was streamed begins empty in the log; what it says now is looked up.

@@ -138,7 +138,8 @@ pub(crate) fn listed(session: &SessionId, title: &str) -> Snapshot {
     let mut life = [0; 16];
     let id = session.as_str().as_bytes();
     life.iter_mut().zip(id).for_each(|(to, from)| *to = *from);
-    let head = Head { incarnation: Incarnation::new(life), seq: 1, chain: ChainHash([0; 32]) };
+    let head =
+        Head { incarnation: Incarnation::new(life), seq: 1, chain: ChainHash::from_bytes([0; 32]) };
     Snapshot { head, position: Position::at(1), state }
 }
 

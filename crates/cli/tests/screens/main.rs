@@ -378,7 +378,7 @@ fn a_very_large_session() {
 async fn large_session(store: &NativeStore) -> SessionId {
     let session = SessionId::from_stored("s_large");
     let title = MetaChange { title: Some("Very large".to_owned()), ..MetaChange::default() };
-    let created = store.create(&session, vec![Record::Meta(title).at(1)]).await.unwrap();
+    let created = store.create(&session, vec![Record::Meta(title).at(1)].into()).await.unwrap();
     created.durable.await.unwrap();
     let (mut head, mut fork_at) = (created.head, None);
     for branch in 0..500 {
@@ -396,7 +396,7 @@ async fn large_session(store: &NativeStore) -> SessionId {
             }
             records.push(Record::Entry(entry).at(1));
         }
-        let appended = store.append(&session, &head, records).await.unwrap();
+        let appended = store.append(&session, &head, records.into()).await.unwrap();
         appended.durable.await.unwrap();
         head = appended.head;
     }

@@ -3,7 +3,7 @@ use serde_json::value::RawValue;
 
 use super::{schema, seal, unseal};
 use crate::error::{Damage, DamageKind, LogError, Result};
-use crate::head::Head;
+use bough_record::Head;
 
 /// A place in the segments: where a scan goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +107,9 @@ pub struct Checkpoint {
     pub id_tables_end: u64,
     /// Messages that were streaming.
     pub open_streams: Vec<OpenStream>,
+    /// The number of the newest step of any stream. Format 1 did not have it.
+    #[serde(default)]
+    pub last_step: u64,
     /// When the log was deleted, if it is.
     pub deleted_at_ms: Option<i64>,
     /// The fold's own snapshot at that head.

@@ -9,7 +9,7 @@
 //!  CRC-32C of every byte after `{"c":"1a2b3c4d",` up to and with the last brace
 //! ```
 //!
-//! Keys are always in this order; `b`, `w`, `i`, `p`, `e`, `u`, `m` are left out when there is nothing to say.
+//! Keys are always in this order; `b`, `w`, `i`, `p`, `e`, `u`, `m`, `s` are left out when there is nothing to say.
 //! The payload stands last and is stored byte for byte as it was given. The chain covers the header's
 //! text and a digest of nonce and payload; `c`, `l` and `h` are outside the header, so that a payload
 //! can be redacted later and the chain still verifies.
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::hex;
-use crate::head::{ChainHash, payload_digest};
+use bough_record::{ChainHash, Envelope, StoredEnvelope, payload_digest};
 
 const CRC_START: usize = 6;
 const CRC_END: usize = 14;
@@ -76,8 +76,12 @@ pub struct FrameHeader<'a> {
     pub target: Option<Cow<'a, str>>,
     /// The revision up to which this record settles its target.
     pub revision: Option<u64>,
-    /// The newest delta that this record stands for.
-    pub settles: Option<u64>,
+    /// The newest step that this record took the place of. Format 1 numbered steps anew after each opening.
+    pub settles_v1: Option<u64>,
+    /// The newest step that this record took the place of; steps are numbered through the incarnation.
+    pub last_step: Option<u64>,
+    /// Digests of the blobs that the payload refers to, so that they can be kept without reading payloads.
+    pub blobs: Vec<Cow<'a, str>>,
     /// When it was appended, milliseconds since the epoch. For showing, never for order.
     pub at_ms: i64,
     /// 16 random bytes in base64url: the payload's digest cannot be guessed from likely payloads.
@@ -93,16 +97,42 @@ pub struct Frame<'a> {
     pub chain: ChainHash,
     /// The line's checksum: what its offset row repeats.
     pub crc: u32,
-    /// The payload's bytes as they were given.
+    /// The payload's bytes as they were given, or what stands in their place.
     pub payload: &'a str,
+    /// For a redacted frame: the digest that the payload had, which the chain covers.
+    pub redacted: Option<[u8; 32]>,
     header_text: &'a [u8],
 }
 
 impl Frame<'_> {
+    /// The record that the frame holds, lent.
+    #[must_use]
+    pub fn stored(&self) -> StoredEnvelope<'_> {
+        fn lend<'b>(text: &'b Option<Cow<'_, str>>) -> Option<Cow<'b, str>> {
+            text.as_deref().map(Cow::Borrowed)
+        }
+        let header = &self.header;
+        StoredEnvelope {
+            seq: header.seq,
+            last_step: header.last_step,
+            envelope: Envelope {
+                kind: Cow::Borrowed(&header.kind),
+                id: lend(&header.id),
+                parent: lend(&header.parent),
+                target: lend(&header.target),
+                revision: header.revision,
+                at_ms: header.at_ms,
+                payload: Cow::Borrowed(self.payload),
+            },
+        }
+    }
+
     /// Whether this frame is the one that follows `previous` in the chain.
     #[must_use]
     pub fn follows(&self, previous: ChainHash) -> bool {
-        let digest = payload_digest(&self.header.nonce, self.payload.as_bytes());
+        let digest = self
+            .redacted
+            .unwrap_or_else(|| payload_digest(&self.header.nonce, self.payload.as_bytes()));
         previous.next(self.header_text, &digest) == self.chain
     }
 }
@@ -179,8 +209,14 @@ fn put_header(header: &FrameHeader<'_>, out: &mut Vec<u8>) {
     if let Some(revision) = header.revision {
         put_number(out, ",\"u\":", revision);
     }
-    if let Some(settles) = header.settles {
+    if let Some(settles) = header.settles_v1 {
         put_number(out, ",\"m\":", settles);
+    }
+    if let Some(step) = header.last_step {
+        put_number(out, ",\"s\":", step);
+    }
+    if !header.blobs.is_empty() {
+        put_blobs(out, &header.blobs);
     }
     put_number(out, ",\"t\":", header.at_ms);
     put_plain(out, ",\"n\":", &header.nonce);
@@ -190,6 +226,13 @@ fn put_header(header: &FrameHeader<'_>, out: &mut Vec<u8>) {
 fn put_number(out: &mut Vec<u8>, key: &str, number: impl itoa::Integer) {
     out.extend_from_slice(key.as_bytes());
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn put_blobs(out: &mut Vec<u8>, blobs: &[Cow<'_, str>]) {
+    for (index, blob) in blobs.iter().enumerate() {
+        put_string(out, if index == 0 { ",\"d\":[" } else { "," }, blob);
+    }
+    out.push(b']');
 }
 
 /// A string that needs no escape.
@@ -219,6 +262,8 @@ struct Members<'a> {
     payload_len: u64,
     #[serde(rename = "h")]
     chain: ChainHash,
+    #[serde(rename = "z", default)]
+    redacted: Option<ChainHash>,
     #[serde(rename = "q")]
     seq: u64,
     #[serde(rename = "g")]
@@ -240,7 +285,11 @@ struct Members<'a> {
     #[serde(rename = "u", default)]
     revision: Option<u64>,
     #[serde(rename = "m", default)]
-    settles: Option<u64>,
+    settles_v1: Option<u64>,
+    #[serde(rename = "s", default)]
+    last_step: Option<u64>,
+    #[serde(rename = "d", borrow, default)]
+    blobs: Vec<Cow<'a, str>>,
     #[serde(rename = "t")]
     at_ms: i64,
     #[serde(rename = "n")]
@@ -274,21 +323,25 @@ pub fn decode_frame(line: &[u8]) -> Result<Frame<'_>, FrameError> {
         parent: members.parent,
         target: members.target,
         revision: members.revision,
-        settles: members.settles,
+        settles_v1: members.settles_v1,
+        last_step: members.last_step,
+        blobs: members.blobs,
         at_ms: members.at_ms,
         nonce: Cow::Borrowed(members.nonce),
     };
     if header.batch.index >= header.batch.count {
         return Err(FrameError::Members);
     }
-    let header_text = header_slice(line, payload.len()).ok_or(FrameError::Shape)?;
+    let is_redacted = members.redacted.is_some();
+    let header_text = header_slice(line, payload.len(), is_redacted).ok_or(FrameError::Shape)?;
     // One frame has one spelling: what decodes encodes to the same bytes again.
     let mut again = Vec::with_capacity(header_text.len());
     put_header(&header, &mut again);
     if again != header_text {
         return Err(FrameError::Members);
     }
-    Ok(Frame { header, chain: members.chain, crc, payload, header_text })
+    let redacted = members.redacted.map(ChainHash::bytes);
+    Ok(Frame { header, chain: members.chain, crc, payload, redacted, header_text })
 }
 
 /// The checksum that a line says it has; also proves that the line begins and ends as a frame does.
@@ -308,11 +361,12 @@ fn line_crc(line: &[u8]) -> Result<u32, FrameError> {
 
 /// The header's text: from `"q":` up to `"x":`, found by position so that no text inside an id or a
 /// payload can be taken for a key.
-fn header_slice(line: &[u8], payload_len: usize) -> Option<&[u8]> {
-    const CHAIN_MEMBER: usize = "\"h\":\"\",".len() + CHAIN_CHARS;
+fn header_slice(line: &[u8], payload_len: usize, is_redacted: bool) -> Option<&[u8]> {
+    const HASH_MEMBER: usize = "\"h\":\"\",".len() + CHAIN_CHARS;
+    let hashes = if is_redacted { 2 * HASH_MEMBER } else { HASH_MEMBER };
     let after_crc = line.get(BODY_START..)?;
     let comma = after_crc.iter().position(|byte| *byte == b',')?;
-    let start = BODY_START + comma + 1 + CHAIN_MEMBER;
+    let start = BODY_START + comma + 1 + hashes;
     let end = line.len().checked_sub(payload_len + 1 + "\"x\":".len())?;
     line.get(start..end).filter(|text| text.starts_with(b"\"q\":") && text.ends_with(b","))
 }
@@ -320,10 +374,10 @@ fn header_slice(line: &[u8], payload_len: usize) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::head::Incarnation;
+    use bough_record::Incarnation;
 
     fn genesis() -> ChainHash {
-        ChainHash::genesis("s", Incarnation([1; 16]))
+        ChainHash::genesis("s", Incarnation::new([1; 16]))
     }
 
     fn header<'a>() -> FrameHeader<'a> {
@@ -338,7 +392,9 @@ mod tests {
             parent: Some("quote \" and \\ and \u{e9}".into()),
             target: None,
             revision: Some(3),
-            settles: Some(8),
+            settles_v1: None,
+            last_step: Some(8),
+            blobs: vec!["sha256-AAAA".into(), "sha256-BBBB".into()],
             at_ms: 1_733_234_401_000,
             nonce: "AAAAAAAAAAAAAAAAAAAAAA".into(),
         }
@@ -364,6 +420,29 @@ mod tests {
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["q"], 12);
         assert_eq!(value["x"]["a"], 1);
+    }
+
+    /// What redaction will write: another payload, and the digest of the old one beside the chain.
+    #[test]
+    fn a_redacted_frame_keeps_its_place_in_the_chain() {
+        let mut out = Vec::new();
+        let (chain, _) = encode_frame(&header(), r#"{"secret":1}"#, genesis(), &mut out);
+        let line = String::from_utf8(out).unwrap();
+        let digest = payload_digest(&header().nonce, br#"{"secret":1}"#);
+        let kept = format!("\"h\":\"{chain}\",\"z\":\"{}\",", ChainHash::from_bytes(digest));
+        let body = line
+            .trim_end()
+            .get(BODY_START..)
+            .unwrap()
+            .replace("\"l\":12,", "\"l\":4,")
+            .replace(&format!("\"h\":\"{chain}\","), &kept)
+            .replace(r#"{"secret":1}"#, "null");
+        let crc = crc32c::crc32c(body.as_bytes());
+        let redacted = format!("{{\"c\":\"{crc:08x}\",{body}");
+        let frame = decode_frame(redacted.as_bytes()).unwrap();
+        assert_eq!((frame.payload, frame.chain), ("null", chain));
+        assert!(frame.follows(genesis()));
+        assert!(!frame.follows(chain));
     }
 
     #[test]

@@ -4,10 +4,15 @@ use super::checkpoint::{Checkpoint, Position};
 use super::state::StoreState;
 use super::{schema, seal, unseal};
 use crate::error::{Damage, DamageKind, LogError, Result};
-use crate::head::{Head, Incarnation};
+use bough_record::{Head, Incarnation};
 
-/// The newest layout that this build reads and the one that it writes.
-pub const FORMAT_VERSION: u64 = 1;
+/// The newest layout that this build reads and the one that it writes. A writer raises the format of an
+/// older log before its first append, so that a program of that format refuses it instead of misreading it.
+///
+/// - 1: the first.
+/// - 2: steps of streams are numbered through the incarnation (`s` in frames, `last_step` in checkpoints);
+///   frames may name blobs (`d`) and may be redacted (`z`); a manifest may name its tenant.
+pub const FORMAT_VERSION: u64 = 2;
 
 /// Which kind of store answers for the session: the contract's "active store marker".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +68,9 @@ pub struct Manifest {
     pub schema: String,
     /// The layout's version.
     pub format: u64,
+    /// The tenant that the log belongs to; absent for the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// The log's id, unescaped.
     pub session_id: String,
     /// Which life.
@@ -98,6 +106,7 @@ impl Manifest {
         Self {
             schema: schema::MANIFEST.to_owned(),
             format: FORMAT_VERSION,
+            tenant: None,
             session_id: id.to_owned(),
             incarnation,
             created_at_ms: now_ms,

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{seal, unseal};
 use crate::error::{LogError, Result};
-use crate::head::Incarnation;
+use bough_record::Incarnation;
 
 /// Bytes of the header line, with its line break. Within one sector, so that it is never torn.
 pub const STREAM_HEADER_BYTES: usize = 160;
@@ -90,8 +90,11 @@ mod tests {
 
     #[test]
     fn the_widest_header_fits() {
-        let header =
-            StreamHeader { incarnation: Incarnation([255; 16]), acked: u64::MAX, end: u64::MAX };
+        let header = StreamHeader {
+            incarnation: Incarnation::new([255; 16]),
+            acked: u64::MAX,
+            end: u64::MAX,
+        };
         let bytes = header.encode().unwrap();
         assert_eq!(bytes.len(), STREAM_HEADER_BYTES);
         assert_eq!(StreamHeader::decode(&bytes), Some(header));

@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use bough_platform::File;
+use bough_record::{Fold, kind};
 
 use super::Writer;
 use crate::canary;
 use crate::error::Result;
 use crate::options::Durability;
 use crate::queue::{Chunk, DeltaChunk};
-use crate::record::kind;
 use crate::state::LogState;
 use crate::streams::StreamFile;
 
@@ -34,10 +34,14 @@ impl HeldCommits<'_> {
     }
 }
 
-impl Writer {
+impl<F: Fold> Writer<F> {
     /// The order of a commit: segment write, sync, offset rows, then the caller is told. Deltas after the
     /// frames that they stand on.
-    pub(super) fn commit(&self, chunk: Option<&Chunk>, deltas: Option<&DeltaChunk>) -> Result<()> {
+    pub(super) fn commit(
+        &self,
+        chunk: Option<&Chunk<F>>,
+        deltas: Option<&DeltaChunk>,
+    ) -> Result<()> {
         let mut files = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever latched it meanwhile may have given the lock up by now.
         self.check_latch()?;
@@ -51,7 +55,7 @@ impl Writer {
         Ok(())
     }
 
-    fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
+    fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk<F>) -> Result<()> {
         // A stream's file must be durable before the record that says there is one, and that record before
         // its deltas, whatever the durability: deltas without it would turn up in a later stream.
         let opens_stream = chunk.records.iter().any(|queued| queued.kind() == kind::STREAM);
@@ -75,7 +79,7 @@ impl Writer {
     }
 
     /// The open segment, made if the chunk begins a new one.
-    fn segment_for(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<Arc<dyn File>> {
+    fn segment_for(&self, files: &mut CommitFiles, chunk: &Chunk<F>) -> Result<Arc<dyn File>> {
         if let Some((number, file)) = &files.segment
             && *number == chunk.segment
         {
@@ -106,10 +110,10 @@ impl Writer {
 
     /// Applies what is durable and writes its rows. In the weaker durability rows wait for a sync, because
     /// a row must never know a frame that the disk may lack.
-    fn write_rows(&self, files: &mut CommitFiles, chunk: &Chunk) -> Result<()> {
+    fn write_rows(&self, files: &mut CommitFiles, chunk: &Chunk<F>) -> Result<()> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (record, place) in chunk.views() {
-            state.apply(&record, place)?;
+        for (record, place, fold) in chunk.stored() {
+            state.apply(&record, place, fold)?;
         }
         if self.options.durability == Durability::Synced {
             if !files.index_ready {
@@ -122,7 +126,7 @@ impl Writer {
     }
 
     /// Gives the rows their file.
-    pub(crate) fn ready_index(&self, state: &mut LogState) -> Result<()> {
+    pub(crate) fn ready_index(&self, state: &mut LogState<F>) -> Result<()> {
         if state.rows.file().is_some() {
             return Ok(());
         }
@@ -215,19 +219,19 @@ mod tests {
     use bough_platform::Platform;
 
     use crate::error::LogError;
+    use crate::queue::Batch;
     use crate::queue::{Expected, Lead};
-    use crate::record::NewRecord;
-    use crate::{LogStore, Options};
+    use crate::{Envelope, LogStore, Options};
 
     /// Whoever latched the log may give its lock up at once: a commit that was on its way finds that out.
     #[test]
     fn a_commit_that_comes_after_the_latch_writes_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let store = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default());
+        let store = <LogStore>::open(Platform::system(dir.path()).unwrap(), Options::default());
         let store = store.unwrap();
-        let note = || vec![NewRecord::plain("note", 1, "1")];
+        let note = || vec![Envelope::plain("note", 1, "1")];
         store.create("s", note()).unwrap();
-        let pending = store.enqueue("s", Expected::Any, note()).unwrap();
+        let pending = store.enqueue("s", Expected::Any, &Batch::new(&note())).unwrap();
         let writer = store.writer("s").unwrap();
         std::thread::scope(|scope| {
             let held = writer.hold_commits();

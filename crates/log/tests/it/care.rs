@@ -137,7 +137,7 @@ fn a_folder_that_is_named_after_another_life_is_refused_by_all() {
 fn a_container_that_is_a_link_is_refused_by_all() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::system(dir.path()).unwrap();
-    let store = LogStore::open(platform.clone(), Options::default()).unwrap();
+    let store = <LogStore>::open(platform.clone(), Options::default()).unwrap();
     fill(&store, "s", 2);
     store.close_all().unwrap();
     let sessions = RelPath::parse("sessions").unwrap();

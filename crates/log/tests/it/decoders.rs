@@ -7,7 +7,7 @@ use bough_log::format::{
     Checkpoint, LedgerEvent, Manifest, OffsetRow, PAGE_BYTES, ROW_BYTES, STREAM_HEADER_BYTES,
     StreamHeader, StreamLine, decode_frame, encode_frame, search_page,
 };
-use bough_log::{ChainHash, LogStore, Maintenance, NewRecord, Options};
+use bough_log::{ChainHash, Envelope, LogStore, Maintenance, Options};
 use bough_platform::{Platform, RelPath};
 use bough_testkit::{SimClock, SimDisk, SimEntropy};
 
@@ -117,7 +117,7 @@ fn store(disk: &SimDisk) -> LogStore {
         entropy: Arc::new(SimEntropy::new(1)),
     };
     let options = Options { maintenance: Maintenance::Inline, ..Options::default() };
-    LogStore::open(platform, options).unwrap()
+    <LogStore>::open(platform, options).unwrap()
 }
 
 /// The name of a container's folder, and an id.
@@ -135,7 +135,7 @@ pub(crate) fn container_name(data: &[u8]) {
     }
     // As an id it is refused or has a folder of its own that leads back to it.
     let other = SimDisk::new();
-    let made = store(&other).create(text, vec![NewRecord::entry("e", None, 1, "1")]);
+    let made = store(&other).create(text, vec![Envelope::entry("e", None, 1, "1")]);
     if made.is_ok() {
         for (path, _) in other.files() {
             assert!(path.as_str().starts_with("sessions/"), "{path}");
@@ -150,7 +150,7 @@ pub(crate) fn container_name(data: &[u8]) {
 pub(crate) fn segment(data: &[u8]) {
     let disk = SimDisk::new();
     let maker = store(&disk);
-    maker.create("s", vec![NewRecord::entry("e1", None, 1, "1")]).unwrap();
+    maker.create("s", vec![Envelope::entry("e1", None, 1, "1")]).unwrap();
     let files = disk.files();
     let (path, first) = files.iter().find(|(path, _)| path.as_str().ends_with(".seg")).unwrap();
     // With its whole first frame, and without.

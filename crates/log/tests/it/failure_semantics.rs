@@ -2,7 +2,7 @@
 //! its name.
 
 use bough_log::format::{LedgerEvent, Outcome, Phase, Pointer, StoreState};
-use bough_log::{Expected, LogError, NewRecord, Switch};
+use bough_log::{Envelope, Expected, LogError, Switch};
 use bough_testkit::{Call, Fault, FaultPlan};
 
 use crate::support::*;
@@ -212,7 +212,7 @@ fn partial_migration_rule_3_without_a_target_it_stays_failed_until_somebody_acts
         let again = machine.start();
         assert_eq!(state(&again).0, StoreState::Failed);
         assert!(again.store.read("s").is_err());
-        let write = again.store.append("s", Expected::Any, vec![NewRecord::plain("x", 1, "1")]);
+        let write = again.store.append("s", Expected::Any, vec![Envelope::plain("x", 1, "1")]);
         assert!(write.is_err(), "{write:?}");
         let forward = to(&[StoreState::Migrated], Pointer::NativeV2);
         let refused = again.store.switch("s", &forward);

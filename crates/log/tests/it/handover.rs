@@ -13,7 +13,7 @@ use crate::support::*;
 fn disturbed(machine: &Machine) -> (LogStore, MeanwhileDisk) {
     let disk = MeanwhileDisk::new(Arc::new(machine.disk.another_process()));
     let platform = machine.behind(Arc::new(disk.clone()));
-    (LogStore::open_to_look(platform, machine.options.clone()), disk)
+    (<LogStore>::open_to_look(platform, machine.options.clone()), disk)
 }
 
 #[test]
@@ -92,8 +92,9 @@ fn spoil_checkpoints(dir: &std::path::Path, spoiled: bool) {
 fn a_writer_that_latched_keeps_its_lock_until_its_last_commit_is_done() {
     let dir = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());
-    let store = LogStore::open(gated(dir.path(), &gate), Options::default()).unwrap();
-    let other = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default()).unwrap();
+    let store = <LogStore>::open(gated(dir.path(), &gate), Options::default()).unwrap();
+    let other =
+        <LogStore>::open(Platform::system(dir.path()).unwrap(), Options::default()).unwrap();
     fill(&store, "s", 2);
     gate.close_for(".seg");
     std::thread::scope(|scope| {

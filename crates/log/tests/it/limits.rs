@@ -7,7 +7,7 @@ use bough_log::limits::{
     BATCH_BYTES_MAX, BATCH_RECORDS_MAX, DELTA_BYTES_MAX, ENTRY_ID_BYTES_MAX, ID_BYTES_MAX,
     KIND_BYTES_MAX, RECORD_BYTES_MAX,
 };
-use bough_log::{Expected, LogError, LogStore, NewDelta, NewRecord, Options};
+use bough_log::{Envelope, Expected, LogError, LogStore, NewDelta, Options};
 use bough_platform::Platform;
 
 use crate::support::*;
@@ -51,23 +51,23 @@ fn an_entry_id_of_512_bytes_is_the_longest_wherever_it_stands() {
     let append = |record| store.append("s", Expected::Any, vec![record]).map(drop);
     for len in [ENTRY_ID_BYTES_MAX - 1, ENTRY_ID_BYTES_MAX] {
         let id = "e".repeat(len);
-        append(NewRecord::entry(&id, Some("e1"), 1, "2")).unwrap();
-        append(NewRecord::revision(&id, 1, 1, "3")).unwrap();
-        append(NewRecord::leaf(Some(&id), 1)).unwrap();
+        append(Envelope::entry(&id, Some("e1"), 1, "2")).unwrap();
+        append(Envelope::revision(&id, 1, 1, "3")).unwrap();
+        append(Envelope::leaf(Some(&id), 1)).unwrap();
         assert!(store.read("s").unwrap().entry(&id).unwrap().is_some());
     }
     let long = "e".repeat(ENTRY_ID_BYTES_MAX + 1);
     for record in [
-        NewRecord::entry(&long, None, 1, "1"),
-        NewRecord::entry("x", Some(&long), 1, "1"),
-        NewRecord::revision(&long, 1, 1, "1"),
-        NewRecord::leaf(Some(&long), 1),
+        Envelope::entry(&long, None, 1, "1"),
+        Envelope::entry("x", Some(&long), 1, "1"),
+        Envelope::revision(&long, 1, 1, "1"),
+        Envelope::leaf(Some(&long), 1),
     ] {
         too_large(&machine, ENTRY_ID_BYTES_MAX, || append(record));
     }
     let streamed = NewDelta { target: long, ..delta("e1", 1) };
     too_large(&machine, ENTRY_ID_BYTES_MAX, || store.enqueue_delta("s", &streamed).map(drop));
-    assert!(matches!(append(NewRecord::entry("", None, 1, "1")), Err(LogError::Invalid { .. })));
+    assert!(matches!(append(Envelope::entry("", None, 1, "1")), Err(LogError::Invalid { .. })));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_kind_is_one_to_sixteen_plain_characters() {
     let store = machine.start().store;
     store.create("s", vec![entry(1)]).unwrap();
     let append = |kind: &str| {
-        store.append("s", Expected::Any, vec![NewRecord::plain(kind.to_owned(), 1, "1")])
+        store.append("s", Expected::Any, vec![Envelope::plain(kind.to_owned(), 1, "1")])
     };
     for kind in ["k", &"k".repeat(KIND_BYTES_MAX - 1), &"k".repeat(KIND_BYTES_MAX)] {
         append(kind).unwrap();
@@ -99,14 +99,14 @@ fn a_record_of_64_mib_is_the_largest() {
     store.create("s", vec![entry(1)]).unwrap();
     store.open_for_writing("s").unwrap();
     let append = |id, bytes| {
-        let record = NewRecord::entry(id, None, 1, text_of(bytes));
+        let record = Envelope::entry(id, None, 1, text_of(bytes));
         store.append("s", Expected::Any, vec![record]).map(drop)
     };
     too_large(&machine, RECORD_BYTES_MAX, || append("larger", RECORD_BYTES_MAX + 1));
     for (id, bytes) in [("below", RECORD_BYTES_MAX - 1), ("at", RECORD_BYTES_MAX)] {
         append(id, bytes).unwrap();
         let read = store.read("s").unwrap().entry(id).unwrap().unwrap();
-        assert_eq!(read.added.record.payload.len(), bytes);
+        assert_eq!(read.added.envelope.payload.len(), bytes);
     }
 }
 
@@ -116,7 +116,7 @@ fn a_batch_of_100_000_records_is_the_largest() {
     let store = machine.start().store;
     store.create("s", vec![entry(1)]).unwrap();
     store.open_for_writing("s").unwrap();
-    let batch = |records| vec![NewRecord::plain("k", 1, "1"); records];
+    let batch = |records| vec![Envelope::plain("k", 1, "1"); records];
     let append = |records| store.append("s", Expected::Any, batch(records));
     let over = BATCH_RECORDS_MAX + 1;
     too_large(&machine, BATCH_RECORDS_MAX, || append(over).map(drop));
@@ -136,8 +136,8 @@ fn a_batch_of_256_mib_is_the_largest_though_none_of_its_records_is() {
     // Six records: five of a sixth of the limit each, and one that has what is left.
     let part = BATCH_BYTES_MAX / 6;
     let batch = |bytes: usize| {
-        let mut batch = vec![NewRecord::plain("k", 1, text_of(part)); 5];
-        batch.push(NewRecord::plain("k", 1, text_of(bytes - 5 * part)));
+        let mut batch = vec![Envelope::plain("k", 1, text_of(part)); 5];
+        batch.push(Envelope::plain("k", 1, text_of(bytes - 5 * part)));
         batch
     };
     let append = |bytes| store.append("s", Expected::Any, batch(bytes)).map(drop);
@@ -147,7 +147,7 @@ fn a_batch_of_256_mib_is_the_largest_though_none_of_its_records_is() {
     // One that is allowed is judged by what comes after its size: a wrong parent.
     for bytes in [BATCH_BYTES_MAX - 1, BATCH_BYTES_MAX] {
         let mut batch = batch(bytes);
-        batch.push(NewRecord::entry("child", Some("nobody"), 1, ""));
+        batch.push(Envelope::entry("child", Some("nobody"), 1, ""));
         let refused = store.append("s", Expected::Any, batch);
         assert!(!matches!(refused, Err(LogError::TooLarge { .. })), "{refused:?}");
     }
@@ -175,7 +175,7 @@ fn a_payload_is_one_line_of_json() {
     let store = machine.start().store;
     store.create("s", vec![entry(1)]).unwrap();
     for payload in ["", " 1", "1 ", "{\"a\":\n1}", "{\"a\":\r1}", "{", "1 2", "nul"] {
-        let record = NewRecord::plain("k", 1, payload);
+        let record = Envelope::plain("k", 1, payload);
         let refused = store.append("s", Expected::Any, vec![record]);
         assert!(matches!(refused, Err(LogError::Invalid { .. })), "{payload:?}: {refused:?}");
     }
@@ -222,12 +222,12 @@ const EVIL: [&str; 16] = [
 fn no_id_leaves_the_data_directory_and_each_has_a_place_of_its_own() {
     let around = tempfile::tempdir().unwrap();
     let root = around.path().join("data");
-    let store = LogStore::open(Platform::system(&root).unwrap(), Options::default()).unwrap();
+    let store = <LogStore>::open(Platform::system(&root).unwrap(), Options::default()).unwrap();
     for (id, n) in EVIL.iter().zip(1..) {
-        store.create(id, vec![NewRecord::entry("e", None, 1, n.to_string())]).unwrap();
+        store.create(id, vec![Envelope::entry("e", None, 1, n.to_string())]).unwrap();
     }
     store.close_all().unwrap();
-    let again = LogStore::open(Platform::system(&root).unwrap(), Options::default()).unwrap();
+    let again = <LogStore>::open(Platform::system(&root).unwrap(), Options::default()).unwrap();
     for (id, n) in EVIL.iter().zip(1..) {
         assert_eq!(numbers(&again, id), [n], "{id:?}");
     }
@@ -259,7 +259,7 @@ fn files_are_0600_and_folders_0700() {
         maintenance: bough_log::Maintenance::Inline,
         ..Options::default()
     };
-    let store = LogStore::open(Platform::system(&root).unwrap(), options).unwrap();
+    let store = <LogStore>::open(Platform::system(&root).unwrap(), options).unwrap();
     for id in ["open", "closed", "deleted"] {
         fill(&store, id, 9);
         store.enqueue_delta(id, &delta("e9", 1)).unwrap().wait().unwrap();
@@ -279,7 +279,8 @@ fn files_are_0600_and_folders_0700() {
 #[test]
 fn a_link_in_the_place_of_a_file_is_not_followed() {
     let dir = tempfile::tempdir().unwrap();
-    let store = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default()).unwrap();
+    let store =
+        <LogStore>::open(Platform::system(dir.path()).unwrap(), Options::default()).unwrap();
     store.create("s", vec![entry(1)]).unwrap();
     let segment = modes(dir.path()).into_iter().map(|(path, ..)| path);
     let segment = segment.into_iter().find(|path| path.ends_with("0000000000000001.seg")).unwrap();

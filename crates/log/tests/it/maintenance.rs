@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bough_log::{Durability, Expected, LogError, LogStore, Options, PathStart};
+use bough_log::{Batch, Durability, Expected, LogError, LogStore, Options, PathStart};
 use bough_platform::{OsEntropy, Platform};
 use bough_testkit::{CountingDisk, Counts};
 
@@ -15,7 +15,7 @@ fn appends_go_on_while(about: &str, durability: Durability) {
     let dir = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());
     let options = Options { durability, tiny_bytes: 0, tail_rows_max: 2, ..Options::default() };
-    let store = LogStore::open(gated(dir.path(), &gate), options.clone()).unwrap();
+    let store = <LogStore>::open(gated(dir.path(), &gate), options.clone()).unwrap();
     fill(&store, "s", 9);
     gate.close_for(about);
     std::thread::scope(|scope| {
@@ -30,7 +30,7 @@ fn appends_go_on_while(about: &str, durability: Durability) {
     });
     append(&store, "s", 16);
     store.close_all().unwrap();
-    let again = LogStore::open(Platform::system(dir.path()).unwrap(), options).unwrap();
+    let again = <LogStore>::open(Platform::system(dir.path()).unwrap(), options).unwrap();
     assert_eq!(numbers(&again, "s"), (1..=16).collect::<Vec<_>>());
     assert!(again.verify("s").unwrap().is_well());
 }
@@ -70,12 +70,12 @@ fn callers_that_wait_on_one_log_share_one_sync_up_to_the_byte_cap() {
         clock: machine.clock.clone(),
         entropy: Arc::new(OsEntropy),
     };
-    let store = LogStore::open(platform, machine.options.clone()).unwrap();
+    let store = <LogStore>::open(platform, machine.options.clone()).unwrap();
     fill(&store, "s", 2);
     let syncs = |count: u64| {
         let first = store.read("s").unwrap().head().seq + 1;
         let before = counting.counts().syncs;
-        let enqueue = |n| store.enqueue("s", Expected::Any, vec![entry(n)]).unwrap();
+        let enqueue = |n| store.enqueue("s", Expected::Any, &Batch::new(&[entry(n)])).unwrap();
         let waiting: Vec<_> = (first..first + count).map(enqueue).collect();
         for pending in waiting {
             pending.wait().unwrap();
@@ -101,7 +101,7 @@ fn opening_what_was_closed_costs_the_same_for_any_number_of_segments() {
         let counting = CountingDisk::new(Arc::new(machine.disk.another_process()));
         let (clock, entropy) = (machine.clock.clone(), Arc::new(OsEntropy));
         let platform = Platform { disk: Arc::new(counting.clone()), clock, entropy };
-        let reader = LogStore::open_to_look(platform, machine.options.clone()).read(&id).unwrap();
+        let reader = <LogStore>::open_to_look(platform, machine.options.clone()).read(&id).unwrap();
         let leaf = format!("e{entries}");
         assert_eq!(reader.path(&leaf, PathStart::Leaf, 3).unwrap().unwrap().entries.len(), 3);
         counting.counts()

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bough_log::{Expected, Head, Incarnation, LogError, NewDelta, NewRecord, Options, kind};
+use bough_log::{Envelope, Expected, Head, Incarnation, LogError, NewDelta, Options, kind};
 use bough_testkit::{ImageRules, Seeded, SimDisk};
 use proptest::prelude::*;
 
@@ -51,14 +51,14 @@ fn step() -> impl Strategy<Value = Step> {
 /// What one life must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Life {
-    records: Vec<NewRecord>,
+    records: Vec<Envelope<'static>>,
     deltas: Vec<NewDelta>,
     deleted: bool,
 }
 
 impl Life {
-    fn entries(&self) -> impl DoubleEndedIterator<Item = &String> {
-        self.records.iter().filter_map(|record| record.id.as_ref())
+    fn entries(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.records.iter().filter_map(|record| record.id.as_deref())
     }
 
     fn revision_of(&self, target: &str) -> u64 {
@@ -119,14 +119,14 @@ impl Run {
         change(&mut self.oracle.lives.get_mut(&(session, number)).unwrap().1);
     }
 
-    fn batch(&mut self, parent: Option<&String>, records: u8, bytes: u16) -> Vec<NewRecord> {
-        let mut parent = parent.cloned();
+    fn batch(&mut self, parent: Option<&str>, records: u8, bytes: u16) -> Vec<Envelope<'static>> {
+        let mut parent = parent.map(str::to_owned);
         let mut batch = Vec::new();
         for _ in 0..records {
             self.written += 1;
             let id = format!("w{}", self.written);
             let payload = format!("\"{}{}\"", self.written, "x".repeat(usize::from(bytes)));
-            batch.push(NewRecord::entry(&id, parent.as_deref(), 1, payload));
+            batch.push(Envelope::entry(&id, parent.as_deref(), 1, payload));
             parent = Some(id);
         }
         batch
@@ -197,21 +197,21 @@ impl Run {
     fn repeat(&mut self, session: u8) {
         let Some(life) = self.live(session) else { return };
         let Some(id) = life.entries().next_back() else { return };
-        let record = NewRecord::entry(id, None, 9, "\"other words\"");
+        let record = Envelope::entry(id, None, 9, "\"other words\"");
         let refused = self.process.store.append(&name(session), Expected::Any, vec![record]);
         assert!(matches!(refused, Err(LogError::Duplicate { .. })), "{refused:?}");
     }
 
     fn delta(&mut self, session: u8) {
         let Some(life) = self.live(session) else { return };
-        let Some(target) = life.entries().next_back().cloned() else { return };
+        let Some(target) = life.entries().next_back().map(str::to_owned) else { return };
         let base = life.revision_of(&target);
         let delta = delta(&target, base + 1);
         self.process.store.enqueue_delta(&name(session), &delta).unwrap().wait().unwrap();
-        let opening = (!life.streams(&target)).then(|| NewRecord {
-            target: Some(target),
+        let opening = (!life.streams(&target)).then(|| Envelope {
+            target: Some(target.into()),
             revision: Some(base),
-            ..NewRecord::plain(kind::STREAM, delta.at_ms, "null")
+            ..Envelope::plain(kind::STREAM, delta.at_ms, "null")
         });
         self.change(session, |life| {
             life.records.extend(opening);
@@ -221,8 +221,8 @@ impl Run {
 
     fn settle(&mut self, session: u8) {
         let Some(life) = self.live(session) else { return };
-        let Some(target) = life.entries().next_back().cloned() else { return };
-        let record = NewRecord::revision(&target, life.revision_of(&target) + 1, 4, "\"whole\"");
+        let Some(target) = life.entries().next_back().map(str::to_owned) else { return };
+        let record = Envelope::revision(&target, life.revision_of(&target) + 1, 4, "\"whole\"");
         let batch = vec![record.clone()];
         self.process.store.append(&name(session), Expected::Any, batch).unwrap();
         self.change(session, |life| {
@@ -239,7 +239,7 @@ impl Run {
         }
         deleted.unwrap();
         self.change(session, |life| {
-            life.records.push(NewRecord::plain(kind::TOMBSTONE, 5, "\"gone\""));
+            life.records.push(Envelope::plain(kind::TOMBSTONE, 5, "\"gone\""));
             life.deleted = true;
         });
     }
@@ -258,7 +258,7 @@ impl Run {
         self.change(session, |life| {
             // An undo that was cut short after its record goes on from there.
             if life.records.last().is_some_and(|record| record.kind != kind::RESTORED) {
-                life.records.push(NewRecord::plain(kind::RESTORED, 6, "\"back\""));
+                life.records.push(Envelope::plain(kind::RESTORED, 6, "\"back\""));
             }
             life.deleted = false;
         });
@@ -315,7 +315,7 @@ impl Run {
             };
             assert_eq!(reader.damage(), None);
             let records = reader.records(0, u64::MAX / 2).unwrap();
-            let records: Vec<NewRecord> = records.into_iter().map(|r| r.record).collect();
+            let records: Vec<Envelope<'static>> = records.into_iter().map(|r| r.envelope).collect();
             let life = Life {
                 deltas: reader.deltas().into_iter().map(of_line).collect(),
                 deleted,

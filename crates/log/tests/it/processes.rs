@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use bough_log::{Expected, Head, LogError, LogStore, NewRecord, Options};
+use bough_log::{Envelope, Expected, Head, LogError, LogStore, Options};
 use bough_platform::{Clock, Platform, SystemClock};
 
 use crate::support::*;
@@ -21,7 +21,7 @@ fn options() -> Options {
 }
 
 fn open(dir: &Path) -> LogStore {
-    LogStore::open(Platform::system(dir).unwrap(), options()).unwrap()
+    <LogStore>::open(Platform::system(dir).unwrap(), options()).unwrap()
 }
 
 /// Another process with the directory open; does what it is asked.
@@ -132,8 +132,8 @@ fn ok() -> String {
 }
 
 /// An entry that hangs from nothing: processes number theirs as they like.
-fn free(n: u64) -> NewRecord {
-    NewRecord::entry(&format!("e{n}"), None, 1, n.to_string())
+fn free(n: u64) -> Envelope<'static> {
+    Envelope::entry(&format!("e{n}"), None, 1, n.to_string())
 }
 
 fn in_a_word(error: &LogError) -> String {
@@ -208,7 +208,7 @@ fn five_processes_share_a_directory_each_with_a_session_of_its_own() {
         // From here on this one's session has three.
         assert_eq!(child.ask(&format!("read s{n}")), "1,2,3");
         assert_eq!(child.ask(&format!("append s{n} 4")), "ok");
-        let undone = LogStore::open_to_look(Platform::system(dir.path()).unwrap(), options());
+        let undone = <LogStore>::open_to_look(Platform::system(dir.path()).unwrap(), options());
         assert_eq!(numbers(&undone, &format!("s{n}")), [1, 2, 3, 4]);
         // The others expect two: start them all over with a session of the same length.
         assert_eq!(child.ask(&format!("delete s{n}")), "ok");
@@ -258,7 +258,7 @@ fn another_process_deletes_an_id_and_makes_it_again() {
     assert_eq!(first.ask("append-where-read s 9"), "ok");
     assert_eq!(first.ask("read s"), "7,8,9");
     assert_eq!(second.ask("read s"), "7,8,9");
-    let store = LogStore::open_to_look(Platform::system(dir.path()).unwrap(), options());
+    let store = <LogStore>::open_to_look(Platform::system(dir.path()).unwrap(), options());
     assert_eq!(store.trash().unwrap().len(), 1, "the first life is in the trash");
 }
 
@@ -279,7 +279,7 @@ fn a_reader_follows_a_writer_that_is_killed_and_misses_nothing_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     open(dir.path()).create("s", vec![free(1)]).unwrap();
     let clock = SystemClock::new();
-    let reader = LogStore::open_to_look(Platform::system(dir.path()).unwrap(), options());
+    let reader = <LogStore>::open_to_look(Platform::system(dir.path()).unwrap(), options());
     let mut seen = 1;
     for life in 0..4 {
         let mut writer = Child::start(dir.path());

@@ -39,7 +39,7 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
 }
 
 fn look_at_everything(dir: &Path) {
-    let store = LogStore::open_to_look(Platform::system(dir).unwrap(), options());
+    let store = <LogStore>::open_to_look(Platform::system(dir).unwrap(), options());
     let mut ids = Vec::new();
     store.visit(&mut |log| ids.extend(log.ok().map(|log| log.id))).unwrap();
     for id in ids {
@@ -53,7 +53,7 @@ fn look_at_everything(dir: &Path) {
     }
     store.verify_all(&mut |_| {}).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
-    let target = LogStore::open(Platform::system(elsewhere.path()).unwrap(), options()).unwrap();
+    let target = <LogStore>::open(Platform::system(elsewhere.path()).unwrap(), options()).unwrap();
     store.salvage_all(&target, &mut |_| {}).unwrap();
     drop(store.trash());
 }
@@ -61,7 +61,7 @@ fn look_at_everything(dir: &Path) {
 #[test]
 fn looking_at_a_real_directory_leaves_the_tree_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
-    let store = LogStore::open(Platform::system(dir.path()).unwrap(), options()).unwrap();
+    let store = <LogStore>::open(Platform::system(dir.path()).unwrap(), options()).unwrap();
     for id in ["closed", "open", "torn", "streaming", "no-manifest", "no-index"] {
         fill(&store, id, 9);
     }
@@ -117,9 +117,9 @@ fn a_refused_append_writes_nothing() {
     for (expected, record) in [
         (Expected::Head(stale), entry(3)),
         (Expected::Any, entry(2)),
-        (Expected::Any, bough_log::NewRecord::entry("x", Some("nobody"), 1, "1")),
-        (Expected::Any, bough_log::NewRecord::entry("x", None, 1, "{not json")),
-        (Expected::Any, bough_log::NewRecord::revision("nobody", 1, 1, "1")),
+        (Expected::Any, bough_log::Envelope::entry("x", Some("nobody"), 1, "1")),
+        (Expected::Any, bough_log::Envelope::entry("x", None, 1, "{not json")),
+        (Expected::Any, bough_log::Envelope::revision("nobody", 1, 1, "1")),
     ] {
         assert!(process.store.append("s", expected, vec![record]).is_err());
     }

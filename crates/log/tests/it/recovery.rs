@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bough_log::format::{FORMAT_VERSION, ROW_BYTES, seal};
-use bough_log::{DamageKind, Expected, LogError, NewRecord, kind};
+use bough_log::{DamageKind, Envelope, Expected, LogError, kind};
 use bough_testkit::{Call, Fault, FaultPlan};
 
 use crate::support::*;
@@ -47,7 +47,7 @@ fn leaves_behind(machine: &Machine, shown: &[u64], torn_records: u64) {
     let report = process.store.open_for_writing("s").unwrap();
     assert_eq!((report.clean, report.torn_records), (false, torn_records));
     assert!(report.torn_bytes > 0);
-    let next = NewRecord::entry("next", None, 1, "99");
+    let next = Envelope::entry("next", None, 1, "99");
     process.store.append("s", Expected::Any, vec![next]).unwrap();
     assert!(machine.has("0000000000000002.seg"), "never to a file of another life");
     let after = machine.after_power_cut();
@@ -381,7 +381,7 @@ fn an_undo_that_was_cut_short_is_finished_by_the_next_one() {
     }
     process.store.undelete("s", None, 9, "{}").unwrap();
     let records = process.store.read("s").unwrap().tail(1).unwrap();
-    assert_eq!(records[0].record.kind, kind::RESTORED);
+    assert_eq!(records[0].envelope.kind, kind::RESTORED);
     append(&process.store, "s", 3);
     assert_eq!(machine.after_power_cut().shown("s"), [1, 2, 3]);
 }

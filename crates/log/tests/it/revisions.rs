@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use bough_log::{Expected, LogStore, NewRecord, PathStart, Reader};
+use bough_log::{Envelope, Expected, LogStore, PathStart, Reader};
 use bough_platform::{OsEntropy, Platform};
 use bough_testkit::{CountingDisk, Counts};
 
 use crate::support::*;
 
 fn revise(store: &LogStore, entry: &str, revision: u64) {
-    let record = NewRecord::revision(entry, revision, 1, format!("\"r{revision}\""));
+    let record = Envelope::revision(entry, revision, 1, format!("\"r{revision}\""));
     store.append("s", Expected::Any, vec![record]).unwrap();
 }
 
 /// What an entry became, as a reader says.
 fn revisions(reader: &Reader, entry: &str) -> Vec<String> {
     let found = reader.entry(entry).unwrap().unwrap();
-    found.revisions.into_iter().map(|stored| stored.record.payload).collect()
+    found.revisions.into_iter().map(|stored| stored.envelope.payload.into_owned()).collect()
 }
 
 /// A log with a revision of its first entry, a checkpoint, and more revisions of it after that.
@@ -77,7 +77,7 @@ fn a_revision_of_an_old_entry_costs_the_same_to_open_for_any_length() {
         let process = machine.start();
         process.store.create("s", vec![entry(1)]).unwrap();
         for first in (2..=entries).step_by(500) {
-            let batch = (first..(first + 500).min(entries + 1)).map(entry).collect();
+            let batch: Vec<_> = (first..(first + 500).min(entries + 1)).map(entry).collect();
             process.store.append("s", Expected::Any, batch).unwrap();
         }
         process.store.checkpoint("s").unwrap();
@@ -85,7 +85,7 @@ fn a_revision_of_an_old_entry_costs_the_same_to_open_for_any_length() {
         let counting = CountingDisk::new(Arc::new(machine.disk.another_process()));
         let (clock, entropy) = (machine.clock.clone(), Arc::new(OsEntropy));
         let platform = Platform { disk: Arc::new(counting.clone()), clock, entropy };
-        let reader = LogStore::open_to_look(platform, machine.options.clone()).read("s").unwrap();
+        let reader = <LogStore>::open_to_look(platform, machine.options.clone()).read("s").unwrap();
         assert_eq!(revisions(&reader, "e2"), ["\"r1\""]);
         counting.counts()
     };

@@ -1,7 +1,7 @@
 //! `stream.log`: what was acknowledged of a message that streams is there, or its loss is reported.
 
 use bough_log::format::{STREAM_HEADER_BYTES, StreamHeader};
-use bough_log::{DamageKind, Expected, LogError, NewRecord};
+use bough_log::{DamageKind, Envelope, Expected, LogError};
 
 use crate::support::*;
 
@@ -98,7 +98,7 @@ fn in_the_weaker_durability_deltas_stay_until_what_settles_them_is_durable() {
     process.store.enqueue_delta("s", &delta("e2", 1)).unwrap().wait().unwrap();
     process.store.close_all().unwrap();
     let again = machine.start();
-    let settled = NewRecord::revision("e2", 1, 4, "\"whole\"");
+    let settled = Envelope::revision("e2", 1, 4, "\"whole\"");
     again.store.append("s", Expected::Any, vec![settled]).unwrap();
     append(&again.store, "s", 3);
     // Another stream takes the file: the deltas in it may go only now that the revision is synced.

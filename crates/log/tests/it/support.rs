@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bough_log::format::{Checkpoint, FrameHeader, Manifest, decode_frame, encode_frame};
 use bough_log::{
-    ChainHash, Damage, Durability, Expected, LogError, LogStore, Maintenance, NewDelta, NewRecord,
+    ChainHash, Damage, Durability, Envelope, Expected, LogError, LogStore, Maintenance, NewDelta,
     Options, VerifyReport,
 };
 use bough_platform::{Disk, Platform, RelPath};
@@ -85,14 +85,14 @@ impl Machine {
 
     pub(crate) fn start(&self) -> Process {
         let disk = self.disk.another_process();
-        let store = LogStore::open(self.platform(&disk), self.options.clone()).unwrap();
+        let store = <LogStore>::open(self.platform(&disk), self.options.clone()).unwrap();
         Process { disk, store }
     }
 
     /// A process that only looks.
     pub(crate) fn look(&self) -> LogStore {
         let disk = self.disk.another_process();
-        LogStore::open_to_look(self.platform(&disk), self.options.clone())
+        <LogStore>::open_to_look(self.platform(&disk), self.options.clone())
     }
 
     /// The same machine with another disk.
@@ -205,9 +205,9 @@ impl Machine {
 }
 
 /// The entry of a number, the child of the one before it.
-pub(crate) fn entry(n: u64) -> NewRecord {
+pub(crate) fn entry(n: u64) -> Envelope<'static> {
     let parent = (n > 1).then(|| format!("e{}", n - 1));
-    NewRecord::entry(&format!("e{n}"), parent.as_deref(), 1, n.to_string())
+    Envelope::entry(&format!("e{n}"), parent.as_deref(), 1, n.to_string())
 }
 
 pub(crate) fn append(store: &LogStore, id: &str, n: u64) {
@@ -228,7 +228,7 @@ pub(crate) fn delta(target: &str, revision: u64) -> NewDelta {
 /// The numbers in the payloads of a log's entries, in order.
 pub(crate) fn numbers(store: &LogStore, id: &str) -> Vec<u64> {
     let records = store.read(id).unwrap().records(0, u64::MAX / 2).unwrap();
-    records.iter().filter_map(|stored| stored.record.payload.parse().ok()).collect()
+    records.iter().filter_map(|stored| stored.envelope.payload.parse().ok()).collect()
 }
 
 /// The bytes where a segment's lines begin, and its length.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bough_log::{Expected, LogError, LogStore, NewRecord, Options, kind};
+use bough_log::{Envelope, Expected, LogError, LogStore, Options, kind};
 use bough_platform::Platform;
 use bough_testkit::{Call, Fault, FaultPlan};
 
@@ -69,10 +69,11 @@ fn a_purge_removes_only_the_deletion_that_it_was_asked_about() {
 fn a_purge_waits_for_an_undo_of_another_process_and_leaves_what_it_brought_back() {
     let dir = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());
-    let store = LogStore::open(gated(dir.path(), &gate), Options::default()).unwrap();
+    let store = <LogStore>::open(gated(dir.path(), &gate), Options::default()).unwrap();
     fill(&store, "s", 2);
     store.delete("s", 5, "{}").unwrap();
-    let other = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default()).unwrap();
+    let other =
+        <LogStore>::open(Platform::system(dir.path()).unwrap(), Options::default()).unwrap();
     let life = other.trash().unwrap()[0].incarnation;
     gate.close_for("rename to sessions/");
     std::thread::scope(|scope| {
@@ -102,7 +103,7 @@ fn the_id_of_a_deletion_that_was_cut_short_can_be_used_again() {
         let machine = Machine::new();
         deletion_cut_short(&machine, at_rename);
         let store = machine.start().store;
-        store.create("s", vec![NewRecord::entry("e7", None, 1, "7")]).unwrap();
+        store.create("s", vec![Envelope::entry("e7", None, 1, "7")]).unwrap();
         assert_eq!(machine.after_power_cut().shown("s"), [7], "rename {at_rename}");
         assert_eq!(store.trash().unwrap().len(), 1, "the life before is in the trash");
         let taken = store.create("s", vec![entry(1)]);
@@ -119,13 +120,13 @@ fn during_a_deletion(
 ) -> (LogStore, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let gate = Arc::new(Gate::default());
-    let store = LogStore::open(gated(dir.path(), &gate), Options::default()).unwrap();
+    let store = <LogStore>::open(gated(dir.path(), &gate), Options::default()).unwrap();
     fill(&store, "s", 2);
     gate.close_for("lock sessions/");
     std::thread::scope(|scope| {
         let deletion = scope.spawn(|| store.delete("s", 5, "{}"));
         gate.until_somebody_waits();
-        let other = LogStore::open(Platform::system(dir.path()).unwrap(), Options::default());
+        let other = <LogStore>::open(Platform::system(dir.path()).unwrap(), Options::default());
         let other = other.unwrap();
         meanwhile(&other);
         gate.open();
@@ -160,7 +161,7 @@ fn a_deletion_that_was_finished_and_undone_meanwhile_moves_nothing() {
     });
     assert!(store.trash().unwrap().is_empty());
     let records = store.read("s").unwrap().records(0, 10).unwrap();
-    assert!(records.iter().any(|stored| stored.record.kind == kind::RESTORED));
+    assert!(records.iter().any(|stored| stored.envelope.kind == kind::RESTORED));
 }
 
 #[test]
@@ -169,9 +170,9 @@ fn a_deletion_of_one_life_does_not_hit_the_next() {
     let store = deleted(&machine).store;
     let before = store.trash().unwrap()[0].incarnation;
     let now = store.create("s", vec![entry(1)]).unwrap().incarnation;
-    let missed = store.delete_where("s", Expected::Life(before), 7, "{}");
+    let missed = store.delete_where("s", Expected::Incarnation(before), 7, "{}");
     assert!(matches!(missed, Err(LogError::Conflict { .. })), "{missed:?}");
     assert_eq!(numbers(&store, "s"), [1]);
-    store.delete_where("s", Expected::Life(now), 8, "{}").unwrap();
+    store.delete_where("s", Expected::Incarnation(now), 8, "{}").unwrap();
     assert_eq!(store.trash().unwrap().len(), 2);
 }

@@ -8,8 +8,8 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
+use bough_session::SessionState;
 use bough_session::{Bookkeeping, Entry, EntryBody, EntryId, FORMAT_PI, Record, SessionId};
-use bough_session::{SessionState, codec};
 use bough_store::Store;
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ impl Facts {
                 break;
             }
             for stored in page {
-                facts.take(&stored.record, stored.position.seq);
+                facts.take(&stored.record, stored.seq);
             }
         }
         facts.fits_version &= facts.revised.is_empty() || facts.version >= 2;
@@ -124,7 +124,7 @@ impl Facts {
         }
     }
 
-    fn take_line(&mut self, record: &Record, stored: &codec::LogRecord, seq: u64) {
+    fn take_line(&mut self, record: &Record, stored: &bough_record::Envelope<'_>, seq: u64) {
         match original(record) {
             Some(line) if line.what == "header" && self.header.is_none() => {
                 let text = String::from_utf8_lossy(&line.bytes).into_owned();
@@ -158,7 +158,7 @@ impl Facts {
     }
 }
 
-fn is_end(stored: &codec::LogRecord) -> bool {
+fn is_end(stored: &bough_record::Envelope<'_>) -> bool {
     let payload: Option<Value> = serde_json::from_str(&stored.payload).ok();
     payload.is_some_and(|payload| payload.get("what").and_then(Value::as_str) == Some("end"))
 }
@@ -198,7 +198,7 @@ impl PiFile<'_> {
             for stored in page {
                 match stored.record.known() {
                     Record::Entry(entry) => {
-                        let line = self.entry_line(entry, stored.position.seq).await?;
+                        let line = self.entry_line(entry, stored.seq).await?;
                         sink(line.as_bytes())?;
                         written.entries += 1;
                     }

@@ -33,7 +33,7 @@ impl<'a> Records<'a> {
         }
         let found = self.store.records(self.session, self.after, page()).await?;
         match found.records.last() {
-            Some(last) => self.after = last.position,
+            Some(last) => self.after = last.position(),
             None => self.done = true,
         }
         self.done |= self.after >= found.end;
@@ -46,7 +46,7 @@ pub(super) struct Path<'a> {
     store: &'a dyn Store,
     session: &'a SessionId,
     leaf: EntryId,
-    start: PathStart,
+    start: PathStart<EntryId>,
     done: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The evidence: what every event of one migration says alike.
 
-use bough_log::LogStore;
+use super::native::SessionLogs;
 use bough_log::format::{LedgerEvent, Outcome, Phase, Verification, schema};
 use bough_platform::Platform;
 use bough_session::hex;
@@ -78,7 +78,7 @@ impl Evidence {
     /// Writes an event, durably.
     pub(crate) fn say(
         &self,
-        log: &LogStore,
+        log: &SessionLogs,
         platform: &Platform,
         session: &str,
         said: Said<'_>,

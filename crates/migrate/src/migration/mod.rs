@@ -4,7 +4,7 @@ mod events;
 mod lost;
 mod mark;
 mod meta;
-mod native;
+pub(crate) mod native;
 mod plan;
 mod recover;
 mod rollback;
@@ -14,13 +14,13 @@ mod target;
 mod verify;
 mod walk;
 
+use self::native::SessionLogs;
 use std::fmt;
 use std::sync::Arc;
 
+use bough_log::Options;
 use bough_log::format::{ActiveStore, Manifest};
-use bough_log::{LogStore, Options};
 use bough_platform::Platform;
-use bough_store::session_fold;
 
 pub use lost::{Lost, LostKind};
 pub use plan::{Plan, Standing};
@@ -36,7 +36,7 @@ use crate::v1::{LiveV1, V1File, V1Files};
 /// Moves sessions between V1 files and native logs.
 #[derive(Clone)]
 pub struct Migrator {
-    pub(crate) log: LogStore,
+    pub(crate) log: SessionLogs,
     pub(crate) platform: Platform,
     pub(crate) files: Arc<dyn V1Files>,
     batch_records: usize,
@@ -48,30 +48,25 @@ impl fmt::Debug for Migrator {
     }
 }
 
-/// How logs of sessions are opened beside a store.
-pub(crate) fn log_options() -> Options {
-    Options { fold: session_fold(), ..Options::default() }
-}
-
 impl Migrator {
     /// Works on a data directory. Checkpoints that it makes carry the fold, so that a large session opens
     /// at once after its migration.
     pub fn open(platform: Platform, files: Arc<dyn V1Files>) -> Result<Self> {
-        let log = LogStore::open(platform.clone(), log_options())?;
+        let log = SessionLogs::open(platform.clone(), Options::default())?;
         Ok(Self::with_log(log, platform, files))
     }
 
     /// Looks at a data directory, which may be missing: for plans. Nothing is written.
     #[must_use]
     pub fn open_to_look(platform: Platform, files: Arc<dyn V1Files>) -> Self {
-        let log = LogStore::open_to_look(platform.clone(), log_options());
+        let log = SessionLogs::open_to_look(platform.clone(), Options::default());
         Self::with_log(log, platform, files)
     }
 
     /// Works through a store of logs that is open already, with its options and its fold. `platform` is
     /// the one that the store was opened with.
     #[must_use]
-    pub fn with_log(log: LogStore, platform: Platform, files: Arc<dyn V1Files>) -> Self {
+    pub fn with_log(log: SessionLogs, platform: Platform, files: Arc<dyn V1Files>) -> Self {
         Self { log, platform, files, batch_records: BATCH_RECORDS }
     }
 

@@ -1,14 +1,23 @@
 //! The log's side: records between the two rooms, entries at their newest, the mark at the end of what
 //! was migrated.
 
-use bough_log::{NewRecord as LogNewRecord, Reader, StoredRecord};
-use bough_session::codec::{self, LogRecord};
-use bough_session::{Entry, Record};
+use bough_record::{Envelope, StoredEnvelope};
+use bough_session::codec;
+use bough_session::{Entry, Record, SessionState};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{MigrateError, Result};
 use crate::limits::PAGE_RECORDS;
 use crate::v1::{ContentDigest, V1_KIND, V1Report, original_of};
+
+/// The logs of sessions.
+pub(crate) type SessionLogs = bough_log::LogStore<SessionState>;
+
+/// The same, being built out of sight.
+pub(crate) type StagedLogs = bough_log::Staging<SessionState>;
+
+/// A reader of one.
+pub(crate) type LogReader = bough_log::Reader<SessionState>;
 
 /// What the mark's `what` says.
 const END: &str = "end";
@@ -48,13 +57,13 @@ impl EndMark {
         }
     }
 
-    pub(crate) fn to_record(&self, at_ms: i64) -> LogRecord {
+    pub(crate) fn to_record(&self, at_ms: i64) -> Envelope<'static> {
         // Plain data: it has nothing that JSON cannot say.
         let payload = serde_json::to_string(self).unwrap_or_default();
         crate::v1::v1_record(at_ms, payload)
     }
 
-    pub(crate) fn of(record: &LogNewRecord) -> Option<Self> {
+    pub(crate) fn of(record: &Envelope<'_>) -> Option<Self> {
         if record.kind != V1_KIND {
             return None;
         }
@@ -62,36 +71,15 @@ impl EndMark {
     }
 }
 
-/// A record as the log takes it.
-pub(crate) fn to_log(record: LogRecord) -> LogNewRecord {
-    LogNewRecord {
-        kind: record.kind,
-        id: record.id,
-        parent: record.parent,
-        target: record.target,
-        revision: record.revision,
-        at_ms: record.at_ms,
-        payload: record.payload,
-    }
-}
-
-/// A record of the log as the session room reads it.
-pub(crate) fn decoded(stored: &LogNewRecord) -> Record {
-    codec::decode(LogRecord {
-        kind: stored.kind.clone(),
-        id: stored.id.clone(),
-        parent: stored.parent.clone(),
-        target: stored.target.clone(),
-        revision: stored.revision,
-        at_ms: stored.at_ms,
-        payload: stored.payload.clone(),
-    })
+/// What a stored record says.
+pub(crate) fn decoded(stored: &Envelope<'_>) -> Record {
+    codec::decode(stored.borrowed())
 }
 
 /// Visits every record of a log in order.
 pub(crate) fn each_record(
-    reader: &Reader,
-    visit: &mut dyn FnMut(StoredRecord) -> Result<()>,
+    reader: &LogReader,
+    visit: &mut dyn FnMut(StoredEnvelope<'static>) -> Result<()>,
 ) -> Result<()> {
     let mut after = 0;
     loop {
@@ -112,15 +100,15 @@ pub(crate) struct Migrated {
 
 impl Migrated {
     /// Takes the next record, up to the mark; says whether it was of the file.
-    pub(crate) fn take(&mut self, stored: &StoredRecord) -> bool {
+    pub(crate) fn take(&mut self, stored: &StoredEnvelope<'_>) -> bool {
         if self.mark.is_some() {
             return false;
         }
-        if let Some(mark) = EndMark::of(&stored.record) {
+        if let Some(mark) = EndMark::of(&stored.envelope) {
             self.mark = Some(mark);
             self.mark_seq = stored.seq;
         } else {
-            if let Some(line) = original_of(&stored.record.kind, &stored.record.payload) {
+            if let Some(line) = original_of(&stored.envelope.kind, &stored.envelope.payload) {
                 self.content.add(&line.bytes, line.what.is_empty());
             }
         }
@@ -129,16 +117,16 @@ impl Migrated {
 }
 
 /// An entry as it is now: what added it, then every revision, then the steps of a stream.
-pub(crate) fn newest_entry(reader: &Reader, id: &str) -> Result<Option<Entry>> {
+pub(crate) fn newest_entry(reader: &LogReader, id: &str) -> Result<Option<Entry>> {
     let Some(found) = reader.entry(id)? else { return Ok(None) };
     let unreadable = |what: &str| MigrateError::NotRepresentable {
         reason: format!("entry {id}: {what} cannot be read; run verify, then salvage"),
     };
-    let Record::Entry(mut entry) = decoded(&found.added.record).known().clone() else {
+    let Record::Entry(mut entry) = decoded(&found.added.envelope).known().clone() else {
         return Err(unreadable("its record"));
     };
     for revision in &found.revisions {
-        match decoded(&revision.record).known() {
+        match decoded(&revision.envelope).known() {
             Record::Revision(revision) if revision.apply(&mut entry).is_ok() => {}
             _ => return Err(unreadable("a revision of it")),
         }

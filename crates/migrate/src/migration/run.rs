@@ -1,11 +1,12 @@
 //! The way forward: stage, verify, cut over, complete.
 
+use super::native::SessionLogs;
 use bough_log::format::{Outcome as EventOutcome, Phase, Pointer, StoreState, Verification};
-use bough_log::{Expected, LogError, LogStore, NewRecord, Staging, Switch};
+use bough_log::{Expected, LogError, Switch};
 use serde::Serialize;
 
 use super::events::{ALL_MATCH, Evidence, NATIVE, Said, fresh_id, well};
-use super::native::{EndMark, to_log};
+use super::native::{EndMark, StagedLogs};
 use super::verify::{Checked, Expectation, check};
 use super::{Migrator, Plan, Standing};
 use crate::error::{MigrateError, Result};
@@ -165,7 +166,7 @@ impl Run<'_> {
         self.plan.format.pointer(&self.plan.address, &self.plan.snapshot)
     }
 
-    fn say(&self, log: &LogStore, said: Said<'_>) -> Result<()> {
+    fn say(&self, log: &SessionLogs, said: Said<'_>) -> Result<()> {
         self.evidence.say(log, &self.migrator.platform, self.session(), said)
     }
 
@@ -174,7 +175,7 @@ impl Run<'_> {
         (self.progress)(Progress { step, done_bytes, total_bytes, entries });
     }
 
-    fn stage_and_verify(&mut self, staging: &Staging) -> Result<Checked> {
+    fn stage_and_verify(&mut self, staging: &StagedLogs) -> Result<Checked> {
         self.build(staging)?;
         staging.present(self.session(), &self.pointer())?;
         let log = staging.store();
@@ -200,7 +201,7 @@ impl Run<'_> {
     }
 
     /// Reads the source a second time, into the staged log.
-    fn build(&mut self, staging: &Staging) -> Result<()> {
+    fn build(&mut self, staging: &StagedLogs) -> Result<()> {
         let session = self.session().to_owned();
         let mut mapper = Mapper::new(self.file.name(), Want::Records);
         let mut builder = Builder::new(self, staging, &session);
@@ -259,23 +260,23 @@ impl Run<'_> {
 /// Collects records into batches.
 struct Builder<'a, 'r> {
     run: &'a mut Run<'r>,
-    staging: &'a Staging,
+    staging: &'a StagedLogs,
     session: &'a str,
-    batch: Vec<NewRecord>,
+    batch: Vec<bough_record::Envelope<'static>>,
     bytes: usize,
     created: bool,
     alive_at_ms: u128,
 }
 
 impl<'a, 'r> Builder<'a, 'r> {
-    fn new(run: &'a mut Run<'r>, staging: &'a Staging, session: &'a str) -> Self {
+    fn new(run: &'a mut Run<'r>, staging: &'a StagedLogs, session: &'a str) -> Self {
         let alive_at_ms = run.migrator.platform.clock.monotonic().as_millis();
         Self { run, staging, session, batch: Vec::new(), bytes: 0, created: false, alive_at_ms }
     }
 
     fn take(
         &mut self,
-        records: Vec<bough_session::codec::LogRecord>,
+        records: Vec<bough_record::Envelope<'static>>,
         done: u64,
         entries: u64,
     ) -> Result<()> {
@@ -285,7 +286,7 @@ impl<'a, 'r> Builder<'a, 'r> {
                 self.flush()?;
             }
             self.bytes += size;
-            self.batch.push(to_log(record));
+            self.batch.push(record);
             if self.batch.len() >= self.run.migrator.batch_records {
                 self.flush()?;
             }

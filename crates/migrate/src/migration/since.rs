@@ -1,8 +1,9 @@
 //! What was written to a log since it was migrated, and how a V1 file says it.
 
+use super::native::LogReader;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use bough_log::{Head, Reader, StoredRecord};
+use bough_log::{Head, StoredEnvelope};
 use bough_session::{Bookkeeping, Entry, EntryId, Record};
 use serde_json::json;
 
@@ -39,7 +40,7 @@ pub(crate) struct Since {
 
 impl Since {
     /// Reads a whole log. `None` when it does not say where its migration ended.
-    pub(crate) fn read(reader: &Reader) -> Result<Option<Self>> {
+    pub(crate) fn read(reader: &LogReader) -> Result<Option<Self>> {
         let mut gather = Gather::default();
         each_record(reader, &mut |stored| {
             gather.take(&stored);
@@ -91,7 +92,7 @@ impl Since {
     /// Every line to add to the file, in order.
     pub(crate) fn each_line(
         &self,
-        reader: &Reader,
+        reader: &LogReader,
         visit: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<()> {
         let mut migrated = Migrated::default();
@@ -99,7 +100,7 @@ impl Since {
             if migrated.take(&stored) {
                 return Ok(());
             }
-            let Some(id) = stored.record.id.as_deref() else { return Ok(()) };
+            let Some(id) = stored.envelope.id.as_deref() else { return Ok(()) };
             let entry = newest_entry(reader, id)?.ok_or_else(|| gone(id))?;
             visit(&self.line_of(&entry)?)
         })?;
@@ -159,17 +160,17 @@ impl Since {
 
 /// The number of each entry's line in a version-1 file, those that were written since included. pi counts the
 /// lines that are JSON, the header being 0.
-fn line_numbers(reader: &Reader) -> Result<HashMap<String, usize>> {
+fn line_numbers(reader: &LogReader) -> Result<HashMap<String, usize>> {
     let mut numbers = HashMap::new();
     let mut next = 0;
     let mut migrated = Migrated::default();
     each_record(reader, &mut |stored| {
         let in_file = migrated.take(&stored);
-        if let Some(id) = stored.record.id {
+        if let Some(id) = stored.envelope.id.map(std::borrow::Cow::into_owned) {
             numbers.insert(id, next);
             next += 1;
         } else if in_file {
-            let line = original_of(&stored.record.kind, &stored.record.payload);
+            let line = original_of(&stored.envelope.kind, &stored.envelope.payload);
             let is_json = |what: &str| matches!(what, "header" | "header_again" | "not_an_object");
             next += usize::from(line.is_some_and(|line| is_json(&line.what)));
         }
@@ -206,22 +207,22 @@ struct Gather {
 }
 
 impl Gather {
-    fn take(&mut self, stored: &StoredRecord) {
+    fn take(&mut self, stored: &StoredEnvelope<'_>) {
         let in_file = self.migrated.take(stored);
         self.linear = self.migrated.mark.as_ref().is_some_and(|mark| mark.report.version == 1);
         if in_file {
             self.take_from_file(stored);
         } else {
-            self.last_ms = self.last_ms.max(stored.record.at_ms);
-            self.take_since(&decoded(&stored.record));
+            self.last_ms = self.last_ms.max(stored.envelope.at_ms);
+            self.take_since(&decoded(&stored.envelope));
         }
-        if let Some(id) = &stored.record.id {
-            self.last = Some(id.clone());
+        if let Some(id) = &stored.envelope.id {
+            self.last = Some(id.to_string());
         }
     }
 
-    fn take_from_file(&mut self, stored: &StoredRecord) {
-        let record = &stored.record;
+    fn take_from_file(&mut self, stored: &StoredEnvelope<'_>) {
+        let record = &stored.envelope;
         if record.kind == "meta"
             && let Record::Meta(change) = decoded(record).known()
         {
@@ -231,15 +232,15 @@ impl Gather {
         if line.what != "sqlite_meta" {
             self.file_content.add(&line.bytes, line.what.is_empty());
         }
-        let Some(id) = &stored.record.id else { return };
-        self.last_ms = self.last_ms.max(stored.record.at_ms);
+        let Some(id) = &stored.envelope.id else { return };
+        self.last_ms = self.last_ms.max(stored.envelope.at_ms);
         let text = std::str::from_utf8(&line.bytes).unwrap_or_default();
         let named = match look(text) {
             Seen::Object(glance) => glance.id.text().map(ToOwned::to_owned),
             _ => None,
         };
-        if named.as_deref() != Some(id) {
-            self.renamed.insert(id.clone(), named);
+        if named.as_deref() != Some(&**id) {
+            self.renamed.insert(id.to_string(), named);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Holding a migrated log against the file that it was made from.
 
+use super::native::SessionLogs;
 use bough_log::format::Verification;
-use bough_log::{DamageKind, Head, LogStore, VerifyReport};
+use bough_log::{DamageKind, Head, VerifyReport};
 
 use super::native::{Migrated, each_record};
 use crate::error::Result;
@@ -36,7 +37,7 @@ impl Checked {
 /// Reads every byte of a log and compares. `expected` is what the source says; without it the log's own
 /// mark, which the chain covers, is believed.
 pub(crate) fn check(
-    log: &LogStore,
+    log: &SessionLogs,
     session: &str,
     expected: Option<&Expectation>,
 ) -> Result<Checked> {

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use bough_platform::{Access, File};
-use bough_session::codec::{self, LogRecord};
+use bough_record::Envelope;
+use bough_session::codec;
 use bough_session::{Bookkeeping, Entry, EntryId, NewRecord, SessionId, SessionState};
 
 use super::file::{V1File, V1Format};
@@ -257,7 +258,7 @@ impl LiveV1 {
         Ok(())
     }
 
-    fn take(&mut self, record: LogRecord) -> NewRecord {
+    fn take(&mut self, record: Envelope<'static>) -> NewRecord {
         let new = decoded(record);
         if self.seq == 0 {
             self.session_id = self.mapper.session_id(&fallback_id(self.file.address()));
@@ -321,7 +322,7 @@ pub(crate) fn fallback_id(address: &str) -> String {
     format!("pi-{}", bough_session::hex(snapshot.digest.get(..8).unwrap_or_default()))
 }
 
-fn decoded(record: LogRecord) -> NewRecord {
+fn decoded(record: Envelope<'static>) -> NewRecord {
     let at_ms = record.at_ms;
     codec::decode(record).at(at_ms)
 }

@@ -16,7 +16,8 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bough_session::codec::{self, LogRecord};
+use bough_record::Envelope;
+use bough_session::codec;
 use bough_session::{FORMAT_PI, JsonMap, MetaChange, Record, SessionId, Unseen, hex};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -57,8 +58,8 @@ pub(crate) struct Mapper {
     last_ms: i64,
     looks_like_pi: bool,
     /// Lines before the first one that is JSON; they wait for the `meta` record.
-    waiting: Vec<LogRecord>,
-    ready: Vec<LogRecord>,
+    waiting: Vec<Envelope<'static>>,
+    ready: Vec<Envelope<'static>>,
 }
 
 /// The digest of everything that is kept of a file, in order.
@@ -110,7 +111,7 @@ impl Mapper {
     }
 
     /// The records made since the last call.
-    pub(crate) fn take(&mut self) -> Vec<LogRecord> {
+    pub(crate) fn take(&mut self) -> Vec<Envelope<'static>> {
         std::mem::take(&mut self.ready)
     }
 
@@ -281,7 +282,7 @@ impl Mapper {
     }
 
     /// The end of the file. `fallback_id` names a session that nothing else names.
-    pub(crate) fn finish(mut self, fallback_id: &str) -> (MappedFile, Vec<LogRecord>) {
+    pub(crate) fn finish(mut self, fallback_id: &str) -> (MappedFile, Vec<Envelope<'static>>) {
         self.settle();
         let session_id = self.session_id(fallback_id);
         let header = self.header.filter(|_| self.report.count(FindingKind::HeaderMissing) == 0);
@@ -349,7 +350,7 @@ impl Kept<'_> {
     }
 }
 
-fn meta_record(header: &V1Header) -> LogRecord {
+fn meta_record(header: &V1Header) -> Envelope<'static> {
     let mut metadata = JsonMap::new();
     if let Some(cwd) = header.cwd.as_ref().filter(|cwd| cwd.len() <= CWD_BYTES_MAX) {
         metadata.insert("cwd".to_owned(), Value::from(cwd.as_str()));
@@ -361,24 +362,24 @@ fn meta_record(header: &V1Header) -> LogRecord {
         forked_from: header.forked_from().and_then(|id| SessionId::parse(id).ok()),
         ..MetaChange::default()
     };
-    codec::encode(&Record::Meta(change), header.timestamp_ms)
+    codec::encode(&Record::Meta(change), header.timestamp_ms).into_owned()
 }
 
 /// A record of kind [`V1_KIND`].
-pub(crate) fn v1_record(at_ms: i64, payload: String) -> LogRecord {
-    LogRecord {
+pub(crate) fn v1_record(at_ms: i64, payload: String) -> Envelope<'static> {
+    Envelope {
         kind: Cow::Borrowed(V1_KIND),
         id: None,
         parent: None,
         target: None,
         revision: None,
         at_ms,
-        payload,
+        payload: payload.into(),
     }
 }
 
 /// The record of an entry. Built as text, so that a line of many megabytes is copied once.
-fn entry_record(json: &str, place: Place, at_ms: i64) -> LogRecord {
+fn entry_record(json: &str, place: Place, at_ms: i64) -> Envelope<'static> {
     let mut payload = String::with_capacity(json.len() + 96);
     payload.push_str("{\"foreign\":\"pi\",\"json\":");
     match &place.first_kept {
@@ -393,14 +394,14 @@ fn entry_record(json: &str, place: Place, at_ms: i64) -> LogRecord {
         payload.push_str(&format!(",\"origin\":{origin}"));
     }
     payload.push('}');
-    LogRecord {
+    Envelope {
         kind: Cow::Borrowed("entry"),
-        id: Some(place.id),
-        parent: place.parent,
+        id: Some(place.id.into()),
+        parent: place.parent.map(Into::into),
         target: None,
         revision: None,
         at_ms,
-        payload,
+        payload: payload.into(),
     }
 }
 

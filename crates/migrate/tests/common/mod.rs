@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use bough_log::{LogStore, Maintenance, Options};
+use bough_log::{Maintenance, Options};
 use bough_migrate::{MigrateError, Migrator, Outcome, Plan, Result, Summary, V1File, V1Files};
 use bough_platform::{Disk, Platform, RelPath};
-use bough_session::codec::{self, LogRecord};
+use bough_session::codec;
 use bough_session::{Entry, EntryId, NewRecord, Record, SessionId};
 use bough_store::{MemoryStore, Store};
 use bough_testkit::{SimClock, SimDisk, SimEntropy};
@@ -58,6 +58,9 @@ pub(crate) fn inline() -> Options {
     Options { maintenance: Maintenance::Inline, ..Options::default() }
 }
 
+/// The logs of sessions.
+pub(crate) type LogStore = bough_log::LogStore<bough_session::SessionState>;
+
 pub(crate) fn migrator(disk: &SimDisk, options: Options, seed: u64) -> Migrator {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     migrator_on(disk, options, seed)
@@ -104,17 +107,8 @@ pub(crate) fn records(log: &LogStore, session: &str) -> Vec<NewRecord> {
             return found;
         }
         for stored in page {
-            let at_ms = stored.record.at_ms;
-            let record = LogRecord {
-                kind: stored.record.kind,
-                id: stored.record.id,
-                parent: stored.record.parent,
-                target: stored.record.target,
-                revision: stored.record.revision,
-                at_ms,
-                payload: stored.record.payload,
-            };
-            found.push(codec::decode(record).at(at_ms));
+            let at_ms = stored.envelope.at_ms;
+            found.push(codec::decode(stored.envelope).at(at_ms));
         }
     }
 }
@@ -126,7 +120,7 @@ pub(crate) fn entries(records: &[NewRecord]) -> Vec<Entry> {
 /// A store that holds one session made of records.
 pub(crate) async fn memory(session: &str, records: Vec<NewRecord>) -> MemoryStore {
     let store = MemoryStore::new(Arc::new(SimEntropy::new(3))).unwrap();
-    let appended = store.create(&SessionId::from_stored(session), records).await.unwrap();
+    let appended = store.create(&SessionId::from_stored(session), records.into()).await.unwrap();
     appended.durable.await.unwrap();
     store
 }
@@ -183,17 +177,8 @@ pub(crate) fn native_entry(id: &str, parent: Option<&str>, text: &str, at_ms: i6
     }
 }
 
-pub(crate) fn log_record(record: &Record, at_ms: i64) -> bough_log::NewRecord {
-    let stored = codec::encode(record, at_ms);
-    bough_log::NewRecord {
-        kind: stored.kind,
-        id: stored.id,
-        parent: stored.parent,
-        target: stored.target,
-        revision: stored.revision,
-        at_ms,
-        payload: stored.payload,
-    }
+pub(crate) fn log_record(record: &Record, at_ms: i64) -> bough_log::Envelope<'_> {
+    codec::encode(record, at_ms)
 }
 
 pub(crate) fn is_exists(error: &MigrateError) -> bool {

@@ -36,8 +36,8 @@ impl StoreSink {
         records: Vec<NewRecord>,
     ) -> Result<Head, StoreError> {
         let appended = match head {
-            Some(head) => self.store.append(session, head, records).await?,
-            None => self.store.create(session, with_first_meta(records)).await?,
+            Some(head) => self.store.append(session, head, records.into()).await?,
+            None => self.store.create(session, with_first_meta(records).into()).await?,
         };
         appended.durable.await?;
         Ok(appended.head)
@@ -63,7 +63,7 @@ impl RecordSink for StoreSink {
                 Err(StoreError::NotFound { .. }) => return Ok(Vec::new()),
                 page => page?,
             };
-            let Some(last) = page.records.last().map(|stored| stored.position) else {
+            let Some(last) = page.records.last().map(bough_store::StoredRecord::position) else {
                 return Ok(records);
             };
             records.extend(page.records.into_iter().map(|stored| stored.record));

@@ -188,7 +188,7 @@ fn failed(action: &'static str, session_id: &str) -> impl FnOnce(StoreError) -> 
 
 /// A head as a session value remembers it.
 fn mark(head: &Head) -> FileMark {
-    let [a, b, c, d, ..] = head.chain.0;
+    let [a, b, c, d, ..] = head.chain.bytes();
     FileMark { len: head.seq, crc: u32::from_be_bytes([a, b, c, d]) }
 }
 

@@ -218,7 +218,7 @@ impl Live {
 /// The event in the shape of `session::watch`, with its payload as it was made once for all subscribers.
 fn write_event(piece: &mut String, delivery: &Delivery) {
     let (event, cursor) = (&delivery.event, &delivery.cursor);
-    let (name, Position { seq, revision }) = (event.kind().name(), event.position);
+    let (name, Position { seq, step }) = (event.kind().name(), event.position());
     piece.push_str("id: ");
     let start = piece.len();
     write_text(piece, format_args!("{cursor}"));
@@ -226,7 +226,7 @@ fn write_event(piece: &mut String, delivery: &Delivery) {
     write_text(piece, format_args!("\nevent: {name}\ndata: {{\"type\":\"{name}\",\"cursor\":\""));
     // The same text again: a sealed place does not look the same twice.
     piece.extend_from_within(start..end);
-    write_text(piece, format_args!("\",\"seq\":{seq},\"revision\":{revision},\"payload\":"));
+    write_text(piece, format_args!("\",\"seq\":{seq},\"step\":{step},\"payload\":"));
     piece.push_str(event.json());
     piece.push_str("}\n\n");
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Head, ListPage,
-    ListQuery, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
+    Appended, Batch, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Head,
+    ListPage, ListQuery, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
     StoreError, StoredEntry, Trashed,
 };
 use serde_json::json;
@@ -41,11 +41,11 @@ impl Store for Broken {
         }
     }
 
-    async fn create(&self, _: &SessionId, _: Vec<NewRecord>) -> Answer<Appended> {
+    async fn create(&self, _: &SessionId, _: Batch) -> Answer<Appended> {
         panic!("broken")
     }
 
-    async fn append(&self, _: &SessionId, _: &Head, _: Vec<NewRecord>) -> Answer<Appended> {
+    async fn append(&self, _: &SessionId, _: &Head, _: Batch) -> Answer<Appended> {
         panic!("broken")
     }
 

@@ -35,8 +35,8 @@ pub struct WatchEvent {
     pub cursor: String,
     /// The number of the record in its session.
     pub seq: u64,
-    /// How many steps of a stream followed that record.
-    pub revision: u64,
+    /// The number of the step of a stream; 0 when it is not about a stream.
+    pub step: u64,
     /// The payload of the type.
     pub payload: Value,
 }

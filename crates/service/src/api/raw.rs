@@ -1,6 +1,6 @@
 use bough_session::{EntryId, SessionId};
-use bough_store::Position;
-use bough_store::bridge::protocol::{ReadRequest, WireStart};
+use bough_store::bridge::protocol::ReadRequest;
+use bough_store::{PathQuery, PathStart, Position};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,7 +30,8 @@ pub enum RawRead {
         /// The end of the path; the active leaf when omitted.
         leaf: Option<EntryId>,
         /// Where to start.
-        start: WireStart,
+        #[schemars(with = "Value")]
+        start: PathStart<EntryId>,
         /// How many entries at most; clamped to the configured page size.
         limit: usize,
     },
@@ -58,7 +59,8 @@ impl RawRead {
             Self::State => ReadRequest::State { session_id },
             Self::Entry { entry_id } => ReadRequest::Entry { session_id, entry_id },
             Self::Path { leaf, start, limit } => {
-                ReadRequest::Path { session_id, leaf, start, limit: page(limit) }
+                let query = PathQuery { leaf, start, limit: page(limit) };
+                ReadRequest::Path { session_id, query }
             }
             Self::Records { after, limit } => {
                 ReadRequest::Records { session_id, after, limit: page(limit) }

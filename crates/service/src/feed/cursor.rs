@@ -3,7 +3,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bough_session::Incarnation;
-use bough_store::{ChangeCursor, Position, SEAL_CHARS, Sealed, seal, unseal};
+use bough_store::{ChangeCursor, Position, SEAL_CHARS, Sealed, Steps, seal, unseal};
 
 use super::event::FeedEvent;
 use crate::error::ServiceError;
@@ -14,14 +14,14 @@ pub enum FeedCursor {
     /// In the feed of one session.
     Session(SessionCursor),
     /// In the feed of all sessions.
-    All(AllCursor),
+    All(GlobalCursor),
 }
 
-/// A place in the feed of one session: `<life>.<seq>.<revision>`, or `<life>.<seq>.<revision>.<part>` between two events of one
+/// A place in the feed of one session: `<incarnation>.<seq>.<step>`, or `<incarnation>.<seq>.<step>.<part>` between two events of one
 /// record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionCursor {
-    /// The life of the session; no other life has this place.
+    /// The incarnation of the session; no other incarnation has this place.
     pub incarnation: Incarnation,
     /// The last record that was read.
     pub position: Position,
@@ -32,17 +32,17 @@ pub struct SessionCursor {
 /// A place in the feed of all sessions: `all.` and a seal. The feed counts what everybody writes, so whoever sees only some
 /// sessions must not be able to read the place; nor does the text of one place look the same twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllCursor(Held);
+pub struct GlobalCursor(Held);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Held {
-    Place(AllPlace),
+    Place(GlobalPosition),
     Seal(String),
 }
 
 /// A place in the feed of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AllPlace {
+pub(super) struct GlobalPosition {
     /// The last change that was read whole.
     pub(super) change: ChangeCursor,
     /// How far the next change was read.
@@ -58,16 +58,16 @@ pub(super) struct Inside {
     pub(super) part: Option<u32>,
 }
 
-impl AllCursor {
-    pub(super) const fn at(place: AllPlace) -> Self {
+impl GlobalCursor {
+    pub(super) const fn at(place: GlobalPosition) -> Self {
         Self(Held::Place(place))
     }
 
     /// The place, if it is of this epoch.
-    pub(super) fn place(&self, epoch: Incarnation) -> Option<AllPlace> {
+    pub(super) fn place(&self, epoch: Incarnation) -> Option<GlobalPosition> {
         match &self.0 {
             Held::Place(place) => Some(place.clone()).filter(|place| place.change.epoch == epoch),
-            Held::Seal(text) => AllPlace::read(epoch, &unseal(epoch, text)?),
+            Held::Seal(text) => GlobalPosition::read(epoch, &unseal(epoch, text)?),
         }
     }
 }
@@ -75,15 +75,15 @@ impl AllCursor {
 /// What stands for "none" in a sealed place.
 const NONE: u32 = u32::MAX;
 
-impl AllPlace {
+impl GlobalPosition {
     /// After all changes up to one.
     pub(super) const fn after(change: ChangeCursor) -> Self {
         Self { change, inside: None }
     }
 
     /// After an event of the next change.
-    pub(super) fn after_event(change: ChangeCursor, event: &FeedEvent) -> Self {
-        let SessionCursor { position, part, .. } = SessionCursor::after(event);
+    pub(super) fn after_event(change: ChangeCursor, at: &SessionCursor) -> Self {
+        let SessionCursor { position, part, .. } = *at;
         Self { change, inside: Some(Inside { position, part }) }
     }
 
@@ -101,7 +101,7 @@ impl AllPlace {
         // A place inside a change has a record before it, so the first position is free to mean "none".
         let Inside { position, part } =
             self.inside.unwrap_or(Inside { position: Position::default(), part: None });
-        let numbers = [self.change.number, position.seq, position.revision].map(u64::to_be_bytes);
+        let numbers = [self.change.number, position.seq, position.step].map(u64::to_be_bytes);
         let last = [part.unwrap_or(NONE), COUNT.fetch_add(1, Ordering::Relaxed)];
         let last = last.map(u32::to_be_bytes);
         let bytes = numbers.as_flattened().iter().chain(last.as_flattened());
@@ -116,7 +116,7 @@ impl AllPlace {
         let (numbers, last) = text.split_at(24);
         let mut numbers = numbers.as_chunks().0.iter().copied().map(u64::from_be_bytes);
         let change = ChangeCursor { epoch, number: numbers.next()? };
-        let position = Position { seq: numbers.next()?, revision: numbers.next()? };
+        let position = Position { seq: numbers.next()?, step: numbers.next()? };
         let part = u32::from_be_bytes(*last.first_chunk()?);
         let inside = Inside { position, part: Some(part).filter(|part| *part != NONE) };
         let is_inside = position != Position::default();
@@ -138,12 +138,18 @@ impl SessionCursor {
         Self { incarnation, position, part: None }
     }
 
-    /// After an event.
+    /// Before the first record.
     #[must_use]
-    pub fn after(event: &FeedEvent) -> Self {
+    pub const fn start(incarnation: Incarnation) -> Self {
+        Self::at(incarnation, Position::at(0))
+    }
+
+    /// After one more event of the same incarnation.
+    #[must_use]
+    pub fn after(&self, event: &FeedEvent) -> Self {
         Self {
             incarnation: event.incarnation,
-            position: event.position,
+            position: self.position.join(event.position()),
             part: (!event.is_last_part).then(|| event.part.saturating_add(1)),
         }
     }
@@ -152,24 +158,25 @@ impl SessionCursor {
     pub(super) fn read_after(&self) -> Position {
         match self.part {
             None => self.position,
-            Some(_) => Position { seq: self.position.seq.saturating_sub(1), revision: u64::MAX },
+            Some(_) => Position { seq: self.position.seq.saturating_sub(1), ..self.position },
         }
     }
 
-    /// Whether an event of the same life comes after this place.
+    /// Whether an event of the same incarnation is yet to be delivered to a subscriber that is here.
     pub(super) fn is_before(&self, event: &FeedEvent) -> bool {
-        let place = (event.position, event.part);
         match self.part {
-            None => event.position > self.position,
-            Some(part) => place >= (self.position, part),
+            Some(part) if event.seq == self.position.seq && event.steps == Steps::None => {
+                event.part >= part
+            }
+            _ => !event.steps.is_known_at(event.seq, self.position),
         }
     }
 }
 
 impl fmt::Display for SessionCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Position { seq, revision } = self.position;
-        write!(f, "{}.{seq}.{revision}", self.incarnation)?;
+        let Position { seq, step } = self.position;
+        write!(f, "{}.{seq}.{step}", self.incarnation)?;
         match self.part {
             Some(part) => write!(f, ".{part}"),
             None => Ok(()),
@@ -177,7 +184,7 @@ impl fmt::Display for SessionCursor {
     }
 }
 
-impl fmt::Display for AllCursor {
+impl fmt::Display for GlobalCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Held::Place(place) => write!(f, "all.{}", seal(place.change.epoch, &place.write())),
@@ -212,8 +219,7 @@ impl FromStr for FeedCursor {
 fn parse_session(text: &str) -> Option<SessionCursor> {
     let mut parts = text.split('.');
     let incarnation = parts.next()?.parse().ok()?;
-    let position =
-        Position { seq: parts.next()?.parse().ok()?, revision: parts.next()?.parse().ok()? };
+    let position = Position { seq: parts.next()?.parse().ok()?, step: parts.next()?.parse().ok()? };
     let part = match parts.next() {
         Some(part) => Some(part.parse().ok()?),
         None => None,
@@ -221,10 +227,10 @@ fn parse_session(text: &str) -> Option<SessionCursor> {
     parts.next().is_none().then_some(SessionCursor { incarnation, position, part })
 }
 
-fn parse_seal(text: &str) -> Option<AllCursor> {
+fn parse_seal(text: &str) -> Option<GlobalCursor> {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let is_seal = text.len() == SEAL_CHARS && text.bytes().all(is_letter);
-    is_seal.then(|| AllCursor(Held::Seal(text.to_owned())))
+    is_seal.then(|| GlobalCursor(Held::Seal(text.to_owned())))
 }
 
 #[cfg(test)]
@@ -235,7 +241,7 @@ mod tests {
 
     #[test]
     fn cursors_survive_their_text_and_anything_else_is_refused() {
-        let position = Position { seq: 12, revision: 3 };
+        let position = Position { seq: 12, step: 3 };
         let session = SessionCursor::at(LIFE, position);
         for cursor in [session, SessionCursor { part: Some(1), ..session }] {
             let text = cursor.to_string();
@@ -257,8 +263,8 @@ mod tests {
         }
     }
 
-    fn sealed(place: &AllPlace) -> AllCursor {
-        let text = FeedCursor::All(AllCursor::at(place.clone())).to_string();
+    fn sealed(place: &GlobalPosition) -> GlobalCursor {
+        let text = FeedCursor::All(GlobalCursor::at(place.clone())).to_string();
         match text.parse().unwrap() {
             FeedCursor::All(cursor) => cursor,
             FeedCursor::Session(cursor) => panic!("{cursor:?}"),
@@ -268,14 +274,14 @@ mod tests {
     #[test]
     fn a_place_survives_its_seal() {
         let change = ChangeCursor { epoch: LIFE, number: u64::MAX };
-        let position = Position { seq: 12, revision: 3 };
+        let position = Position { seq: 12, step: 3 };
         for inside in [
             None,
             Some(Inside { position, part: None }),
             Some(Inside { position, part: Some(0) }),
             Some(Inside { position: Position::at(1), part: Some(7) }),
         ] {
-            let place = AllPlace { change: change.clone(), inside };
+            let place = GlobalPosition { change: change.clone(), inside };
             assert_eq!(sealed(&place).place(LIFE), Some(place.clone()));
             assert_eq!(sealed(&place).place(Incarnation::new([8; 16])), None);
         }
@@ -284,9 +290,9 @@ mod tests {
     /// Whoever sees a few sessions among many could otherwise count what the others write.
     #[test]
     fn the_text_of_a_place_says_nothing() {
-        let place = AllPlace::after(ChangeCursor { epoch: LIFE, number: 41 });
-        let once = AllCursor::at(place.clone()).to_string();
-        let twice = AllCursor::at(place).to_string();
+        let place = GlobalPosition::after(ChangeCursor { epoch: LIFE, number: 41 });
+        let once = GlobalCursor::at(place.clone()).to_string();
+        let twice = GlobalCursor::at(place).to_string();
         assert_ne!(once, twice, "or a caller could tell whether anything happened");
         assert!(!once.contains("41") || !twice.contains("41"));
         assert!(!once.contains(&LIFE.to_string()), "the epoch is the key");

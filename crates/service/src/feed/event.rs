@@ -1,7 +1,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bough_session::{ContentBlock, Incarnation, JsonMap, Role, SessionId};
-use bough_store::Position;
+use bough_store::{Position, Steps};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,10 +17,12 @@ use crate::api::EventEnvelope;
 pub struct FeedEvent {
     /// The session that it is about.
     pub session_id: SessionId,
-    /// The life of that session.
+    /// The incarnation of that session.
     pub incarnation: Incarnation,
-    /// Its place in that session.
-    pub position: Position,
+    /// The number of its record; for a step of a stream, of the record that it follows.
+    pub seq: u64,
+    /// What it has to do with the steps of a stream.
+    pub steps: Steps,
     /// What it says.
     pub payload: EventPayload,
     /// Who speaks, when it is about a message.
@@ -116,14 +118,15 @@ fn block_weight(block: &ContentBlock) -> usize {
 impl FeedEvent {
     pub(super) fn new(
         (session_id, incarnation): (SessionId, Incarnation),
-        position: Position,
+        (seq, steps): (u64, Steps),
         metadata: Option<Arc<JsonMap>>,
         payload: EventPayload,
     ) -> Self {
         Self {
             session_id,
             incarnation,
-            position,
+            seq,
+            steps,
             role: payload.role(),
             metadata,
             payload,
@@ -131,6 +134,12 @@ impl FeedEvent {
             is_last_part: true,
             json: OnceLock::new(),
         }
+    }
+
+    /// What a subscriber learns with it.
+    #[must_use]
+    pub const fn position(&self) -> Position {
+        self.steps.position(self.seq)
     }
 
     /// The type of the event.

@@ -4,20 +4,20 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bough_session::{Incarnation, JsonMap, SessionId};
-use bough_store::{Position, Store, StoreError, Trashed};
+use bough_store::{Steps, Store, StoreError, Trashed};
 
-use super::all::AllTail;
 use super::cursor::SessionCursor;
 use super::event::{EventPayload, FeedEvent};
 use super::events::DeletedEvent;
-use super::session::SessionTail;
+use super::global_tail::GlobalFeedTail;
+use super::session_tail::SessionTail;
 use crate::limits::DELETIONS_REMEMBERED_MAX;
 
 /// The tails that somebody watches, and what is remembered of sessions that are gone.
 pub(crate) struct FeedHub {
     store: Arc<dyn Store>,
     sessions: Mutex<HashMap<SessionId, Weak<SessionTail>>>,
-    all: Mutex<Weak<AllTail>>,
+    all: Mutex<Weak<GlobalFeedTail>>,
     deletions: Mutex<VecDeque<(Incarnation, Deletion)>>,
 }
 
@@ -67,11 +67,11 @@ impl FeedHub {
     }
 
     /// The tail of all sessions.
-    pub(super) async fn all_tail(self: &Arc<Self>) -> Result<Arc<AllTail>, StoreError> {
+    pub(super) async fn all_tail(self: &Arc<Self>) -> Result<Arc<GlobalFeedTail>, StoreError> {
         if let Some(tail) = lock(&self.all).upgrade() {
             return Ok(tail);
         }
-        let begun = AllTail::begin(self.store.clone(), Arc::downgrade(self)).await?;
+        let begun = GlobalFeedTail::begin(self.store.clone(), Arc::downgrade(self)).await?;
         let mut all = lock(&self.all);
         if let Some(theirs) = all.upgrade() {
             return Ok(theirs);
@@ -110,7 +110,7 @@ impl FeedHub {
         }
     }
 
-    /// The event that tells of the end of a life.
+    /// The event that tells of the end of a incarnation.
     pub(super) async fn deletion(
         &self,
         session: &SessionId,
@@ -138,19 +138,19 @@ impl FeedHub {
         Ok(known.map(|deletion| deletion.event(session, last)))
     }
 
-    fn remembered(&self, life: Incarnation) -> Option<Deletion> {
+    fn remembered(&self, incarnation: Incarnation) -> Option<Deletion> {
         let deletions = lock(&self.deletions);
-        let found = deletions.iter().rev().find(|(of, _)| *of == life);
+        let found = deletions.iter().rev().find(|(of, _)| *of == incarnation);
         found.map(|(_, deletion)| deletion.clone())
     }
 
     async fn in_trash(
         &self,
         session: &SessionId,
-        life: Incarnation,
+        incarnation: Incarnation,
     ) -> Result<Option<Deletion>, StoreError> {
         let trash = self.store.trash(Some(session)).await?;
-        let found = trash.iter().find(|trashed| trashed.incarnation == life);
+        let found = trash.iter().find(|trashed| trashed.incarnation == incarnation);
         Ok(found.map(Deletion::of))
     }
 }
@@ -171,7 +171,7 @@ impl Deletion {
             timestamp: self.deleted_at,
         });
         let whose = (session.clone(), last.incarnation);
-        FeedEvent::new(whose, Position::at(seq), self.metadata, payload)
+        FeedEvent::new(whose, (seq, Steps::None), self.metadata, payload)
     }
 
     /// Nothing is known of it.

@@ -4,26 +4,26 @@
 //! subscribers of a session share, or, when it is further behind, from the log. Nothing waits for a subscriber and nothing
 //! is queued for one, so a thousand stalled ones cost their cursors.
 
-mod all;
-mod all_reader;
-mod all_source;
-mod as_of;
 mod cursor;
 mod event;
 mod events;
 mod filter;
+mod global_reader;
+mod global_source;
+mod global_tail;
 mod hub;
-mod lens;
+mod point_in_time;
+mod projector;
+mod reader;
 mod replay;
+mod retry_read;
 mod ring;
-mod session;
 mod session_source;
-mod short_read;
+mod session_tail;
 mod snapshot;
 mod subscription;
-mod told;
 
-pub use cursor::{AllCursor, FeedCursor, SessionCursor};
+pub use cursor::{FeedCursor, GlobalCursor, SessionCursor};
 pub use event::{EventPayload, FeedEvent};
 pub use events::{
     ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bough_session::{Canonical, Entry, Incarnation, JsonMap, SessionId, SessionState};
-use bough_store::{ListOrder, ListQuery, Position, Store, StoreError, StoredRecord};
+use bough_store::{ListOrder, ListQuery, Position, Steps, Store, StoreError, StoredRecord};
 
 use super::event::{EventPayload, FeedEvent};
 use super::events::{CreatedEvent, DeletedEvent, MessageAddedEvent, MessageUpdatedEvent};
@@ -43,7 +43,7 @@ struct Left {
 #[derive(Clone)]
 struct Telling {
     session: SessionId,
-    life: Incarnation,
+    incarnation: Incarnation,
     metadata: Option<Arc<JsonMap>>,
     position: Position,
 }
@@ -84,8 +84,8 @@ impl Replay {
                 continue;
             }
             if let Some(old) = self.old.store.state(&session).await? {
-                let life = old.head.incarnation;
-                events.push(deleted(&old.state, life, old.position, self.now_ms));
+                let incarnation = old.head.incarnation;
+                events.push(deleted(&old.state, incarnation, old.position, self.now_ms));
             }
         }
         if next.is_some() {
@@ -106,10 +106,10 @@ impl Replay {
         let created = EventPayload::Created(CreatedEvent::from(&now.state.meta()));
         let metadata = now.state.metadata.map(Arc::new);
         let whose = (session.clone(), now.head.incarnation);
-        let event = FeedEvent::new(whose, Position::at(1), metadata.clone(), created);
+        let event = FeedEvent::new(whose, (1, Steps::None), metadata.clone(), created);
         let telling = Telling {
             session,
-            life: now.head.incarnation,
+            incarnation: now.head.incarnation,
             metadata,
             position: Position::default(),
         };
@@ -129,18 +129,18 @@ impl Replay {
         let read =
             self.new.store.records(&telling.session, telling.position, FEED_RECORDS_PER_READ).await;
         let records = match read {
-            Ok(read) if read.incarnation == telling.life => read.records,
+            Ok(read) if read.incarnation == telling.incarnation => read.records,
             Ok(_) | Err(StoreError::NotFound { .. }) => Vec::new(),
             Err(error) => return Err(error),
         };
-        let Some(last) = records.last().map(|stored| stored.position) else {
+        let Some(last) = records.last().map(StoredRecord::position) else {
             return Ok((Vec::new(), Stage::There(left)));
         };
         let mut events = Vec::new();
         for stored in &records {
             events.extend(self.tell_entry(&telling, stored).await?);
         }
-        telling.position = last;
+        telling.position = telling.position.join(last);
         Ok((events, Stage::Entries(telling, left)))
     }
 
@@ -156,9 +156,9 @@ impl Replay {
         let newest = self.new.store.entry(&telling.session, &entry.id).await?;
         let entry = newest.map_or_else(|| entry.clone(), |newest| newest.entry);
         let payload = as_now(&telling.session, entry);
-        let whose = (telling.session.clone(), telling.life);
+        let whose = (telling.session.clone(), telling.incarnation);
         let metadata = telling.metadata.clone();
-        Ok(Some(FeedEvent::new(whose, stored.position, metadata, payload)))
+        Ok(Some(FeedEvent::new(whose, (stored.seq, stored.steps), metadata, payload)))
     }
 }
 
@@ -195,14 +195,14 @@ fn as_now(session: &SessionId, entry: Entry) -> EventPayload {
 
 fn deleted(
     state: &SessionState,
-    life: Incarnation,
+    incarnation: Incarnation,
     position: Position,
     timestamp: i64,
 ) -> FeedEvent {
     let session_id = state.session_id.clone();
     let metadata = state.metadata.clone().map(Arc::new);
     let payload = EventPayload::Deleted(DeletedEvent { session_id: session_id.clone(), timestamp });
-    FeedEvent::new((session_id, life), position, metadata, payload)
+    FeedEvent::new((session_id, incarnation), (position.seq, Steps::None), metadata, payload)
 }
 
 async fn list(

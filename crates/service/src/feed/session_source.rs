@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bough_session::{Incarnation, SessionId};
-use bough_store::{Position, SessionWatch, StoreError};
+use bough_store::{SessionWatch, StoreError};
 
 use super::cursor::{FeedCursor, SessionCursor};
 use super::event::FeedEvent;
+use super::retry_read::read_until_whole;
 use super::ring::Read;
-use super::session::{Cold, SessionTail, read_cold};
-use super::short_read::read_whole;
+use super::session_tail::{Cold, SessionTail, read_cold};
 use super::snapshot::{self, SessionSnapshot};
 use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
 use crate::error::ServiceError;
@@ -18,7 +18,7 @@ use crate::limits::FEED_PAGE;
 use crate::runtime::{Runtime, is_visible};
 use crate::scope::Scope;
 
-pub(super) struct SessionSource {
+pub(super) struct SessionFeedSubscriber {
     session: SessionId,
     tail: Arc<SessionTail>,
     watch: SessionWatch,
@@ -40,7 +40,7 @@ enum Reading {
     Log,
 }
 
-impl SessionSource {
+impl SessionFeedSubscriber {
     pub(super) async fn begin(
         runtime: &Arc<Runtime>,
         scope: &Scope,
@@ -58,7 +58,7 @@ impl SessionSource {
             StartAt::Now | StartAt::Start if hidden => (now, Reading::Ring(number)),
             StartAt::Now => (now, Reading::Ring(number)),
             StartAt::Start => match now {
-                Some(now) => from_log(beginning_of(now.incarnation)),
+                Some(now) => from_log(SessionCursor::start(now.incarnation)),
                 None => (None, Reading::Ring(number)),
             },
             StartAt::After(FeedCursor::Session(cursor)) => from_log(cursor),
@@ -148,7 +148,8 @@ impl SessionSource {
         if told {
             return;
         }
-        let cursor = SessionCursor::after(&event);
+        let at = self.at.filter(|at| at.incarnation == event.incarnation);
+        let cursor = at.unwrap_or(SessionCursor::start(event.incarnation)).after(&event);
         self.at = Some(cursor);
         page.push_back(FeedItem::Event(Delivery { event, cursor: FeedCursor::Session(cursor) }));
     }
@@ -161,7 +162,7 @@ impl SessionSource {
     ) -> Result<bool, ServiceError> {
         let (end, number) = self.end_of_tail().await?;
         // A session that came to be since, and ran ahead of the ring, is read from its beginning.
-        let Some(cursor) = self.at.or(end.map(|end| beginning_of(end.incarnation))) else {
+        let Some(cursor) = self.at.or(end.map(|end| SessionCursor::start(end.incarnation))) else {
             self.reading = Reading::Ring(number);
             return Ok(true);
         };
@@ -197,8 +198,8 @@ impl SessionSource {
                 }
             }
             Cold::Gone => self.leave(runtime, cursor, None, number, page).await?,
-            Cold::OtherLife(life) => {
-                self.leave(runtime, cursor, Some(life), number, page).await?;
+            Cold::OtherIncarnation(incarnation) => {
+                self.leave(runtime, cursor, Some(incarnation), number, page).await?;
             }
         }
         Ok(true)
@@ -209,7 +210,7 @@ impl SessionSource {
     async fn end_of_tail(&self) -> Result<(Option<SessionCursor>, u64), StoreError> {
         let read = || self.tail.advance_to_end();
         let at = self.at;
-        read_whole(read, |(end, _)| at.is_some_and(|at| is_ahead(&at, *end))).await
+        read_until_whole(read, |(end, _)| at.is_some_and(|at| is_ahead(&at, *end))).await
     }
 
     /// Reads a page from the log, of which the tail has seen at least so much.
@@ -222,12 +223,12 @@ impl SessionSource {
         let read = || read_cold(&*runtime.store, &self.session, cursor);
         let is_short = |found: &Cold| match found {
             Cold::Page(cold) => !cold.more && !reaches(&cold.cursor, end),
-            Cold::Gone | Cold::OtherLife(_) => false,
+            Cold::Gone | Cold::OtherIncarnation(_) => false,
         };
-        read_whole(read, is_short).await
+        read_until_whole(read, is_short).await
     }
 
-    /// The life of the cursor is over: tells so, and goes on with the next.
+    /// The incarnation of the cursor is over: tells so, and goes on with the next.
     async fn leave(
         &mut self,
         runtime: &Runtime,
@@ -240,15 +241,15 @@ impl SessionSource {
         let told = deletion.as_ref().is_some_and(|event| !cursor.is_before(event));
         let follows = deletion
             .as_ref()
-            .is_some_and(|event| event.position.seq <= cursor.position.seq.saturating_add(1));
+            .is_some_and(|event| event.seq <= cursor.position.seq.saturating_add(1));
         if !follows {
-            page.push_back(FeedItem::Gap(GapReason::OtherLife));
+            page.push_back(FeedItem::Gap(GapReason::OtherIncarnation));
         }
         if let Some(event) = deletion.filter(|_| !told) {
             self.take_in(Arc::new(event), page);
         }
         match next {
-            Some(life) => self.at = Some(beginning_of(life)),
+            Some(incarnation) => self.at = Some(SessionCursor::start(incarnation)),
             None => self.reading = Reading::Ring(number),
         }
         Ok(())
@@ -261,22 +262,22 @@ impl SessionSource {
     }
 }
 
-/// Whether a place is not before another of the same life.
+/// Whether a place is not before another of the same incarnation.
 fn reaches(cursor: &SessionCursor, end: Option<SessionCursor>) -> bool {
-    end.is_none_or(|end| end.incarnation != cursor.incarnation || end.position <= cursor.position)
+    end.is_none_or(|end| {
+        end.incarnation != cursor.incarnation || cursor.position.covers(end.position)
+    })
 }
 
-/// Whether a place is after the end of the same life.
+/// Whether a place is after the end of the same incarnation.
 fn is_ahead(cursor: &SessionCursor, end: Option<SessionCursor>) -> bool {
-    end.is_some_and(|end| end.incarnation == cursor.incarnation && end.position < cursor.position)
+    end.is_some_and(|end| {
+        end.incarnation == cursor.incarnation && !end.position.covers(cursor.position)
+    })
 }
 
 const fn from_log(cursor: SessionCursor) -> (Option<SessionCursor>, Reading) {
     (Some(cursor), Reading::Log)
-}
-
-const fn beginning_of(life: Incarnation) -> SessionCursor {
-    SessionCursor::at(life, Position::at(0))
 }
 
 async fn visible_snapshot(

@@ -7,12 +7,12 @@ use bough_session::SessionMeta;
 use bough_store::{ListOrder, ListQuery};
 use tokio::sync::watch;
 
-use super::all_source::AllSource;
-use super::cursor::{AllCursor, FeedCursor, SessionCursor};
+use super::cursor::{FeedCursor, GlobalCursor, SessionCursor};
 use super::event::FeedEvent;
 use super::filter::EventFilter;
+use super::global_source::GlobalFeedSubscriber;
 use super::replay::Replay;
-use super::session_source::SessionSource;
+use super::session_source::SessionFeedSubscriber;
 use super::snapshot::SessionSnapshot;
 use crate::error::ServiceError;
 use crate::limits::SNAPSHOT_SESSIONS;
@@ -61,8 +61,8 @@ pub struct Delivery {
 /// Why something may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GapReason {
-    /// The place is of another life of the session.
-    OtherLife,
+    /// The place is of another incarnation of the session.
+    OtherIncarnation,
     /// The place is older than what is kept.
     TooOld,
     /// The place is after the end of the session: what led there is lost, by a power cut in the weaker durability or because
@@ -77,7 +77,7 @@ impl GapReason {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::OtherLife => "other_life",
+            Self::OtherIncarnation => "other_life",
             Self::TooOld => "too_old",
             Self::Ahead => "ahead",
             Self::StoreSwapped => "store_swapped",
@@ -105,8 +105,8 @@ pub struct Subscription {
 
 /// Where the items come from.
 enum Source {
-    Session(Box<SessionSource>),
-    All(Box<AllSource>),
+    Session(Box<SessionFeedSubscriber>),
+    All(Box<GlobalFeedSubscriber>),
 }
 
 impl Service {
@@ -300,8 +300,9 @@ impl Subscription {
         let before = self.told.clone().or_else(|| self.source.read_at());
         for event in events {
             let event = Arc::new(event);
-            let cursor =
-                before.clone().unwrap_or_else(|| FeedCursor::Session(SessionCursor::after(&event)));
+            let cursor = before.clone().unwrap_or_else(|| {
+                FeedCursor::Session(SessionCursor::start(event.incarnation).after(&event))
+            });
             self.page.push_back(FeedItem::Event(Delivery { event, cursor }));
         }
         Ok(())
@@ -340,10 +341,11 @@ impl Source {
     ) -> Result<Self, ServiceError> {
         Ok(match &filter.session_id {
             Some(session) => {
-                let begun = SessionSource::begin(runtime, scope, session, start, page).await?;
+                let begun =
+                    SessionFeedSubscriber::begin(runtime, scope, session, start, page).await?;
                 Self::Session(Box::new(begun))
             }
-            None => Self::All(Box::new(AllSource::begin(runtime, start, page).await?)),
+            None => Self::All(Box::new(GlobalFeedSubscriber::begin(runtime, start, page).await?)),
         })
     }
 
@@ -351,7 +353,7 @@ impl Source {
         match self {
             Self::Session(source) if source.hidden => None,
             Self::Session(source) => source.read_at().map(FeedCursor::Session),
-            Self::All(source) => Some(FeedCursor::All(AllCursor::at(source.read_at().clone()))),
+            Self::All(source) => Some(FeedCursor::All(GlobalCursor::at(source.read_at().clone()))),
         }
     }
 

@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         Ok(Some(page.entries))
     }
 
-    fn start(&self) -> PathStart {
+    fn start(&self) -> PathStart<EntryId> {
         match (self.direction, self.at.clone()) {
             (Direction::OldestFirst, None) => PathStart::Root,
             (Direction::OldestFirst, Some(at)) => PathStart::After(at),

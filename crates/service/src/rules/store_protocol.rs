@@ -283,7 +283,7 @@ async fn all_entries(
     let mut position = bough_store::Position::default();
     loop {
         let page = store.records(session, position, FEED_RECORDS_PER_READ).await?;
-        let Some(last) = page.records.last().map(|stored| stored.position) else {
+        let Some(last) = page.records.last().map(bough_store::StoredRecord::position) else {
             return Ok(entries);
         };
         for added in page.records.iter().filter_map(|stored| stored.record.as_entry()) {

@@ -72,8 +72,8 @@ fn shown(delivery: &Delivery) -> WatchEvent {
     WatchEvent {
         kind: event.kind(),
         cursor: delivery.cursor.to_string(),
-        seq: event.position.seq,
-        revision: event.position.revision,
+        seq: event.seq,
+        step: event.position().step,
         payload: event.value(),
     }
 }

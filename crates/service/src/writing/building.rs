@@ -74,7 +74,7 @@ impl Building {
                     }
                     draft.finish().await?
                 }
-                None => self.runtime.store.create(&self.session, rest).await?,
+                None => self.runtime.store.create(&self.session, rest.into()).await?,
             };
             appended.durable.await?;
             Ok(self.state.meta())

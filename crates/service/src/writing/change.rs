@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use bough_session::{
     Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionMeta, SessionState,
 };
-use bough_store::{Appended, Durable, StoreError};
+use bough_store::{Appended, Batch, Durable, StoreError};
 
 use super::bench::Bench;
 use super::desk::{Desk, Loaded, PendingEntry, Present, Settling, Ticket, Work};
@@ -62,7 +62,8 @@ pub(crate) async fn create(
     let task = async move {
         let mut state = SessionState::new(session.clone());
         fold(&mut state, &records, now_ms);
-        let accepted = runtime.store.create(&session, dated(records, now_ms)).await?;
+        let batch = Batch::from(dated(records, now_ms));
+        let accepted = runtime.store.create(&session, batch).await?;
         accepted.durable.await?;
         Ok(state.meta())
     };
@@ -212,8 +213,8 @@ impl Job {
         let session = &self.desk.session;
         let mut state = SessionState::new(session.clone());
         fold(&mut state, &records, self.now_ms);
-        let added = added_entries(&records);
-        let batch = dated(records, self.now_ms);
+        let (state, added) = (Arc::new(state), added_entries(&records));
+        let batch = Batch { records: dated(records, self.now_ms), state: Some(state.clone()) };
         let accepted = self.runtime.store.create(session, batch).await?;
         Ok(self.accepted(work, state, accepted, added))
     }
@@ -230,7 +231,7 @@ impl Job {
         let Some(mut present) = take_present(work) else {
             return Err(StoreError::invalid("a batch for a session that does not exist"));
         };
-        fold(&mut present.state, &records, self.now_ms);
+        fold(Arc::make_mut(&mut present.state), &records, self.now_ms);
         let added = added_entries(&records);
         for record in &records {
             if let Record::Revision(revision) = record {
@@ -238,8 +239,9 @@ impl Job {
                 drop(work.streams.take(&revision.entry_id));
             }
         }
-        let (session, batch) = (&self.desk.session, dated(records, self.now_ms));
-        let store = &self.runtime.store;
+        let (session, store) = (&self.desk.session, &self.runtime.store);
+        let state = Some(present.state.clone());
+        let batch = Batch { records: dated(records, self.now_ms), state };
         let accepted = store.append(session, &present.head, batch).await?;
         Ok(self.accepted(work, present.state, accepted, added))
     }
@@ -254,7 +256,7 @@ impl Job {
             return Err(StoreError::invalid("a step for a message that is not at hand"));
         };
         stream.step(&delta).map_err(|error| StoreError::invalid(error.to_string()))?;
-        present.state.touch(delta.at_ms);
+        Arc::make_mut(&mut present.state).touch(delta.at_ms);
         let session = &self.desk.session;
         let accepted = self.runtime.store.append_delta(session, delta).await?;
         work.streams.put(stream);
@@ -266,12 +268,14 @@ impl Job {
     fn accepted(
         &self,
         work: &mut Work,
-        mut state: SessionState,
+        mut state: Arc<SessionState>,
         accepted: Appended,
         added: Vec<(EntryId, PendingEntry)>,
     ) -> (Settling, Durable) {
         // The store may have put steps of a stream together into a record of its own before ours.
-        state.seq = accepted.head.seq;
+        if state.seq != accepted.head.seq {
+            Arc::make_mut(&mut state).seq = accepted.head.seq;
+        }
         work.loaded = Some(Loaded::Present(Box::new(Present { head: accepted.head, state })));
         (self.desk.accept(work, added), accepted.durable)
     }

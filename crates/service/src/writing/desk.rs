@@ -57,7 +57,7 @@ pub(super) enum Loaded {
 
 pub(super) struct Present {
     pub(super) head: Head,
-    pub(super) state: SessionState,
+    pub(super) state: Arc<SessionState>,
 }
 
 impl Work {
@@ -167,7 +167,10 @@ impl Desk {
         if read {
             let snapshot = store.state(&self.session).await?;
             work.loaded = Some(snapshot.map_or(Loaded::Absent, |snapshot| {
-                Loaded::Present(Box::new(Present { head: snapshot.head, state: snapshot.state }))
+                Loaded::Present(Box::new(Present {
+                    head: snapshot.head,
+                    state: Arc::new(snapshot.state),
+                }))
             }));
         }
         Ok(Load { reopened: broken, read })

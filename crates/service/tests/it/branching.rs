@@ -164,7 +164,7 @@ async fn a_session_is_read_as_it_is_kept(bed: Bed) {
         answer["ok"].clone()
     };
     assert_eq!(read(json!({"op": "state"})).await["state"]["title"], "kept");
-    let start = json!({"seq": 0, "revision": 0});
+    let start = json!({"seq": 0, "step": 0});
     let records = read(json!({"op": "records", "after": start, "limit": 100})).await;
     let kinds: Vec<_> = records["records"].as_array().unwrap().iter().collect();
     let added = |stored: &&&Value| stored["record"]["kind"] == "entry";

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::common::moody::Moody;
 use crate::common::{Bed, assistant, stores, text};
-use bough_service::limits::ALL_REST_MAX;
+use bough_service::limits::GLOBAL_PAUSE_MAX;
 use bough_service::{EventKind, FeedItem};
 use serde_json::json;
 use tokio::time::Instant;
@@ -125,10 +125,10 @@ async fn a_round_that_found_much_is_followed_by_a_rest() {
     // The paused clock ticks in milliseconds.
     let rested = began.elapsed();
     assert!(
-        rested >= ALL_REST_MAX && rested.as_millis() <= ALL_REST_MAX.as_millis() + 1,
+        rested >= GLOBAL_PAUSE_MAX && rested.as_millis() <= GLOBAL_PAUSE_MAX.as_millis() + 1,
         "{rested:?}"
     );
-    tokio::time::sleep(ALL_REST_MAX).await;
+    tokio::time::sleep(GLOBAL_PAUSE_MAX).await;
     let began = Instant::now();
     busy.bed.say(&busy.id, "alone").await;
     assert_eq!(said(&listener.item().await), "alone");

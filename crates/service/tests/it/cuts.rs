@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::common::{Bed, Listener, assistant, object, text};
-use bough_service::limits::ALL_RING_EVENTS_MAX;
-use bough_service::{EventFilter, EventKind, FeedEvent, FeedItem, StartAt};
+use bough_service::limits::GLOBAL_RING_EVENTS_MAX;
+use bough_service::{EventFilter, EventKind, FeedEvent, FeedItem, Position, StartAt};
 use bough_session::SessionId;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ on_every_store!(
     they_do_so_with_other_luck,
     any_place_is_followed_by_the_rest,
     many_streams_at_once_are_told_once,
-    who_meets_the_others_in_a_stream_goes_on_in_order,
+    a_reader_that_meets_the_ring_inside_a_stream_hears_each_event_once,
     a_revision_that_is_a_record_is_told_as_it_was,
     what_a_session_was_is_told_however_long_it_is,
 );
@@ -155,15 +155,15 @@ struct Told {
     /// The last revision of each message.
     revisions: BTreeMap<String, u64>,
     others: Vec<(EventKind, Value)>,
-    /// Where the last event was.
-    last: (u64, u64),
+    /// What the reader knows.
+    known: Position,
 }
 
 impl Told {
     fn hear(&mut self, event: &FeedEvent, written: &Session, who: &str) {
-        let place = (event.position.seq, event.position.revision);
-        assert!(place > self.last, "{who}: {place:?} after {:?}", self.last);
-        self.last = place;
+        let is_known = event.steps.is_known_at(event.seq, self.known);
+        assert!(!is_known, "{who}: {:?} at {:?}", event.position(), self.known);
+        self.known = self.known.join(event.position());
         let (kind, value) = (event.kind(), event.value());
         let metadata = json!(event.metadata.as_deref());
         let other = match kind {
@@ -442,7 +442,7 @@ async fn many_streams_at_once_are_told_once(bed: Bed) {
 
 /// A reader that comes from the log is told the record of one stream; what is at hand begins right there, and has the step of
 /// another stream, which lies before that record.
-async fn who_meets_the_others_in_a_stream_goes_on_in_order(bed: Bed) {
+async fn a_reader_that_meets_the_ring_inside_a_stream_hears_each_event_once(bed: Bed) {
     for id in ["s", "x"] {
         bed.ok("session::ensure", json!({"session_id": id})).await;
     }
@@ -461,7 +461,7 @@ async fn who_meets_the_others_in_a_stream_goes_on_in_order(bed: Bed) {
         assert_eq!(follower.ready().await.len(), 1);
     }
     // The two, these and the status are as many as are at hand.
-    let mut left = ALL_RING_EVENTS_MAX - 3;
+    let mut left = GLOBAL_RING_EVENTS_MAX - 3;
     while left > 0 {
         let messages = vec![crate::common::user("x"); left.min(400)];
         left -= messages.len();
@@ -472,7 +472,11 @@ async fn who_meets_the_others_in_a_stream_goes_on_in_order(bed: Bed) {
     follower.ready().await;
     let told = late.deliveries().await;
     let of_s = told.iter().filter(|told| told.event.session_id.as_str() == "s");
-    let places: Vec<_> = of_s.map(|told| told.event.position).collect();
-    assert_eq!(places.len(), 3);
-    assert!(places.is_sorted(), "{places:?}");
+    let events: Vec<_> = of_s.map(|told| &told.event).collect();
+    assert_eq!(events.len(), 3);
+    let mut known = Position::default();
+    for event in events {
+        assert!(!event.steps.is_known_at(event.seq, known), "{:?} at {known:?}", event.position());
+        known = known.join(event.position());
+    }
 }

@@ -76,7 +76,7 @@ impl Gauged {
     async fn fill(&self, session: &SessionId, messages: usize, bytes: usize) -> EntryId {
         let store = self.bed.service.store();
         let first = vec![Record::Meta(MetaChange::default()).at(1)];
-        let mut head = store.create(session, first).await.unwrap().head;
+        let mut head = store.create(session, first.into()).await.unwrap().head;
         let mut last = None;
         for number in 0..messages {
             let content = vec![ContentBlock::text("x".repeat(bytes))];
@@ -91,7 +91,8 @@ impl Gauged {
                 ),
             };
             last = Some(entry.id.clone());
-            let appended = store.append(session, &head, vec![Record::Entry(entry).at(1)]).await;
+            let appended =
+                store.append(session, &head, vec![Record::Entry(entry).at(1)].into()).await;
             let appended = appended.unwrap();
             appended.durable.await.unwrap();
             head = appended.head;

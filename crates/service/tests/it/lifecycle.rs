@@ -384,7 +384,8 @@ async fn sessions_are_listed_by_where_their_task_stands(bed: Bed) {
             let event = LoopEvent { loop_id, phase: Some(*phase), entry_id: None, event };
             Record::Loop(event).at(1)
         });
-        let appended = store.append(&session, &head, records.collect()).await.unwrap();
+        let appended =
+            store.append(&session, &head, records.collect::<Vec<_>>().into()).await.unwrap();
         appended.durable.await.unwrap();
     }
     bed.create(json!({})).await;

@@ -154,7 +154,7 @@ async fn a_cursor_of_an_old_life_is_a_gap(bed: Bed) {
     bed.ok("session::delete", json!({"session_id": "s"})).await;
     bed.ok("session::ensure", json!({"session_id": "s"})).await;
     let mut late = bed.subscribe(filter, StartAt::After(cursor)).await;
-    assert!(matches!(late.item().await, FeedItem::Gap(GapReason::OtherLife)));
+    assert!(matches!(late.item().await, FeedItem::Gap(GapReason::OtherIncarnation)));
     assert_eq!(late.kinds().await, ["deleted", "created"]);
 }
 

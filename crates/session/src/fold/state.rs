@@ -1,8 +1,10 @@
 use std::collections::VecDeque;
 
+use bough_record::{Envelope, Fold, StoredEnvelope};
 use serde::{Deserialize, Serialize};
 
 use super::LoopTally;
+use crate::codec;
 use crate::limits::{
     ENTRY_ID_BYTES_MAX, LABEL_BYTES_MAX, STATE_LABELS_MAX, STATE_NAME_BYTES_MAX,
     STATE_PREVIEW_CHARS_MAX, TITLE_BYTES_MAX,
@@ -380,6 +382,30 @@ impl SessionState {
     fn note_model(&mut self, provider: &str, model: &str) {
         let cut = |name: &str| cut_bytes(name, STATE_NAME_BYTES_MAX).to_owned();
         self.model = Some(ModelName { provider: cut(provider), model: cut(model) });
+    }
+}
+
+impl Fold for SessionState {
+    fn start(id: &str) -> Self {
+        Self::new(SessionId::from_stored(id))
+    }
+
+    fn restore(snapshot: &str) -> Option<Self> {
+        let state: Self = serde_json::from_str(snapshot).ok()?;
+        state.is_complete().then_some(state)
+    }
+
+    /// A fold needs no more than the beginning of each text: a record of many megabytes is not copied to be added up.
+    fn apply(&mut self, stored: &StoredEnvelope<'_>) {
+        let payload = codec::shortened(&stored.envelope.payload);
+        let envelope = Envelope { payload, ..stored.envelope.borrowed() };
+        let at_ms = envelope.at_ms;
+        self.apply(&codec::decode(envelope), stored.seq, at_ms);
+    }
+
+    fn snapshot(&self) -> String {
+        // A state is plain data: it has no key that is not a string and no number that JSON lacks.
+        serde_json::to_string(self).unwrap_or_else(|_| "null".to_owned())
     }
 }
 

@@ -1,17 +1,17 @@
 //! Reading the sessions of a store elsewhere, however the questions travel.
 
 use async_trait::async_trait;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
 use serde::de::DeserializeOwned;
 
 use super::protocol::{ReadRequest, StoreAnswer};
-use super::wire::{WireEntry, WireHead, WirePath, WireRecords, WireSnapshot};
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, Head, ListPage, ListQuery, PathPage,
-    PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ListPage, ListQuery, PathPage,
+    PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{Store, StoreError};
+use bough_record::{Head, Position};
 
 /// Somebody who answers the reads of the store protocol.
 #[async_trait]
@@ -43,8 +43,7 @@ pub(super) async fn state(
     session: &SessionId,
 ) -> Result<Option<Snapshot>, StoreError> {
     let request = ReadRequest::State { session_id: session.clone() };
-    let found: Option<WireSnapshot> = ask(asked, &request).await?;
-    Ok(found.map(Snapshot::from))
+    ask(asked, &request).await
 }
 
 pub(super) async fn entry(
@@ -53,8 +52,7 @@ pub(super) async fn entry(
     entry: &EntryId,
 ) -> Result<Option<StoredEntry>, StoreError> {
     let request = ReadRequest::Entry { session_id: session.clone(), entry_id: entry.clone() };
-    let found: Option<WireEntry> = ask(asked, &request).await?;
-    found.map(WireEntry::into_stored).transpose()
+    ask(asked, &request).await
 }
 
 pub(super) async fn path(
@@ -62,8 +60,7 @@ pub(super) async fn path(
     session: &SessionId,
     query: &PathQuery,
 ) -> Result<PathPage, StoreError> {
-    let page: WirePath = ask(asked, &ReadRequest::path(session.clone(), query)).await?;
-    page.into_page()
+    ask(asked, &ReadRequest::Path { session_id: session.clone(), query: query.clone() }).await
 }
 
 pub(super) async fn records(
@@ -73,8 +70,7 @@ pub(super) async fn records(
     limit: usize,
 ) -> Result<RecordPage, StoreError> {
     let request = ReadRequest::Records { session_id: session.clone(), after, limit };
-    let page: WireRecords = ask(asked, &request).await?;
-    Ok(page.into())
+    ask(asked, &request).await
 }
 
 /// The records of a deleted session. One who was made before this question knows only lives that go on, which is the same as
@@ -88,12 +84,11 @@ pub(super) async fn trashed_records(
 ) -> Result<RecordPage, StoreError> {
     let session_id = session.clone();
     let request = ReadRequest::TrashedRecords { session_id, incarnation, after, limit };
-    let page: Result<WireRecords, _> = ask(asked, &request).await;
-    match page {
+    match ask(asked, &request).await {
         Err(error) if is_unknown(&error, "trashed_records") => {
             Err(StoreError::NotFound { session: session.clone() })
         }
-        page => Ok(page?.into()),
+        page => page,
     }
 }
 
@@ -106,10 +101,9 @@ pub(super) async fn trashed_entry(
 ) -> Result<Option<StoredEntry>, StoreError> {
     let (session_id, entry_id) = (session.clone(), entry.clone());
     let request = ReadRequest::TrashedEntry { session_id, incarnation, entry_id };
-    let found: Result<Option<WireEntry>, _> = ask(asked, &request).await;
-    match found {
+    match ask(asked, &request).await {
         Err(error) if is_unknown(&error, "trashed_entry") => Ok(None),
-        found => found?.map(WireEntry::into_stored).transpose(),
+        found => found,
     }
 }
 
@@ -127,8 +121,7 @@ pub(super) async fn branch_heads(
 ) -> Result<Vec<BranchHead>, StoreError> {
     let (session_id, before) = (session.clone(), before.cloned());
     let request = ReadRequest::BranchHeads { session_id, before, limit };
-    let heads: Vec<WireHead> = ask(asked, &request).await?;
-    Ok(heads.into_iter().map(BranchHead::from).collect())
+    ask(asked, &request).await
 }
 
 /// The sessions of a store elsewhere, one at a time and for reading only: lists and writes are refused.
@@ -162,16 +155,11 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
         }
     }
 
-    async fn create(&self, _: &SessionId, _: Vec<NewRecord>) -> Result<Appended, StoreError> {
+    async fn create(&self, _: &SessionId, _: Batch) -> Result<Appended, StoreError> {
         refused()
     }
 
-    async fn append(
-        &self,
-        _: &SessionId,
-        _: &Head,
-        _: Vec<NewRecord>,
-    ) -> Result<Appended, StoreError> {
+    async fn append(&self, _: &SessionId, _: &Head, _: Batch) -> Result<Appended, StoreError> {
         refused()
     }
 

@@ -10,7 +10,6 @@ use super::client::Client;
 use super::kind::Kind;
 use super::protocol::ReadRequest;
 use super::store::{READ, answer_of, answers_to};
-use super::wire::WireChanges;
 use crate::StoreError;
 use crate::changes::ChangeHub;
 use crate::types::{ChangeCursor, ChangePage};
@@ -76,8 +75,7 @@ async fn changes(client: &Client, after: &ChangeCursor) -> Result<ChangePage, St
     let wait_ms = u64::try_from(WAIT.as_millis()).ok();
     let request = ReadRequest::Changes { after: after.clone(), limit: LIMIT, wait_ms };
     let answer = client.call_within(READ, question(&request)?, WAIT * 2).await;
-    let page: WireChanges = answer_of(answer)?;
-    Ok(page.into())
+    answer_of(answer)
 }
 
 fn question(request: &ReadRequest) -> Result<Value, StoreError> {

@@ -5,12 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::protocol::{CommitRequest, ReadRequest, StoreAnswer};
-use super::wire::{
-    WireAppended, WireChanges, WireEntry, WireHead, WirePage, WirePath, WireRecords, WireSnapshot,
-    WireTrashed, records_in,
-};
-use crate::types::{Appended, ChangeCursor, ChangePage, PathQuery};
+use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
+use crate::types::{Appended, ChangeCursor, ChangePage};
 use crate::{Store, StoreError};
 use bough_session::codec;
 
@@ -43,10 +39,10 @@ fn say<T: Serialize>(value: &T) -> Result<Value, StoreError> {
 async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, StoreError> {
     match request {
         CommitRequest::Create { session_id, records } => {
-            durable(store.create(&session_id, records_in(records)).await?).await
+            durable(store.create(&session_id, records.into()).await?).await
         }
         CommitRequest::Append { session_id, expected, records } => {
-            durable(store.append(&session_id, &expected, records_in(records)).await?).await
+            durable(store.append(&session_id, &expected, records.into()).await?).await
         }
         CommitRequest::Delta { session_id, delta } => {
             let step = codec::decode_delta(&delta);
@@ -54,10 +50,10 @@ async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, 
             durable(store.append_delta(&session_id, step).await?).await
         }
         CommitRequest::Delete { session_id, at_ms } => {
-            say(&store.delete(&session_id, at_ms).await?.map(WireTrashed::from))
+            say(&store.delete(&session_id, at_ms).await?)
         }
         CommitRequest::Undelete { session_id, incarnation, at_ms } => {
-            say(&WireSnapshot::from(store.undelete(&session_id, incarnation, at_ms).await?))
+            say(&store.undelete(&session_id, incarnation, at_ms).await?)
         }
         CommitRequest::Purge { session_id, incarnation } => {
             say(&store.purge(&session_id, incarnation).await?)
@@ -68,48 +64,43 @@ async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, 
 async fn durable(appended: Appended) -> Result<Value, StoreError> {
     let Appended { head, position, durable } = appended;
     durable.await?;
-    say(&WireAppended { head, position })
+    say(&Accepted { head, position })
 }
 
 async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, StoreError> {
     match request {
-        ReadRequest::State { session_id } => {
-            say(&store.state(&session_id).await?.map(WireSnapshot::from))
-        }
+        ReadRequest::State { session_id } => say(&store.state(&session_id).await?),
         ReadRequest::Entry { session_id, entry_id } => {
-            say(&store.entry(&session_id, &entry_id).await?.map(WireEntry::from))
+            say(&store.entry(&session_id, &entry_id).await?)
         }
-        ReadRequest::Path { session_id, leaf, start, limit } => {
-            let query = PathQuery { leaf, start: start.into(), limit: limit.min(PAGE_MAX) };
-            say(&WirePath::from(store.path(&session_id, &query).await?))
+        ReadRequest::Path { session_id, mut query } => {
+            query.limit = query.limit.min(PAGE_MAX);
+            say(&store.path(&session_id, &query).await?)
         }
         ReadRequest::Records { session_id, after, limit } => {
-            say(&WireRecords::from(store.records(&session_id, after, limit.min(PAGE_MAX)).await?))
+            say(&store.records(&session_id, after, limit.min(PAGE_MAX)).await?)
         }
         ReadRequest::TrashedRecords { session_id, incarnation, after, limit } => {
             let limit = limit.min(PAGE_MAX);
-            let page = store.trashed_records(&session_id, incarnation, after, limit).await?;
-            say(&WireRecords::from(page))
+            say(&store.trashed_records(&session_id, incarnation, after, limit).await?)
         }
         ReadRequest::TrashedEntry { session_id, incarnation, entry_id } => {
-            let found = store.trashed_entry(&session_id, incarnation, &entry_id).await?;
-            say(&found.map(WireEntry::from))
+            say(&store.trashed_entry(&session_id, incarnation, &entry_id).await?)
         }
         ReadRequest::BranchHeads { session_id, before, limit } => {
             let limit = limit.min(PAGE_MAX);
-            let heads = store.branch_heads(&session_id, before.as_ref(), limit).await?;
-            say(&heads.into_iter().map(WireHead::from).collect::<Vec<_>>())
+            say(&store.branch_heads(&session_id, before.as_ref(), limit).await?)
         }
         ReadRequest::Trash { session_id } => {
             let trash = store.trash(session_id.as_ref()).await?;
-            say(&trash.into_iter().map(WireTrashed::from).collect::<Vec<_>>())
+            say(&trash.into_iter().collect::<Vec<_>>())
         }
-        ReadRequest::List { query } => say(&WirePage::from(store.list(&query.into()).await?)),
-        ReadRequest::Count { query } => say(&store.count(&query.into()).await?),
+        ReadRequest::List { query } => say(&store.list(&query).await?),
+        ReadRequest::Count { query } => say(&store.count(&query).await?),
         ReadRequest::ChangeCursor => say(&store.change_cursor().await?),
         ReadRequest::Changes { after, limit, wait_ms } => {
             let wait = Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX);
-            say(&WireChanges::from(changes(store, &after, limit.min(PAGE_MAX), wait).await?))
+            say(&changes(store, &after, limit.min(PAGE_MAX), wait).await?)
         }
         ReadRequest::Reopen { session_id } => say(&store.reopen(&session_id).await?),
     }

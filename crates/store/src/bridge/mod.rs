@@ -14,7 +14,6 @@ mod follow;
 mod kind;
 mod original;
 mod store;
-mod wire;
 
 use std::time::Duration;
 

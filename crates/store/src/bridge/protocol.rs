@@ -3,13 +3,14 @@
 //! `session::store::commit` carries the writes, each of them atomic; `session::store::read` the reads. An answer is `ok` with the
 //! result, or `error`. Records travel as the log keeps them, so that what one side does not know survives.
 
-use bough_session::{EntryId, Incarnation, JsonMap, SessionId, SessionStatus, TaskStatus};
+use bough_record::{Head, Incarnation, Position};
+use bough_session::{EntryId, NewRecord, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::StoreError;
-use crate::types::{ChangeCursor, Head, ListOrder, Position};
+use crate::types::{ChangeCursor, ListQuery, PathQuery};
 
 /// Input of `session::store::commit`: one atomic write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +21,8 @@ pub enum CommitRequest {
         /// The session.
         session_id: SessionId,
         /// Its first records.
-        records: Vec<WireRecord>,
+        #[schemars(with = "Vec<Value>")]
+        records: Vec<NewRecord>,
     },
     /// Append these records, if the log ends at `expected`.
     Append {
@@ -30,13 +32,14 @@ pub enum CommitRequest {
         #[schemars(with = "Value")]
         expected: Head,
         /// The records.
-        records: Vec<WireRecord>,
+        #[schemars(with = "Vec<Value>")]
+        records: Vec<NewRecord>,
     },
     /// Add one step of a stream.
     Delta {
         /// The session.
         session_id: SessionId,
-        /// The step, as the log keeps it.
+        /// The step, in its stored form.
         delta: String,
     },
     /// Delete a session.
@@ -86,12 +89,9 @@ pub enum ReadRequest {
     Path {
         /// The session.
         session_id: SessionId,
-        /// The end of the path; the active leaf when omitted.
-        leaf: Option<EntryId>,
-        /// Where to start.
-        start: WireStart,
-        /// How many entries at most.
-        limit: usize,
+        /// Which part.
+        #[schemars(with = "Value")]
+        query: PathQuery,
     },
     /// Records after a position.
     Records {
@@ -144,12 +144,14 @@ pub enum ReadRequest {
     /// A page of sessions.
     List {
         /// Which.
-        query: WireList,
+        #[schemars(with = "Value")]
+        query: ListQuery,
     },
     /// How many sessions a query matches.
     Count {
         /// Which.
-        query: WireList,
+        #[schemars(with = "Value")]
+        query: ListQuery,
     },
     /// Where the feed of all sessions is.
     ChangeCursor,
@@ -179,6 +181,13 @@ pub struct StoreAnswer {
     /// Why nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<WireError>,
+}
+
+/// What a store answers to an append.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Accepted {
+    pub(crate) head: Head,
+    pub(crate) position: Position,
 }
 
 /// Why a store did not do something.
@@ -242,60 +251,6 @@ pub enum WireError {
         /// What happened, without places on the disk.
         reason: String,
     },
-}
-
-/// A record as the log keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WireRecord {
-    /// What kind of record.
-    pub kind: String,
-    /// The entry that it adds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The parent of that entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
-    /// The entry that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-    /// The revision that the target has with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revision: Option<u64>,
-    /// When, milliseconds since epoch.
-    pub at_ms: i64,
-    /// The rest, as JSON text.
-    pub payload: String,
-}
-
-/// Where on a path to start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WireStart {
-    /// At the root, oldest first.
-    Root,
-    /// After an entry, oldest first.
-    After(EntryId),
-    /// At the leaf, newest first.
-    Leaf,
-    /// Before an entry, newest first.
-    Before(EntryId),
-}
-
-/// Which sessions to list.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct WireList {
-    pub(super) order: ListOrder,
-    pub(super) status: Option<SessionStatus>,
-    pub(super) task_status: Option<TaskStatus>,
-    pub(super) task_name: Option<String>,
-    pub(super) archived: Option<bool>,
-    pub(super) id_prefix: Option<String>,
-    pub(super) metadata: JsonMap,
-    pub(super) scope: JsonMap,
-    pub(super) text: Option<String>,
-    pub(super) limit: usize,
-    pub(super) cursor: Option<String>,
 }
 
 impl From<StoreError> for WireError {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bough_platform::Entropy;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId, codec};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId, codec};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -15,15 +15,15 @@ use super::client::{CallError, Client, Link};
 use super::follow::follow;
 use super::kind::Kind;
 use super::original::Original;
-use super::protocol::{CommitRequest, ReadRequest, StoreAnswer, WireList};
-use super::wire::{WireAppended, WireChanges, WirePage, WireSnapshot, WireTrashed, records_out};
+use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::memory::{check_batch, check_first, draw};
 use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, Durable, Head, ListPage, ListQuery, PathPage,
-    PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListPage, ListQuery,
+    PathPage, PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{Store, StoreError};
+use bough_record::{Head, Position};
 
 pub(super) const COMMIT: &str = "session::store::commit";
 pub(super) const READ: &str = "session::store::read";
@@ -104,7 +104,7 @@ impl BridgeStore {
     }
 
     async fn appended(&self, request: &CommitRequest) -> Result<Appended, StoreError> {
-        let WireAppended { head, position } = self.commit(request).await?;
+        let Accepted { head, position } = self.commit(request).await?;
         // The main has answered, so it is durable there.
         Ok(Appended { head, position, durable: Durable::ready() })
     }
@@ -152,16 +152,13 @@ impl Store for BridgeStore {
         }
     }
 
-    async fn create(
-        &self,
-        session: &SessionId,
-        records: Vec<NewRecord>,
-    ) -> Result<Appended, StoreError> {
+    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
         if let Some(main) = self.original().await? {
-            return main.create(session, records).await;
+            return main.create(session, batch.records).await;
         }
+        let records = batch.records;
         check_first(&records)?;
-        let (session_id, records) = (session.clone(), records_out(&records));
+        let session_id = session.clone();
         self.appended(&CommitRequest::Create { session_id, records }).await
     }
 
@@ -169,14 +166,14 @@ impl Store for BridgeStore {
         &self,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        batch: Batch,
     ) -> Result<Appended, StoreError> {
         if let Some(main) = self.original().await? {
-            return main.append(session, expected, records).await;
+            return main.append(session, expected, batch.records).await;
         }
+        let records = batch.records;
         check_batch(&records)?;
-        let (session_id, expected) = (session.clone(), expected.clone());
-        let records = records_out(&records);
+        let (session_id, expected) = (session.clone(), *expected);
         self.appended(&CommitRequest::Append { session_id, expected, records }).await
     }
 
@@ -273,9 +270,7 @@ impl Store for BridgeStore {
             return main.delete(session, at_ms).await;
         }
         let session_id = session.clone();
-        let gone: Option<WireTrashed> =
-            self.commit(&CommitRequest::Delete { session_id, at_ms }).await?;
-        Ok(gone.map(Trashed::from))
+        self.commit(&CommitRequest::Delete { session_id, at_ms }).await
     }
 
     async fn undelete(
@@ -290,8 +285,7 @@ impl Store for BridgeStore {
         }
         let session_id = session.clone();
         let request = CommitRequest::Undelete { session_id, incarnation, at_ms };
-        let back: WireSnapshot = self.commit(&request).await?;
-        Ok(back.into())
+        self.commit(&request).await
     }
 
     async fn purge(
@@ -311,24 +305,21 @@ impl Store for BridgeStore {
             return Ok(Vec::new());
         }
         let session_id = session.cloned();
-        let trash: Vec<WireTrashed> = self.read(&ReadRequest::Trash { session_id }).await?;
-        Ok(trash.into_iter().map(Trashed::from).collect())
+        self.read(&ReadRequest::Trash { session_id }).await
     }
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         if let Some(main) = self.original().await? {
             return main.list(query).await;
         }
-        let query = WireList::from(query);
-        let page: WirePage = self.read(&ReadRequest::List { query }).await?;
-        Ok(page.into())
+        self.read(&ReadRequest::List { query: query.clone() }).await
     }
 
     async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
         if let Some(main) = self.original().await? {
             return main.count(query).await;
         }
-        self.read(&ReadRequest::Count { query: WireList::from(query) }).await
+        self.read(&ReadRequest::Count { query: query.clone() }).await
     }
 
     fn watch(&self) -> ChangeWatch {
@@ -355,8 +346,7 @@ impl Store for BridgeStore {
             return Ok(self.shared.hub.changes_after(cursor, limit));
         }
         let request = ReadRequest::Changes { after: cursor.clone(), limit, wait_ms: None };
-        let page: WireChanges = self.read(&request).await?;
-        Ok(page.into())
+        self.read(&request).await
     }
 
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {

@@ -8,7 +8,8 @@ use rusqlite::{CachedStatement, Connection, Row, Transaction, TransactionBehavio
 use super::rows::{limit_of, read_incarnation};
 use super::schema;
 use crate::changes::CHANGES_KEPT;
-use crate::types::{ChangeCursor, ChangePage, Position, SessionChange};
+use crate::types::{ChangeCursor, ChangePage, SessionChange};
+use bough_record::Position;
 
 /// Where the feed of all sessions is.
 pub(super) fn newest(connection: &Connection) -> rusqlite::Result<ChangeCursor> {
@@ -33,7 +34,7 @@ pub(super) fn changes_after(
     let limit = limit.max(1);
     let changes: Vec<SessionChange> = transaction
         .prepare_cached(
-            "SELECT number, session_id, incarnation, after_seq, after_revision, seq, revision, deleted
+            "SELECT number, session_id, incarnation, after_seq, after_step, seq, step, deleted
              FROM changes WHERE number > ? ORDER BY number LIMIT ?",
         )?
         .query_map(params![after, limit_of(limit)], read_change)?
@@ -50,8 +51,8 @@ fn read_change(row: &Row<'_>) -> rusqlite::Result<SessionChange> {
         number: row.get(0)?,
         session_id: SessionId::from_stored(row.get::<_, String>(1)?),
         incarnation: read_incarnation(row, 2)?,
-        after: Position { seq: row.get(3)?, revision: row.get(4)? },
-        position: Position { seq: row.get(5)?, revision: row.get(6)? },
+        after: Position { seq: row.get(3)?, step: row.get(4)? },
+        position: Position { seq: row.get(5)?, step: row.get(6)? },
         deleted: row.get(7)?,
     })
 }
@@ -124,9 +125,9 @@ impl<'a> Log<'a> {
             session.as_str(),
             incarnation.to_string(),
             range.start.seq,
-            range.start.revision,
+            range.start.step,
             range.end.seq,
-            range.end.revision,
+            range.end.step,
             deleted,
         ])?;
         Ok(number)

@@ -34,7 +34,8 @@ pub use rows::{CatalogueRow, Fingerprint};
 
 use crate::StoreError;
 use crate::limits::{CONNECT_PAUSE, CONNECT_RETRIES_MAX};
-use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, Position};
+use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery};
+use bough_record::Position;
 use feed::Written;
 use queue::{Pending, Queue};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bough_session::{Incarnation, SessionId};
 
 use super::rows::CatalogueRow;
-use crate::types::Position;
+use bough_record::Position;
 
 /// A change that waits to be written.
 #[derive(Clone, Debug)]

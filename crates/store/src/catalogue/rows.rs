@@ -12,7 +12,8 @@ use super::facets::{self, Facet};
 use super::feed::{Log, Written};
 use super::queue::{Pending, Queue};
 use crate::listing::search_text;
-use crate::types::{Listed, Position};
+use crate::types::Listed;
+use bough_record::Position;
 
 /// What the catalogue is told of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +33,7 @@ pub struct CatalogueRow {
 impl CatalogueRow {
     /// The same row of a session that has gone on since.
     pub(super) fn moved_to(&self, position: Position) -> Self {
-        Self { position: self.position.max(position), ..self.clone() }
+        Self { position: self.position.join(position), ..self.clone() }
     }
 }
 
@@ -85,7 +86,7 @@ pub(super) fn fingerprint(
 ) -> rusqlite::Result<Option<Fingerprint>> {
     connection
         .prepare_cached(
-            "SELECT session_id, incarnation, seq, revision, container, size FROM sessions
+            "SELECT session_id, incarnation, seq, step, container, size FROM sessions
              WHERE session_id = ?",
         )?
         .query_row([session.as_str()], read_fingerprint)
@@ -101,7 +102,7 @@ pub(super) fn fingerprints(
     let after = after.map(SessionId::as_str);
     connection
         .prepare_cached(
-            "SELECT session_id, incarnation, seq, revision, container, size FROM sessions
+            "SELECT session_id, incarnation, seq, step, container, size FROM sessions
              WHERE ?1 IS NULL OR session_id > ?1 ORDER BY session_id LIMIT ?2",
         )?
         .query_map(params![after, limit_of(limit)], read_fingerprint)?
@@ -147,7 +148,7 @@ fn read_fingerprint(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
     Ok(Fingerprint {
         session_id: SessionId::from_stored(row.get::<_, String>(0)?),
         incarnation: read_incarnation(row, 1)?,
-        position: Position { seq: row.get(2)?, revision: row.get(3)? },
+        position: Position { seq: row.get(2)?, step: row.get(3)? },
         container: row.get(4)?,
         size: row.get(5)?,
     })
@@ -172,7 +173,7 @@ fn put(
     let mut number = None;
     if let Some(known) = known(transaction, session)? {
         if known.incarnation == row.incarnation {
-            if known.position > row.position {
+            if known.position != row.position && known.position.covers(row.position) {
                 return Ok(());
             }
             after = known.position;
@@ -185,6 +186,7 @@ fn put(
             gone(transaction, log, session, known.incarnation, known.position)?;
         }
     }
+    let row = &row.moved_to(after);
     let number = match number {
         Some(number) => number,
         None => log.add(session, row.incarnation, after..row.position, false)?,
@@ -200,7 +202,7 @@ struct Moves<'a> {
 
 impl<'a> Moves<'a> {
     fn of(transaction: &'a Transaction<'_>) -> rusqlite::Result<Self> {
-        let update = "UPDATE sessions SET seq = ?, revision = ?, change = ? WHERE session_id = ?";
+        let update = "UPDATE sessions SET seq = ?, step = ?, change = ? WHERE session_id = ?";
         Ok(Self {
             known: transaction.prepare_cached(KNOWN)?,
             update: transaction.prepare_cached(update)?,
@@ -216,11 +218,13 @@ impl<'a> Moves<'a> {
         position: Position,
     ) -> rusqlite::Result<()> {
         let known = read_known(&mut self.known, session)?;
-        let is_news = |known: &Known| known.incarnation == incarnation && known.position < position;
+        let is_news =
+            |known: &Known| known.incarnation == incarnation && !known.position.covers(position);
         let Some(known) = known.filter(is_news) else { return Ok(()) };
+        let position = known.position.join(position);
         let number = log.add(session, incarnation, known.position..position, false)?;
-        let Position { seq, revision } = position;
-        self.update.execute(params![seq, revision, number, session.as_str()]).map(drop)
+        let Position { seq, step } = position;
+        self.update.execute(params![seq, step, number, session.as_str()]).map(drop)
     }
 }
 
@@ -252,7 +256,7 @@ fn go_on(
     let Listed { meta, details } = &row.listed;
     transaction
         .prepare_cached(
-            "UPDATE sessions SET seq = ?, revision = ?, updated_at = ?, listed = ?, search = ?,
+            "UPDATE sessions SET seq = ?, step = ?, updated_at = ?, listed = ?, search = ?,
                  size = ?, change = ?
              WHERE session_id = ? AND incarnation = ? AND created_at = ? AND archived = ?
                  AND container = ?
@@ -261,7 +265,7 @@ fn go_on(
         .query_row(
             params![
                 row.position.seq,
-                row.position.revision,
+                row.position.step,
                 meta.updated_at,
                 listed,
                 search,
@@ -288,11 +292,11 @@ fn insert(
     let Listed { meta, details } = &row.listed;
     transaction
         .prepare_cached(
-            "INSERT INTO sessions (session_id, incarnation, seq, revision, created_at, updated_at,
+            "INSERT INTO sessions (session_id, incarnation, seq, step, created_at, updated_at,
                  archived, listed, search, container, size, change)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
              ON CONFLICT (session_id) DO UPDATE SET incarnation = excluded.incarnation,
-                 seq = excluded.seq, revision = excluded.revision,
+                 seq = excluded.seq, step = excluded.step,
                  created_at = excluded.created_at, updated_at = excluded.updated_at,
                  archived = excluded.archived, listed = excluded.listed, search = excluded.search,
                  container = excluded.container, size = excluded.size, change = excluded.change
@@ -303,7 +307,7 @@ fn insert(
                 meta.session_id.as_str(),
                 row.incarnation.to_string(),
                 row.position.seq,
-                row.position.revision,
+                row.position.step,
                 meta.created_at,
                 meta.updated_at,
                 details.archived,
@@ -366,7 +370,7 @@ struct Known {
 }
 
 const KNOWN: &str =
-    "SELECT incarnation, seq, revision, created_at, change FROM sessions WHERE session_id = ?";
+    "SELECT incarnation, seq, step, created_at, change FROM sessions WHERE session_id = ?";
 
 fn known(transaction: &Transaction<'_>, session: &SessionId) -> rusqlite::Result<Option<Known>> {
     read_known(&mut *transaction.prepare_cached(KNOWN)?, session)
@@ -380,7 +384,7 @@ fn read_known(
         .query_row([session.as_str()], |row| {
             Ok(Known {
                 incarnation: read_incarnation(row, 0)?,
-                position: Position { seq: row.get(1)?, revision: row.get(2)? },
+                position: Position { seq: row.get(1)?, step: row.get(2)? },
                 created_at: row.get(3)?,
                 change: row.get(4)?,
             })
@@ -406,10 +410,10 @@ fn take_gone(
 ) -> rusqlite::Result<Option<Position>> {
     transaction
         .prepare_cached(
-            "DELETE FROM gone WHERE session_id = ? AND incarnation = ? RETURNING seq, revision",
+            "DELETE FROM gone WHERE session_id = ? AND incarnation = ? RETURNING seq, step",
         )?
         .query_row(params![session.as_str(), incarnation.to_string()], |row| {
-            Ok(Position { seq: row.get(0)?, revision: row.get(1)? })
+            Ok(Position { seq: row.get(0)?, step: row.get(1)? })
         })
         .optional()
 }
@@ -426,7 +430,7 @@ fn gone(
     }
     let known = known(transaction, session)?.filter(|known| known.incarnation == incarnation);
     let after = known.map_or_else(Position::default, |known| known.position);
-    let number = log.add(session, incarnation, after..position.max(after), true)?;
+    let number = log.add(session, incarnation, after..position.join(after), true)?;
     let life = incarnation.to_string();
     transaction
         .prepare_cached(
@@ -439,10 +443,10 @@ fn gone(
         .execute(params![session.as_str(), life])?;
     transaction
         .prepare_cached(
-            "INSERT INTO gone (session_id, incarnation, seq, revision, change)
+            "INSERT INTO gone (session_id, incarnation, seq, step, change)
              VALUES (?, ?, ?, ?, ?)",
         )?
-        .execute(params![session.as_str(), life, position.seq, position.revision, number])?;
+        .execute(params![session.as_str(), life, position.seq, position.step, number])?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::Found;
 
 /// Raised whenever the tables, or what a row says, change; a catalogue of another version is made anew.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 const TABLES: &str = "
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -13,7 +13,7 @@ CREATE TABLE sessions (
     session_id TEXT NOT NULL UNIQUE,
     incarnation TEXT NOT NULL,
     seq INTEGER NOT NULL,
-    revision INTEGER NOT NULL,
+    step INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     archived INTEGER NOT NULL,
@@ -41,7 +41,7 @@ CREATE TABLE gone (
     session_id TEXT NOT NULL,
     incarnation TEXT NOT NULL,
     seq INTEGER NOT NULL,
-    revision INTEGER NOT NULL,
+    step INTEGER NOT NULL,
     change INTEGER NOT NULL,
     PRIMARY KEY (session_id, incarnation)
 ) WITHOUT ROWID;
@@ -51,9 +51,9 @@ CREATE TABLE changes (
     session_id TEXT NOT NULL,
     incarnation TEXT NOT NULL,
     after_seq INTEGER NOT NULL,
-    after_revision INTEGER NOT NULL,
+    after_step INTEGER NOT NULL,
     seq INTEGER NOT NULL,
-    revision INTEGER NOT NULL,
+    step INTEGER NOT NULL,
     deleted INTEGER NOT NULL
 );
 ";

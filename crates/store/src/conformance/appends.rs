@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
+use bough_record::{ChainHash, Envelope};
 use bough_session::limits::BATCH_RECORDS_MAX;
 use bough_session::{
-    EntryBody, FORMAT_PI, ForeignBody, LogRecord, LoopPhase, MetaChange, RawJson, Record, Revision,
+    EntryBody, FORMAT_PI, ForeignBody, LoopPhase, MetaChange, RawJson, Record, Revision,
     SessionStatus, StatusChange, TaskStatus, codec,
 };
 use serde_json::json;
@@ -17,9 +18,9 @@ pub(super) async fn a_session_begins_with_its_meta_and_only_once(factory: &dyn F
     let store = factory.fresh().await;
     let session = id("s");
     assert!(store.state(&session).await.unwrap().is_none());
-    let wrong = store.create(&session, vec![says("e", None, "hi", 1)]).await;
+    let wrong = store.create(&session, vec![says("e", None, "hi", 1)].into()).await;
     assert!(matches!(wrong, Err(StoreError::Invalid { .. })), "{wrong:?}");
-    let wrong = store.create(&session, Vec::new()).await;
+    let wrong = store.create(&session, Vec::new().into()).await;
     assert!(matches!(wrong, Err(StoreError::Invalid { .. })), "{wrong:?}");
 
     let head = create(store.as_ref(), &session, 7).await;
@@ -29,7 +30,7 @@ pub(super) async fn a_session_begins_with_its_meta_and_only_once(factory: &dyn F
     assert_eq!((snapshot.state.created_at, snapshot.state.updated_at), (7, 7));
     assert_eq!(snapshot.state.title, "t");
 
-    let again = store.create(&session, vec![titled("other", 8)]).await;
+    let again = store.create(&session, vec![titled("other", 8)].into()).await;
     assert!(matches!(again, Err(StoreError::Exists { .. })), "{again:?}");
 }
 
@@ -37,20 +38,22 @@ pub(super) async fn an_append_needs_the_head_and_a_conflict_carries_it(factory: 
     let store = factory.fresh().await;
     let session = id("s");
     let first = create(store.as_ref(), &session, 1).await;
-    let appended = store.append(&session, &first, vec![says("a", None, "hi", 2)]).await;
+    let appended = store.append(&session, &first, vec![says("a", None, "hi", 2)].into()).await;
     let second = done(appended).await;
     assert_eq!(second.incarnation, first.incarnation);
     assert!(second.seq > first.seq);
     assert_ne!(second.chain, first.chain);
 
-    let stale = store.append(&session, &first, vec![says("b", Some("a"), "ho", 3)]).await;
+    let stale = store.append(&session, &first, vec![says("b", Some("a"), "ho", 3)].into()).await;
     match stale {
         Err(StoreError::Conflict { current }) => assert_eq!(current, second),
         other => panic!("{other:?}"),
     }
-    let mut forged = second.clone();
-    forged.chain.0[0] ^= 1;
-    let forged = store.append(&session, &forged, vec![says("b", Some("a"), "ho", 3)]).await;
+    let mut forged = second;
+    let mut bytes = forged.chain.bytes();
+    bytes[0] ^= 1;
+    forged.chain = ChainHash::from_bytes(bytes);
+    let forged = store.append(&session, &forged, vec![says("b", Some("a"), "ho", 3)].into()).await;
     assert!(matches!(forged, Err(StoreError::Conflict { .. })), "{forged:?}");
     assert!(store.entry(&session, &entry_id("b")).await.unwrap().is_none());
 }
@@ -60,7 +63,7 @@ pub(super) async fn what_is_not_there_is_not_found(factory: &dyn Factory) {
     let (session, nobody) = (id("s"), id("nobody"));
     let head = create(store.as_ref(), &session, 1).await;
     let lost = |error: StoreError| assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
-    lost(store.append(&nobody, &head, vec![titled("t", 1)]).await.unwrap_err());
+    lost(store.append(&nobody, &head, vec![titled("t", 1)].into()).await.unwrap_err());
     let step = super::make::step("e", 1, "x", 1);
     lost(store.append_delta(&nobody, step.clone()).await.unwrap_err());
     lost(store.records(&nobody, Position::default(), 1).await.unwrap_err());
@@ -81,7 +84,7 @@ pub(super) async fn batches_on_their_way_build_on_each_other(factory: &dyn Facto
     for n in 0..20_i64 {
         let parent = (n > 0).then(|| format!("e{}", n - 1));
         let record = says(&format!("e{n}"), parent.as_deref(), "hi", n);
-        let appended = store.append(&session, &head, vec![record]).await.unwrap();
+        let appended = store.append(&session, &head, vec![record].into()).await.unwrap();
         head = appended.head;
         waits.push(appended.durable);
     }
@@ -105,7 +108,7 @@ pub(super) async fn writers_that_retry_land_exactly_once_each(factory: &dyn Fact
                 let mut head = store.state(&session).await.unwrap().unwrap().head;
                 loop {
                     let record = says(&format!("w{n}"), None, "hi", 2);
-                    match store.append(&session, &head, vec![record]).await {
+                    match store.append(&session, &head, vec![record].into()).await {
                         Ok(appended) => return appended.durable.await.unwrap(),
                         Err(StoreError::Conflict { current }) => head = current,
                         Err(error) => panic!("{error}"),
@@ -125,10 +128,11 @@ pub(super) async fn empty_and_oversized_batches_are_refused(factory: &dyn Factor
     let store = factory.fresh().await;
     let session = id("s");
     let head = create(store.as_ref(), &session, 1).await;
-    let empty = store.append(&session, &head, Vec::new()).await.unwrap_err();
+    let empty = store.append(&session, &head, Vec::new().into()).await.unwrap_err();
     assert!(matches!(empty, StoreError::Invalid { .. }), "{empty}");
-    let many = (0..=BATCH_RECORDS_MAX).map(|n| says(&n.to_string(), None, "", 1)).collect();
-    let many = store.append(&session, &head, many).await.unwrap_err();
+    let many =
+        (0..=BATCH_RECORDS_MAX).map(|n| says(&n.to_string(), None, "", 1)).collect::<Vec<_>>();
+    let many = store.append(&session, &head, many.into()).await.unwrap_err();
     assert!(matches!(many, StoreError::TooLarge(_)), "{many}");
     assert_eq!(store.state(&session).await.unwrap().unwrap().head, head);
 }
@@ -148,8 +152,8 @@ pub(super) async fn records_come_back_in_order_from_any_position(factory: &dyn F
         assert!(page.records.len() <= 2);
         assert_eq!(page.incarnation, first.incarnation);
         let Some(last) = page.records.last() else { break };
-        assert!(last.position > after);
-        after = last.position;
+        assert!(last.position() > after);
+        after = last.position();
         seen.extend(page.records.iter().filter_map(|stored| stored.record.as_entry().cloned()));
         if after == page.end {
             break;
@@ -208,7 +212,7 @@ pub(super) async fn unknown_records_survive_byte_for_byte(factory: &dyn Factory)
     }
     let session = id("s");
     let head = create(store.as_ref(), &session, 1).await;
-    let tomorrow = LogRecord {
+    let tomorrow = Envelope {
         kind: "tomorrow".into(),
         id: None,
         parent: None,
@@ -217,7 +221,7 @@ pub(super) async fn unknown_records_survive_byte_for_byte(factory: &dyn Factory)
         at_ms: 2,
         payload: r#"{"b": 1.0, "a":[]}"#.into(),
     };
-    let newer = LogRecord {
+    let newer = Envelope {
         kind: "leaf".into(),
         id: None,
         parent: None,
@@ -230,7 +234,7 @@ pub(super) async fn unknown_records_survive_byte_for_byte(factory: &dyn Factory)
     let batch = given.iter().map(|stored| codec::decode(stored.clone()).at(2)).collect();
     push(store.as_ref(), &session, batch).await;
     let page = store.records(&session, Position::at(head.seq), 9).await.unwrap();
-    let back: Vec<LogRecord> =
+    let back: Vec<Envelope<'_>> =
         page.records.iter().map(|stored| codec::encode(&stored.record, stored.at_ms)).collect();
     assert_eq!(back, given);
 }
@@ -256,6 +260,6 @@ pub(super) async fn everything_is_there_after_a_restart(factory: &dyn Factory) {
     assert_eq!(store.records(&session, Position::default(), 99).await.unwrap(), records);
     let stored = store.entry(&session, &entry_id("a")).await.unwrap().unwrap();
     assert_eq!((super::make::text_of(&stored).as_str(), stored.entry.revision), ("two", 1));
-    let appended = store.append(&session, &before.head, vec![says("b", None, "x", 5)]).await;
+    let appended = store.append(&session, &before.head, vec![says("b", None, "x", 5)].into()).await;
     done(appended).await;
 }

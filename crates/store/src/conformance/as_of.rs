@@ -43,10 +43,7 @@ pub(super) async fn streams_side_by_side_become_records_in_the_order_of_their_la
     push(store.as_ref(), &session, vec![says("d", None, "", 4)]).await;
     for (position, mut known) in told {
         let page = store.records(&session, position, 99).await.unwrap();
-        let is_news = |stored: &&StoredRecord| match stored.settles {
-            None => true,
-            Some(last_step) => last_step > position.revision,
-        };
+        let is_news = |stored: &&StoredRecord| !stored.is_known_at(position);
         let first = page.records.iter().position(|stored| is_news(&stored)).unwrap();
         let (passed_over, news) = page.records.split_at(first);
         assert!(news.iter().all(|stored| is_news(&stored)), "{position:?}: {news:?}");
@@ -130,8 +127,8 @@ pub(super) async fn a_session_is_shown_as_it_was(factory: &dyn Factory) {
     let whole = store.records(&session, Position::default(), 99).await.unwrap();
     let life = whole.incarnation;
     let mut state = SessionState::new(session.clone());
-    for stored in whole.records.iter().filter(|stored| stored.position.revision == 0) {
-        let seq = stored.position.seq;
+    for stored in whole.records.iter().filter(|stored| stored.position().step == 0) {
+        let seq = stored.position().seq;
         state.apply(&stored.record, seq, stored.at_ms);
         let found = store.state_at(&session, life, seq).await.unwrap().unwrap();
         assert_eq!(itself(&found), itself(&state), "after record {seq}");
@@ -153,13 +150,18 @@ pub(super) async fn no_step_is_left_behind_a_record(factory: &dyn Factory) {
     for revision in 1..=25 {
         done(store.append_delta(&session, step("b", revision, &much, 3)).await).await;
         let whole = store.records(&session, Position::default(), 99).await.unwrap().records;
-        let step = whole.iter().find(|stored| stored.position.revision > 0);
+        let step = whole.iter().find(|stored| stored.is_step());
         let last = whole
             .iter()
             .rev()
-            .find(|stored| stored.position.revision == 0 && stored.settles != Some(0));
+            .find(|stored| !stored.is_step() && !matches!(stored.record, Record::Unknown(_)));
         if let (Some(step), Some(last)) = (step, last) {
-            assert!(step.position > last.position, "{:?} {:?}", step.position, last.position);
+            assert!(
+                step.position() > last.position(),
+                "{:?} {:?}",
+                step.position(),
+                last.position()
+            );
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) async fn a_new_life_knows_nothing_of_the_old(factory: &dyn Factory) {
     let new = create(store.as_ref(), &session, 1).await;
     assert_ne!(new.incarnation, old.incarnation);
     assert!(store.entry(&session, &entry_id("a")).await.unwrap().is_none());
-    let stale = store.append(&session, &old, vec![titled("x", 4)]).await.unwrap_err();
+    let stale = store.append(&session, &old, vec![titled("x", 4)].into()).await.unwrap_err();
     assert!(matches!(stale, StoreError::Conflict { .. }), "{stale}");
     let taken = store.undelete(&session, old.incarnation, 5).await.unwrap_err();
     assert!(matches!(taken, StoreError::Exists { .. }), "{taken}");
@@ -85,7 +85,7 @@ pub(super) async fn odd_names_do_not_meet(factory: &dyn Factory) {
         odd.iter().map(|name| SessionId::parse(*name)).collect::<Result<_, LimitError>>().unwrap();
     for session in &odd {
         let titled = vec![titled(session.as_str(), 1)];
-        store.create(session, titled).await.unwrap().durable.await.unwrap();
+        store.create(session, titled.into()).await.unwrap().durable.await.unwrap();
     }
     if store.capabilities().survives_restart {
         store = factory.reopen(store).await;

@@ -145,5 +145,5 @@ pub(super) async fn foreign_cursors_are_refused(factory: &dyn Factory) {
         let error = store.list(&query).await.unwrap_err();
         assert!(matches!(error, StoreError::InvalidCursor), "{cursor}: {error}");
     }
-    done(store.create(&id("z"), vec![super::make::titled("t", 1)]).await).await;
+    done(store.create(&id("z"), vec![super::make::titled("t", 1)].into()).await).await;
 }

@@ -103,16 +103,16 @@ pub(super) async fn done(appended: Result<Appended, StoreError>) -> Head {
 }
 
 pub(super) async fn create(store: &dyn Store, session: &SessionId, at_ms: i64) -> Head {
-    done(store.create(session, vec![titled("t", at_ms)]).await).await
+    done(store.create(session, vec![titled("t", at_ms)].into()).await).await
 }
 
 /// Appends at the present head.
 pub(super) async fn push(store: &dyn Store, session: &SessionId, records: Vec<NewRecord>) -> Head {
     let head = store.state(session).await.unwrap().unwrap().head;
-    done(store.append(session, &head, records).await).await
+    done(store.append(session, &head, records.into()).await).await
 }
 
-pub(super) fn query(start: PathStart, limit: usize) -> PathQuery {
+pub(super) fn query(start: PathStart<EntryId>, limit: usize) -> PathQuery {
     PathQuery { leaf: None, start, limit }
 }
 

@@ -82,6 +82,7 @@ pub fn cases() -> Vec<Case> {
         streams::a_step_from_another_revision_is_refused,
         streams::steps_and_records_live_side_by_side,
         streams::steps_are_there_after_a_restart,
+        streams::step_numbers_never_start_again,
         streams::a_large_step_is_taken_like_a_small_one,
         streams::a_revision_past_a_stream_is_news,
         as_of::streams_side_by_side_become_records_in_the_order_of_their_last_steps,

@@ -17,7 +17,7 @@ async fn tree(factory: &dyn Factory) -> std::sync::Arc<dyn Store> {
     store
 }
 
-fn on(leaf: &str, start: PathStart, limit: usize) -> PathQuery {
+fn on(leaf: &str, start: PathStart<EntryId>, limit: usize) -> PathQuery {
     PathQuery { leaf: Some(entry_id(leaf)), ..query(start, limit) }
 }
 
@@ -108,7 +108,7 @@ pub(super) async fn a_path_goes_on_after_a_very_large_entry(factory: &dyn Factor
     {
         push(store.as_ref(), &id("s"), vec![says(name, parent, text, 2)]).await;
     }
-    let walk = async |first: PathStart, next: fn(EntryId) -> PathStart| {
+    let walk = async |first: PathStart<EntryId>, next: fn(EntryId) -> PathStart<EntryId>| {
         let (mut found, mut start) = (Vec::new(), first);
         loop {
             let page = store.path(&id("s"), &query(start, 10)).await.unwrap();

@@ -48,18 +48,18 @@ impl<'a> Composer<'a> {
 
     fn add_all(&mut self, records: &[NewRecord], last_steps: &[u64]) -> Result<(), StoreError> {
         let last_steps = last_steps.iter().copied().map(Some).chain(std::iter::repeat(None));
-        for (new, settles) in records.iter().zip(last_steps) {
-            self.add(new, settles)?;
+        for (new, last_step) in records.iter().zip(last_steps) {
+            self.add(new, last_step)?;
             let seq = self.state.seq + 1;
             self.state.apply(&new.record, seq, new.at_ms);
         }
         Ok(())
     }
 
-    fn add(&mut self, new: &NewRecord, settles: Option<u64>) -> Result<(), StoreError> {
+    fn add(&mut self, new: &NewRecord, last_step: Option<u64>) -> Result<(), StoreError> {
         let plain = matches!(&new.record, Record::Entry(entry) if is_plain(entry, new.at_ms));
         if !plain {
-            self.carry(new, settles)?;
+            self.carry(new, last_step)?;
         }
         match new.record.known() {
             Record::Entry(entry) => self.show(entry.clone()),
@@ -79,8 +79,8 @@ impl<'a> Composer<'a> {
     }
 
     /// The record itself, for us.
-    fn carry(&mut self, new: &NewRecord, settles: Option<u64>) -> Result<(), StoreError> {
-        let line = record_line(&new.record, new.at_ms, (self.state.seq + 1, settles));
+    fn carry(&mut self, new: &NewRecord, last_step: Option<u64>) -> Result<(), StoreError> {
+        let line = record_line(&new.record, new.at_ms, (self.state.seq + 1, last_step));
         let line = line.ok_or_else(|| StoreError::invalid("a record's payload must be JSON"))?;
         self.lines.push(line);
         Ok(())

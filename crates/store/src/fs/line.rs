@@ -8,10 +8,13 @@
 //! A reserved line says what happened; the plain lines that follow it in the same batch show the result
 //! to a reader that knows only those.
 
-use bough_session::codec::{self, LogView};
+use std::borrow::Cow;
+
+use bough_record::Envelope;
+use bough_session::codec;
 use bough_session::{
-    Entry, EntryBody, EntryId, FORMAT_SESSION_MANAGER, ForeignBody, Incarnation, LogRecord,
-    NewRecord, RawJson, Record, SessionEntry, SessionMeta,
+    Entry, EntryBody, EntryId, FORMAT_SESSION_MANAGER, ForeignBody, Incarnation, NewRecord,
+    RawJson, Record, SessionEntry, SessionMeta,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -129,21 +132,22 @@ pub(super) fn life_line(incarnation: Incarnation, at_ms: i64) -> String {
     reserved_line(LIFE, LIFE.to_owned(), at_ms, &incarnation.to_string())
 }
 
-/// A line that carries a record; `seq` makes its id, and `settles` is the last step that it stands for.
+/// A line that carries a record; `seq` makes its id, and `last_step` is the last step that it took the place of.
 pub(crate) fn record_line(
     record: &Record,
     at_ms: i64,
-    (seq, settles): (u64, Option<u64>),
+    (seq, last_step): (u64, Option<u64>),
 ) -> Option<String> {
+    let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
     let stored = codec::encode(record, at_ms);
-    let payload = RawJson::parse(stored.payload.as_str()).ok()?;
+    let payload = RawJson::parse(&*stored.payload).ok()?;
     let carried = Carried {
         kind: stored.kind.as_ref().into(),
-        id: stored.id,
-        parent: stored.parent,
-        target: stored.target,
+        id: owned(stored.id),
+        parent: owned(stored.parent),
+        target: owned(stored.target),
         revision: stored.revision,
-        settles,
+        last_step,
         at: stored.at_ms,
         payload,
     };
@@ -186,7 +190,7 @@ struct Carried {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    settles: Option<u64>,
+    last_step: Option<u64>,
     at: i64,
     payload: RawJson,
 }
@@ -249,18 +253,17 @@ fn parse_plain(raw: &RawValue) -> Option<SessionEntry> {
 
 fn parse_carried(data: &RawValue) -> Option<Item> {
     let carried: Carried = serde_json::from_str(data.get()).ok()?;
-    let (at_ms, settles) = (carried.at, carried.settles);
-    let record = LogRecord {
+    let (at_ms, last_step) = (carried.at, carried.last_step);
+    let record = Envelope {
         kind: carried.kind.into(),
-        id: carried.id,
-        parent: carried.parent,
-        target: carried.target,
+        id: carried.id.map(Into::into),
+        parent: carried.parent.map(Into::into),
+        target: carried.target.map(Into::into),
         revision: carried.revision,
         at_ms,
-        payload: carried.payload.get().to_owned(),
+        payload: carried.payload.get().into(),
     };
-    let view: LogView<'_> = record.view();
-    Some(Item::Record(Box::new(codec::decode_view(&view).at(at_ms)), settles))
+    Some(Item::Record(Box::new(codec::decode(record).at(at_ms)), last_step))
 }
 
 fn reserved_line<T: Serialize>(custom_type: &str, id: String, at_ms: i64, data: &T) -> String {

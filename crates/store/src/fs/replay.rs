@@ -55,9 +55,9 @@ impl Replay {
         for item in items {
             match item {
                 Item::Life(_) => {}
-                Item::Record(new, settles) => {
+                Item::Record(new, last_step) => {
                     self.has_meta |= matches!(new.record.known(), Record::Meta(_));
-                    push_if_fitting(image, *new, settles);
+                    push_if_fitting(image, *new, last_step);
                 }
                 Item::Entry(entry) => apply_entry(image, *entry),
                 Item::Leaf(leaf) => apply_leaf(image, leaf),
@@ -72,10 +72,12 @@ impl Replay {
 }
 
 /// A carried record that does not fit what is there says nothing that could be kept.
-fn push_if_fitting(image: &mut Image, new: NewRecord, settles: Option<u64>) {
+fn push_if_fitting(image: &mut Image, new: NewRecord, last_step: Option<u64>) {
     if image.check(std::slice::from_ref(&new)).is_ok() {
         image.push(new);
-        image.settles(settles);
+        if let Some(step) = last_step {
+            image.took_steps(step);
+        }
     }
 }
 

@@ -8,9 +8,8 @@ use super::stream::Stream;
 use super::{batch, compose, names};
 use crate::StoreError;
 use crate::image::Image;
-use crate::types::{
-    Appended, Durable, Head, PathPage, PathQuery, Position, RecordPage, Snapshot, StoredEntry,
-};
+use crate::types::{Appended, Durable, PathPage, PathQuery, RecordPage, Snapshot, StoredEntry};
+use bough_record::{Head, Position};
 
 /// Where torn batches are put aside.
 const TORN_DIR: &str = "bough-torn";
@@ -261,11 +260,11 @@ impl Slot {
         let limit = limit.max(1);
         let mut page = image.records_after(after, limit);
         page.end = self.stream.position(image.seq());
-        let seen = if after.seq == image.seq() { after.revision } else { 0 };
         if after.seq <= image.seq() {
             let room = limit - page.records.len();
-            let steps = self.stream.records_after(image.seq(), seen);
-            page.records.extend(steps.take(room));
+            let mut steps = self.stream.records_after(image.seq(), after.step);
+            page.records.extend(steps.by_ref().take(room));
+            page.more |= steps.next().is_some();
         }
         Ok(page)
     }

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
 
 use super::FsStore;
 use super::slot::Slot;
@@ -8,10 +8,11 @@ use crate::image::Image;
 use crate::listing;
 use crate::memory::{check_batch, check_first};
 use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, Head, ListPage, ListQuery, PathPage,
-    PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ListPage, ListQuery, PathPage,
+    PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{Store, StoreError};
+use bough_record::{Head, Position};
 
 impl FsStore {
     /// Reads of a session what `read` asks for.
@@ -37,11 +38,8 @@ impl Store for FsStore {
         }
     }
 
-    async fn create(
-        &self,
-        session: &SessionId,
-        records: Vec<NewRecord>,
-    ) -> Result<Appended, StoreError> {
+    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
+        let records = batch.records;
         check_first(&records)?;
         let session = session.clone();
         self.run(move |shared| shared.create(&session, &records)).await
@@ -51,10 +49,11 @@ impl Store for FsStore {
         &self,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        batch: Batch,
     ) -> Result<Appended, StoreError> {
+        let records = batch.records;
         check_batch(&records)?;
-        let (session, expected) = (session.clone(), expected.clone());
+        let (session, expected) = (session.clone(), *expected);
         self.run(move |shared| {
             shared.write(&session, |slot| {
                 if slot.image().is_none() {

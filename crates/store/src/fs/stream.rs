@@ -19,7 +19,8 @@ use sha2::{Digest, Sha256};
 use super::file::open;
 use crate::StoreError;
 use crate::image::Image;
-use crate::types::{Position, StoredRecord};
+use crate::types::{Steps, StoredRecord};
+use bough_record::Position;
 
 /// Steps are put together when they take more than this.
 const STREAM_BYTES_SETTLE: u64 = 1024 * 1024;
@@ -30,6 +31,8 @@ const STREAM_BYTES_MAX: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     deltas: Vec<Delta>,
+    /// The number of the step before the first of them.
+    before: u64,
     /// The streamed messages as they are now.
     pub(super) entries: HashMap<EntryId, Entry>,
     /// Where the last whole line ends.
@@ -44,11 +47,12 @@ impl Stream {
         let bytes = match disk.read_all(path, STREAM_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self::default());
+                return Ok(Self { before: image.last_step, ..Self::default() });
             }
             Err(error) => return Err(error),
         };
-        let mut stream = Self { read: bytes.len() as u64, ..Self::default() };
+        let mut stream =
+            Self { read: bytes.len() as u64, before: image.last_step, ..Self::default() };
         stream.read_lines(&bytes, image);
         Ok(stream)
     }
@@ -94,19 +98,22 @@ impl Stream {
 
     /// The end of the feed, given where the session file ends.
     pub(super) fn position(&self, seq: u64) -> Position {
-        Position { seq, revision: self.deltas.len() as u64 }
+        Position::new(seq, self.before + self.deltas.len() as u64)
     }
 
-    /// The steps after a position that is at the end of the session file.
+    /// The steps after one, in a session file that ends with record `seq`.
     pub(super) fn records_after(&self, seq: u64, after: u64) -> impl Iterator<Item = StoredRecord> {
-        let skip = usize::try_from(after).unwrap_or(usize::MAX);
-        let numbered = (1..).zip(&self.deltas).skip(skip);
-        numbered.map(move |(revision, delta)| StoredRecord {
-            position: Position { seq, revision },
+        let later = self.numbered().skip_while(move |(number, _)| *number <= after);
+        later.map(move |(number, delta)| StoredRecord {
+            seq,
+            steps: Steps::One(number),
             at_ms: delta.at_ms,
             record: Record::Revision(delta.clone().into_revision()),
-            settles: None,
         })
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (u64, &Delta)> {
+        (self.before + 1..).zip(&self.deltas)
     }
 
     /// Checks a step against the message as it is now.
@@ -146,32 +153,33 @@ impl Stream {
         Ok(())
     }
 
-    /// One revision for each streamed message, in the order of their last steps, and the places of those: whoever was told
-    /// of the steps up to one of them knows the first of the revisions, and not the rest.
+    /// One revision for each streamed message, in the order of their last steps, and the numbers of those: a reader that knows
+    /// the steps up to one of them knows the revisions up to it, and not the rest.
     pub(super) fn settled(&self, image: &Image) -> (Vec<NewRecord>, Vec<u64>) {
         let mut last_steps: HashMap<&EntryId, (u64, &Delta)> = HashMap::new();
-        for (place, delta) in (1..).zip(&self.deltas) {
-            last_steps.insert(&delta.entry_id, (place, delta));
+        for (number, delta) in self.numbered() {
+            last_steps.insert(&delta.entry_id, (number, delta));
         }
         let mut last_steps: Vec<(u64, &Delta)> = last_steps.into_values().collect();
-        last_steps.sort_unstable_by_key(|(place, _)| *place);
-        let settled = last_steps.into_iter().filter_map(|(place, last)| {
+        last_steps.sort_unstable_by_key(|(number, _)| *number);
+        let settled = last_steps.into_iter().filter_map(|(number, last)| {
             let base = image.entry_ref(&last.entry_id)?;
             let now = self.entries.get(&last.entry_id)?;
             let revision = settle(base, now, last.origin.clone())?;
-            Some((Record::Revision(revision).at(last.at_ms), place))
+            Some((Record::Revision(revision).at(last.at_ms), number))
         });
         settled.unzip()
     }
 
     /// Drops the steps: the session file has them now. Nothing is lost if this fails, so it only tries.
     pub(super) fn clear(&mut self, disk: &dyn Disk, path: &RelPath) {
+        let before = self.before + self.deltas.len() as u64;
         let emptied = open(disk, path).and_then(|file| match file {
             Some(file) => file.set_len(0),
             None => Ok(()),
         });
         let left = if emptied.is_ok() { 0 } else { self.read };
-        *self = Self { read: left, ..Self::default() };
+        *self = Self { read: left, before, ..Self::default() };
     }
 }
 

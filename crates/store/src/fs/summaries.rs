@@ -10,7 +10,8 @@ use super::slot::{SessionPlace, Slot};
 use super::{Shared, guard};
 use crate::StoreError;
 use crate::listing::ListItem;
-use crate::types::{Listed, Position};
+use crate::types::Listed;
+use bough_record::Position;
 
 /// Summaries by file name.
 #[derive(Debug, Default)]

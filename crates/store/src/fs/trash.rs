@@ -8,7 +8,8 @@ use super::slot::{SessionPlace, Slot};
 use super::{Shared, guard};
 use crate::StoreError;
 use crate::image::Image;
-use crate::types::{Position, RecordPage, Snapshot, StoredEntry, Trashed};
+use crate::types::{RecordPage, Snapshot, StoredEntry, Trashed};
+use bough_record::Position;
 
 /// Where deleted sessions are.
 const TRASH_DIR: &str = "bough-trash";

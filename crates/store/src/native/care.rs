@@ -1,12 +1,10 @@
 //! Checking a data directory and saving what is whole of a damaged one.
 
-use std::sync::Arc;
-
 use bough_log as log;
 use bough_platform::Platform;
-use bough_session::SessionId;
+use bough_session::{SessionId, SessionState};
 
-use super::{convert, fold};
+use super::convert;
 use crate::StoreError;
 
 /// Checks every byte of one session, or of all of them, live and in the trash; `visit` is called with each
@@ -16,7 +14,7 @@ pub fn verify(
     session: Option<&SessionId>,
     visit: &mut dyn FnMut(log::VerifyReport),
 ) -> Result<(), StoreError> {
-    let store = log::LogStore::open_to_look(platform, options());
+    let store = <log::LogStore<SessionState>>::open_to_look(platform, log::Options::default());
     let result = match session {
         Some(session) => store.verify(session.as_str()).map(visit),
         None => store.verify_all(visit),
@@ -32,18 +30,14 @@ pub fn salvage(
     session: Option<&SessionId>,
     visit: &mut dyn FnMut(log::SalvageReport),
 ) -> Result<(), StoreError> {
-    let damaged = log::LogStore::open_to_look(from, options());
+    let damaged = <log::LogStore<SessionState>>::open_to_look(from, log::Options::default());
     let fail = |error| convert::error(error, &named(session));
-    let target = log::LogStore::open(to, options()).map_err(fail)?;
+    let target = <log::LogStore<SessionState>>::open(to, log::Options::default()).map_err(fail)?;
     match session {
         Some(session) => visit(damaged.salvage(session.as_str(), &target).map_err(fail)?),
         None => damaged.salvage_all(&target, visit).map_err(fail)?,
     }
     target.close_all().map_err(fail)
-}
-
-fn options() -> log::Options {
-    log::Options { fold: Arc::new(fold::SessionFoldMaker), ..log::Options::default() }
 }
 
 fn named(session: Option<&SessionId>) -> SessionId {

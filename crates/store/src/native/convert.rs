@@ -1,81 +1,23 @@
 //! Between the log's words and the store's.
 
 use bough_log as log;
-use bough_session::codec::LogView;
-use bough_session::{Entry, EntryId, Incarnation, NewRecord, Record, SessionId, codec};
+use bough_record::{Envelope, StoredEnvelope};
+use bough_session::{Entry, EntryId, NewRecord, Record, SessionId, codec};
 
 use crate::StoreError;
-use crate::types::{ChainHash, Head, Position, StoredEntry, StoredRecord};
+use crate::types::{Steps, StoredEntry, StoredRecord};
 
-pub(super) fn head(head: log::Head) -> Head {
-    Head {
-        incarnation: incarnation(head.incarnation),
-        seq: head.seq,
-        chain: ChainHash(head.chain.bytes()),
-    }
+/// Records in their stored form.
+pub(super) fn envelopes<'a>(records: impl IntoIterator<Item = &'a NewRecord>) -> Vec<Envelope<'a>> {
+    records.into_iter().map(|new| codec::encode(&new.record, new.at_ms)).collect()
 }
 
-pub(super) fn log_head(head: &Head) -> log::Head {
-    log::Head {
-        incarnation: log_incarnation(head.incarnation),
-        seq: head.seq,
-        chain: log::ChainHash::from_bytes(head.chain.0),
-    }
-}
-
-pub(super) fn incarnation(incarnation: log::Incarnation) -> Incarnation {
-    Incarnation::new(incarnation.0)
-}
-
-pub(super) fn log_incarnation(incarnation: Incarnation) -> log::Incarnation {
-    log::Incarnation(incarnation.bytes())
-}
-
-/// A record as the log takes it.
-pub(super) fn to_log(new: &NewRecord) -> log::NewRecord {
-    let stored = codec::encode(&new.record, new.at_ms);
-    log::NewRecord {
-        kind: stored.kind,
-        id: stored.id,
-        parent: stored.parent,
-        target: stored.target,
-        revision: stored.revision,
-        at_ms: stored.at_ms,
-        payload: stored.payload,
-    }
-}
-
-/// A record of the log as the session room reads it.
-pub(super) fn record(view: &log::RecordView<'_>) -> Record {
-    codec::decode_view(&log_view(view, view.payload))
-}
-
-/// The same for a fold, which needs no more than the beginning of each text: a record of many megabytes is not
-/// copied to be added up.
-pub(super) fn record_for_fold(view: &log::RecordView<'_>) -> Record {
-    codec::decode_view(&log_view(view, &codec::shortened(view.payload)))
-}
-
-fn log_view<'a>(view: &log::RecordView<'a>, payload: &'a str) -> LogView<'a> {
-    LogView {
-        kind: view.kind,
-        id: view.id,
-        parent: view.parent,
-        target: view.target,
-        revision: view.revision,
-        at_ms: view.at_ms,
-        payload,
-    }
-}
-
-pub(super) fn stored_record(stored: &log::StoredRecord) -> StoredRecord {
-    // The log's own mark that steps may follow: it stands for none, and those before it are not over.
-    let begins_stream = stored.record.kind == log::kind::STREAM;
+pub(super) fn stored_record(stored: StoredEnvelope<'_>) -> StoredRecord {
     StoredRecord {
-        position: Position::at(stored.seq),
-        at_ms: stored.record.at_ms,
-        record: record(&stored.view()),
-        settles: if begins_stream { Some(0) } else { stored.settles },
+        seq: stored.seq,
+        steps: stored.last_step.map_or(Steps::None, Steps::UpTo),
+        at_ms: stored.envelope.at_ms,
+        record: codec::decode(stored.envelope),
     }
 }
 
@@ -83,10 +25,10 @@ pub(super) fn stored_record(stored: &log::StoredRecord) -> StoredRecord {
 pub(super) fn stored_delta(line: &log::format::StreamLine) -> Option<StoredRecord> {
     let delta = codec::decode_delta(line.payload.get())?;
     Some(StoredRecord {
-        position: Position { seq: line.after, revision: line.number },
+        seq: line.after,
+        steps: Steps::One(line.number),
         at_ms: line.at_ms,
         record: Record::Revision(delta.into_revision()),
-        settles: None,
     })
 }
 
@@ -102,15 +44,15 @@ pub(super) fn entry_up_to(
 ) -> Result<(StoredEntry, i64), StoreError> {
     let seq = found.added.seq;
     let damaged = |what: String| StoreError::corrupt(what, format!("record {seq}"));
-    let Record::Entry(mut entry) = record(&found.added.view()).known().clone() else {
+    let Record::Entry(mut entry) = decoded(&found.added).known().clone() else {
         return Err(damaged("the record does not hold an entry".to_owned()));
     };
-    let mut last_at = found.added.record.at_ms;
+    let mut last_at = found.added.envelope.at_ms;
     let is_later = |revision: Option<u64>| revision.is_some_and(|revision| revision > most);
-    let known = found.revisions.iter().take_while(|stored| !is_later(stored.record.revision));
+    let known = found.revisions.iter().take_while(|stored| !is_later(stored.envelope.revision));
     for revision in known {
-        last_at = revision.record.at_ms;
-        apply(&record(&revision.view()), &mut entry).map_err(damaged)?;
+        last_at = revision.envelope.at_ms;
+        apply(&decoded(revision), &mut entry).map_err(damaged)?;
     }
     for line in found.deltas.iter().take_while(|line| line.revision <= most) {
         last_at = line.at_ms;
@@ -123,6 +65,10 @@ pub(super) fn entry_up_to(
         delta.apply(&mut entry).map_err(|error| damaged(error.to_string()))?;
     }
     Ok((StoredEntry { seq, entry }, last_at))
+}
+
+fn decoded(stored: &StoredEnvelope<'_>) -> Record {
+    codec::decode(stored.envelope.borrowed())
 }
 
 fn apply(record: &Record, entry: &mut Entry) -> Result<(), String> {
@@ -138,7 +84,7 @@ pub(super) fn error(error: log::LogError, session: &SessionId) -> StoreError {
     match error {
         E::NotFound { .. } => StoreError::NotFound { session: session.clone() },
         E::Exists { .. } => StoreError::Exists { session: session.clone() },
-        E::Conflict { current } => StoreError::Conflict { current: head(current) },
+        E::Conflict { current } => StoreError::Conflict { current },
         E::Duplicate { entry, .. } => StoreError::invalid(format!("entry {entry} exists already")),
         E::UnknownEntry { entry } => {
             StoreError::EntryNotFound { entry: EntryId::from_stored(entry) }

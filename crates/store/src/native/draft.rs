@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bough_log as log;
-use bough_session::{NewRecord, SessionId, hex};
+use bough_session::{NewRecord, SessionId, SessionState, codec, hex};
 
 use super::{Shared, convert, task_failed};
 use crate::StoreError;
@@ -18,7 +18,7 @@ pub(super) struct NativeDraft {
     shared: Arc<Shared>,
     session: SessionId,
     /// `None` while a step is at work on it, and at the end.
-    staging: Option<log::Staging>,
+    staging: Option<log::Staging<SessionState>>,
     has_begun: bool,
 }
 
@@ -39,7 +39,7 @@ impl NativeDraft {
     /// Runs a step where blocking is allowed.
     async fn step<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&log::Staging, &SessionId) -> log::Result<T> + Send + 'static,
+        work: impl FnOnce(&log::Staging<SessionState>, &SessionId) -> log::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let broken = || StoreError::Unavailable { reason: "the draft was given up".to_owned() };
         let staging = self.staging.take().ok_or_else(broken)?;
@@ -63,8 +63,9 @@ impl Draft for NativeDraft {
         }
         let begins = !std::mem::replace(&mut self.has_begun, true);
         self.step(move |staging, session| {
-            // Each is let go of as soon as it is converted: a batch may be many megabytes.
-            let records = records.into_iter().map(|record| convert::to_log(&record)).collect();
+            // Each is let go of as soon as it is encoded: a batch may be many megabytes.
+            let encode = |new: NewRecord| codec::encode(&new.record, new.at_ms).into_owned();
+            let records: Vec<_> = records.into_iter().map(encode).collect();
             staging.keep_alive()?;
             match begins {
                 true => staging.store().create(session.as_str(), records).map(drop),

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use bough_log as log;
-use bough_session::{Incarnation, SessionId};
+use bough_session::{Incarnation, SessionId, SessionState};
 
 use super::{Shared, convert};
 use crate::StoreError;
@@ -54,7 +54,7 @@ impl Shared {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
-        look: impl FnOnce(&log::Reader) -> Result<T, StoreError>,
+        look: impl FnOnce(&log::Reader<SessionState>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let reader = self.reader_of_trash(session, incarnation);
         reader.and_then(|reader| look(&reader)).map_err(|error| match error {
@@ -70,8 +70,8 @@ impl Shared {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
-    ) -> Result<log::Reader, StoreError> {
-        let life = convert::log_incarnation(incarnation);
+    ) -> Result<log::Reader<SessionState>, StoreError> {
+        let life = incarnation;
         let look = || self.log.read_trash(session.as_str(), life);
         let mut seen = look();
         for _ in 0..ARRIVAL_TRIES {

@@ -7,9 +7,10 @@ use bough_session::{Incarnation, Record, SessionId, SessionState};
 
 use super::going::again;
 use super::writes::{Live, hold};
-use super::{Shared, convert, fold};
+use super::{Shared, convert};
 use crate::StoreError;
-use crate::types::{Position, Snapshot, Trashed};
+use crate::types::{Snapshot, Trashed};
+use bough_record::Position;
 
 #[cfg(test)]
 mod tests;
@@ -55,7 +56,7 @@ impl Shared {
         let missing = || StoreError::NotFound { session: session.clone() };
         let before = self.state(session)?.ok_or_else(missing)?;
         let incarnation = before.head.incarnation;
-        let life = Expected::Life(convert::log_incarnation(incarnation));
+        let life = Expected::Incarnation(incarnation);
         let deleted = self.log.delete_where(session.as_str(), life, at_ms, NOTHING_MORE);
         match deleted.map_err(|error| convert::error(error, session)) {
             // Another life has the id by now: this one was deleted by somebody else.
@@ -79,7 +80,7 @@ impl Shared {
         incarnation: Incarnation,
         at_ms: i64,
     ) -> Result<bool, StoreError> {
-        let life = convert::log_incarnation(incarnation);
+        let life = incarnation;
         let is_it = |log: &bough_log::ListedLog| {
             log.id == session.as_str()
                 && log.incarnation == life
@@ -94,7 +95,7 @@ impl Shared {
         incarnation: Incarnation,
         at_ms: i64,
     ) -> Result<Snapshot, StoreError> {
-        let life = convert::log_incarnation(incarnation);
+        let life = incarnation;
         let slot = self.slot(session);
         let mut live = hold(&slot);
         again(|| {
@@ -117,7 +118,7 @@ impl Shared {
         incarnation: Incarnation,
         deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
-        let life = convert::log_incarnation(incarnation);
+        let life = incarnation;
         again(|| {
             let purged = self.log.purge_one(session.as_str(), life, deleted_at);
             purged.map_err(|error| convert::error(error, session))
@@ -136,7 +137,7 @@ impl Shared {
             if session.is_some_and(|asked| *asked != session_id) {
                 continue;
             }
-            let incarnation = convert::incarnation(log.incarnation);
+            let incarnation = log.incarnation;
             let (state, deleted_at) = self
                 .trashed(&session_id, incarnation)
                 .unwrap_or_else(|_| (SessionState::new(session_id.clone()), log.deleted_at_ms));
@@ -167,7 +168,7 @@ impl Shared {
         for log in listed.into_iter().filter(|log| log.deleted_at_ms.is_none()) {
             let session = SessionId::from_stored(log.id);
             // Of one that a new life stands in the way of, or a V1 file, nothing is lost: it is never purged.
-            drop(self.undelete(&session, convert::incarnation(log.incarnation), now));
+            drop(self.undelete(&session, log.incarnation, now));
         }
         Ok(())
     }
@@ -184,9 +185,7 @@ impl Shared {
 
     /// Closes sessions that rested, except those with an open loop: its agent is still at work.
     pub(super) fn release_idle(&self) {
-        let busy = |fold: &dyn bough_log::Fold| {
-            fold::state_of(fold).is_some_and(|state| state.loops.any_open())
-        };
+        let busy = |state: &SessionState| state.loops.any_open();
         // One that fails to close keeps its lock and is tried again later.
         drop(self.log.release_idle(self.options.idle, &busy));
         self.forget_closed();

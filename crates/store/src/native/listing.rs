@@ -11,7 +11,8 @@ use super::{Shared, convert};
 use crate::StoreError;
 use crate::catalogue::{CatalogueRow, Found};
 use crate::memory::draw;
-use crate::types::{ChangeCursor, ListPage, ListQuery, Listed, Position, Snapshot};
+use crate::types::{ChangeCursor, ListPage, ListQuery, Listed, Snapshot};
+use bough_record::Position;
 
 #[cfg(test)]
 mod tests;

@@ -8,14 +8,13 @@ mod care;
 mod committers;
 mod convert;
 mod draft;
-mod fold;
 mod going;
 mod life;
 mod listing;
 mod open;
 mod reads;
-mod recent;
 mod streams;
+mod tail_cache;
 mod touched;
 mod writes;
 
@@ -30,9 +29,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_log as log;
 use bough_platform::{Lock, Platform};
-use bough_session::{
-    BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionState,
-};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, Record, SessionId, SessionState};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -41,23 +38,17 @@ use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::memory::{check_batch, check_first};
 use crate::store::Draft;
 use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, Durable, Head, ListPage, ListQuery, PathPage,
-    PathQuery, Position, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListPage, ListQuery,
+    PathPage, PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
 };
 use crate::{Store, StoreError};
+use bough_record::{Head, Position};
 use committers::Committers;
-use recent::Recent;
+use tail_cache::TailCache;
 use touched::Touched;
 use writes::LiveSlot;
 
 pub use care::{salvage, verify};
-
-/// What a log of sessions folds: whoever builds one beside the store leaves checkpoints with it, so that the session
-/// opens without being read whole.
-#[must_use]
-pub fn session_fold() -> Arc<dyn log::FoldMaker> {
-    Arc::new(fold::SessionFoldMaker)
-}
 
 /// How a native store behaves.
 #[derive(Clone, Debug)]
@@ -89,12 +80,12 @@ pub struct NativeStore {
 #[derive(Debug)]
 struct Shared {
     platform: Platform,
-    log: log::LogStore,
+    log: log::LogStore<SessionState>,
     /// As far as it was written; [`Shared::catalogue`] is the way to it.
     catalogue_behind: Catalogue,
     touched: Touched,
     hub: ChangeHub,
-    recent: Recent,
+    tail_cache: TailCache,
     live: Mutex<HashMap<SessionId, LiveSlot>>,
     committers: Committers,
     runtime: Handle,
@@ -228,14 +219,10 @@ impl Store for NativeStore {
         }
     }
 
-    async fn create(
-        &self,
-        session: &SessionId,
-        records: Vec<NewRecord>,
-    ) -> Result<Appended, StoreError> {
-        check_first(&records)?;
+    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
+        check_first(&batch.records)?;
         let session = session.clone();
-        self.blocking(move |shared| shared.create(&session, &records)).await
+        self.blocking(move |shared| shared.create(&session, &batch.records)).await
     }
 
     async fn draft(&self, session: &SessionId) -> Result<Option<Box<dyn Draft>>, StoreError> {
@@ -248,13 +235,13 @@ impl Store for NativeStore {
         &self,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        batch: Batch,
     ) -> Result<Appended, StoreError> {
-        check_batch(&records)?;
-        let (id, expected) = (session.clone(), expected.clone());
-        let shown = records.iter().any(|new| matches!(new.record.known(), Record::Meta(_)));
+        check_batch(&batch.records)?;
+        let (id, expected) = (session.clone(), *expected);
+        let shown = batch.records.iter().any(|new| matches!(new.record.known(), Record::Meta(_)));
         let append = move |shared: &Arc<Shared>| {
-            let appended = shared.append(&id, &expected, records);
+            let appended = shared.append(&id, &expected, batch);
             appended.map_err(|error| shared.explain(&id, error))
         };
         let appended = self.accepting(session, append).await?;
@@ -303,7 +290,7 @@ impl Store for NativeStore {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
-        if let Some(page) = self.shared.recent_records(session, after, limit) {
+        if let Some(page) = self.shared.cached_records(session, after, limit) {
             return Ok(page);
         }
         if self.shared.is_at_hand(session, after) {

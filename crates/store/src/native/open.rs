@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use bough_log as log;
 use bough_platform::{Platform, RelPath};
-use bough_session::SessionId;
+use bough_session::{SessionId, SessionState};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::committers::Committers;
-use super::recent::Recent;
+use super::tail_cache::TailCache;
 use super::touched::Touched;
-use super::{NativeOptions, Shared, convert, listing, session_fold};
+use super::{NativeOptions, Shared, convert, listing};
 use crate::StoreError;
 use crate::catalogue::{Catalogue, CatalogueFile, Found};
 use crate::changes::ChangeHub;
@@ -28,11 +28,10 @@ impl Shared {
         let log_options = log::Options {
             durability: options.durability,
             address: options.address.clone(),
-            fold: session_fold(),
             ..log::Options::default()
         };
         let whole = SessionId::from_stored("(all)");
-        let log = log::LogStore::open(platform.clone(), log_options)
+        let log = <log::LogStore<SessionState>>::open(platform.clone(), log_options)
             .map_err(|error| convert::error(error, &whole))?;
         let name = "catalogue.sqlite";
         let file = CatalogueFile {
@@ -52,7 +51,7 @@ impl Shared {
             catalogue_behind: catalogue,
             touched: Touched::default(),
             hub,
-            recent: Recent::default(),
+            tail_cache: TailCache::default(),
             live,
             committers: Committers::new(runtime.clone()),
             runtime,

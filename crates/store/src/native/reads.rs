@@ -1,17 +1,21 @@
 //! Reading: what is durable, from the log.
 
+use std::sync::Arc;
+
 use bough_log as log;
 use bough_session::{BranchHead, EntryId, Incarnation, SessionId, SessionState};
 
-use super::{Shared, convert, fold};
+use super::{Shared, convert};
 use crate::StoreError;
-use crate::types::{
-    Head, PathPage, PathQuery, PathStart, Position, RecordPage, Snapshot, StoredEntry, StoredRecord,
-};
+use crate::types::{PathPage, PathQuery, RecordPage, Snapshot, StoredEntry, StoredRecord};
+use bough_record::{Head, Position};
 
 impl Shared {
     /// A reader; derived files that turn out to be damaged are made again on the way.
-    pub(super) fn reader(&self, session: &SessionId) -> Result<log::Reader, StoreError> {
+    pub(super) fn reader(
+        &self,
+        session: &SessionId,
+    ) -> Result<log::Reader<SessionState>, StoreError> {
         self.log.read(session.as_str()).map_err(|error| match error {
             // An id that no log can have has no log.
             log::LogError::Invalid { .. } | log::LogError::TooLarge { .. } => {
@@ -22,7 +26,10 @@ impl Shared {
     }
 
     /// A reader, or `None` when there is no such session.
-    fn reader_if_there(&self, session: &SessionId) -> Result<Option<log::Reader>, StoreError> {
+    fn reader_if_there(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<log::Reader<SessionState>>, StoreError> {
         match self.reader(session) {
             Ok(reader) => Ok(Some(reader)),
             Err(StoreError::NotFound { .. }) => Ok(None),
@@ -34,7 +41,7 @@ impl Shared {
         let look = || {
             let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
             check_whole(&reader, session)?;
-            snapshot(&reader, session).map(Some)
+            Ok(Some(snapshot(&reader)))
         };
         if_there(self.looking(session, look))
     }
@@ -45,7 +52,7 @@ impl Shared {
         session: &SessionId,
     ) -> Result<Option<Snapshot>, StoreError> {
         let reader = self.reader_if_there(session)?;
-        reader.map(|reader| snapshot(&reader, session)).transpose()
+        Ok(reader.as_ref().map(snapshot))
     }
 
     pub(super) fn entry(
@@ -82,15 +89,10 @@ impl Shared {
             check_whole(&reader, session)?;
             return Err(StoreError::EntryNotFound { entry: leaf });
         }
-        let (start, named) = match &query.start {
-            PathStart::Root => (log::PathStart::Root, None),
-            PathStart::After(entry) => (log::PathStart::After(entry.as_str()), Some(entry)),
-            PathStart::Leaf => (log::PathStart::Leaf, None),
-            PathStart::Before(entry) => (log::PathStart::Before(entry.as_str()), Some(entry)),
-        };
+        let start = query.start.map(EntryId::as_str);
         let page = reader.path(leaf.as_str(), start, query.limit).map_err(failed)?;
         let Some(page) = page else {
-            let entry = named.cloned().unwrap_or(leaf);
+            let entry = query.start.named().cloned().unwrap_or(leaf);
             return Err(StoreError::NotOnPath { entry });
         };
         // Each is let go of as soon as it is converted: a page may be many megabytes.
@@ -117,19 +119,18 @@ impl Shared {
             && self.accepted(session).is_ok_and(|accepted| accepted == *head)
     }
 
-    /// The records after a position, if this process wrote them and nobody wrote to the log since.
-    pub(super) fn recent_records(
+    /// Records that the tail cache has; `None` when the log has to be read.
+    pub(super) fn cached_records(
         &self,
         session: &SessionId,
         after: Position,
         limit: usize,
     ) -> Option<RecordPage> {
-        // Asking where the log ends would open one that is closed.
         if !self.log.is_open(session.as_str()) {
             return None;
         }
         let accepted = self.accepted(session).ok()?;
-        self.recent.read(session, &accepted, after, limit)
+        self.tail_cache.read(session, &accepted, after, limit)
     }
 
     pub(super) fn records(
@@ -159,7 +160,7 @@ impl Shared {
         incarnation: Incarnation,
         entry: &EntryId,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        let look = |reader: &log::Reader| read_entry(reader, session, entry);
+        let look = |reader: &log::Reader<SessionState>| read_entry(reader, session, entry);
         if_there(self.in_trash(session, incarnation, look))
     }
 
@@ -190,14 +191,15 @@ impl Shared {
         let mut next = 0;
         while next < seq {
             let page = reader.others(next, seq).map_err(|error| convert::error(error, session))?;
-            for found in &page.records {
+            let looked_at = page.looked_at;
+            for found in page.records {
                 let stored = convert::stored_record(found);
-                state.apply(&stored.record, found.seq, stored.at_ms);
+                state.apply(&stored.record, stored.seq, stored.at_ms);
             }
-            if page.looked_at <= next {
+            if looked_at <= next {
                 break;
             }
-            next = page.looked_at;
+            next = looked_at;
         }
         Ok(Some(state))
     }
@@ -207,9 +209,9 @@ impl Shared {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
-    ) -> Result<Option<log::Reader>, StoreError> {
+    ) -> Result<Option<log::Reader<SessionState>>, StoreError> {
         let live = self.reader_if_there(session)?;
-        let is_it = |reader: &log::Reader| convert::head(reader.head()).incarnation == incarnation;
+        let is_it = |reader: &log::Reader<SessionState>| reader.head().incarnation == incarnation;
         if let Some(reader) = live.filter(is_it) {
             return Ok(Some(reader));
         }
@@ -274,7 +276,7 @@ impl Shared {
         incarnation: Incarnation,
     ) -> Result<(SessionState, Option<i64>), StoreError> {
         self.in_trash(session, incarnation, |reader| {
-            Ok((snapshot(reader, session)?.state, reader.deleted_at_ms()))
+            Ok((snapshot(reader).state, reader.deleted_at_ms()))
         })
     }
 }
@@ -288,28 +290,24 @@ fn if_there<T>(seen: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreEr
 }
 
 /// Refuses a log that is damaged behind what can be read of it: what is missing there must not be taken for not there.
-fn check_whole(reader: &log::Reader, session: &SessionId) -> Result<(), StoreError> {
+fn check_whole(reader: &log::Reader<SessionState>, session: &SessionId) -> Result<(), StoreError> {
     reader.damage().map_or(Ok(()), |damage| Err(convert::error(damage.into(), session)))
 }
 
 /// What is durable, with the steps of streams: they are news of the session too.
-pub(super) fn snapshot(reader: &log::Reader, session: &SessionId) -> Result<Snapshot, StoreError> {
+pub(super) fn snapshot(reader: &log::Reader<SessionState>) -> Snapshot {
     // One look: a head that is newer than the state would let a writer go on from an old leaf.
-    let log::Moment { head, fold, last_delta } = reader.moment();
-    let state = fold::state_of(&*fold).cloned();
-    let mut state = state.ok_or_else(|| {
-        StoreError::corrupt("the state cannot be read", format!("session {session}"))
-    })?;
-    let last_step = last_delta.as_ref().and_then(convert::stored_delta);
-    if let Some(step) = &last_step {
+    let log::Moment { head, fold, last_delta, last_step } = reader.moment();
+    let mut state = Arc::unwrap_or_clone(fold);
+    if let Some(step) = &last_delta {
         state.updated_at = state.updated_at.max(step.at_ms);
     }
-    let position = end_position(head.seq, last_step.as_ref());
-    Ok(Snapshot { head: convert::head(head), position, state })
+    let position = Position::new(head.seq, last_step);
+    Snapshot { head, position, state }
 }
 
 fn read_entry(
-    reader: &log::Reader,
+    reader: &log::Reader<SessionState>,
     session: &SessionId,
     entry: &EntryId,
 ) -> Result<Option<StoredEntry>, StoreError> {
@@ -322,34 +320,29 @@ fn read_entry(
 
 /// The records after a position, with the steps of streams among them.
 fn read_records(
-    reader: &log::Reader,
+    reader: &log::Reader<SessionState>,
     session: &SessionId,
     after: Position,
     limit: usize,
 ) -> Result<RecordPage, StoreError> {
     let limit = limit.max(1);
-    let page = reader.page(after.seq, after.revision, limit as u64);
+    let page = reader.page(after.seq, after.step, limit as u64);
     let page = page.map_err(|error| convert::error(error, session))?;
-    let log::Page { records: found, deltas, head, last_delta } = page;
+    let log::Page { records: found, deltas, head, last_step } = page;
     let steps: Vec<StoredRecord> = deltas.iter().filter_map(convert::stored_delta).collect();
-    let last_step = last_delta.as_ref().and_then(convert::stored_delta);
-    let end = end_position(head.seq, last_step.as_ref());
+    let end = Position::new(head.seq, last_step);
     let last_read = found.last().map_or(head.seq, |record| record.seq);
-    let mut records: Vec<StoredRecord> = found.iter().map(convert::stored_record).collect();
+    let mut records: Vec<StoredRecord> = found.into_iter().map(convert::stored_record).collect();
     // A step belongs between the record that it follows and the next; those after the last record of
     // this page come with the next one.
     let whole = last_read == head.seq;
-    records.extend(steps.into_iter().filter(|step| step.position.seq < last_read || whole));
-    records.sort_by_key(|record| record.position);
+    records.extend(steps.into_iter().filter(|step| step.seq < last_read || whole));
+    records.sort_by_key(StoredRecord::position);
+    let more = !whole || records.len() > limit;
     records.truncate(limit);
-    if records.last().is_none_or(|last| last.position >= end) {
+    if !more {
+        // Damage is after what can be read: who comes there is not told that the log ends.
         check_whole(reader, session)?;
     }
-    Ok(RecordPage { incarnation: convert::incarnation(head.incarnation), records, end })
-}
-
-/// Where the feed ends: at the last record and the last step, which is not always one after it: a stream that begins
-/// beside others has a record, and they go on.
-fn end_position(seq: u64, last_step: Option<&StoredRecord>) -> Position {
-    Position { seq, revision: last_step.map_or(0, |step| step.position.revision) }
+    Ok(RecordPage { incarnation: head.incarnation, records, end, more })
 }

@@ -64,14 +64,14 @@ async fn a_change_of_another_process_right_after_opening_is_heard() {
     let native = Native::default();
     let session = SessionId::from_stored("s");
     let writer = native.open(dir.path().to_owned()).await;
-    let created = writer.create(&session, titled("before")).await.unwrap();
+    let created = writer.create(&session, titled("before").into()).await.unwrap();
     created.durable.await.unwrap();
     writer.count(&crate::ListQuery::default()).await.unwrap();
 
     let reader = native.open(dir.path().to_owned()).await;
     let mut watch = reader.watch_session(&session);
     let before = reader.state(&session).await.unwrap().unwrap();
-    let appended = writer.append(&session, &created.head, titled("after")).await.unwrap();
+    let appended = writer.append(&session, &created.head, titled("after").into()).await.unwrap();
     appended.durable.await.unwrap();
     writer.close().await.unwrap();
 
@@ -112,11 +112,11 @@ async fn what_was_acknowledged_is_listed_by_another_process_at_once() {
         let page = other.list(&crate::ListQuery { limit: 10, ..Default::default() }).await.unwrap();
         page.sessions.into_iter().map(|listed| listed.meta.title).collect::<Vec<_>>()
     };
-    let mut head = writer.create(&session, titled("0")).await.unwrap().head;
+    let mut head = writer.create(&session, titled("0").into()).await.unwrap().head;
     assert_eq!(titles().await, ["0"]);
     for turn in 1..=20 {
         let title = turn.to_string();
-        let appended = writer.append(&session, &head, titled(&title)).await.unwrap();
+        let appended = writer.append(&session, &head, titled(&title).into()).await.unwrap();
         head = appended.head;
         appended.durable.await.unwrap();
         assert_eq!(titles().await, [title]);
@@ -179,8 +179,8 @@ async fn a_fork_with_a_checkpoint_from_before_copies_were_counted_is_folded_agai
     let native = Native::default();
     let session = SessionId::from_stored("fork");
     let store = native.open(dir.path().to_owned()).await;
-    let head = store.create(&session, fork_of_an_answer()).await.unwrap().head;
-    store.append(&session, &head, titled("own")).await.unwrap().durable.await.unwrap();
+    let head = store.create(&session, fork_of_an_answer().into()).await.unwrap().head;
+    store.append(&session, &head, titled("own").into()).await.unwrap().durable.await.unwrap();
     store.close().await.unwrap();
     drop(store);
     let platform = Platform::system(dir.path()).unwrap();
@@ -197,7 +197,7 @@ async fn a_page_counts_what_its_messages_became() {
     let dir = tempfile::tempdir().unwrap();
     let store = Native::default().open(dir.path().to_owned()).await;
     let session = SessionId::from_stored("s");
-    let mut head = store.create(&session, titled("t")).await.unwrap().head;
+    let mut head = store.create(&session, titled("t").into()).await.unwrap().head;
     let large = "x".repeat(4 << 20);
     for number in 0..6_u32 {
         let message = serde_json::json!({"role": "user", "content": [], "timestamp": 1});
@@ -211,7 +211,7 @@ async fn a_page_counts_what_its_messages_became() {
         };
         let grown = Revision::replace(&entry, &[ContentBlock::text(&large)], None);
         let batch = [Record::Entry(entry), Record::Revision(grown)].map(|record| record.at(1));
-        let appended = store.append(&session, &head, batch.into()).await.unwrap();
+        let appended = store.append(&session, &head, batch.to_vec().into()).await.unwrap();
         appended.durable.await.unwrap();
         head = appended.head;
     }
@@ -227,7 +227,7 @@ async fn a_snapshot_is_of_one_moment() {
     let dir = tempfile::tempdir().unwrap();
     let store = Native::default().open(dir.path().to_owned()).await;
     let session = SessionId::from_stored("s");
-    let mut head = store.create(&session, titled("0")).await.unwrap().head;
+    let mut head = store.create(&session, titled("0").into()).await.unwrap().head;
     let (beside, id) = (Arc::clone(&store), session.clone());
     let reading = tokio::spawn(async move {
         let mut looks = 0_u32;
@@ -246,7 +246,7 @@ async fn a_snapshot_is_of_one_moment() {
         let title = if turn == 1_000 { "last".to_owned() } else { turn.to_string() };
         let records =
             vec![Record::Meta(MetaChange { title: Some(title), ..Default::default() }).at(1)];
-        let appended = store.append(&session, &head, records).await.unwrap();
+        let appended = store.append(&session, &head, records.into()).await.unwrap();
         head = appended.head;
         appended.durable.await.unwrap();
     }
@@ -280,9 +280,9 @@ async fn a_damaged_log_is_not_read_as_a_shorter_one() {
     let native = Native::default();
     let session = SessionId::from_stored("s");
     let store = native.open(dir.path().to_owned()).await;
-    let mut head = store.create(&session, titled("first")).await.unwrap().head;
+    let mut head = store.create(&session, titled("first").into()).await.unwrap().head;
     for title in ["second", "third", "fourth"] {
-        let appended = store.append(&session, &head, titled(title)).await.unwrap();
+        let appended = store.append(&session, &head, titled(title).into()).await.unwrap();
         appended.durable.await.unwrap();
         head = appended.head;
     }
@@ -319,7 +319,8 @@ async fn a_row_that_cannot_be_read_is_made_again_and_fails_no_page() {
     let dir = tempfile::tempdir().unwrap();
     let store = Native::default().open(dir.path().to_owned()).await;
     for name in ["a", "b"] {
-        let created = store.create(&SessionId::from_stored(name), titled(name)).await.unwrap();
+        let created =
+            store.create(&SessionId::from_stored(name), titled(name).into()).await.unwrap();
         created.durable.await.unwrap();
     }
     let query = crate::ListQuery { limit: 10, ..Default::default() };
@@ -361,7 +362,7 @@ async fn a_place_at_the_beginning_of_a_stream_knows_the_steps_of_others() {
         let entry = Entry { id, parent_id: None, timestamp: 1, revision, origin: None, body };
         records.push(Record::Entry(entry).at(1));
     }
-    store.create(&session, records).await.unwrap().durable.await.unwrap();
+    store.create(&session, records.into()).await.unwrap().durable.await.unwrap();
     let text = bough_session::TextAppend { block: 0, text: "x".to_owned() };
     let step = bough_session::Delta {
         at_ms: 2,
@@ -373,18 +374,21 @@ async fn a_place_at_the_beginning_of_a_stream_knows_the_steps_of_others() {
     };
     store.append_delta(&session, step).await.unwrap().durable.await.unwrap();
     let told = store.state(&session).await.unwrap().unwrap().position;
-    let mark = bough_log::NewRecord {
-        target: Some("b".to_owned()),
+    let mark = bough_log::Envelope {
+        target: Some("b".into()),
         revision: Some(0),
-        ..bough_log::NewRecord::plain(bough_log::kind::STREAM, 3, "null")
+        ..bough_log::Envelope::plain(bough_log::kind::STREAM, 3, "null")
     };
     let log = &store.shared.log;
-    log.enqueue("s", bough_log::Expected::Any, vec![mark]).unwrap().wait().unwrap();
+    log.enqueue("s", bough_log::Expected::Any, &bough_log::Batch::new(&[mark]))
+        .unwrap()
+        .wait()
+        .unwrap();
     let now = store.state(&session).await.unwrap().unwrap();
-    assert_eq!(now.position, Position { seq: told.seq + 1, revision: told.revision });
+    assert_eq!(now.position, Position { seq: told.seq + 1, step: told.step });
     let page = store.records(&session, told, 9).await.unwrap();
     assert_eq!(page.end, now.position);
-    store.append(&session, &now.head, titled("u")).await.unwrap().durable.await.unwrap();
+    store.append(&session, &now.head, titled("u").into()).await.unwrap().durable.await.unwrap();
     let after = store.records(&session, now.position, 9).await.unwrap().records;
-    assert_eq!(after.first().unwrap().settles, Some(now.position.revision));
+    assert_eq!(after.first().unwrap().steps, crate::Steps::UpTo(now.position.step));
 }

@@ -12,7 +12,7 @@ use bough_session::{Incarnation, SessionId};
 use super::Shared;
 use crate::StoreError;
 use crate::catalogue::Catalogue;
-use crate::types::Position;
+use bough_record::Position;
 
 #[derive(Debug, Default)]
 pub(super) struct Touched {
@@ -49,8 +49,9 @@ impl Touched {
         match waiting.sessions.get_mut(session) {
             Some(touch) => {
                 // Those who tell of two changes of one life may come in any order.
-                let later = touch.place.0 != place.0 || touch.place.1 < place.1;
-                let place = if later { place } else { touch.place };
+                let same = touch.place.0 == place.0;
+                let later = !same || !touch.place.1.covers(place.1);
+                let place = if same { (place.0, touch.place.1.join(place.1)) } else { place };
                 *touch = Touch { newest, place, told: touch.told && !later };
             }
             None => {

@@ -4,14 +4,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bough_log as log;
-use bough_session::{Delta, EntryId, NewRecord, Record, SessionId, codec};
+use bough_session::{Delta, EntryId, NewRecord, Record, SessionId, SessionState, codec};
 use tokio::sync::oneshot;
 
-use super::recent::Kept;
 use super::streams::Streams;
+use super::tail_cache::CachedBatch;
 use super::{Shared, convert};
 use crate::StoreError;
-use crate::types::{Appended, Durable, Head, Position};
+use crate::types::{Appended, Batch, Durable};
+use bough_record::{Head, Position};
 
 #[cfg(test)]
 mod tests;
@@ -42,8 +43,9 @@ impl Shared {
         self: &Arc<Self>,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        batch: Batch,
     ) -> Result<Appended, StoreError> {
+        let Batch { records, state } = batch;
         let slot = self.slot(session);
         let mut live = hold(&slot);
         self.compare(session, expected)?;
@@ -56,18 +58,20 @@ impl Shared {
                 live.streams.forget(&revision.entry_id);
             }
         }
-        let batch: Vec<_> = settled.iter().chain(&records).map(convert::to_log).collect();
-        let bytes = batch.iter().map(|record| record.payload.len()).sum();
+        let fold = state.map(|state| after_settled(state, &settled));
+        let batch = convert::envelopes(settled.iter().chain(&records));
         // The log may have been closed since it was compared, and written by another process.
-        let unmoved = log::Expected::Head(convert::log_head(expected));
-        let pending = self.enqueue(session, &mut live, unmoved, batch)?;
-        // Steps that were put together are told otherwise than other records; those are read from the log.
+        let unmoved = log::Expected::Head(*expected);
+        let bytes = batch.iter().map(|record| record.payload.len()).sum();
+        let batch = log::Batch { records: &batch, fold };
+        let pending = self.enqueue(session, &mut live, unmoved, &batch)?;
+        // Records that took the place of steps are read from the log.
         let keeps = settled.is_empty() && self.hub.is_followed(session);
-        let kept = keeps.then(|| {
-            let ends = (expected, &convert::head(pending.head()));
-            self.recent.accepted(session, ends, (records, bytes))
+        let cached = keeps.then(|| {
+            let ends = (expected, &pending.head());
+            self.tail_cache.accepted(session, ends, (records, bytes))
         });
-        Ok(self.announce_when_durable(session, &pending, kept.flatten()))
+        Ok(self.announce_when_durable(session, &pending, cached.flatten()))
     }
 
     /// Forgets sessions that this process does not write any more.
@@ -103,7 +107,7 @@ impl Shared {
 
     pub(super) fn accepted(&self, session: &SessionId) -> Result<Head, StoreError> {
         let head = self.log.accepted_head(session.as_str());
-        head.map(convert::head).map_err(|error| convert::error(error, session))
+        head.map_err(|error| convert::error(error, session))
     }
 
     /// Refuses a revision that does not start where its entry is. Rare enough to wait for what is on its
@@ -265,7 +269,7 @@ impl Shared {
         if !self.log.is_open(session.as_str()) {
             return true;
         }
-        let durable = self.reader(session).map(|reader| convert::head(reader.head()));
+        let durable = self.reader(session).map(|reader| reader.head());
         matches!((durable, self.accepted(session)), (Ok(durable), Ok(accepted)) if durable == accepted)
     }
 
@@ -306,8 +310,9 @@ impl Shared {
         live: &mut Live,
         batch: impl IntoIterator<Item = &'a NewRecord>,
     ) -> Result<Appended, StoreError> {
-        let batch = batch.into_iter().map(convert::to_log).collect();
-        let pending = self.enqueue(session, live, log::Expected::Any, batch)?;
+        let batch = convert::envelopes(batch);
+        let batch = log::Batch::new(&batch);
+        let pending = self.enqueue(session, live, log::Expected::Any, &batch)?;
         Ok(self.announce_when_durable(session, &pending, None))
     }
 
@@ -316,8 +321,8 @@ impl Shared {
         session: &SessionId,
         live: &mut Live,
         expected: log::Expected,
-        batch: Vec<log::NewRecord>,
-    ) -> Result<log::Pending, StoreError> {
+        batch: &log::Batch<'_, SessionState>,
+    ) -> Result<log::Pending<SessionState>, StoreError> {
         self.log
             .enqueue(session.as_str(), expected, batch)
             .inspect_err(|_| live.streams = Streams::default())
@@ -328,19 +333,19 @@ impl Shared {
     fn announce_when_durable(
         self: &Arc<Self>,
         session: &SessionId,
-        pending: &log::Pending,
-        kept: Option<Kept>,
+        pending: &log::Pending<SessionState>,
+        cached: Option<CachedBatch>,
     ) -> Appended {
-        let head = convert::head(pending.head());
-        let position = Position { seq: head.seq, revision: pending.delta() };
+        let head = pending.head();
+        let position = Position { seq: head.seq, step: pending.delta() };
         let incarnation = head.incarnation;
         let (tell, told) = oneshot::channel();
         let (shared, id) = (Arc::downgrade(self), session.clone());
         pending.on_durable(move |result| {
             let result = result.map(drop).map_err(|error| convert::error(error, &id));
             if let (Ok(()), Some(shared)) = (&result, shared.upgrade()) {
-                if let Some(kept) = kept {
-                    shared.recent.keep(&id, kept);
+                if let Some(cached) = cached {
+                    shared.tail_cache.keep(&id, cached);
                 }
                 shared.announce(&id, (incarnation, position));
             }
@@ -360,9 +365,9 @@ impl Shared {
         session: &SessionId,
         records: &[NewRecord],
     ) -> Result<Appended, StoreError> {
-        let records = records.iter().map(convert::to_log).collect();
+        let records = convert::envelopes(records);
         let created = self.log.create(session.as_str(), records);
-        let head = convert::head(created.map_err(|error| convert::error(error, session))?);
+        let head = created.map_err(|error| convert::error(error, session))?;
         let position = Position::at(head.seq);
         let slot = self.slot(session);
         *hold(&slot) = Live::default();
@@ -370,6 +375,14 @@ impl Shared {
         self.show();
         Ok(Appended { head, position, durable: Durable::ready() })
     }
+}
+
+/// The state after a batch, with the records that put streams together in front of it. They change neither figures nor names.
+fn after_settled(mut state: Arc<SessionState>, settled: &[NewRecord]) -> Arc<SessionState> {
+    if !settled.is_empty() {
+        Arc::make_mut(&mut state).seq += settled.len() as u64;
+    }
+    state
 }
 
 pub(super) fn hold(slot: &LiveSlot) -> MutexGuard<'_, Live> {

@@ -58,14 +58,14 @@ pub fn step(name: &str, revision: u64, text: &str) -> Delta {
 }
 
 pub async fn create(store: &dyn Store, session: &SessionId) -> Head {
-    let appended = store.create(session, vec![titled("t", 1)]).await.unwrap();
+    let appended = store.create(session, vec![titled("t", 1)].into()).await.unwrap();
     appended.durable.await.unwrap();
     appended.head
 }
 
 pub async fn push(store: &dyn Store, session: &SessionId, records: Vec<NewRecord>) -> Head {
     let head = store.state(session).await.unwrap().unwrap().head;
-    let appended = store.append(session, &head, records).await.unwrap();
+    let appended = store.append(session, &head, records.into()).await.unwrap();
     appended.durable.await.unwrap();
     appended.head
 }

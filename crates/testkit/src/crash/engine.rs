@@ -1,13 +1,12 @@
 //! The store as the harness opens it, and what can be seen in it.
 
-use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bough_log::format::StreamLine;
 use bough_log::{
-    Durability, Fold, FoldMaker, Head, Incarnation, LogError, LogStore, Maintenance, NewDelta,
-    NewRecord, Options, Reader, RecordView,
+    Durability, Envelope, Fold, Head, Incarnation, LogError, Maintenance, NewDelta, Options,
+    StoredEnvelope,
 };
 use bough_platform::{Disk, Platform};
 
@@ -15,13 +14,15 @@ use super::report::Verdict;
 use super::workload::Scale;
 use crate::{SimClock, SimEntropy};
 
+/// A store whose fold notices every difference.
+pub(crate) type LogStore = bough_log::LogStore<Trace>;
+
+/// A reader of such a store.
+pub(crate) type Reader = bough_log::Reader<Trace>;
+
 /// The sizes of a scale.
 pub(crate) fn options(scale: Scale) -> Options {
-    let usual = Options {
-        maintenance: Maintenance::Inline,
-        fold: Arc::new(TraceMaker),
-        ..Options::default()
-    };
+    let usual = Options { maintenance: Maintenance::Inline, ..Options::default() };
     let full = Options { tiny_bytes: 0, ..usual.clone() };
     match scale {
         Scale::Usual => usual,
@@ -55,7 +56,7 @@ pub(crate) fn platform(disk: Arc<dyn Disk>, clock: &Arc<SimClock>, seed: u64) ->
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) head: Head,
-    pub(crate) records: Vec<NewRecord>,
+    pub(crate) records: Vec<Envelope<'static>>,
     pub(crate) deltas: Vec<NewDelta>,
     pub(crate) damaged: bool,
     trace: u64,
@@ -77,7 +78,7 @@ pub(crate) fn show_records(reader: &Reader) -> Result<Shown, ShowError> {
     let shown = Shown {
         head,
         damaged: reader.damage().is_some(),
-        trace: trace_of(&*reader.fold()),
+        trace: reader.fold().digest,
         deltas,
         records,
     };
@@ -109,8 +110,8 @@ impl ShowError {
     }
 }
 
-fn all_records(reader: &Reader, head: u64) -> Result<Vec<NewRecord>, ShowError> {
-    let mut records: Vec<NewRecord> = Vec::new();
+fn all_records(reader: &Reader, head: u64) -> Result<Vec<Envelope<'static>>, ShowError> {
+    let mut records: Vec<Envelope<'static>> = Vec::new();
     loop {
         let after = records.len() as u64;
         let page = reader.records(after, 1000)?;
@@ -122,7 +123,7 @@ fn all_records(reader: &Reader, head: u64) -> Result<Vec<NewRecord>, ShowError> 
                 let words = format!("record {} came as {expected}", stored.seq);
                 return Err(ShowError::Contradiction(words));
             }
-            records.push(stored.record);
+            records.push(stored.envelope);
         }
     }
     if records.len() as u64 != head {
@@ -152,10 +153,10 @@ fn all_deltas(reader: &Reader) -> Result<Vec<NewDelta>, ShowError> {
 }
 
 /// Every entry is found by its id, with its newest revision.
-fn check_entries(reader: &Reader, records: &[NewRecord]) -> Result<(), ShowError> {
+fn check_entries(reader: &Reader, records: &[Envelope<'static>]) -> Result<(), ShowError> {
     for (record, seq) in records.iter().zip(1_u64..) {
         let Some(id) = &record.id else { continue };
-        let is_revision = |record: &NewRecord| {
+        let is_revision = |record: &Envelope<'static>| {
             record.kind == bough_log::kind::REVISION && record.target.as_ref() == Some(id)
         };
         let numbered = records.iter().zip(1_u64..);
@@ -175,7 +176,7 @@ fn check_entries(reader: &Reader, records: &[NewRecord]) -> Result<(), ShowError
 }
 
 /// The active leaf and the branch heads are those that the records give.
-fn check_tree(reader: &Reader, records: &[NewRecord]) -> Result<(), ShowError> {
+fn check_tree(reader: &Reader, records: &[Envelope<'static>]) -> Result<(), ShowError> {
     let mut leaf = None;
     let mut heads: Vec<&str> = Vec::new();
     for record in records {
@@ -188,7 +189,7 @@ fn check_tree(reader: &Reader, records: &[NewRecord]) -> Result<(), ShowError> {
             leaf.clone_from(&record.target);
         }
     }
-    if reader.active_leaf() != leaf {
+    if reader.active_leaf().as_deref() != leaf.as_deref() {
         let words = format!("the leaf is {leaf:?}; shown is {:?}", reader.active_leaf());
         return Err(ShowError::Contradiction(words));
     }
@@ -217,7 +218,7 @@ impl Shown {
 
 /// A fold that notices every difference in what it was given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Trace {
+pub(crate) struct Trace {
     digest: u64,
 }
 
@@ -229,39 +230,22 @@ impl Trace {
     }
 }
 
-fn trace_of(fold: &dyn Fold) -> u64 {
-    fold.as_any().downcast_ref::<Trace>().map_or(0, |trace| trace.digest)
-}
-
 impl Fold for Trace {
-    fn apply(&mut self, record: &RecordView<'_>) {
-        self.add(record.seq, record.kind, record.payload);
+    fn start(_: &str) -> Self {
+        Self::default()
+    }
+
+    fn restore(snapshot: &str) -> Option<Self> {
+        let digest = snapshot.strip_prefix('"')?.strip_suffix('"')?.parse().ok()?;
+        Some(Self { digest })
+    }
+
+    fn apply(&mut self, record: &StoredEnvelope<'_>) {
+        self.add(record.seq, &record.envelope.kind, &record.envelope.payload);
     }
 
     fn snapshot(&self) -> String {
         format!("\"{}\"", self.digest)
-    }
-
-    fn boxed(&self) -> Box<dyn Fold> {
-        Box::new(*self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-#[derive(Debug)]
-struct TraceMaker;
-
-impl FoldMaker for TraceMaker {
-    fn start(&self, _: &str) -> Box<dyn Fold> {
-        Box::new(Trace::default())
-    }
-
-    fn restore(&self, snapshot: &str) -> Option<Box<dyn Fold>> {
-        let digest = snapshot.strip_prefix('"')?.strip_suffix('"')?.parse().ok()?;
-        Some(Box::new(Trace { digest }))
     }
 }
 

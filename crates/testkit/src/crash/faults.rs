@@ -2,7 +2,7 @@
 //! clean afterwards. Nothing acknowledged is lost, nothing more is acknowledged until reopened, reading
 //! goes on, and after reopening so does writing.
 
-use bough_log::{Expected, LogError, NewRecord};
+use bough_log::{Envelope, Expected, LogError};
 
 use super::driver::{Door, Driver, is_refusal};
 use super::history::Place;
@@ -117,7 +117,7 @@ fn reading_goes_on(driver: &mut Driver) -> Result<(), Verdict> {
         let reader = store.read(&life.id).map_err(|error| wrong(error.to_string()))?;
         let shown = reader.records(0, u64::MAX / 2).map_err(|error| wrong(error.to_string()))?;
         let must = life.must().count();
-        if shown.iter().map(|stored| &stored.record).take(must).ne(life.must()) {
+        if shown.iter().map(|stored| &stored.envelope).take(must).ne(life.must()) {
             return Err(wrong("reading does not show what was acknowledged".to_owned()));
         }
     }
@@ -130,7 +130,7 @@ fn stays_latched(driver: &mut Driver, action: Action) -> Result<(), Verdict> {
     let Some(id) = action.session().and_then(|session| driver.id_of(session)) else {
         return Ok(());
     };
-    let record = NewRecord::plain("note", 0, "\"too late\"");
+    let record = Envelope::plain("note", 0, "\"too late\"");
     match store.append(&id, Expected::Any, vec![record]) {
         Err(error) if !is_refusal(&error) => Ok(()),
         Err(error) => Err(Verdict::broken(format!("a latched log answers {error}"))),

@@ -3,12 +3,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use bough_log::{Incarnation, NewDelta, NewRecord};
+use bough_log::{Envelope, Incarnation, NewDelta};
 
 use super::judge::Kept;
 
 /// Records that were appended together.
-pub(crate) type Batch = Arc<[NewRecord]>;
+pub(crate) type Batch = Arc<[Envelope<'static>]>;
 
 /// One life of one session, by the order of creation.
 pub(crate) type LifeId = usize;
@@ -309,7 +309,7 @@ impl Life {
     }
 
     /// The records that must be there, in order.
-    pub(crate) fn must(&self) -> impl Iterator<Item = &NewRecord> {
+    pub(crate) fn must(&self) -> impl Iterator<Item = &Envelope<'static>> {
         self.acked.iter().flat_map(|batch| batch.iter())
     }
 
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     fn batch(text: &str) -> Batch {
-        [NewRecord::plain("note", 0, format!("{text:?}"))].into()
+        [Envelope::plain("note", 0, format!("{text:?}"))].into()
     }
 
     fn payloads(life: &Life) -> Vec<&str> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bough_log::{Expected, Incarnation, LogError, LogStore, NewRecord, kind};
+use super::engine::LogStore;
+use bough_log::{Envelope, Expected, Incarnation, LogError, kind};
 
 use super::engine::{self, Shown};
 use super::history::{Expectation, Life, Place};
@@ -226,7 +227,7 @@ impl Process {
         let mut expected = Vec::new();
         for (id, shown) in opened {
             let parent = shown.records.iter().rev().find_map(|record| record.id.as_deref());
-            let record = NewRecord::entry("judged", parent, 7, "{\"by\":\"the judge\"}");
+            let record = Envelope::entry("judged", parent, 7, "{\"by\":\"the judge\"}");
             store
                 .append(id, Expected::Head(shown.head), vec![record.clone()])
                 .map_err(|error| Verdict::broken(format!("{id}: no append after it: {error}")))?;
@@ -313,7 +314,7 @@ fn check_trash(
         let Some(mut shown) = undo.show(store, &listed.id, Care::Light)? else {
             return Err(Verdict::lost(format!("{} is not there when undone", listed.id)));
         };
-        let by_us = |r: &NewRecord| r.kind == kind::RESTORED && r.payload == words;
+        let by_us = |r: &Envelope<'static>| r.kind == kind::RESTORED && r.payload == words;
         if shown.records.last().is_some_and(by_us) {
             shown.records.pop();
         }
@@ -369,7 +370,7 @@ pub(crate) fn check_running(shown: &Shown, life: &Life) -> Result<Kept, Verdict>
 }
 
 /// How many unanswered batches are there, whole and in order; anything else is wrong.
-fn whole_batches(mut rest: &[NewRecord], life: &Life) -> Result<usize, Verdict> {
+fn whole_batches(mut rest: &[Envelope<'static>], life: &Life) -> Result<usize, Verdict> {
     let id = &life.id;
     for (batch, count) in life.pending.iter().zip(0..) {
         if rest.is_empty() {
@@ -396,7 +397,7 @@ fn whole_batches(mut rest: &[NewRecord], life: &Life) -> Result<usize, Verdict> 
 fn is_settled(delta: &bough_log::NewDelta, shown: &Shown) -> bool {
     shown.records.iter().any(|record| {
         record.kind == kind::REVISION
-            && record.target.as_ref() == Some(&delta.target)
+            && record.target.as_deref() == Some(delta.target.as_str())
             && record.revision.is_some_and(|revision| revision >= delta.revision)
     })
 }

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bough_log::{Expected, LogError, LogStore, NewRecord, Options};
+use bough_log::{Envelope, Expected, LogError, LogStore, Options};
 use bough_platform::{Clock, Disk, OsDisk, OsEntropy, Platform, SystemClock};
 
 use super::report::{Report, Verdict};
@@ -43,14 +43,14 @@ fn session(number: usize) -> String {
     format!("s{number}")
 }
 
-fn record(session: usize, number: u64) -> NewRecord {
+fn record(session: usize, number: u64) -> Envelope<'static> {
     let mut seeded = Seeded::new((session as u64) << 40 | number);
     let letters = seeded.below(900);
     let text: String = (0..letters).map(|_| if seeded.one_in(9) { ' ' } else { 'x' }).collect();
     let id = format!("e{number}");
     let parent = (number > 1).then(|| format!("e{}", number - 1));
     let payload = format!("{{\"n\":{number},\"text\":\"{text}\"}}");
-    NewRecord::entry(&id, parent.as_deref(), 0, payload)
+    Envelope::entry(&id, parent.as_deref(), 0, payload)
 }
 
 /// What the child runs: appends to two sessions for ever. Returns only when something fails.
@@ -61,7 +61,8 @@ pub fn child(root: &Path, memory: Memory) -> Result<(), Box<dyn std::error::Erro
         Memory::Lossy => Arc::new(LossyDisk::open(os)?),
     };
     let clock = Arc::new(SystemClock::new());
-    let store = LogStore::open(Platform { disk, clock, entropy: Arc::new(OsEntropy) }, options())?;
+    let store: LogStore =
+        LogStore::open(Platform { disk, clock, entropy: Arc::new(OsEntropy) }, options())?;
     let mut out = std::io::stdout();
     let mut say = |words: &str, session: usize, number: u64| {
         writeln!(out, "{words} {session} {number}")?;
@@ -227,7 +228,7 @@ fn check(root: &Path, at: usize, acknowledged: u64, begun: Option<u64>) -> Resul
     let wrong =
         |error: &dyn std::fmt::Display| Verdict::broken(format!("{}: {error}", session(at)));
     let platform = Platform::system(root).map_err(|error| wrong(&error))?;
-    let store = LogStore::open_to_look(platform, options());
+    let store: LogStore = LogStore::open_to_look(platform, options());
     let reader = match store.read(&session(at)) {
         Ok(reader) => reader,
         Err(LogError::NotFound { .. }) if acknowledged == 0 => return Ok(0),
@@ -246,7 +247,7 @@ fn check(root: &Path, at: usize, acknowledged: u64, begun: Option<u64>) -> Resul
         return Err(Verdict::invented(format!("{}: {there} there, never begun", session(at))));
     }
     for (stored, number) in records.into_iter().zip(1..) {
-        if stored.record != record(at, number) {
+        if stored.envelope != record(at, number) {
             return Err(Verdict::invented(format!("{}: record {number}", session(at))));
         }
     }

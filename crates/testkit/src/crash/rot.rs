@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bough_log::{LogError, LogStore};
+use super::engine::LogStore;
+use bough_log::LogError;
 use bough_platform::RelPath;
 
 use super::driver::Driver;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bough_service::{Scope, Service};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage, ListQuery,
-    MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
-    StoreError, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage,
+    ListQuery, MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
+    Store, StoreError, StoredEntry, Trashed,
 };
 use serde_json::json;
 
@@ -93,7 +93,7 @@ impl Store for Moody {
         self.inner.capabilities()
     }
 
-    async fn create(&self, session: &SessionId, records: Vec<NewRecord>) -> Answer<Appended> {
+    async fn create(&self, session: &SessionId, records: Batch) -> Answer<Appended> {
         self.inner.create(session, records).await
     }
 
@@ -101,7 +101,7 @@ impl Store for Moody {
         &self,
         session: &SessionId,
         expected: &Head,
-        records: Vec<NewRecord>,
+        records: Batch,
     ) -> Answer<Appended> {
         self.inner.append(session, expected, records).await
     }

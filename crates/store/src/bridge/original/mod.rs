@@ -26,9 +26,10 @@ use crate::limits::ORIGINAL_SESSIONS_MAX;
 use crate::listing::{self, ListItem};
 use crate::memory::{check_batch, check_first, delta_record, draw};
 use crate::types::{
-    Appended, Durable, Head, ListPage, ListQuery, Listed, PathPage, PathQuery, Position,
-    RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Durable, ListPage, ListQuery, Listed, PathPage, PathQuery, RecordPage, Snapshot,
+    StoredEntry, Trashed,
 };
+use bough_record::{Head, Position};
 
 const PREFIX: &str = "session::store::";
 

@@ -26,7 +26,7 @@ fn titled(title: &str) -> Vec<NewRecord> {
 
 async fn made(store: &NativeStore, round: usize) -> SessionId {
     let session = SessionId::from_stored(format!("s{round}"));
-    store.create(&session, titled("t")).await.unwrap().durable.await.unwrap();
+    store.create(&session, titled("t").into()).await.unwrap().durable.await.unwrap();
     session
 }
 
@@ -55,7 +55,7 @@ async fn ask_until_gone(store: NativeStore, session: SessionId) -> Result<(), St
         store.path(&session, &query).await?;
         store.records(&session, Position::default(), 9).await?;
         store.branch_heads(&session, None, 9).await?;
-        match store.append(&session, &now.head, titled("u")).await {
+        match store.append(&session, &now.head, titled("u").into()).await {
             Ok(appended) => appended.durable.await?,
             Err(StoreError::Conflict { .. }) => {}
             Err(error) => return Err(error),
@@ -113,7 +113,7 @@ async fn a_session_on_its_way_into_the_trash_is_waited_for() {
     let session = made(&store, 0).await;
     let life = store.state(&session).await.unwrap().unwrap().head.incarnation;
     let shared = Arc::clone(&store.shared);
-    let tombstone = log::NewRecord::plain(log::kind::TOMBSTONE, 2, "{}");
+    let tombstone = log::Envelope::plain(log::kind::TOMBSTONE, 2, "{}");
     shared.log.append(session.as_str(), log::Expected::Any, vec![tombstone]).unwrap();
     assert!(store.state(&session).await.unwrap().is_none(), "it is gone");
 

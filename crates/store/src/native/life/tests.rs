@@ -3,11 +3,13 @@
 
 use std::path::Path;
 
-use bough_log::{Expected, LogStore, NewRecord, Options, kind};
+use bough_log::{Envelope, Expected, Options, kind};
 use bough_platform::{Platform, RelPath};
-use bough_session::{MetaChange, Record, SessionId};
+use bough_session::{MetaChange, Record, SessionId, SessionState};
 
-use super::super::{NativeOptions, NativeStore, session_fold};
+type LogStore = bough_log::LogStore<SessionState>;
+
+use super::super::{NativeOptions, NativeStore};
 use crate::{ListQuery, Store};
 
 async fn open(dir: &Path) -> NativeStore {
@@ -19,8 +21,7 @@ async fn open(dir: &Path) -> NativeStore {
 }
 
 fn log(dir: &Path) -> LogStore {
-    let options = Options { fold: session_fold(), ..Options::default() };
-    LogStore::open(Platform::system(dir).unwrap(), options).unwrap()
+    LogStore::open(Platform::system(dir).unwrap(), Options::default()).unwrap()
 }
 
 fn session() -> SessionId {
@@ -37,7 +38,7 @@ async fn with_a_session() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     let change = MetaChange { title: Some("t".to_owned()), ..MetaChange::default() };
-    store.create(&session(), vec![Record::Meta(change).at(1)]).await.unwrap();
+    store.create(&session(), vec![Record::Meta(change).at(1)].into()).await.unwrap();
     assert_eq!(listed(&store).await, 1);
     store.close().await.unwrap();
     dir
@@ -52,7 +53,7 @@ fn somebody_was_killed(dir: &Path) {
 /// The record of the deletion is there, and the log is where it was.
 fn delete_by_half(dir: &Path) {
     let log = log(dir);
-    let tombstone = NewRecord::plain(kind::TOMBSTONE, 5, "{}");
+    let tombstone = Envelope::plain(kind::TOMBSTONE, 5, "{}");
     log.append("s", Expected::Any, vec![tombstone]).unwrap();
     log.close_all().unwrap();
 }

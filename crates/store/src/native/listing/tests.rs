@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use bough_log::{Expected, LogStore, Options};
 use bough_platform::{Disk, Lock, OsDisk, Platform, RelPath};
-use bough_session::{MetaChange, NewRecord, Record, SessionId};
+use bough_session::{MetaChange, NewRecord, Record, SessionId, SessionState};
 use bough_testkit::{Call, MeanwhileDisk};
 
 use super::{leave_mark, others_ended_uncleanly};
-use crate::native::{NativeOptions, NativeStore, convert, session_fold};
+use crate::native::{NativeOptions, NativeStore, convert};
 use crate::{ListQuery, Store};
 
 /// A directory, and a disk on which another process can come in between.
@@ -101,12 +101,12 @@ async fn a_row_that_could_not_be_made_is_made_when_the_disk_answers() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path(), Platform::system(dir.path()).unwrap()).await;
     let session = SessionId::from_stored("s");
-    let created = store.create(&session, vec![titled("old")]).await.unwrap();
+    let created = store.create(&session, vec![titled("old")].into()).await.unwrap();
     store.shared.make_rows();
     // Written beside the store, so that only what is touched by hand tells it.
-    let options = Options { fold: session_fold(), ..Options::default() };
-    let beside = LogStore::open(Platform::system(dir.path()).unwrap(), options).unwrap();
-    beside.append("s", Expected::Any, vec![convert::to_log(&titled("new"))]).unwrap();
+    let platform = Platform::system(dir.path()).unwrap();
+    let beside = <LogStore<SessionState>>::open(platform, Options::default()).unwrap();
+    beside.append("s", Expected::Any, convert::envelopes(&[titled("new")])).unwrap();
     beside.close_all().unwrap();
     spoil_manifest(dir.path(), true);
     store.shared.touch(&session, (created.head.incarnation, created.position));

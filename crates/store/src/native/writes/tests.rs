@@ -62,7 +62,7 @@ fn make_room(store: &NativeStore) {
 
 async fn append(store: &NativeStore, id: &str) -> Head {
     let head = store.state(&session()).await.unwrap().unwrap().head;
-    let appended = store.append(&session(), &head, vec![says(id, "")]).await.unwrap();
+    let appended = store.append(&session(), &head, vec![says(id, "")].into()).await.unwrap();
     appended.durable.await.unwrap();
     appended.head
 }
@@ -75,14 +75,16 @@ async fn add(store: &NativeStore, step: Delta) {
 async fn what_another_process_writes_after_the_comparison_is_a_conflict() {
     let dir = tempfile::tempdir().unwrap();
     let (ours, theirs) = (open(dir.path()).await, open(dir.path()).await);
-    let expected = ours.create(&session(), first("")).await.unwrap().head;
+    let expected = ours.create(&session(), first("").into()).await.unwrap().head;
     ours.shared.compare(&session(), &expected).unwrap();
     make_room(&ours);
     let current = append(&theirs, "b").await;
     make_room(&theirs);
-    let unmoved = log::Expected::Head(convert::log_head(&expected));
-    let batch = vec![convert::to_log(&says("c", ""))];
-    let refused = ours.shared.enqueue(&session(), &mut Live::default(), unmoved, batch);
+    let unmoved = log::Expected::Head(expected);
+    let says = [says("c", "")];
+    let batch = convert::envelopes(&says);
+    let refused =
+        ours.shared.enqueue(&session(), &mut Live::default(), unmoved, &log::Batch::new(&batch));
     match refused.map(|pending| pending.head()) {
         Err(StoreError::Conflict { current: found }) => assert_eq!(found, current),
         other => panic!("{other:?}"),
@@ -94,7 +96,7 @@ async fn what_another_process_writes_after_the_comparison_is_a_conflict() {
 async fn a_message_that_streams_is_read_again_after_its_log_was_closed() {
     let dir = tempfile::tempdir().unwrap();
     let (ours, theirs) = (open(dir.path()).await, open(dir.path()).await);
-    ours.create(&session(), first("0")).await.unwrap();
+    ours.create(&session(), first("0").into()).await.unwrap();
     add(&ours, step(1, "1")).await;
     make_room(&ours);
     add(&theirs, step(2, "2")).await;
@@ -110,7 +112,7 @@ async fn a_message_that_streams_is_read_again_after_its_log_was_closed() {
 async fn sessions_whose_logs_were_closed_are_forgotten_with_their_streams() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
-    store.create(&session(), first("0")).await.unwrap();
+    store.create(&session(), first("0").into()).await.unwrap();
     add(&store, step(1, "1")).await;
     make_room(&store);
     store.shared.forget_closed();

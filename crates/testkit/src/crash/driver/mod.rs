@@ -6,7 +6,8 @@ mod steps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bough_log::{LogError, LogStore};
+use super::engine::LogStore;
+use bough_log::LogError;
 use bough_platform::Disk;
 
 use super::engine;

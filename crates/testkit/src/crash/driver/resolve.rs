@@ -110,11 +110,15 @@ impl Driver {
     fn learn(&mut self, session: u8, shown: &Shown) {
         if let Some(tracked) = self.sessions.get_mut(&session) {
             let records = &shown.records;
-            tracked.entries = records.iter().filter_map(|record| record.id.clone()).collect();
+            tracked.entries = records
+                .iter()
+                .filter_map(|record| record.id.as_deref().map(str::to_owned))
+                .collect();
             tracked.revisions.clear();
             let revised = records.iter().filter_map(|record| {
                 let is_revision = record.kind == kind::REVISION || record.kind == kind::STREAM;
-                is_revision.then(|| Some((record.target.clone()?, record.revision?)))?
+                is_revision
+                    .then(|| Some((record.target.as_deref()?.to_owned(), record.revision?)))?
             });
             let streamed = shown.deltas.iter().map(|delta| (delta.target.clone(), delta.revision));
             for (target, revision) in revised.chain(streamed) {

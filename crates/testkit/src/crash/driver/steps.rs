@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bough_log::{Expected, Head, LogError, LogStore, NewDelta, NewRecord, kind};
+use super::super::engine::LogStore;
+use bough_log::{Envelope, Expected, Head, LogError, NewDelta, kind};
 use bough_platform::Clock;
 
 use super::{Driver, Tracked, is_refusal};
@@ -93,7 +94,7 @@ impl Driver {
             let mut parent = tracked.entries.last().cloned();
             for _ in 0..size.records {
                 let (id, payload) = tracked.next_entry(size.bytes);
-                records.push(NewRecord::entry(&id, parent.as_deref(), at_ms, payload));
+                records.push(Envelope::entry(&id, parent.as_deref(), at_ms, payload));
                 parent = Some(id);
             }
         }
@@ -124,7 +125,9 @@ impl Driver {
     fn appended(&mut self, session: u8, batch: &Batch) {
         if let Some(tracked) = self.sessions.get_mut(&session) {
             let life = tracked.life;
-            tracked.entries.extend(batch.iter().filter_map(|record| record.id.clone()));
+            tracked
+                .entries
+                .extend(batch.iter().filter_map(|record| record.id.as_deref().map(str::to_owned)));
             self.note_event(Event::AppendDone { life });
         }
     }
@@ -135,10 +138,9 @@ impl Driver {
         let mut waiting = Vec::new();
         for _ in 0..count {
             let batch = self.batch(session, SMALL);
-            let records = batch.to_vec();
             let begun = Event::AppendBegun { life: tracked.life, batch: Arc::clone(&batch) };
             self.note_event(begun);
-            match store.enqueue(&tracked.id, Expected::Any, records) {
+            match store.enqueue(&tracked.id, Expected::Any, &bough_log::Batch::new(&batch)) {
                 Ok(pending) => waiting.push((pending, batch)),
                 Err(error) => {
                     self.note_event(Event::AppendRefused { life: tracked.life });
@@ -192,7 +194,7 @@ impl Driver {
         let other = self.door_to(&self.disk.another_process());
         let platform = engine::platform(other, &self.clock, 98);
         let store = LogStore::open(platform, engine::options(self.scale))?;
-        let record = NewRecord::plain("note", 0, "\"by another\"");
+        let record = Envelope::plain("note", 0, "\"by another\"");
         match store.append(&tracked.id, Expected::Any, vec![record]) {
             Err(LogError::Locked { .. }) if self.disk.digest() == before => Ok(()),
             Err(LogError::Locked { .. }) => self.wrong("a refused writer wrote"),
@@ -206,7 +208,7 @@ impl Driver {
         let Some(id) = tracked.entries.last() else {
             return Ok(());
         };
-        let record = NewRecord::entry(id, None, self.clock.now_ms(), "\"again\"");
+        let record = Envelope::entry(id, None, self.clock.now_ms(), "\"again\"");
         match self.store()?.append(&tracked.id, Expected::Any, vec![record]) {
             Err(LogError::Duplicate { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -225,7 +227,7 @@ impl Driver {
         if let Some(tracked) = self.sessions.get_mut(&session) {
             let beside = tracked.entries.iter().nth_back(1).cloned();
             let (id, payload) = tracked.next_entry(30);
-            records.push(NewRecord::entry(&id, beside.as_deref(), at_ms, payload));
+            records.push(Envelope::entry(&id, beside.as_deref(), at_ms, payload));
         }
         self.append(session, records.into())
     }
@@ -233,7 +235,7 @@ impl Driver {
     pub(super) fn move_leaf(&mut self, session: u8) -> Result<(), LogError> {
         let tracked = self.tracked(session)?;
         let first = tracked.entries.first().map(String::as_str);
-        let record = NewRecord::leaf(first, self.clock.now_ms());
+        let record = Envelope::leaf(first, self.clock.now_ms());
         self.append(session, [record].into())
     }
 
@@ -242,7 +244,7 @@ impl Driver {
         let mut records = Vec::new();
         if let Some(tracked) = self.sessions.get_mut(&session) {
             let (_, payload) = tracked.next_entry(25);
-            records.push(NewRecord::plain("note", at_ms, payload));
+            records.push(Envelope::plain("note", at_ms, payload));
         }
         self.append(session, records.into())
     }
@@ -257,7 +259,7 @@ impl Driver {
         };
         let revision = tracked.next_revision(&target);
         let (_, payload) = tracked.next_entry(30);
-        let record = NewRecord::revision(&target, revision, at_ms, payload);
+        let record = Envelope::revision(&target, revision, at_ms, payload);
         self.append(session, [record].into())
     }
 
@@ -276,10 +278,10 @@ impl Driver {
         let (_, payload) = kept.next_entry(bytes);
         let life = tracked.life;
         if !is_open {
-            let opening = NewRecord {
-                target: Some(target.clone()),
+            let opening = Envelope {
+                target: Some(target.clone().into()),
                 revision: Some(revision - 1),
-                ..NewRecord::plain(kind::STREAM, at_ms, "null")
+                ..Envelope::plain(kind::STREAM, at_ms, "null")
             };
             let batch = [opening].into();
             self.note_event(Event::AppendBegun { life, batch });
@@ -310,7 +312,7 @@ impl Driver {
         let store = self.store()?;
         let life = tracked.life;
         let payload = format!("\"deleted {}\"", tracked.written);
-        let record = NewRecord::plain(kind::TOMBSTONE, self.clock.now_ms(), payload.clone());
+        let record = Envelope::plain(kind::TOMBSTONE, self.clock.now_ms(), payload.clone());
         let batch = [record].into();
         self.note_event(Event::AppendBegun { life, batch });
         let to = Place::Trash;
@@ -337,7 +339,7 @@ impl Driver {
         let store = self.store()?;
         let (life, at_ms) = (tracked.life, self.clock.now_ms());
         let incarnation = self.history.now().lives.get(life).and_then(|life| life.incarnation);
-        let batch = [NewRecord::plain(kind::RESTORED, at_ms, payload)].into();
+        let batch = [Envelope::plain(kind::RESTORED, at_ms, payload.to_owned())].into();
         self.note_event(Event::AppendBegun { life, batch });
         self.note_event(Event::MoveBegun { life, to: Place::Live });
         store.undelete(&tracked.id, incarnation, at_ms, payload).map(|_| ())

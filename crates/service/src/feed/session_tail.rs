@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bough_session::{Incarnation, Record, SessionId};
 use bough_store::{Position, RecordPage, Store, StoreError, StoredRecord};
 
-use super::as_of::lens_at;
 use super::cursor::SessionCursor;
 use super::event::FeedEvent;
 use super::hub::FeedHub;
-use super::lens::Lens;
+use super::point_in_time::projector_at;
+use super::projector::EventProjector;
+use super::reader::FeedReader;
 use super::ring::{Read, Ring};
-use super::told::Teller;
 use crate::limits::{FEED_RECORDS_PER_READ, SESSION_RING_BYTES_MAX, SESSION_RING_EVENTS_MAX};
 
 /// Reads on when something happened, once for all subscribers, and keeps the newest events for them.
@@ -26,8 +26,8 @@ pub(super) struct SessionTail {
 /// Where the tail has read to.
 struct Edge {
     /// `None` while there is no such session.
-    teller: Option<Teller>,
-    /// The life that was deleted last and where it ended, in case it is brought back.
+    reader: Option<FeedReader>,
+    /// The incarnation that was deleted last and where it ended, in case it is brought back.
     gone: Option<SessionCursor>,
 }
 
@@ -35,7 +35,7 @@ struct Shared {
     ring: Ring<Arc<FeedEvent>>,
     /// The newest wake-up that the ring is known to hold.
     covers: u64,
-    /// Where the first event of the ring follows; `None` when that is not known, or a life began since.
+    /// Where the first event of the ring follows; `None` when that is not known, or a incarnation began since.
     start: Option<SessionCursor>,
 }
 
@@ -49,9 +49,10 @@ impl SessionTail {
         let snapshot = store.state(&session).await?;
         let start =
             snapshot.as_ref().map(|now| SessionCursor::at(now.head.incarnation, now.position));
-        let teller = snapshot
-            .map(|now| Teller::at(now.position, Lens::with(now.head.incarnation, now.state)));
-        let edge = Edge { teller, gone: None };
+        let reader = snapshot.map(|now| {
+            FeedReader::at(now.position, EventProjector::with(now.head.incarnation, now.state))
+        });
+        let edge = Edge { reader, gone: None };
         let shared = Shared {
             ring: Ring::new(SESSION_RING_EVENTS_MAX, SESSION_RING_BYTES_MAX),
             covers: 0,
@@ -85,41 +86,34 @@ impl SessionTail {
     pub(super) async fn advance_to_end(&self) -> Result<(Option<SessionCursor>, u64), StoreError> {
         let mut edge = self.edge.lock().await;
         self.read_on(&mut edge).await?;
-        Ok((edge.teller.as_ref().map(place_of), self.lock().ring.next()))
+        Ok((edge.reader.as_ref().map(place_of), self.lock().ring.next()))
     }
 
     pub(super) fn read(&self, from: u64, limit: usize) -> Read<Arc<FeedEvent>> {
         self.lock().ring.read(from, limit)
     }
 
-    /// The number of the first event after a place; `None` when the ring does not reach back to it.
-    ///
-    /// Nor does it where it tells a stream otherwise than the reader was told it: one step by step, the other as the records
-    /// that took their place. What comes after one of those is found in the log.
+    /// The number of the first event that a subscriber at a cursor does not know; `None` when the ring does not reach back to
+    /// it. An event of the same incarnation that the cursor knows proves that it does.
     pub(super) fn find(&self, cursor: &SessionCursor) -> Option<u64> {
         let shared = self.lock();
-        let start = shared.start.filter(|start| {
-            let is_before = start.position <= cursor.read_after();
+        let from_start = shared.start.is_some_and(|start| {
+            let is_before = cursor.read_after().covers(start.position);
             shared.ring.first() == 0 && start.incarnation == cursor.incarnation && is_before
         });
-        // An event of the same life at or before the place proves that the ring reaches back to it.
-        let told =
-            shared.ring.iter().map(|(_, event)| event).filter(|event| {
-                event.incarnation == cursor.incarnation && !cursor.is_before(event)
-            });
-        let last = told.last().map(|event| event.position).or(start.map(|start| start.position))?;
-        let are_records = last.revision == 0 && cursor.position.revision == 0;
-        let alike = last == cursor.position || are_records;
-        alike.then(|| first_after(&shared.ring, cursor))
+        let is_known =
+            |event: &FeedEvent| event.incarnation == cursor.incarnation && !cursor.is_before(event);
+        let reaches = from_start || shared.ring.iter().any(|(_, event)| is_known(event));
+        reaches.then(|| first_after(&shared.ring, cursor))
     }
 
     async fn read_on(&self, edge: &mut Edge) -> Result<(), StoreError> {
         loop {
-            let position = edge.teller.as_ref().map_or_else(Position::default, |at| at.position);
+            let position = edge.reader.as_ref().map_or_else(Position::default, |at| at.position);
             let page = self.store.records(&self.session, position, FEED_RECORDS_PER_READ).await;
-            let life = edge.teller.as_ref().map(|teller| teller.lens.life());
+            let incarnation = edge.reader.as_ref().map(|reader| reader.projector.incarnation());
             match page {
-                Ok(page) if life == Some(page.incarnation) => {
+                Ok(page) if incarnation == Some(page.incarnation) => {
                     if self.take_in(edge, page).await? {
                         return Ok(());
                     }
@@ -134,53 +128,53 @@ impl SessionTail {
         }
     }
 
-    /// Goes on with a life that has begun, or that was brought back.
-    async fn enter(&self, edge: &mut Edge, life: Incarnation) -> Result<(), StoreError> {
-        let back = edge.gone.take().filter(|gone| gone.incarnation == life);
+    /// Goes on with a incarnation that has begun, or that was brought back.
+    async fn enter(&self, edge: &mut Edge, incarnation: Incarnation) -> Result<(), StoreError> {
+        let back = edge.gone.take().filter(|gone| gone.incarnation == incarnation);
         let from = back.map_or_else(Position::default, |gone| gone.position);
-        let lens = lens_at(&*self.store, &self.session, life, from).await?;
-        edge.teller = lens.map(|lens| Teller::at(from, lens));
+        let projector = projector_at(&*self.store, &self.session, incarnation, from).await?;
+        edge.reader = projector.map(|projector| FeedReader::at(from, projector));
         Ok(())
     }
 
-    /// Takes a page of the life at hand into the ring; says whether it was the last.
+    /// Takes a page of the incarnation at hand into the ring; says whether it was the last.
     async fn take_in(&self, edge: &mut Edge, page: RecordPage) -> Result<bool, StoreError> {
-        let Some(teller) = edge.teller.as_mut() else {
+        let Some(reader) = edge.reader.as_mut() else {
             return Ok(true);
         };
-        let ended = page.records.is_empty();
         for stored in page.records {
-            match teller.take(&*self.store, stored).await? {
+            match reader.take(&*self.store, stored).await? {
                 Some(events) => self.push(events),
                 None => return Ok(false),
             }
         }
-        let at_end = ended || teller.position >= page.end;
-        if at_end {
-            self.push(teller.lens.at_end(teller.position));
+        if !page.more {
+            reader.position = reader.position.join(page.end);
+            self.push(reader.projector.at_end(reader.position.seq));
         }
-        Ok(at_end)
+        Ok(!page.more)
     }
 
-    /// Tells what the life at hand said after the last look and before it was deleted: another process may have done both.
+    /// Tells what the incarnation at hand said after the last look and before it was deleted: another process may have done both.
     async fn tell_rest(&self, edge: &mut Edge) -> Result<(), StoreError> {
-        while let Some(teller) = &edge.teller {
-            let (life, position) = (teller.lens.life(), teller.position);
+        while let Some(reader) = &edge.reader {
+            let (incarnation, position) = (reader.projector.incarnation(), reader.position);
             let limit = FEED_RECORDS_PER_READ;
-            let read = self.store.trashed_records(&self.session, life, position, limit).await;
+            let read =
+                self.store.trashed_records(&self.session, incarnation, position, limit).await;
             let mut page = match read {
                 Ok(page) => page,
                 // Removed for good: nobody knows what it said.
                 Err(StoreError::NotFound { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             };
-            // The end of the life is told by itself.
+            // The end of the incarnation is told by itself.
             let end = page.end;
             let is_end = |last: &mut StoredRecord| {
-                matches!(last.record.known(), Record::Tombstone) && last.position >= end
+                matches!(last.record.known(), Record::Tombstone) && last.seq >= end.seq
             };
             if page.records.pop_if(is_end).is_some() {
-                page.end = page.records.last().map_or(position, |last| last.position);
+                page.end.seq = end.seq.saturating_sub(1);
             }
             if self.take_in(edge, page).await? {
                 return Ok(());
@@ -189,18 +183,19 @@ impl SessionTail {
         Ok(())
     }
 
-    /// Tells that the life at hand is over, if there was one.
+    /// Tells that the incarnation at hand is over, if there was one.
     async fn tell_deletion(&self, edge: &mut Edge) -> Result<(), StoreError> {
         self.tell_rest(edge).await?;
-        let Some(teller) = edge.teller.take() else {
+        let Some(reader) = edge.reader.take() else {
             return Ok(());
         };
         let Some(hub) = self.hub.upgrade() else {
             return Ok(());
         };
-        let last_known = teller.lens.last_known();
-        let event = hub.deletion(&self.session, place_of(&teller), last_known).await?;
-        edge.gone = Some(SessionCursor::after(&event));
+        let last_known = reader.projector.last_known();
+        let last = place_of(&reader);
+        let event = hub.deletion(&self.session, last, last_known).await?;
+        edge.gone = Some(last.after(&event));
         self.push(vec![event]);
         Ok(())
     }
@@ -229,8 +224,8 @@ impl Drop for SessionTail {
     }
 }
 
-fn place_of(teller: &Teller) -> SessionCursor {
-    SessionCursor::at(teller.lens.life(), teller.position)
+fn place_of(reader: &FeedReader) -> SessionCursor {
+    SessionCursor::at(reader.projector.incarnation(), reader.position)
 }
 
 fn first_after(ring: &Ring<Arc<FeedEvent>>, cursor: &SessionCursor) -> u64 {
@@ -262,8 +257,8 @@ pub(super) enum Cold {
     Page(ColdPage),
     /// The session does not exist.
     Gone,
-    /// The session is in another life.
-    OtherLife(Incarnation),
+    /// The session is in another incarnation.
+    OtherIncarnation(Incarnation),
 }
 
 /// Reads a page of events after a place from the log.
@@ -279,19 +274,19 @@ pub(super) async fn read_cold(
         Err(error) => return Err(error),
     };
     if page.incarnation != cursor.incarnation {
-        return Ok(Cold::OtherLife(page.incarnation));
+        return Ok(Cold::OtherIncarnation(page.incarnation));
     }
-    let Some(lens) = lens_at(store, session, cursor.incarnation, from).await? else {
+    let Some(projector) = projector_at(store, session, cursor.incarnation, from).await? else {
         return Ok(Cold::Gone);
     };
-    // A record that was told in part is read again, and the part is dropped.
-    let mut teller = Teller::at(cursor.position, lens);
+    // A record that was delivered in part is read again, and the part is dropped.
+    let mut reader = FeedReader::at(from, projector);
     let mut events = Vec::new();
-    let (mut records, mut end) = (page.records, page.end);
-    loop {
+    let mut page = page;
+    let more = loop {
         let mut is_whole = true;
-        for stored in records {
-            match teller.take(store, stored).await? {
+        for stored in page.records {
+            match reader.take(store, stored).await? {
                 Some(found) => events.extend(found),
                 None => {
                     is_whole = false;
@@ -299,23 +294,21 @@ pub(super) async fn read_cold(
                 }
             }
         }
-        if is_whole && (teller.position >= end || !teller.must_go_on()) {
-            break;
+        if is_whole && !page.more {
+            reader.position = reader.position.join(page.end);
+            events.extend(reader.projector.at_end(reader.position.seq));
+            break false;
         }
-        let page = store.records(session, teller.position, FEED_RECORDS_PER_READ).await?;
-        (records, end) = (page.records, page.end);
-        if records.is_empty() {
-            break;
+        // Who resumes among the copies of a fork would not know that they are copies.
+        if is_whole && !reader.projector.is_copying() {
+            break true;
         }
-    }
-    let more = teller.position < end;
-    if !more {
-        events.extend(teller.lens.at_end(teller.position));
-    }
+        page = store.records(session, reader.position, FEED_RECORDS_PER_READ).await?;
+    };
     events.retain(|event| cursor.is_before(event));
     Ok(Cold::Page(ColdPage {
         events,
-        cursor: SessionCursor::at(cursor.incarnation, teller.position),
+        cursor: SessionCursor::at(cursor.incarnation, reader.position),
         more,
     }))
 }

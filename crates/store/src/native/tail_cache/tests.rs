@@ -8,8 +8,8 @@ use bough_session::{
 };
 use proptest::prelude::*;
 
-use super::Recent;
-use crate::limits::{RECENT_BATCH_BYTES_MAX, RECENT_BATCHES_MAX, RECENT_BYTES_MAX};
+use super::TailCache;
+use crate::limits::{TAIL_CACHE_BATCH_BYTES_MAX, TAIL_CACHE_BATCHES_MAX, TAIL_CACHE_BYTES_MAX};
 use crate::native::{NativeOptions, NativeStore};
 use crate::{ChainHash, Head, Position, Store};
 
@@ -50,7 +50,7 @@ impl Bed {
         let dir = tempfile::tempdir().unwrap();
         let store = open(&dir).await;
         let session = SessionId::from_stored("s");
-        store.create(&session, titled("t")).await.unwrap();
+        store.create(&session, titled("t").into()).await.unwrap();
         Self { dir, store, session, entries: 0 }
     }
 
@@ -60,7 +60,7 @@ impl Bed {
 
     async fn append(&self, store: &NativeStore, records: Vec<NewRecord>) {
         let head = self.head(store).await;
-        let appended = store.append(&self.session, &head, records).await.unwrap();
+        let appended = store.append(&self.session, &head, records.into()).await.unwrap();
         appended.durable.await.unwrap();
     }
 
@@ -104,7 +104,7 @@ impl Bed {
         if same {
             self.store.undelete(&self.session, trashed.incarnation, 1).await.unwrap();
         } else {
-            self.store.create(&self.session, titled("t")).await.unwrap();
+            self.store.create(&self.session, titled("t").into()).await.unwrap();
             self.entries = 0;
         }
     }
@@ -119,7 +119,7 @@ impl Bed {
             9 => self.live_again(true).await,
             10 => self.live_again(false).await,
             11 => self.store.shared.settle_now(&self.session).unwrap(),
-            _ => self.say(1, &"x".repeat(RECENT_BATCH_BYTES_MAX)).await,
+            _ => self.say(1, &"x".repeat(TAIL_CACHE_BATCH_BYTES_MAX)).await,
         }
     }
 
@@ -130,14 +130,16 @@ impl Bed {
         let is_open = || self.store.shared.log.is_open(self.session.as_str());
         let was_open = is_open();
         for seq in 0..=end {
-            for (revision, limit) in [(0, 1), (0, 3), (0, 256), (1, 256), (u64::MAX, 256)] {
-                let after = Position { seq, revision };
+            for (step, limit) in [(0, 1), (0, 3), (0, 256), (1, 256), (u64::MAX, 256)] {
+                let after = Position { seq, step };
                 let shared = &self.store.shared;
                 let said = shared.records(&self.session, after, limit).unwrap();
                 at_hand +=
-                    usize::from(shared.recent_records(&self.session, after, limit).is_some());
+                    usize::from(shared.cached_records(&self.session, after, limit).is_some());
                 let read = self.store.records(&self.session, after, limit).await.unwrap();
-                assert_eq!(read, said, "after {after:?}, at most {limit}");
+                assert_eq!(read.records, said.records, "after {after:?}, at most {limit}");
+                assert_eq!((read.more, read.end.seq), (said.more, said.end.seq));
+                assert!(said.end.covers(read.end));
             }
         }
         assert_eq!(is_open(), was_open, "reading opens nothing");
@@ -165,31 +167,35 @@ proptest! {
 /// What was on its way when everything was let go of is not taken for what follows it.
 #[test]
 fn a_run_has_no_hole() {
-    let (recent, session) = (Recent::default(), SessionId::from_stored("s"));
+    let (tail_cache, session) = (TailCache::default(), SessionId::from_stored("s"));
     let head = |seq| Head {
         incarnation: Incarnation::new([1; 16]),
         seq,
-        chain: ChainHash([u8::try_from(seq).unwrap(); 32]),
+        chain: ChainHash::from_bytes([u8::try_from(seq).unwrap(); 32]),
     };
     let accept = |seq: u64| {
         let batch = vec![says(u32::try_from(seq).unwrap(), "hello")];
-        recent.accepted(&session, (&head(seq - 1), &head(seq)), (batch, 10)).unwrap()
+        tail_cache.accepted(&session, (&head(seq - 1), &head(seq)), (batch, 10)).unwrap()
     };
-    let read = |end: u64| recent.read(&session, &head(end), Position::at(end - 1), 9);
+    let read = |end: u64| tail_cache.read(&session, &head(end), Position::at(end - 1), 9);
     let first = accept(5);
-    recent.lock().forget(&session);
+    tail_cache.lock().forget(&session);
     let second = accept(6);
-    recent.keep(&session, first);
+    tail_cache.keep(&session, first);
     assert_eq!(read(6), None, "nothing is durable that is kept");
-    recent.keep(&session, second);
+    tail_cache.keep(&session, second);
     assert_eq!(read(6), None, "the run ended with the hole");
-    recent.keep(&session, accept(7));
+    tail_cache.keep(&session, accept(7));
     let page = read(7).unwrap();
-    assert_eq!((page.records.len(), page.records[0].position), (1, Position::at(7)));
+    assert_eq!((page.records.len(), page.records[0].position()), (1, Position::at(7)));
     let later = accept(9);
-    assert_eq!(recent.read(&session, &head(9), Position::at(6), 9), None, "8 was somebody else's");
-    recent.keep(&session, later);
-    assert_eq!(read(9).unwrap().records[0].position, Position::at(9));
+    assert_eq!(
+        tail_cache.read(&session, &head(9), Position::at(6), 9),
+        None,
+        "8 was somebody else's"
+    );
+    tail_cache.keep(&session, later);
+    assert_eq!(read(9).unwrap().records[0].position(), Position::at(9));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,7 +205,7 @@ async fn only_what_somebody_follows_is_at_hand() {
     assert_eq!(bed.check().await, 0);
     let watch = bed.store.watch_session(&bed.session);
     bed.say(1, "somebody").await;
-    assert_eq!(bed.check().await, 3, "the last record, in each size of page");
+    assert_eq!(bed.check().await, 5, "the last record, in each kind of page");
     drop(watch);
     bed.say(1, "nobody").await;
     assert_eq!(bed.check().await, 0);
@@ -209,28 +215,33 @@ async fn only_what_somebody_follows_is_at_hand() {
 async fn what_is_at_hand_is_bounded() {
     let mut bed = Bed::new().await;
     let _watch = bed.store.watch();
-    for _ in 0..RECENT_BATCHES_MAX + 5 {
+    for _ in 0..TAIL_CACHE_BATCHES_MAX + 5 {
         bed.say(2, "hello").await;
     }
-    let pages = 3;
-    assert_eq!(bed.check().await, RECENT_BATCHES_MAX * 2 * pages);
-    let held = |bed: &Bed| bed.store.shared.recent.lock().bytes;
+    let pages = 5;
+    assert_eq!(bed.check().await, TAIL_CACHE_BATCHES_MAX * 2 * pages);
+    let held = |bed: &Bed| bed.store.shared.tail_cache.lock().bytes;
     let small = held(&bed);
-    let text = "x".repeat(RECENT_BATCH_BYTES_MAX / 2);
-    let large = u32::try_from(RECENT_BYTES_MAX / text.len()).unwrap();
+    let text = "x".repeat(TAIL_CACHE_BATCH_BYTES_MAX / 2);
+    let large = u32::try_from(TAIL_CACHE_BYTES_MAX / text.len()).unwrap();
     let mut most = 0;
     for number in 0..large {
         let session = SessionId::from_stored(format!("other {number}"));
-        let head = bed.store.create(&session, titled("t")).await.unwrap().head;
-        let appended = bed.store.append(&session, &head, vec![says(0, &text)]).await.unwrap();
+        let head = bed.store.create(&session, titled("t").into()).await.unwrap().head;
+        let appended =
+            bed.store.append(&session, &head, vec![says(0, &text)].into()).await.unwrap();
         appended.durable.await.unwrap();
         most = most.max(held(&bed));
     }
-    assert!(small < most && most <= RECENT_BYTES_MAX, "{most}");
+    assert!(small < most && most <= TAIL_CACHE_BYTES_MAX, "{most}");
     assert!(held(&bed) < most, "what was too much was let go of");
-    bed.store.shared.recent.lock().forget(&bed.session);
+    bed.store.shared.tail_cache.lock().forget(&bed.session);
     for number in 0..large {
-        bed.store.shared.recent.lock().forget(&SessionId::from_stored(format!("other {number}")));
+        bed.store
+            .shared
+            .tail_cache
+            .lock()
+            .forget(&SessionId::from_stored(format!("other {number}")));
     }
     assert_eq!(held(&bed), 0, "each byte is counted once");
 }

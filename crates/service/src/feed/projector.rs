@@ -7,7 +7,7 @@ use bough_session::{
     Bookkeeping, Canonical, Entry, EntryId, Incarnation, JsonMap, LoopEvent, MetaChange, Record,
     Revision, SessionId, SessionState, SessionStatus,
 };
-use bough_store::{Position, Store, StoreError, StoredRecord, records_of};
+use bough_store::{Position, Steps, Store, StoreError, StoredRecord, records_of};
 
 use super::event::{EventPayload, FeedEvent, number_parts};
 use super::events::{
@@ -15,15 +15,15 @@ use super::events::{
     MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
 };
 use super::hub::Deletion;
-use crate::limits::LENS_STREAMS_MAX;
+use crate::limits::PROJECTOR_STREAMS_MAX;
 
-/// Reads the records of one life of a session, in order, and tells the events that they are.
+/// Reads the records of one incarnation of a session, in order, and tells the events that they are.
 ///
 /// It knows the session as of the records that it has seen, and a message as of the revision before the one that it looks
 /// at: what is told at a place is what was so there, whatever came since.
-pub(super) struct Lens {
+pub(super) struct EventProjector {
     session: SessionId,
-    life: Incarnation,
+    incarnation: Incarnation,
     state: SessionState,
     metadata: Option<Arc<JsonMap>>,
     /// Messages as of the revision that was last told, so that each step can be shown whole.
@@ -47,17 +47,18 @@ enum Revised {
 /// A record without what it says.
 #[derive(Clone, Copy)]
 struct Place {
-    position: Position,
+    seq: u64,
+    steps: Steps,
     at_ms: i64,
 }
 
-impl Lens {
-    /// At the beginning of a session's life.
-    pub(super) fn at_start(session: SessionId, life: Incarnation) -> Self {
+impl EventProjector {
+    /// At the beginning of a session's incarnation.
+    pub(super) fn at_start(session: SessionId, incarnation: Incarnation) -> Self {
         Self {
             state: SessionState::new(session.clone()),
             session,
-            life,
+            incarnation,
             metadata: None,
             streams: VecDeque::new(),
             has_begun: false,
@@ -65,11 +66,11 @@ impl Lens {
         }
     }
 
-    /// Somewhere in a session's life, with what it was there.
-    pub(super) fn with(life: Incarnation, state: SessionState) -> Self {
+    /// Somewhere in a session's incarnation, with what it was there.
+    pub(super) fn with(incarnation: Incarnation, state: SessionState) -> Self {
         Self {
             session: state.session_id.clone(),
-            life,
+            incarnation,
             metadata: state.metadata.clone().map(Arc::new),
             state,
             streams: VecDeque::new(),
@@ -78,8 +79,8 @@ impl Lens {
         }
     }
 
-    pub(super) const fn life(&self) -> Incarnation {
-        self.life
+    pub(super) const fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     /// Whether the records that come next are the copies of a fork.
@@ -94,12 +95,12 @@ impl Lens {
 
     /// The events of one record; `None` when it was a step of a stream that became part of a record since, so that what it
     /// said is not known any more. That record stands after it in the log, and will be told.
-    pub(super) async fn look(
+    pub(super) async fn project(
         &mut self,
         store: &dyn Store,
         stored: StoredRecord,
     ) -> Result<Option<Vec<FeedEvent>>, StoreError> {
-        let place = Place { position: stored.position, at_ms: stored.at_ms };
+        let place = Place { seq: stored.seq, steps: stored.steps, at_ms: stored.at_ms };
         let previous_status = self.state.status;
         self.fold(&stored);
         let mut payloads = self.end_of_copies(&stored.record);
@@ -125,9 +126,9 @@ impl Lens {
     }
 
     /// What is left to tell when the feed ends: a fork whose copies were not closed by a record.
-    pub(super) fn at_end(&mut self, position: Position) -> Vec<FeedEvent> {
+    pub(super) fn at_end(&mut self, seq: u64) -> Vec<FeedEvent> {
         let payloads: Vec<_> = self.copying.take().map(EventPayload::Created).into_iter().collect();
-        let place = Place { position, at_ms: 0 };
+        let place = Place { seq, steps: Steps::None, at_ms: 0 };
         self.dress(place, payloads)
     }
 
@@ -139,8 +140,8 @@ impl Lens {
                     EventPayload::MetaUpdated(event) => event.metadata.clone().map(Arc::new),
                     _ => self.metadata.clone(),
                 };
-                let whose = (self.session.clone(), self.life);
-                FeedEvent::new(whose, place.position, metadata, payload)
+                let whose = (self.session.clone(), self.incarnation);
+                FeedEvent::new(whose, (place.seq, place.steps), metadata, payload)
             })
             .collect();
         number_parts(&mut events);
@@ -148,13 +149,11 @@ impl Lens {
     }
 
     fn fold(&mut self, stored: &StoredRecord) {
-        if stored.position.revision > 0 {
-            return;
-        }
-        let (record, seq) = (&stored.record, stored.position.seq);
-        let may_change_metadata = matches!(record.known(), Record::Meta(_)) && seq > self.state.seq;
-        self.state.apply(record, seq, stored.at_ms);
-        if may_change_metadata {
+        // What the session says of itself; what its entries say is not asked here.
+        let is_about_session =
+            matches!(stored.record.known(), Record::Meta(_) | Record::Tombstone | Record::Restored);
+        if is_about_session && stored.seq > self.state.seq {
+            self.state.apply(&stored.record, stored.seq, stored.at_ms);
             self.metadata = self.state.metadata.clone().map(Arc::new);
         }
     }
@@ -174,7 +173,7 @@ impl Lens {
         change: &MetaChange,
         previous_status: SessionStatus,
     ) -> Vec<EventPayload> {
-        if place.position.seq == 1 || !self.has_begun {
+        if place.seq == 1 || !self.has_begun {
             return self.first(place, change);
         }
         let (session_id, timestamp) = (self.session.clone(), place.at_ms);
@@ -232,7 +231,7 @@ impl Lens {
             created_at: change.created_at.unwrap_or(place.at_ms),
         };
         self.has_begun = true;
-        if created.forked_from.is_some() && place.position.seq == 1 {
+        if created.forked_from.is_some() && place.seq == 1 {
             self.copying = Some(created);
             return Vec::new();
         }
@@ -287,8 +286,10 @@ impl Lens {
             None => self.entry_before(store, change).await?,
         };
         let Some(mut entry) = before else {
-            let is_gone =
-                place.position.revision > 0 && self.is_gone(store, place.position).await?;
+            let is_gone = match place.steps {
+                Steps::One(step) => self.is_gone(store, place.seq, step).await?,
+                Steps::None | Steps::UpTo(_) => false,
+            };
             return Ok(if is_gone { Revised::Gone } else { Revised::Known });
         };
         let applied = change.apply(&mut entry).is_ok();
@@ -314,16 +315,16 @@ impl Lens {
         change: &Revision,
     ) -> Result<Option<Entry>, StoreError> {
         let (session, id) = (&self.session, &change.entry_id);
-        let found = store.entry_at(session, self.life, id, change.from).await?;
+        let found = store.entry_at(session, self.incarnation, id, change.from).await?;
         Ok(found.map(|stored| stored.entry))
     }
 
     /// Whether a step of a stream is no longer there.
-    async fn is_gone(&self, store: &dyn Store, step: Position) -> Result<bool, StoreError> {
-        let before = Position { revision: step.revision.saturating_sub(1), ..step };
-        let page = records_of(store, &self.session, self.life, before, 1).await?;
+    async fn is_gone(&self, store: &dyn Store, seq: u64, step: u64) -> Result<bool, StoreError> {
+        let before = Position::new(seq, step.saturating_sub(1));
+        let page = records_of(store, &self.session, self.incarnation, before, 1).await?;
         let next = page.as_ref().and_then(|page| page.records.first());
-        Ok(next.is_none_or(|next| next.position != step))
+        Ok(next.is_none_or(|next| next.steps != Steps::One(step)))
     }
 
     fn leaf(&self, place: Place, leaf: &Option<EntryId>) -> EventPayload {
@@ -359,7 +360,7 @@ impl Lens {
 
     fn remember(&mut self, entry: Entry) {
         self.streams.push_back(entry);
-        if self.streams.len() > LENS_STREAMS_MAX {
+        if self.streams.len() > PROJECTOR_STREAMS_MAX {
             self.streams.pop_front();
         }
     }

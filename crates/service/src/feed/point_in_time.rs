@@ -1,29 +1,29 @@
-//! A lens for a reader that begins in the middle: the session as it was there.
+//! A projector for a reader that begins in the middle: the session as it was there.
 
 use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionState};
 use bough_store::{Position, Store, StoreError, StoredRecord, records_of};
 
-use super::lens::Lens;
+use super::projector::EventProjector;
 use crate::limits::{FEED_LOOK_BACK_READS_MAX, FEED_LOOK_BACK_RECORDS, FEED_RECORDS_PER_READ};
 
-/// A lens for reading after a position; `None` when nothing is known of that life any more.
+/// A projector for reading after a position; `None` when nothing is known of that incarnation any more.
 ///
 /// What is known now serves, with what changed since as it was said last before. That is most often a few records away. Where
 /// it is not, or too much happened since, the store looks through the records from the first.
-pub(super) async fn lens_at(
+pub(super) async fn projector_at(
     store: &dyn Store,
     session: &SessionId,
-    life: Incarnation,
+    incarnation: Incarnation,
     from: Position,
-) -> Result<Option<Lens>, StoreError> {
+) -> Result<Option<EventProjector>, StoreError> {
     if from == Position::default() {
-        return Ok(Some(Lens::at_start(session.clone(), life)));
+        return Ok(Some(EventProjector::at_start(session.clone(), incarnation)));
     }
-    let state = match state_before(store, session, life, from).await? {
+    let state = match state_before(store, session, incarnation, from).await? {
         Some(state) => Some(state),
-        None => store.state_at(session, life, from.seq).await?,
+        None => store.state_at(session, incarnation, from.seq).await?,
     };
-    Ok(state.map(|state| Lens::with(life, state)))
+    Ok(state.map(|state| EventProjector::with(incarnation, state)))
 }
 
 /// What is asked of a session as it was.
@@ -41,20 +41,21 @@ struct Asked {
 async fn state_before(
     store: &dyn Store,
     session: &SessionId,
-    life: Incarnation,
+    incarnation: Incarnation,
     from: Position,
 ) -> Result<Option<SessionState>, StoreError> {
-    let now = store.state(session).await?.filter(|now| now.head.incarnation == life);
+    let now = store.state(session).await?.filter(|now| now.head.incarnation == incarnation);
     let Some(now) = now else { return Ok(None) };
     let more = now.head.seq.saturating_sub(from.seq);
     if more > FEED_RECORDS_PER_READ as u64 {
         return Ok(None);
     }
-    let Some(page) = records_of(store, session, life, from, FEED_RECORDS_PER_READ).await? else {
+    let Some(page) = records_of(store, session, incarnation, from, FEED_RECORDS_PER_READ).await?
+    else {
         return Ok(None);
     };
-    let since = page.records.iter().filter(|stored| stored.position.revision == 0);
-    let since = since.take_while(|stored| stored.position.seq <= now.head.seq);
+    let since = page.records.iter().filter(|stored| !stored.is_step());
+    let since = since.take_while(|stored| stored.seq <= now.head.seq);
     let (mut seen, mut asked) = (0, Asked::default());
     for stored in since {
         seen += 1;
@@ -64,15 +65,15 @@ async fn state_before(
         return Ok(None);
     }
     let mut state = now.state;
-    // The lens goes on from there: what comes after is yet to be folded in.
+    // The projector goes on from there: what comes after is yet to be folded in.
     state.seq = from.seq;
-    look_back(store, (session, life), state, asked).await
+    look_back(store, (session, incarnation), state, asked).await
 }
 
 /// Puts what is asked for in a state as it was last said up to there; `None` when that is too far away.
 async fn look_back(
     store: &dyn Store,
-    (session, life): (&SessionId, Incarnation),
+    (session, incarnation): (&SessionId, Incarnation),
     mut state: SessionState,
     mut asked: Asked,
 ) -> Result<Option<SessionState>, StoreError> {
@@ -84,13 +85,12 @@ async fn look_back(
         }
         let after = last.saturating_sub(FEED_LOOK_BACK_RECORDS as u64);
         let limit = FEED_LOOK_BACK_RECORDS;
-        let page = records_of(store, session, life, Position::at(after), limit).await?;
+        let page = records_of(store, session, incarnation, Position::at(after), limit).await?;
         let Some(page) = page else { return Ok(None) };
-        let is_before =
-            |stored: &&StoredRecord| stored.position.revision == 0 && stored.position.seq <= last;
+        let is_before = |stored: &&StoredRecord| !stored.is_step() && stored.seq <= last;
         let records: Vec<&StoredRecord> = page.records.iter().filter(is_before).collect();
         // Large records make a page short.
-        if records.last().map(|stored| stored.position.seq) != Some(last) {
+        if records.last().map(|stored| stored.seq) != Some(last) {
             return Ok(None);
         }
         for stored in records.iter().rev() {

@@ -5,17 +5,19 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
+use crate::Incarnation;
+
 /// One link of the hash chain: SHA-256, written as 43 characters of base64url.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChainHash([u8; 32]);
 
 impl ChainHash {
-    /// Where the chain of one life of one log begins.
+    /// Where the chain of one incarnation of a log begins.
     #[must_use]
     pub fn genesis(id: &str, incarnation: Incarnation) -> Self {
         let mut hasher = Sha256::new();
         hasher.update(b"bough.chain.v1\0");
-        hasher.update(incarnation.0);
+        hasher.update(incarnation.bytes());
         hasher.update(id.as_bytes());
         Self(hasher.finalize().into())
     }
@@ -38,7 +40,7 @@ impl ChainHash {
 
     /// The 43 characters that stand for it in files.
     #[must_use]
-    pub(crate) fn text(self) -> [u8; 43] {
+    pub fn text(self) -> [u8; 43] {
         let mut text = [b'A'; 43];
         // 32 bytes are 43 characters: there is room.
         drop(URL_SAFE_NO_PAD.encode_slice(self.0, &mut text));
@@ -62,7 +64,7 @@ impl ChainHash {
 
 /// The digest that the chain covers in place of the payload: a redacted payload keeps it.
 #[must_use]
-pub(crate) fn payload_digest(nonce: &str, payload: &[u8]) -> [u8; 32] {
+pub fn payload_digest(nonce: &str, payload: &[u8]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(nonce.as_bytes());
     hasher.update(payload);
@@ -94,50 +96,10 @@ impl<'de> Deserialize<'de> for ChainHash {
     }
 }
 
-/// One life of a log: random, written as 32 hex digits. A log that is deleted and made again under the
-/// same id is another life.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Incarnation(pub [u8; 16]);
-
-impl Incarnation {
-    /// Parses 32 lower-case hex digits.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let lower = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        let value = (text.len() == 32 && lower).then(|| u128::from_str_radix(text, 16).ok())??;
-        Some(Self(value.to_be_bytes()))
-    }
-}
-
-impl fmt::Display for Incarnation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", u128::from_be_bytes(self.0))
-    }
-}
-
-impl fmt::Debug for Incarnation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
-impl Serialize for Incarnation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Incarnation {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not an incarnation"))
-    }
-}
-
-/// Where a log is: which life, how many records, and the hash over all of them.
+/// Where a log is: which incarnation, how many records, and the hash over all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Head {
-    /// The life.
+    /// The incarnation.
     pub incarnation: Incarnation,
     /// The newest record's number; 0 before the first.
     pub seq: u64,

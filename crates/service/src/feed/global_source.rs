@@ -5,25 +5,22 @@ use std::sync::Arc;
 
 use bough_store::{ChangeCursor, ChangeWatch};
 
-use super::all::{AllItem, AllTail};
-use super::all_reader::AllReader;
-use super::cursor::{AllCursor, AllPlace, FeedCursor};
+use super::cursor::{FeedCursor, GlobalCursor, GlobalPosition};
 use super::event::FeedEvent;
+use super::global_reader::GlobalFeedReader;
+use super::global_tail::{GlobalFeedItem, GlobalFeedTail};
 use super::ring::Read;
 use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
 use crate::error::ServiceError;
 use crate::limits::{FEED_COLD_RECORDS_PER_READ, FEED_PAGE};
 use crate::runtime::Runtime;
 
-pub(super) struct AllSource {
-    tail: Arc<AllTail>,
+pub(super) struct GlobalFeedSubscriber {
+    tail: Arc<GlobalFeedTail>,
     watch: ChangeWatch,
     /// How far was read.
-    at: AllPlace,
+    at: GlobalPosition,
     reading: Reading,
-    /// Up to this change it reads from the store: before, it was told things that it does not know any more. The ring may tell a
-    /// stream otherwise: one step by step, the other as the records that took their place, which lie behind them.
-    from_store: ChangeCursor,
     /// The newest thing that happened and that the tail has yet to follow.
     wake: Option<u64>,
 }
@@ -33,10 +30,10 @@ enum Reading {
     /// From the ring, from this number on.
     Ring(u64),
     /// From the store, until it meets the ring.
-    Store(Box<AllReader>),
+    Store(Box<GlobalFeedReader>),
 }
 
-impl AllSource {
+impl GlobalFeedSubscriber {
     pub(super) async fn begin(
         runtime: &Arc<Runtime>,
         start: StartAt,
@@ -46,8 +43,7 @@ impl AllSource {
         let watch = runtime.store.watch();
         let tail = runtime.hub.all_tail().await?;
         let (now, number) = tail.advance_to_end().await?;
-        let (reading, from_store) = (Reading::Ring(number), now.change.clone());
-        let mut source = Self { tail, watch, at: now, reading, from_store, wake: None };
+        let mut source = Self { tail, watch, at: now, reading: Reading::Ring(number), wake: None };
         match start {
             StartAt::Now | StartAt::Snapshot => {}
             StartAt::Start => source.go_to_start(runtime),
@@ -62,7 +58,12 @@ impl AllSource {
     }
 
     /// Goes to a place. One that cannot be read is of another count: there is a gap up to now.
-    fn go_to(&mut self, runtime: &Arc<Runtime>, cursor: &AllCursor, page: &mut VecDeque<FeedItem>) {
+    fn go_to(
+        &mut self,
+        runtime: &Arc<Runtime>,
+        cursor: &GlobalCursor,
+        page: &mut VecDeque<FeedItem>,
+    ) {
         match cursor.place(self.at.change.epoch) {
             Some(place) => {
                 self.at = place;
@@ -75,13 +76,13 @@ impl AllSource {
     /// Goes to the oldest change that is kept; the store says so when there were older ones.
     fn go_to_start(&mut self, runtime: &Arc<Runtime>) {
         let epoch = self.at.change.epoch;
-        self.at = AllPlace::after(ChangeCursor { epoch, number: 0 });
+        self.at = GlobalPosition::after(ChangeCursor { epoch, number: 0 });
         self.leave_ring(runtime);
     }
 
     /// Goes on from the store: it keeps more than the ring does, and says so where it does not.
     fn leave_ring(&mut self, runtime: &Arc<Runtime>) {
-        self.reading = Reading::Store(Box::new(AllReader::at(
+        self.reading = Reading::Store(Box::new(GlobalFeedReader::at(
             self.at.clone(),
             runtime.store.clone(),
             Arc::downgrade(&runtime.hub),
@@ -89,7 +90,7 @@ impl AllSource {
         )));
     }
 
-    pub(super) const fn read_at(&self) -> &AllPlace {
+    pub(super) const fn read_at(&self) -> &GlobalPosition {
         &self.at
     }
 
@@ -128,10 +129,6 @@ impl AllSource {
         };
         let items = reader.next().await?;
         if items.is_empty() {
-            if reader.is_ahead() {
-                // The change that brings it to where it was told is yet to be announced.
-                return Ok(false);
-            }
             // The ring reaches back to its own end, at the latest.
             self.tail.advance_to_end().await?;
         }
@@ -143,11 +140,6 @@ impl AllSource {
     fn meet_ring(&mut self) {
         let Reading::Store(reader) = &self.reading else { return };
         let place = reader.place();
-        let (from_store, change) = (&self.from_store, &place.change);
-        let is_before = change.epoch == from_store.epoch && change.number < from_store.number;
-        if reader.is_ahead() || is_before {
-            return;
-        }
         if let Some(number) = self.tail.find(place) {
             self.at = place.clone();
             self.reading = Reading::Ring(number);
@@ -173,13 +165,13 @@ impl AllSource {
         }
     }
 
-    fn is_told(&self, place: &AllPlace, event: &FeedEvent) -> bool {
+    fn is_told(&self, place: &GlobalPosition, event: &FeedEvent) -> bool {
         let (at, change) = (&self.at, &place.change);
         at.change.epoch == change.epoch && !at.is_before(change.number, event)
     }
 
-    fn take_in(&mut self, items: Vec<AllItem>, page: &mut VecDeque<FeedItem>) {
-        for AllItem { event, place } in items {
+    fn take_in(&mut self, items: Vec<GlobalFeedItem>, page: &mut VecDeque<FeedItem>) {
+        for GlobalFeedItem { event, place } in items {
             // A subscriber that read from the store may be ahead of the ring, which then tells what it was told already.
             if event.as_ref().is_some_and(|event| self.is_told(&place, event)) {
                 continue;
@@ -187,7 +179,7 @@ impl AllSource {
             self.at = place.clone();
             page.push_back(match event {
                 Some(event) => {
-                    let cursor = FeedCursor::All(AllCursor::at(place));
+                    let cursor = FeedCursor::All(GlobalCursor::at(place));
                     FeedItem::Event(Delivery { event, cursor })
                 }
                 None => FeedItem::Gap(GapReason::TooOld),

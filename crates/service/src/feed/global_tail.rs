@@ -7,27 +7,27 @@ use std::time::Duration;
 use bough_store::{ChangeCursor, ChangeWatch, Store, StoreError};
 use tokio::time::Sleep;
 
-use super::all_reader::AllReader;
-use super::cursor::AllPlace;
+use super::cursor::GlobalPosition;
 use super::event::FeedEvent;
+use super::global_reader::GlobalFeedReader;
 use super::hub::FeedHub;
 use super::ring::{Read, Ring};
 use crate::limits::{
-    ALL_REST_MAX, ALL_REST_PER_EVENT, ALL_RING_BYTES_MAX, ALL_RING_EVENTS_MAX,
-    FEED_RECORDS_PER_READ,
+    FEED_RECORDS_PER_READ, GLOBAL_PAUSE_MAX, GLOBAL_PAUSE_PER_EVENT, GLOBAL_RING_BYTES_MAX,
+    GLOBAL_RING_EVENTS_MAX,
 };
 
 /// Something in the feed of all sessions, and where a reader is after it.
 #[derive(Clone, Debug)]
-pub(super) struct AllItem {
+pub(super) struct GlobalFeedItem {
     /// `None` tells of a gap: changes before this place are not known.
     pub(super) event: Option<Arc<FeedEvent>>,
-    pub(super) place: AllPlace,
+    pub(super) place: GlobalPosition,
 }
 
 /// Reads on when something happened, once for all subscribers.
-pub(super) struct AllTail {
-    edge: tokio::sync::Mutex<AllReader>,
+pub(super) struct GlobalFeedTail {
+    edge: tokio::sync::Mutex<GlobalFeedReader>,
     watch: ChangeWatch,
     /// Ends when the next round may begin that somebody was woken for.
     rest: tokio::sync::Mutex<Option<Pin<Box<Sleep>>>>,
@@ -35,23 +35,23 @@ pub(super) struct AllTail {
 }
 
 struct Shared {
-    ring: Ring<AllItem>,
+    ring: Ring<GlobalFeedItem>,
     /// Where the count began that is being read, and the number of its first item in the ring.
     start: (ChangeCursor, u64),
     /// The newest wake-up that was followed to the end.
     covers: u64,
 }
 
-impl AllTail {
+impl GlobalFeedTail {
     pub(super) async fn begin(
         store: Arc<dyn Store>,
         hub: Weak<FeedHub>,
     ) -> Result<Self, StoreError> {
         let watch = store.watch();
-        let reader = AllReader::now(store, hub, FEED_RECORDS_PER_READ).await?;
+        let reader = GlobalFeedReader::now(store, hub, FEED_RECORDS_PER_READ).await?;
         let now = reader.place().change.clone();
         let shared = Shared {
-            ring: Ring::new(ALL_RING_EVENTS_MAX, ALL_RING_BYTES_MAX),
+            ring: Ring::new(GLOBAL_RING_EVENTS_MAX, GLOBAL_RING_BYTES_MAX),
             start: (now, 0),
             covers: 0,
         };
@@ -73,18 +73,18 @@ impl AllTail {
     }
 
     /// Reads on to the end; says where that is, and the number that the ring's next item will have.
-    pub(super) async fn advance_to_end(&self) -> Result<(AllPlace, u64), StoreError> {
+    pub(super) async fn advance_to_end(&self) -> Result<(GlobalPosition, u64), StoreError> {
         let mut edge = self.edge.lock().await;
         self.read_on(&mut edge).await?;
         Ok((edge.place().clone(), self.lock().ring.next()))
     }
 
-    pub(super) fn read(&self, from: u64, limit: usize) -> Read<AllItem> {
+    pub(super) fn read(&self, from: u64, limit: usize) -> Read<GlobalFeedItem> {
         self.lock().ring.read(from, limit)
     }
 
     /// The number of the first item after a change; `None` when the ring does not reach back to it.
-    pub(super) fn find(&self, place: &AllPlace) -> Option<u64> {
+    pub(super) fn find(&self, place: &GlobalPosition) -> Option<u64> {
         let shared = self.lock();
         let (start, start_number) = &shared.start;
         if place.change.epoch != start.epoch || place.inside.is_some() {
@@ -99,7 +99,7 @@ impl AllTail {
 
     /// Reads what there is when it begins. What comes while it reads is for the next round: a store that is never still would
     /// keep it for ever.
-    async fn read_on(&self, edge: &mut AllReader) -> Result<(), StoreError> {
+    async fn read_on(&self, edge: &mut GlobalFeedReader) -> Result<(), StoreError> {
         let wake = self.watch.newest();
         let (mut found, mut more) = (0, true);
         loop {
@@ -142,7 +142,7 @@ impl AllTail {
 }
 
 impl Shared {
-    fn push(&mut self, items: impl IntoIterator<Item = AllItem>) {
+    fn push(&mut self, items: impl IntoIterator<Item = GlobalFeedItem>) {
         for item in items {
             let weight = item.event.as_ref().map_or(1, |event| event.weight());
             if item.event.is_none() {
@@ -156,12 +156,12 @@ impl Shared {
 /// The rest after a round that found so many events.
 fn rest_after(found: usize) -> Duration {
     let events = u32::try_from(found).unwrap_or(u32::MAX);
-    ALL_REST_PER_EVENT.saturating_mul(events).min(ALL_REST_MAX)
+    GLOBAL_PAUSE_PER_EVENT.saturating_mul(events).min(GLOBAL_PAUSE_MAX)
 }
 
-impl AllItem {
+impl GlobalFeedItem {
     /// Whether it is yet to be told to who is at a place.
-    fn is_after(&self, place: &AllPlace) -> bool {
+    fn is_after(&self, place: &GlobalPosition) -> bool {
         match &self.event {
             Some(event) => place.is_before(self.place.change.number, event),
             None => place.change.number < self.place.change.number,

@@ -10,7 +10,7 @@ use crate::limits::{FEED_SHORT_READ_PAUSE, FEED_SHORT_READS_MAX};
 ///
 /// While a writer takes a log over that another process left, readers see it as far as it is known to be durable, which may be
 /// less than was there to see before. Whoever was told of more reads it again a little later.
-pub(super) async fn read_whole<T, Reading>(
+pub(super) async fn read_until_whole<T, Reading>(
     read: impl Fn() -> Reading,
     is_short: impl Fn(&T) -> bool,
 ) -> Result<T, StoreError>

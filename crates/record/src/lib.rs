@@ -1,0 +1,27 @@
+//! The shape of a record and the names of its place.
+//!
+//! The log, the stores, the bridge between two instances and the feed all speak of records, heads and
+//! positions. This crate defines these words once, so that a record crosses from one to the other
+//! without being converted.
+//!
+//! Invariants:
+//! - It knows no disk, no network, no clock, no async, and not what a payload means.
+//! - A type here has one textual form, and that form is what files and wires carry.
+
+pub mod kind;
+
+mod envelope;
+mod fold;
+mod head;
+mod hex;
+mod incarnation;
+mod path;
+mod position;
+
+pub use envelope::{Envelope, StoredEnvelope};
+pub use fold::Fold;
+pub use head::{ChainHash, Head, payload_digest};
+pub use hex::{hex, unhex};
+pub use incarnation::{Incarnation, IncarnationError};
+pub use path::PathStart;
+pub use position::Position;
