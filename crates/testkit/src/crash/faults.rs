@@ -19,12 +19,13 @@ pub(crate) struct Trouble {
     pub(crate) evict: bool,
 }
 
-/// Fails every `step`-th call of a history in turn, in every way that can hit it.
-pub(crate) fn fail_every_call(workload: &Workload, door: Door, step: u64) -> Report {
+/// Fails the calls of a history in turn, in every way that can hit them: those whose number leaves `which` when divided by
+/// `step`.
+pub(crate) fn fail_every_call(workload: &Workload, door: Door, step: u64, which: u64) -> Report {
     let calls = Driver::run(workload, door).disk.calls();
     let mut report = Report::default();
     for fault in Fault::ALL {
-        for at in (1..=calls.that_can_be_hit_by(fault)).filter(|at| at % step == 0) {
+        for at in (1..=calls.that_can_be_hit_by(fault)).filter(|at| at % step == which % step) {
             for trouble in troubles(fault, at) {
                 report.io_faults += 1;
                 for verdict in run_with(workload, door, trouble) {
