@@ -2,8 +2,9 @@
 
 use crate::container::{Container, not_found};
 use crate::error::{LogError, Result};
-use crate::load::{Horizon, Loaded, Trust, load, manifest_of_nothing, read_manifest};
+use crate::load::{Horizon, Loaded, Trust, load, read_manifest};
 use crate::open::check_native;
+use crate::rebuild::{is_manifest_damage, is_whole_without_manifest, manifest_of_nothing};
 use crate::store::LogStore;
 
 impl LogStore {
@@ -45,19 +46,25 @@ impl LogStore {
         horizon: Horizon,
     ) -> Result<Loaded> {
         let files = self.files(container.clone());
-        let (manifest, damage) = match read_manifest(&files) {
-            Ok(manifest) => (manifest, None),
-            Err(LogError::Corrupt(damage)) => match manifest_of_nothing(&container, id) {
-                Some(manifest) => (manifest, Some(damage)),
-                None => return Err(damage.into()),
-            },
-            Err(error) => return Err(error),
-        };
-        check_native(&manifest)?;
-        let mut loaded =
-            load(files, manifest, &*self.inner.options.fold, Trust::Checkpoint, horizon)?;
-        loaded.damage = damage.or(loaded.damage);
-        Ok(loaded)
+        let maker = &*self.inner.options.fold;
+        match read_manifest(&files) {
+            Ok(manifest) => {
+                check_native(&manifest)?;
+                load(files, manifest, maker, Trust::Checkpoint, horizon)
+            }
+            Err(LogError::Corrupt(damage)) => {
+                let Some(nothing) = manifest_of_nothing(&container, id) else {
+                    return Err(damage.into());
+                };
+                let mut loaded = load(files, nothing, maker, Trust::Segments, horizon)?;
+                let error = damage.clone().into();
+                if !is_manifest_damage(&error) || !is_whole_without_manifest(&loaded)? {
+                    loaded.damage = Some(damage);
+                }
+                Ok(loaded)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

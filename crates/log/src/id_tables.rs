@@ -4,7 +4,7 @@
 use std::sync::PoisonError;
 
 use crate::container::parse_table_name;
-use crate::error::Result;
+use crate::error::{LogError, Result};
 use crate::format::{IdTableRef, PAGE_BYTES, build_table};
 use crate::ids::{Ids, table_damage};
 use crate::sieve::Sieve;
@@ -25,20 +25,30 @@ pub(crate) struct Renewed {
 
 /// Writes what the tables lack, where it is worth it. The old ones stay until the manifest is in place.
 pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
-    let (refs, end) = {
+    let (refs, end, damaged) = {
         let state = writer.read_state();
-        (state.ids.refs(), state.ids.tables_end())
+        (state.ids.refs(), state.ids.tables_end(), state.ids.is_damaged())
     };
-    if head - end <= writer.options.tail_rows_max {
+    if head - end <= writer.options.tail_rows_max && !damaged {
         return Ok(Renewed { refs, end, sieve: None, changed: false });
     }
     let mut rows = writer.read_state().ids.after_tables(head);
-    let mut kept = refs;
+    // Damaged tables are not read: what they had is among the rows.
+    let mut kept = if damaged { Vec::new() } else { refs };
     while let Some(older) = kept.first() {
         if (rows.len() as u64) * MERGE_RATIO < older.rows {
             break;
         }
-        rows.extend(rows_of_table(writer, older)?);
+        match rows_of_table(writer, older) {
+            Ok(older) => rows.extend(older),
+            Err(LogError::Corrupt(damage)) if damage.kind.is_derived() => {
+                let state = writer.read_state();
+                state.ids.rebuild(&state.rows)?;
+                drop(state);
+                return renew(writer, head);
+            }
+            Err(error) => return Err(error),
+        }
         kept.remove(0);
     }
     // A number is used once: until the next manifest is in place, the last one still names its tables.

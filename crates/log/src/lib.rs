@@ -35,6 +35,7 @@ mod options;
 mod pending;
 mod queue;
 mod reader;
+mod rebuild;
 mod record;
 mod rows;
 mod salvage;

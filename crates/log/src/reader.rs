@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::error::{Damage, Result};
+use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::fold::Fold;
 use crate::format::{BranchHead, StreamLine};
 use crate::head::Head;
@@ -67,6 +67,19 @@ impl Reader {
         }
     }
 
+    /// Reads something that the index leads to. A row may be readable and wrong: then it leads to no frame, or to another
+    /// one. The rows that the segments give decide whether it is the row or the segment that is damaged.
+    fn look_up<T>(&self, read: impl Fn(View<'_>) -> Result<T>) -> Result<T> {
+        self.with(|view| match read(view) {
+            Err(LogError::Corrupt(damage))
+                if damage.kind.is_derived() || damage.kind == DamageKind::Frame =>
+            {
+                if view.state.rows.rebuild()? { read(view) } else { Err(damage.into()) }
+            }
+            other => other,
+        })
+    }
+
     /// Where the log is.
     #[must_use]
     pub fn head(&self) -> Head {
@@ -119,7 +132,7 @@ impl Reader {
     /// Up to `limit` records after number `seq`, the deltas after that place (see [`Self::deltas_after`]), and where the
     /// log ends, as of one moment.
     pub fn page(&self, seq: u64, number: u64, limit: u64) -> Result<Page> {
-        self.with(|view| {
+        self.look_up(|view| {
             Ok(Page {
                 records: view.records(seq, limit)?,
                 deltas: view.deltas_after(seq, number),
@@ -162,18 +175,18 @@ impl Reader {
 
     /// The record that added an entry.
     pub fn find(&self, entry: &str) -> Result<Option<u64>> {
-        self.with(|view| view.find(entry))
+        self.look_up(|view| view.find(entry))
     }
 
     /// Up to `limit` records after number `after`, in order; fewer when they are large.
     pub fn records(&self, after: u64, limit: u64) -> Result<Vec<StoredRecord>> {
-        self.with(|view| view.records(after, limit))
+        self.look_up(|view| view.records(after, limit))
     }
 
     /// The next records after number `after` and up to number `last` that neither add nor change an entry, without reading
     /// the others. Asked again from where it looked, it comes to `last`, or to the end.
     pub fn others(&self, after: u64, last: u64) -> Result<Others> {
-        self.with(|view| view.others(after, last))
+        self.look_up(|view| view.others(after, last))
     }
 
     /// One record.
@@ -183,22 +196,22 @@ impl Reader {
 
     /// The newest records, oldest first.
     pub fn tail(&self, limit: u64) -> Result<Vec<StoredRecord>> {
-        self.with(|view| view.records(view.head().seq.saturating_sub(limit), limit))
+        self.look_up(|view| view.records(view.head().seq.saturating_sub(limit), limit))
     }
 
     /// An entry with its newest revision.
     pub fn entry(&self, entry: &str) -> Result<Option<EntryRecord>> {
-        self.with(|view| view.entry(entry))
+        self.look_up(|view| view.entry(entry))
     }
 
     /// A page of the path from the root to `leaf`. `None` when the leaf, or the entry where the page
     /// begins, is not there or not on that path.
     pub fn path(&self, leaf: &str, start: PathStart<'_>, limit: usize) -> Result<Option<PathPage>> {
-        self.with(|view| view.path(leaf, start, limit))
+        self.look_up(|view| view.path(leaf, start, limit))
     }
 
     /// Entries without children, by record.
     pub fn branch_heads(&self) -> Result<Vec<BranchHead>> {
-        self.with(|view| view.branch_heads())
+        self.look_up(|view| view.branch_heads())
     }
 }

@@ -6,7 +6,7 @@ use bough_platform::{Lock, RelPath};
 use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
 use crate::head::Incarnation;
-use crate::load::{Horizon, Trust, read_manifest};
+use crate::load::{Horizon, read_manifest};
 use crate::open::open_writer;
 use crate::queue::Expected;
 use crate::reader::Reader;
@@ -119,7 +119,7 @@ impl LogStore {
     /// word would be put back into the trash.
     fn write_restored(&self, trashed: Container, id: &str, restored: NewRecord) -> Result<()> {
         let inner = &self.inner;
-        let writer = open_writer(&inner.platform, &inner.options, trashed, Trust::Checkpoint)?
+        let writer = open_writer(&inner.platform, &inner.options, trashed, id)?
             .ok_or_else(|| not_found(id))?;
         if writer.read_state().deleted_at_ms.is_some() {
             let mut records = vec![restored];

@@ -15,10 +15,8 @@ use crate::format::{
 use crate::head::Incarnation;
 use crate::ids::table_damage;
 use crate::limits;
-use crate::load::{
-    Horizon, Loaded, Trust, load, manifest_of_nothing, read_checkpoint, read_manifest,
-    segment_numbers,
-};
+use crate::load::{Horizon, Loaded, Trust, load, read_checkpoint, read_manifest, segment_numbers};
+use crate::rebuild::manifest_of_nothing;
 use crate::store::LogStore;
 
 /// What checking one log found.
