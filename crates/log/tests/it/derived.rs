@@ -65,7 +65,7 @@ fn newest(machine: &Machine, end: &str) -> String {
 
 #[test]
 fn a_flipped_bit_in_any_offset_row_stops_nobody_and_is_mended() {
-    for row in 0..=ENTRIES as usize {
+    for (row, _) in (0..=ENTRIES).enumerate() {
         let machine = closed();
         machine.change("offsets.jsonl", |bytes| bytes[row * ROW_BYTES + 40] ^= 1);
         check_damaged(&machine, &format!("row {row}"));

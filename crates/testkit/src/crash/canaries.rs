@@ -56,7 +56,7 @@ const CALLS_STEP: u64 = 3;
 
 /// Finished stores that are damaged, and where.
 const FINISHED: [(&str, &str); 4] =
-    [("tiny-closed", ""), ("left-open", ""), ("checkpointed", ".seg"), ("rolled", "offsets")];
+    [("tiny-closed", ""), ("left-open", ""), ("checkpointed", ".seg"), ("tables", "offsets")];
 /// Canaries are tried on samples that are known to show them.
 const SEED: u64 = 1;
 /// One bit in so many is flipped.
