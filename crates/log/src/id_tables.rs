@@ -3,11 +3,11 @@
 
 use std::sync::PoisonError;
 
+use crate::bloom::BloomFilter;
 use crate::container::parse_table_name;
 use crate::error::{LogError, Result};
 use crate::format::{IdTableRef, PAGE_BYTES, build_table};
 use crate::ids::{Ids, table_damage};
-use crate::sieve::Sieve;
 use crate::writer::Writer;
 
 /// A table is merged into the next older one once it has an eighth of its rows.
@@ -19,7 +19,7 @@ pub(crate) struct Renewed {
     pub(crate) refs: Vec<IdTableRef>,
     pub(crate) end: u64,
     /// The newest table's, when it is new.
-    sieve: Option<Sieve>,
+    bloom: Option<BloomFilter>,
     changed: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
         (state.ids.refs(), state.ids.tables_end(), state.ids.is_damaged())
     };
     if head - end <= writer.options.tail_rows_max && !damaged {
-        return Ok(Renewed { refs, end, sieve: None, changed: false });
+        return Ok(Renewed { refs, end, bloom: None, changed: false });
     }
     let mut rows = writer.read_state().ids.after_tables(head);
     // Damaged tables are not read: what they had is among the rows.
@@ -53,10 +53,10 @@ pub(crate) fn renew(writer: &Writer, head: u64) -> Result<Renewed> {
     }
     // A number is used once: until the next manifest is in place, the last one still names its tables.
     let newest = table_numbers(writer)?.into_iter().max().unwrap_or(0);
-    let sieve = Sieve::of(&rows);
+    let bloom = BloomFilter::of(&rows);
     let table = write_table(writer, newest + 1, rows)?;
     kept.insert(0, table);
-    Ok(Renewed { refs: kept, end: head, sieve, changed: true })
+    Ok(Renewed { refs: kept, end: head, bloom, changed: true })
 }
 
 impl Renewed {
@@ -70,7 +70,7 @@ impl Renewed {
         let ids = Ids::open(&*files.disk, &files.container, &self.refs, self.end)?;
         {
             let mut state = writer.state.write().unwrap_or_else(PoisonError::into_inner);
-            state.ids.replace_tables(ids, self.sieve);
+            state.ids.replace_tables(ids, self.bloom);
         }
         for number in table_numbers(writer)? {
             if !self.refs.iter().any(|table| table.number == number) {

@@ -3,11 +3,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bough_platform::{Access, Disk, File};
 
+use crate::bloom::BloomFilter;
 use crate::container::Container;
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::{IdTableRef, PAGE_BYTES, RowId, decode_page, hash_id, search_page};
 use crate::rows::Rows;
-use crate::sieve::Sieve;
 
 /// What is known of an entry without reading its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ struct OpenTable {
     entry: IdTableRef,
     file: Box<dyn File>,
     /// For a table that this process wrote: what is certainly not in it.
-    sieve: Option<Arc<Sieve>>,
+    bloom: Option<Arc<BloomFilter>>,
 }
 
 impl Ids {
@@ -51,7 +51,7 @@ impl Ids {
             let file = disk
                 .open(&path, Access::Read)
                 .map_err(|error| table_damage(entry.number, &error.to_string()))?;
-            open.push(OpenTable { entry: entry.clone(), file, sieve: None });
+            open.push(OpenTable { entry: entry.clone(), file, bloom: None });
         }
         Ok(Self { tables: open, end, ..Self::default() })
     }
@@ -150,16 +150,16 @@ impl Ids {
         tail.chain(again).collect()
     }
 
-    /// Puts new tables in place of the old ones; entries up to `end` leave the map. `sieve` is of the newest
+    /// Puts new tables in place of the old ones; entries up to `end` leave the map. `bloom` is of the newest
     /// table; the others keep what they have.
-    pub(crate) fn replace_tables(&mut self, newer: Self, sieve: Option<Sieve>) {
+    pub(crate) fn replace_tables(&mut self, newer: Self, bloom: Option<BloomFilter>) {
         let older = std::mem::replace(&mut self.tables, newer.tables);
         for table in &mut self.tables {
             let same = older.iter().find(|old| old.entry.number == table.entry.number);
-            table.sieve = same.and_then(|old| old.sieve.clone());
+            table.bloom = same.and_then(|old| old.bloom.clone());
         }
         if let Some(newest) = self.tables.first_mut() {
-            newest.sieve = sieve.map(Arc::new);
+            newest.bloom = bloom.map(Arc::new);
         }
         self.end = newer.end;
         self.rebuilt = Mutex::default();
@@ -175,7 +175,7 @@ impl OpenTable {
     }
 
     fn may_have(&self, hash: u64) -> bool {
-        self.sieve.as_ref().is_none_or(|sieve| sieve.may_have(hash))
+        self.bloom.as_ref().is_none_or(|bloom| bloom.may_have(hash))
     }
 
     fn read(&self, page: u64, out: &mut [u8; PAGE_BYTES]) -> bool {

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use bough_platform::{Access, Disk, Lock, Platform, RelPath};
 
-use crate::below::Below;
 use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
 use crate::fold::NoFold;
@@ -29,6 +28,7 @@ use crate::options::{Maintenance, Options};
 use crate::reader::Reader;
 use crate::record::invalid;
 use crate::store::{ListedLog, LogStore};
+use crate::subdir::Subdir;
 
 /// A lock that another process looks at for an instant is tried again this often.
 const LOCK_TRIES: u32 = 5;
@@ -64,9 +64,9 @@ impl LogStore {
             disk.remove_tree(&dir)?;
         }
         disk.create_dir(&dir)?;
-        let below = Below { disk: Arc::clone(disk), dir: dir.clone() };
+        let subdir = Subdir { disk: Arc::clone(disk), dir: dir.clone() };
         let platform = Platform {
-            disk: Arc::new(below),
+            disk: Arc::new(subdir),
             clock: Arc::clone(clock),
             entropy: Arc::clone(entropy),
         };
@@ -161,7 +161,7 @@ impl LogStore {
         let files = self.files(container);
         let manifest = read_manifest(&files)?;
         let fold = &*self.inner.options.fold;
-        Ok(Reader::cold(load(files, manifest, fold, Trust::Checkpoint, Horizon::WholeTail)?))
+        Ok(Reader::read_only(load(files, manifest, fold, Trust::Checkpoint, Horizon::WholeTail)?))
     }
 
     /// Finishes what a crash in [`Staging::move_in`] left of a life that was being replaced: brings it

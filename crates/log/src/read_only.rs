@@ -9,7 +9,7 @@ use crate::store::LogStore;
 
 impl LogStore {
     /// Loads a log for reading. While another process writes it, only what its offset rows know is shown.
-    pub(crate) fn load_cold(&self, id: &str) -> Result<Loaded> {
+    pub(crate) fn load_read_only(&self, id: &str) -> Result<Loaded> {
         /// A writer may come, go, or replace checkpoints and tables while we look; then we look again.
         const TRIES: u32 = 8;
         let mut last = Err(not_found(id));

@@ -45,7 +45,7 @@ pub struct Page {
 #[derive(Clone, Debug)]
 enum Source {
     Live(Arc<Writer>),
-    Cold(Arc<Loaded>),
+    ReadOnly(Arc<Loaded>),
 }
 
 impl Reader {
@@ -53,8 +53,8 @@ impl Reader {
         Self { source: Source::Live(writer) }
     }
 
-    pub(crate) fn cold(loaded: Loaded) -> Self {
-        Self { source: Source::Cold(Arc::new(loaded)) }
+    pub(crate) fn read_only(loaded: Loaded) -> Self {
+        Self { source: Source::ReadOnly(Arc::new(loaded)) }
     }
 
     fn with<T>(&self, read: impl FnOnce(View<'_>) -> T) -> T {
@@ -63,7 +63,7 @@ impl Reader {
                 let state = writer.read_state();
                 read(View { state: &state, files: &writer.files })
             }
-            Source::Cold(loaded) => read(View { state: &loaded.state, files: &loaded.files }),
+            Source::ReadOnly(loaded) => read(View { state: &loaded.state, files: &loaded.files }),
         }
     }
 
@@ -91,7 +91,7 @@ impl Reader {
     pub fn report(&self) -> OpenReport {
         match &self.source {
             Source::Live(writer) => writer.report.clone(),
-            Source::Cold(loaded) => loaded.report.clone(),
+            Source::ReadOnly(loaded) => loaded.report.clone(),
         }
     }
 
@@ -100,7 +100,7 @@ impl Reader {
     pub fn deleted_at_ms(&self) -> Option<i64> {
         match &self.source {
             Source::Live(writer) => writer.read_state().deleted_at_ms,
-            Source::Cold(loaded) => loaded.deleted_at_ms(),
+            Source::ReadOnly(loaded) => loaded.deleted_at_ms(),
         }
     }
 
@@ -109,7 +109,7 @@ impl Reader {
     pub fn damage(&self) -> Option<Damage> {
         match &self.source {
             Source::Live(_) => None,
-            Source::Cold(loaded) => loaded.damage.clone(),
+            Source::ReadOnly(loaded) => loaded.damage.clone(),
         }
     }
 

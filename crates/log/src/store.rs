@@ -138,11 +138,11 @@ impl LogStore {
             let deleted = writer.read_state().deleted_at_ms.is_some();
             return if deleted { Err(not_found(id)) } else { Ok(Reader::live(writer)) };
         }
-        let loaded = self.load_cold(id)?;
+        let loaded = self.load_read_only(id)?;
         if loaded.state.deleted_at_ms.is_some() {
             return Err(not_found(id));
         }
-        Ok(Reader::cold(loaded))
+        Ok(Reader::read_only(loaded))
     }
 
     /// Whether there is a log of this id.

@@ -148,7 +148,7 @@ impl LogStore {
         if self.inner.platform.disk.stat(&container.dir)?.is_none() {
             return Err(not_found(id));
         }
-        Ok(Reader::cold(self.load_once(id, container, Horizon::WholeTail)?))
+        Ok(Reader::read_only(self.load_once(id, container, Horizon::WholeTail)?))
     }
 
     /// Removes for good what was deleted before `before_ms`; says how many logs that were.
