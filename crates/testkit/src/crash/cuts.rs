@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use super::driver::{Door, Driver};
+use super::driver::{DiskFault, Driver};
 use super::history::{Cursor, Expectation};
 use super::judge::{Ending, judge, recover};
 use super::report::Report;
@@ -43,11 +43,11 @@ impl Judged {
 /// Runs a history and judges what every cut leaves.
 pub(crate) fn cut_everywhere(
     workload: &Workload,
-    door: Door,
+    disk_fault: DiskFault,
     depth: &Depth,
     judged: &Judged,
 ) -> Report {
-    let driver = Driver::run(workload, door);
+    let driver = Driver::run(workload, disk_fault);
     let mut run = Run {
         name: format!("{}{}", depth.about, workload.name),
         scale: workload.scale,

@@ -1,14 +1,15 @@
-//! Disks that stand before another disk: they count, lag, lie, forget, or let others do something first.
+//! Disks that wrap another disk: they count calls, delay syncs, break promises, lose unsynced writes, or let a test run
+//! something before a call.
 
 mod counting;
-mod lie;
+mod faulty;
 mod lossy;
 mod meanwhile;
 mod pass_on;
 mod slow;
 
 pub use counting::{CountingDisk, Counts};
-pub use lie::{Lie, LieDisk};
+pub use faulty::{BrokenPromise, FaultyDisk};
 pub use lossy::LossyDisk;
 pub use meanwhile::MeanwhileDisk;
 pub use slow::{SlowSync, SyncDelay};
