@@ -33,8 +33,9 @@ The project's own tasks.
       Python and Node. The last line is 'N passed, N failed'.
   cargo xtask tidy [--json]
       The rules that the compiler does not know, and a report of sizes.
-  cargo xtask crash [--short] [--json]
-      Crashes, faults, rot and kills against the log. Without --short: the full run.
+  cargo xtask crash [--short [--slice NUMBER/COUNT]] [--seed N] [--replay PLACE] [--json]
+      Crashes, faults, rot and kills against the log. Without --short: the full run. A slice is a part of
+      what a short run leaves out; the test stage takes one that the commit chooses.
   cargo xtask bench NAME [--json] [--part PART] [--dir FOLDER]
       Measures beside its peers. 'cargo xtask bench list' names the benches.
 ";

@@ -90,7 +90,7 @@ fn list(root: &Path) -> Vec<Stage> {
         ours("examples", "the example programs build", examples),
         ours("doc", "the documentation builds and its links hold", documentation),
         ours("targets", "the portable rooms compile for other systems", targets),
-        ours("crash", "a short run of the crash harness", crash),
+        ours("crash", "a short run of the crash harness and a slice of the full one", crash),
     ];
     stages.extend(external::find(root).into_iter().map(|found| Stage {
         name: found.name.clone(),
@@ -231,8 +231,22 @@ fn targets(root: &Path) -> Result<Counts, String> {
     Ok(counts)
 }
 
+/// The full run of the crash harness is covered over the commits: each runs one of so many slices of it.
+const CRASH_SLICES: u64 = 64;
+
+/// The commit chooses the slice and the seed, so that a failure can be repeated from the commit alone.
 fn crash(root: &Path) -> Result<Counts, String> {
-    checked_as_one(crash_command(root).args(["--", "--short"]))
+    let head = shell::answer(Command::new("git").current_dir(root).args(["rev-parse", "HEAD"]));
+    let (slice, seed) = crash_slice(head.as_deref().unwrap_or_default());
+    let arguments = format!("--short --slice {slice}/{CRASH_SLICES} --seed {seed}");
+    eprintln!("      to run it again: cargo xtask crash {arguments}");
+    checked_as_one(crash_command(root).arg("--").args(arguments.split(' ')))
+}
+
+fn crash_slice(commit: &str) -> (u64, u64) {
+    let digits = commit.get(..8).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let number = digits.unwrap_or(0);
+    (number % CRASH_SLICES, number / CRASH_SLICES)
 }
 
 #[cfg(test)]
@@ -251,6 +265,13 @@ mod tests {
         let report = run_stages(Path::new("."), &[&bad, &good]);
         assert_eq!((report.passed, report.failed), (3, 1));
         assert_eq!(report.stages.len(), 2);
+    }
+
+    #[test]
+    fn the_commit_chooses_the_slice_and_the_seed() {
+        assert_eq!(crash_slice("0000004142424242"), (1, 1));
+        assert_eq!(crash_slice(""), (0, 0));
+        assert_eq!(crash_slice("not a commit"), (0, 0));
     }
 
     #[test]

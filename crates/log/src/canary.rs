@@ -28,14 +28,15 @@ pub const PARTIAL_BATCHES: &str = "partial-batches";
 pub const TRUST_PAGE_CACHE: &str = "trust-page-cache";
 /// Move a checkpoint into place before it is synced.
 pub const CHECKPOINT_UNSYNCED: &str = "checkpoint-unsynced";
-
+/// Give up when a row or a page of the index cannot be read, instead of making it again from the segments.
+pub const INDEX_NOT_REBUILT: &str = "index-not-rebuilt";
 /// In the weaker durability, let a frame vouch for frames that were not synced before it.
 pub const UNSYNCED_VOUCHES: &str = "unsynced-vouches";
 /// In the weaker durability, let deltas go before the revision that settles them is durable.
 pub const DELTAS_GO_EARLY: &str = "deltas-go-early";
 
 /// All of them.
-pub const ALL: [&str; 15] = [
+pub const ALL: [&str; 16] = [
     NO_SYNC,
     ROW_BEFORE_SYNC,
     NO_CHECKSUM,
@@ -49,6 +50,7 @@ pub const ALL: [&str; 15] = [
     PARTIAL_BATCHES,
     TRUST_PAGE_CACHE,
     CHECKPOINT_UNSYNCED,
+    INDEX_NOT_REBUILT,
     UNSYNCED_VOUCHES,
     DELTAS_GO_EARLY,
 ];

@@ -5,11 +5,11 @@ use std::sync::PoisonError;
 
 use bough_record::Fold;
 
+use crate::bloom::BloomFilter;
 use crate::container::parse_table_name;
-use crate::error::Result;
+use crate::error::{LogError, Result};
 use crate::format::{IdTableRef, PAGE_BYTES, build_table};
 use crate::ids::{Ids, table_damage};
-use crate::sieve::Sieve;
 use crate::writer::Writer;
 
 /// A table is merged into the next older one once it has an eighth of its rows.
@@ -21,34 +21,44 @@ pub(crate) struct Renewed {
     pub(crate) refs: Vec<IdTableRef>,
     pub(crate) end: u64,
     /// The newest table's, when it is new.
-    sieve: Option<Sieve>,
+    bloom: Option<BloomFilter>,
     changed: bool,
 }
 
 /// Writes what the tables lack, where it is worth it. The old ones stay until the manifest is in place.
 pub(crate) fn renew<F: Fold>(writer: &Writer<F>, head: u64) -> Result<Renewed> {
-    let (refs, end) = {
+    let (refs, end, damaged) = {
         let state = writer.read_state();
-        (state.ids.refs(), state.ids.tables_end())
+        (state.ids.refs(), state.ids.tables_end(), state.ids.is_damaged())
     };
-    if head - end <= writer.options.tail_rows_max {
-        return Ok(Renewed { refs, end, sieve: None, changed: false });
+    if head - end <= writer.options.tail_rows_max && !damaged {
+        return Ok(Renewed { refs, end, bloom: None, changed: false });
     }
     let mut rows = writer.read_state().ids.after_tables(head);
-    let mut kept = refs;
+    // Damaged tables are not read: what they had is among the rows.
+    let mut kept = if damaged { Vec::new() } else { refs };
     while let Some(older) = kept.first() {
         if (rows.len() as u64) * MERGE_RATIO < older.rows {
             break;
         }
-        rows.extend(rows_of_table(writer, older)?);
+        match rows_of_table(writer, older) {
+            Ok(older) => rows.extend(older),
+            Err(LogError::Corrupt(damage)) if damage.kind.is_derived() => {
+                let state = writer.read_state();
+                state.ids.rebuild(&state.rows)?;
+                drop(state);
+                return renew(writer, head);
+            }
+            Err(error) => return Err(error),
+        }
         kept.remove(0);
     }
     // A number is used once: until the next manifest is in place, the last one still names its tables.
     let newest = table_numbers(writer)?.into_iter().max().unwrap_or(0);
-    let sieve = Sieve::of(&rows);
+    let bloom = BloomFilter::of(&rows);
     let table = write_table(writer, newest + 1, rows)?;
     kept.insert(0, table);
-    Ok(Renewed { refs: kept, end: head, sieve, changed: true })
+    Ok(Renewed { refs: kept, end: head, bloom, changed: true })
 }
 
 impl Renewed {
@@ -62,7 +72,7 @@ impl Renewed {
         let ids = Ids::open(&*files.disk, &files.container, &self.refs, self.end)?;
         {
             let mut state = writer.state.write().unwrap_or_else(PoisonError::into_inner);
-            state.ids.replace_tables(ids, self.sieve);
+            state.ids.replace_tables(ids, self.bloom);
         }
         for number in table_numbers(writer)? {
             if !self.refs.iter().any(|table| table.number == number) {

@@ -1,13 +1,13 @@
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bough_platform::{Access, Disk, File};
 
+use crate::bloom::BloomFilter;
 use crate::container::Container;
-use crate::error::{Damage, DamageKind, Result};
-use crate::format::{IdTableRef, PAGE_BYTES, RowId, hash_id, search_page};
+use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::format::{IdTableRef, PAGE_BYTES, RowId, decode_page, hash_id, search_page};
 use crate::rows::Rows;
-use crate::sieve::Sieve;
 
 /// What is known of an entry without reading its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) struct Ids {
     /// Records up to this one are in the tables.
     end: u64,
     tail: HashMap<RowId, Known>,
+    /// What the tables have, made again from the rows because a table is damaged.
+    rebuilt: Mutex<Option<Arc<HashMap<RowId, u64>>>>,
 }
 
 #[derive(Debug)]
@@ -33,7 +35,7 @@ struct OpenTable {
     entry: IdTableRef,
     file: Box<dyn File>,
     /// For a table that this process wrote: what is certainly not in it.
-    sieve: Option<Arc<Sieve>>,
+    bloom: Option<Arc<BloomFilter>>,
 }
 
 impl Ids {
@@ -49,9 +51,9 @@ impl Ids {
             let file = disk
                 .open(&path, Access::Read)
                 .map_err(|error| table_damage(entry.number, &error.to_string()))?;
-            open.push(OpenTable { entry: entry.clone(), file, sieve: None });
+            open.push(OpenTable { entry: entry.clone(), file, bloom: None });
         }
-        Ok(Self { tables: open, end, tail: HashMap::new() })
+        Ok(Self { tables: open, end, ..Self::default() })
     }
 
     /// Records up to this one are in the tables.
@@ -82,6 +84,16 @@ impl Ids {
         if self.tables.is_empty() {
             return Ok(None);
         }
+        if self.rebuilt().is_none() {
+            match self.search(row_id, rows) {
+                Err(LogError::Corrupt(damage)) if damage.kind.is_derived() => self.rebuild(rows)?,
+                other => return other,
+            }
+        }
+        Ok(self.rebuilt().and_then(|rebuilt| rebuilt.get(&row_id).copied()))
+    }
+
+    fn search(&self, row_id: RowId, rows: &Rows) -> Result<Option<u64>> {
         let hash = hash_id(&row_id);
         for table in self.tables.iter().filter(|table| table.may_have(hash)) {
             let found = search_page(hash, table.entry.pages, |page, out| table.read(page, out))
@@ -95,31 +107,75 @@ impl Ids {
         Ok(None)
     }
 
-    /// The entries that no table has, up to record `head`, as a table files them.
-    pub(crate) fn after_tables(&self, head: u64) -> Vec<(u64, u64)> {
-        let until = self.tail.iter().filter(|(_, known)| known.seq <= head);
-        until.map(|(row_id, known)| (hash_id(row_id), known.seq)).collect()
+    /// Whether the tables have to be written anew.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.rebuilt().is_some()
     }
 
-    /// Puts new tables in place of the old ones; entries up to `end` leave the map. `sieve` is of the newest
+    fn rebuilt(&self) -> Option<Arc<HashMap<RowId, u64>>> {
+        self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes what the tables have again from the rows.
+    pub(crate) fn rebuild(&self, rows: &Rows) -> Result<()> {
+        const ROWS_AT_A_TIME: u64 = 1024;
+        let mut rebuilt = HashMap::new();
+        let mut next = 1;
+        while next <= self.end {
+            let count = ROWS_AT_A_TIME.min(self.end + 1 - next);
+            let entries = rows.range(next, count)?.into_iter().filter(|row| !row.id.is_empty());
+            rebuilt.extend(entries.map(|row| (row.id, row.seq)));
+            next += count;
+        }
+        let mut place = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(Arc::new(rebuilt));
+        Ok(())
+    }
+
+    /// Looks at every page of tables that are not larger than `bytes_max`, and rebuilds if one of them cannot be read.
+    pub(crate) fn check(&self, rows: &Rows, bytes_max: u64) -> Result<()> {
+        let small = |table: &&OpenTable| table.entry.pages * PAGE_BYTES as u64 <= bytes_max;
+        if self.is_damaged() || self.tables.iter().filter(small).all(OpenTable::is_whole) {
+            return Ok(());
+        }
+        self.rebuild(rows)
+    }
+
+    /// The entries that no readable table has, up to record `head`, as a table files them.
+    pub(crate) fn after_tables(&self, head: u64) -> Vec<(u64, u64)> {
+        let until = self.tail.iter().filter(|(_, known)| known.seq <= head);
+        let tail = until.map(|(row_id, known)| (hash_id(row_id), known.seq));
+        let rebuilt = self.rebuilt().unwrap_or_default();
+        let again = rebuilt.iter().map(|(row_id, seq)| (hash_id(row_id), *seq));
+        tail.chain(again).collect()
+    }
+
+    /// Puts new tables in place of the old ones; entries up to `end` leave the map. `bloom` is of the newest
     /// table; the others keep what they have.
-    pub(crate) fn replace_tables(&mut self, newer: Self, sieve: Option<Sieve>) {
+    pub(crate) fn replace_tables(&mut self, newer: Self, bloom: Option<BloomFilter>) {
         let older = std::mem::replace(&mut self.tables, newer.tables);
         for table in &mut self.tables {
             let same = older.iter().find(|old| old.entry.number == table.entry.number);
-            table.sieve = same.and_then(|old| old.sieve.clone());
+            table.bloom = same.and_then(|old| old.bloom.clone());
         }
         if let Some(newest) = self.tables.first_mut() {
-            newest.sieve = sieve.map(Arc::new);
+            newest.bloom = bloom.map(Arc::new);
         }
         self.end = newer.end;
+        self.rebuilt = Mutex::default();
         self.tail.retain(|_, known| known.seq > newer.end);
     }
 }
 
 impl OpenTable {
+    fn is_whole(&self) -> bool {
+        let mut page = [0; PAGE_BYTES];
+        (0..self.entry.pages)
+            .all(|number| self.read(number, &mut page) && decode_page(&page).is_some())
+    }
+
     fn may_have(&self, hash: u64) -> bool {
-        self.sieve.as_ref().is_none_or(|sieve| sieve.may_have(hash))
+        self.bloom.as_ref().is_none_or(|bloom| bloom.may_have(hash))
     }
 
     fn read(&self, page: u64, out: &mut [u8; PAGE_BYTES]) -> bool {

@@ -40,7 +40,11 @@ pub const BRANCH_HEADS_MAX: usize = 20_000;
 /// Rows after the id tables that a checkpoint may leave to be read at opening.
 pub const TAIL_ROWS_MAX: u64 = 256;
 /// What is kept in memory of one id table, in bytes (one for each id); a larger table is asked on the disk.
-pub const SIEVE_BYTES_MAX: usize = 1024 * 1024;
+pub const BLOOM_BYTES_MAX: usize = 1024 * 1024;
+/// Rows of the index that opening for writing, and each round after it, looks at for damage.
+pub const INDEX_CHECK_ROWS: u64 = 16_384;
+/// An id table that is not larger than this is looked at for damage when a log is opened for writing, in bytes.
+pub const TABLE_CHECK_BYTES_MAX: u64 = 1024 * 1024;
 /// Checkpoints kept.
 pub const CHECKPOINTS_KEPT: u64 = 2;
 /// The stream log: the caller is told to settle when it is larger than this.

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use bough_platform::{Access, File};
 
 use crate::canary;
-use crate::container::{Container, parse_checkpoint_name, parse_segment_name};
+use crate::container::{parse_checkpoint_name, parse_segment_name};
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::files::Files;
 use crate::format::{Checkpoint, Manifest, OffsetRow, Position, ROW_BYTES};
 use crate::ids::{Ids, Known};
 use crate::limits;
+use crate::rebuild::Segments;
 use crate::rows::Rows;
 use crate::state::LogState;
 use crate::streams;
 use crate::tail::{TailScan, TailStop};
-use bough_record::{Fold, Incarnation};
+use bough_record::Fold;
 
 /// What opening found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -53,6 +54,8 @@ pub(crate) enum Horizon {
     WholeTail,
     /// Only as far as offset rows know: another process is writing, and what they know is durable.
     Rows,
+    /// To one record, which is known to be durable.
+    UpTo(u64),
 }
 
 impl Horizon {
@@ -137,7 +140,7 @@ fn load_trusting<F: Fold>(
         Trust::Segments => None,
     };
     let witness = Witness::new(&manifest, base.as_ref(), offsets.as_ref())?;
-    let mut state = base_state(&files, &manifest, base.as_ref(), offsets.as_ref())?;
+    let mut state = base_state(&files, &manifest, base.as_ref(), offsets.as_ref(), trust)?;
     let stop = {
         let mut scan = TailScan::new(&files, &mut state, witness.newest(), manifest.head.seq);
         scan.run(horizon)?
@@ -213,7 +216,9 @@ fn base_state<F: Fold>(
     manifest: &Manifest,
     base: Option<&Checkpoint>,
     offsets: Option<&Arc<dyn File>>,
+    trust: Trust,
 ) -> Result<LogState<F>> {
+    let segments = Segments::of(files, manifest);
     let restored = base.and_then(|checkpoint| {
         // A snapshot that is `null` reads as none.
         let snapshot = checkpoint.fold.as_ref().map_or("null", |fold| fold.get());
@@ -221,11 +226,21 @@ fn base_state<F: Fold>(
     });
     let Some((checkpoint, fold)) = restored else {
         let head = bough_record::Head::genesis(&manifest.session_id, manifest.incarnation);
-        let rows = Rows::new(offsets.cloned(), 0);
-        let fold = Arc::new(F::start(&manifest.session_id));
-        return Ok(LogState::empty(head, fold, rows, Ids::default()));
+        // Rows that a checkpoint relies on are not written over in place: a crash in between would leave a mixture.
+        let relied_on = trust == Trust::Segments || manifest.checkpoint_seq > 0;
+        let rows = if relied_on {
+            Rows::distrusting(offsets.cloned(), segments)
+        } else {
+            Rows::new(offsets.cloned(), 0, Some(segments))
+        };
+        return Ok(LogState::empty(
+            head,
+            Arc::new(F::start(&manifest.session_id)),
+            rows,
+            Ids::default(),
+        ));
     };
-    let rows = Rows::new(offsets.cloned(), checkpoint.head.seq);
+    let rows = Rows::new(offsets.cloned(), checkpoint.head.seq, Some(segments));
     let ids =
         Ids::open(&*files.disk, &files.container, &checkpoint.id_tables, checkpoint.id_tables_end)?;
     let mut state = LogState::empty(checkpoint.head, Arc::new(fold), rows, ids);
@@ -321,13 +336,6 @@ fn is_clean<F: Fold>(
     let segment = files.disk.stat(&files.container.segment(last_segment)?)?;
     let len = segment.map_or(0, |stat| stat.len);
     Ok(manifest.position.closed || len == manifest.position.bytes)
-}
-
-/// A manifest to read with when the real one is unreadable: it vouches for nothing.
-pub(crate) fn manifest_of_nothing(container: &Container, id: &str) -> Option<Manifest> {
-    let (_, incarnation): (_, Incarnation) =
-        crate::container::parse_container_name(container.dir.file_name())?;
-    Some(Manifest::new(id, incarnation, 0))
 }
 
 /// All segment numbers that have a file, in order.

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, Weak, mpsc};
 
+use bough_platform::{Access, File};
 use serde_json::value::RawValue;
 
 use bough_record::Fold;
@@ -22,11 +23,13 @@ use crate::writer::Writer;
 #[derive(Debug)]
 pub(crate) struct Maintainer {
     pub(crate) manifest: Manifest,
+    /// Rounds have looked at so many rows of the index for damage, from the first on.
+    checked_rows: u64,
 }
 
 impl Maintainer {
     pub(crate) fn new(manifest: Manifest) -> Self {
-        Self { manifest }
+        Self { manifest, checked_rows: 0 }
     }
 }
 
@@ -63,6 +66,12 @@ impl<F: Fold> Writer<F> {
         self.release()
     }
 
+    /// Whether the next round has something derived to make again.
+    pub(crate) fn has_damaged_index(&self) -> bool {
+        let state = self.read_state();
+        state.rows.is_damaged() || state.ids.is_damaged()
+    }
+
     fn closing_shape(&self) -> Shape {
         let state = self.read_state();
         let small = state.position.segment == 1 && state.position.bytes <= self.options.tiny_bytes;
@@ -77,6 +86,7 @@ impl<F: Fold> Writer<F> {
             return Ok(());
         }
         self.unchecked_bytes.store(0, Ordering::Relaxed);
+        self.check_index(&mut maintainer)?;
         let mut state = dirty(maintainer.manifest.state)?;
         let number = maintainer.manifest.checkpoint_seq.max(self.newest_checkpoint()?) + 1;
         // Everything below speaks of this one head; appends that come after it wait for the next round.
@@ -127,7 +137,10 @@ impl<F: Fold> Writer<F> {
         if shape == Shape::Full {
             self.ready_index(&mut state)?;
             match unsynced {
-                Some(_) => prepared = state.rows.file().cloned().zip(Some(state.rows.prepare())),
+                _ if state.rows.is_damaged() => {
+                    self.replace_index(&mut state, unsynced.as_deref())?
+                }
+                Some(_) => prepared = state.rows.file().cloned().zip(Some(state.rows.prepare()?)),
                 None => state.rows.flush()?,
             }
         }
@@ -143,6 +156,32 @@ impl<F: Fold> Writer<F> {
             self.state.write().unwrap_or_else(PoisonError::into_inner).rows.written(&rows);
         }
         Ok(captured)
+    }
+
+    /// Looks at the next rows of the index for damage that nobody has met yet.
+    fn check_index(&self, maintainer: &mut Maintainer) -> Result<()> {
+        let state = self.read_state();
+        let end = maintainer.checked_rows + limits::INDEX_CHECK_ROWS;
+        state.rows.check(end, limits::INDEX_CHECK_ROWS)?;
+        maintainer.checked_rows = if end < state.rows.on_disk() { end } else { 0 };
+        Ok(())
+    }
+
+    /// Puts a new file of rows in the place of a damaged one, in one step: rows that a checkpoint relies on are never
+    /// written over in place.
+    fn replace_index(&self, state: &mut LogState<F>, unsynced: Option<&dyn File>) -> Result<()> {
+        if let Some(segment) = unsynced {
+            // A row must never know a frame that the disk may lack.
+            segment.sync()?;
+        }
+        let (disk, container) = (&self.files.disk, &self.files.container);
+        let (path, temp) = (container.offsets()?, container.temp("offsets.jsonl")?);
+        state.rows.replace(|bytes| {
+            disk.replace(&path, &temp, bytes)?;
+            // The temporary name was in another folder than the final one.
+            disk.sync_dir(&container.dir)?;
+            Ok(disk.open(&path, Access::ReadWrite)?.into())
+        })
     }
 
     fn describe(

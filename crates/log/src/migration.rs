@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use bough_platform::{Access, Disk, Lock, Platform, RelPath};
 
-use crate::below::Below;
 use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
 use crate::format::{ActiveStore, LedgerEvent, Manifest, Pointer, StoreState};
@@ -27,6 +26,7 @@ use crate::options::{Maintenance, Options};
 use crate::reader::Reader;
 use crate::record::invalid;
 use crate::store::{ListedLog, LogStore};
+use crate::subdir::Subdir;
 use bough_record::{Fold, Head, Incarnation};
 
 /// A lock that another process looks at for an instant is tried again this often.
@@ -63,9 +63,9 @@ impl<F: Fold> LogStore<F> {
             disk.remove_tree(&dir)?;
         }
         disk.create_dir(&dir)?;
-        let below = Below { disk: Arc::clone(disk), dir: dir.clone() };
+        let subdir = Subdir { disk: Arc::clone(disk), dir: dir.clone() };
         let platform = Platform {
-            disk: Arc::new(below),
+            disk: Arc::new(subdir),
             clock: Arc::clone(clock),
             entropy: Arc::clone(entropy),
         };
@@ -159,7 +159,7 @@ impl<F: Fold> LogStore<F> {
         let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
         let files = self.files(container);
         let manifest = read_manifest(&files)?;
-        Ok(Reader::cold(load(files, manifest, Trust::Checkpoint, Horizon::WholeTail)?))
+        Ok(Reader::read_only(load(files, manifest, Trust::Checkpoint, Horizon::WholeTail)?))
     }
 
     /// Finishes what a crash in [`Staging::move_in`] left of a life that was being replaced: brings it

@@ -16,6 +16,8 @@ use crate::format::{
 use crate::limits;
 use crate::load::{Horizon, Loaded, Trust, load, read_manifest};
 use crate::options::Options;
+use crate::rebuild::{is_manifest_damage, manifest_of_nothing, rebuilt_manifest};
+use crate::state::LogState;
 use crate::writer::Writer;
 
 /// A lock may be looked at by a reader for an instant; only one that stays taken is somebody's.
@@ -74,7 +76,7 @@ pub(crate) fn open_writer<F: Fold>(
     platform: &Platform,
     options: &Options,
     container: Container,
-    trust: Trust,
+    id: &str,
 ) -> Result<Option<Writer<F>>> {
     let lock: Option<Box<dyn Lock>> = if canary::on(canary::NO_LOCK) {
         Some(Box::new(PretendedLock))
@@ -84,7 +86,7 @@ pub(crate) fn open_writer<F: Fold>(
     let Some(lock) = lock else { return Ok(None) };
     sync_names(&*platform.disk, &container)?;
     let files = Files::new(platform.disk.clone(), container);
-    match open_locked(platform, files, trust) {
+    match open_locked(platform, files, id) {
         Ok((loaded, repair)) => {
             let writer = Writer::new(platform.clone(), options.clone(), loaded, lock);
             if repair {
@@ -113,34 +115,64 @@ fn sync_names(disk: &dyn bough_platform::Disk, container: &Container) -> Result<
     Ok(())
 }
 
-fn open_locked<F: Fold>(
-    platform: &Platform,
-    files: Files,
-    trust: Trust,
-) -> Result<(Loaded<F>, bool)> {
-    let manifest = read_manifest(&files)?;
+fn open_locked<F: Fold>(platform: &Platform, files: Files, id: &str) -> Result<(Loaded<F>, bool)> {
+    let manifest = match read_manifest(&files) {
+        Err(error) if is_manifest_damage(&error) => {
+            return open_without_manifest(platform, files, id, error);
+        }
+        read => read?,
+    };
     files.container.check_life(&manifest)?;
     check_native(&manifest)?;
     check_not_failed(&manifest)?;
-    let mut loaded = load(files, manifest, trust, Horizon::Writer)?;
+    let mut loaded = load(files, manifest, Trust::Checkpoint, Horizon::Writer)?;
     if let Some(damage) = loaded.damage.take() {
         return Err(damage.into());
     }
+    let LogState { rows, ids, .. } = &loaded.state;
+    rows.check(u64::MAX, limits::INDEX_CHECK_ROWS)?;
+    ids.check(rows, limits::TABLE_CHECK_BYTES_MAX)?;
     let tiny = loaded.manifest.checkpoint_seq == 0;
-    let rebuilt = loaded.report.rows_rebuilt > 0 && !tiny;
+    let damaged = rows.is_damaged() || ids.is_damaged();
+    let rebuilt = loaded.report.rows_rebuilt > 0 && !tiny || damaged;
+    let distrusted = loaded.trust == Trust::Segments || loaded.report.checkpoint_skipped;
     let is_older = loaded.manifest.format < FORMAT_VERSION;
     loaded.manifest.format = FORMAT_VERSION;
-    let repair = !loaded.report.clean || rebuilt || loaded.trust == Trust::Segments || is_older;
+    let repair = !loaded.report.clean || rebuilt || distrusted || is_older;
     // Deltas do not move the head, so a clean head says nothing about them.
     repair_stream(&loaded)?;
     if repair {
         repair_segments(&loaded)?;
         repair_rows(&mut loaded)?;
         if rebuilt {
-            record_repair(platform, &loaded)?;
+            let rows = loaded.report.rows_rebuilt;
+            let reason =
+                format!("the index was made again from the segments, {rows} rows differed");
+            record_repair(platform, &loaded, reason)?;
         }
     }
     Ok((loaded, repair))
+}
+
+/// Everything that a manifest says of a log that was not migrated is in its segments and in its folder's name.
+fn open_without_manifest<F: Fold>(
+    platform: &Platform,
+    files: Files,
+    id: &str,
+    unreadable: LogError,
+) -> Result<(Loaded<F>, bool)> {
+    let Some(nothing) = manifest_of_nothing(&files.container, id) else {
+        return Err(unreadable);
+    };
+    let mut loaded = load(files, nothing, Trust::Segments, Horizon::Writer)?;
+    let Some(manifest) = rebuilt_manifest(&loaded)? else {
+        return Err(unreadable);
+    };
+    loaded.manifest = manifest;
+    repair_stream(&loaded)?;
+    repair_segments(&loaded)?;
+    record_repair(platform, &loaded, "the manifest was made again from the segments".to_owned())?;
+    Ok((loaded, true))
 }
 
 /// A log that a V1 file answers for is not written here.
@@ -214,7 +246,7 @@ fn repair_rows<F: Fold>(loaded: &mut Loaded<F>) -> Result<()> {
     if loaded.state.rows.file().is_some() {
         loaded.state.rows.flush()?;
     }
-    match loaded.state.rows.file() {
+    match loaded.state.rows.file().filter(|_| !loaded.state.rows.is_damaged()) {
         Some(file) if file.len()? > head * ROW_BYTES as u64 => {
             Ok(file.set_len(head * ROW_BYTES as u64)?)
         }
@@ -222,15 +254,13 @@ fn repair_rows<F: Fold>(loaded: &mut Loaded<F>) -> Result<()> {
     }
 }
 
-/// Notes in the ledger that the index had to be made again.
-fn record_repair<F: Fold>(platform: &Platform, loaded: &Loaded<F>) -> Result<()> {
+/// Notes in the ledger that something derived had to be made again.
+fn record_repair<F: Fold>(platform: &Platform, loaded: &Loaded<F>, reason: String) -> Result<()> {
     let files = &loaded.files;
     let disk = &files.disk;
     let mut random = [0; 8];
     platform.entropy.fill(&mut random)?;
     let id = format!("recovery-{:016x}", u64::from_be_bytes(random));
-    let reason =
-        format!("{} offset rows were made again from the segments", loaded.report.rows_rebuilt);
     let line = LedgerEvent::recovery(&id, reason, platform.clock.now_ms()).encode()?;
     append_ledger(&**disk, &files.container, &line)
 }

@@ -44,21 +44,21 @@ impl<F: Fold> Pending<F> {
     /// For callers that do not wait: `Some` when nobody is committing this log yet; the caller then runs
     /// it where blocking is allowed.
     #[must_use]
-    pub fn claim(&self) -> Option<Driver<F>> {
+    pub fn claim(&self) -> Option<CommitTask<F>> {
         let claimed = self.writer.claim_drive();
-        claimed.then(|| Driver { writer: Arc::clone(&self.writer), store: self.store.clone() })
+        claimed.then(|| CommitTask { writer: Arc::clone(&self.writer), store: self.store.clone() })
     }
 }
 
 /// The duty to commit one log until nothing of it waits.
 #[derive(Debug)]
 #[must_use]
-pub struct Driver<F: Fold = ()> {
+pub struct CommitTask<F: Fold = ()> {
     writer: Arc<Writer<F>>,
     store: LogStore<F>,
 }
 
-impl<F: Fold> Driver<F> {
+impl<F: Fold> CommitTask<F> {
     /// Commits; blocks on the disk.
     pub fn run(self) {
         self.writer.drive_claimed();

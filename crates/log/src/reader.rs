@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::error::{Damage, Result};
+use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::{BranchHead, StreamLine};
 use crate::load::{Loaded, OpenReport};
 use crate::view::{EntryRecord, Others, PathPage, View};
@@ -45,7 +45,7 @@ pub struct Page {
 #[derive(Clone, Debug)]
 enum Source<F: Fold> {
     Live(Arc<Writer<F>>),
-    Cold(Arc<Loaded<F>>),
+    ReadOnly(Arc<Loaded<F>>),
 }
 
 impl<F: Fold> Reader<F> {
@@ -53,8 +53,8 @@ impl<F: Fold> Reader<F> {
         Self { source: Source::Live(writer) }
     }
 
-    pub(crate) fn cold(loaded: Loaded<F>) -> Self {
-        Self { source: Source::Cold(Arc::new(loaded)) }
+    pub(crate) fn read_only(loaded: Loaded<F>) -> Self {
+        Self { source: Source::ReadOnly(Arc::new(loaded)) }
     }
 
     fn with<T>(&self, read: impl FnOnce(View<'_, F>) -> T) -> T {
@@ -63,8 +63,21 @@ impl<F: Fold> Reader<F> {
                 let state = writer.read_state();
                 read(View { state: &state, files: &writer.files })
             }
-            Source::Cold(loaded) => read(View { state: &loaded.state, files: &loaded.files }),
+            Source::ReadOnly(loaded) => read(View { state: &loaded.state, files: &loaded.files }),
         }
+    }
+
+    /// Reads something that the index leads to. A row may be readable and wrong: then it leads to no frame, or to another
+    /// one. The rows that the segments give decide whether it is the row or the segment that is damaged.
+    fn look_up<T>(&self, read: impl Fn(View<'_, F>) -> Result<T>) -> Result<T> {
+        self.with(|view| match read(view) {
+            Err(LogError::Corrupt(damage))
+                if damage.kind.is_derived() || damage.kind == DamageKind::Frame =>
+            {
+                if view.state.rows.rebuild()? { read(view) } else { Err(damage.into()) }
+            }
+            other => other,
+        })
     }
 
     /// Where the log is.
@@ -78,7 +91,7 @@ impl<F: Fold> Reader<F> {
     pub fn report(&self) -> OpenReport {
         match &self.source {
             Source::Live(writer) => writer.report.clone(),
-            Source::Cold(loaded) => loaded.report.clone(),
+            Source::ReadOnly(loaded) => loaded.report.clone(),
         }
     }
 
@@ -87,7 +100,7 @@ impl<F: Fold> Reader<F> {
     pub fn deleted_at_ms(&self) -> Option<i64> {
         match &self.source {
             Source::Live(writer) => writer.read_state().deleted_at_ms,
-            Source::Cold(loaded) => loaded.deleted_at_ms(),
+            Source::ReadOnly(loaded) => loaded.deleted_at_ms(),
         }
     }
 
@@ -96,7 +109,7 @@ impl<F: Fold> Reader<F> {
     pub fn damage(&self) -> Option<Damage> {
         match &self.source {
             Source::Live(_) => None,
-            Source::Cold(loaded) => loaded.damage.clone(),
+            Source::ReadOnly(loaded) => loaded.damage.clone(),
         }
     }
 
@@ -120,7 +133,7 @@ impl<F: Fold> Reader<F> {
     /// Up to `limit` records after number `seq`, the unsettled steps after number `step`, and where the log ends, as of
     /// one moment.
     pub fn page(&self, seq: u64, step: u64, limit: u64) -> Result<Page> {
-        self.with(|view| {
+        self.look_up(|view| {
             Ok(Page {
                 records: view.records(seq, limit)?,
                 deltas: view.deltas_after(step),
@@ -162,18 +175,18 @@ impl<F: Fold> Reader<F> {
 
     /// The record that added an entry.
     pub fn find(&self, entry: &str) -> Result<Option<u64>> {
-        self.with(|view| view.find(entry))
+        self.look_up(|view| view.find(entry))
     }
 
     /// Up to `limit` records after number `after`, in order; fewer when they are large.
     pub fn records(&self, after: u64, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
-        self.with(|view| view.records(after, limit))
+        self.look_up(|view| view.records(after, limit))
     }
 
     /// The next records after number `after` and up to number `last` that neither add nor change an entry, without reading
     /// the others. Asked again from where it looked, it comes to `last`, or to the end.
     pub fn others(&self, after: u64, last: u64) -> Result<Others> {
-        self.with(|view| view.others(after, last))
+        self.look_up(|view| view.others(after, last))
     }
 
     /// One record.
@@ -183,12 +196,12 @@ impl<F: Fold> Reader<F> {
 
     /// The newest records, oldest first.
     pub fn tail(&self, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
-        self.with(|view| view.records(view.head().seq.saturating_sub(limit), limit))
+        self.look_up(|view| view.records(view.head().seq.saturating_sub(limit), limit))
     }
 
     /// An entry with its newest revision.
     pub fn entry(&self, entry: &str) -> Result<Option<EntryRecord>> {
-        self.with(|view| view.entry(entry))
+        self.look_up(|view| view.entry(entry))
     }
 
     /// A page of the path from the root to `leaf`. `None` when the leaf, or the entry where the page
@@ -199,11 +212,11 @@ impl<F: Fold> Reader<F> {
         start: PathStart<&str>,
         limit: usize,
     ) -> Result<Option<PathPage>> {
-        self.with(|view| view.path(leaf, start, limit))
+        self.look_up(|view| view.path(leaf, start, limit))
     }
 
     /// Entries without children, by record.
     pub fn branch_heads(&self) -> Result<Vec<BranchHead>> {
-        self.with(|view| view.branch_heads())
+        self.look_up(|view| view.branch_heads())
     }
 }

@@ -1,16 +1,26 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bough_platform::File;
 
-use crate::error::Result;
+use crate::error::{LogError, Result};
 use crate::files::row_damage;
 use crate::format::{OffsetRow, ROW_BYTES};
+use crate::rebuild::Segments;
 
 /// The offset rows of a log: those in the file, then those that are only in memory.
+///
+/// The file is derived. Where a row of it cannot be read, all rows are made again from the segments and kept in memory
+/// until a writer puts a new file in the place of the damaged one.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     file: Option<Arc<dyn File>>,
+    /// Where rows are made again from; `None` for a log that has no file of rows to lose.
+    segments: Option<Arc<Segments>>,
+    /// The first rows of the file, made again because the file is damaged.
+    rebuilt: Mutex<Option<Arc<Vec<OffsetRow>>>>,
+    /// The file is not to be believed at all: its next content takes its place as a whole.
+    distrusted: bool,
     /// Rows in the file that are believed.
     on_disk: u64,
     /// The rows after them that are on their way to the file and do not change any more.
@@ -22,8 +32,73 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn new(file: Option<Arc<dyn File>>, on_disk: u64) -> Self {
-        Self { file, on_disk, ..Self::default() }
+    /// The first `on_disk` rows of a file are believed as long as they can be read.
+    pub(crate) fn new(
+        file: Option<Arc<dyn File>>,
+        on_disk: u64,
+        segments: Option<Arc<Segments>>,
+    ) -> Self {
+        Self { file, on_disk, segments, ..Self::default() }
+    }
+
+    /// No row of the file is believed.
+    pub(crate) fn distrusting(file: Option<Arc<dyn File>>, segments: Arc<Segments>) -> Self {
+        let distrusted = file.is_some();
+        Self { file, distrusted, segments: Some(segments), ..Self::default() }
+    }
+
+    /// Whether the file has to be replaced.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.distrusted || self.rebuilt().is_some()
+    }
+
+    fn rebuilt(&self) -> Option<Arc<Vec<OffsetRow>>> {
+        self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes the rows of the file again from the segments. Says whether that was new.
+    pub(crate) fn rebuild(&self) -> Result<bool> {
+        let Some(segments) = self.segments.as_ref().filter(|_| self.on_disk > 0) else {
+            return Ok(false);
+        };
+        let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
+        if rebuilt.as_ref().is_some_and(|rows| rows.len() as u64 >= self.on_disk) {
+            return Ok(false);
+        }
+        *rebuilt = Some(Arc::new(segments.rows(self.on_disk)?));
+        Ok(true)
+    }
+
+    /// Looks at up to `limit` rows of the file before number `end`, and makes all of them again if one of them cannot be read.
+    pub(crate) fn check(&self, end: u64, limit: u64) -> Result<()> {
+        let end = end.min(self.on_disk);
+        let first = end.saturating_sub(limit);
+        if self.is_damaged() || end == 0 {
+            return Ok(());
+        }
+        let mut bytes = vec![0; usize::try_from(end - first).unwrap_or(0) * ROW_BYTES];
+        let read = match &self.file {
+            Some(file) => file.read_at(first * ROW_BYTES as u64, &mut bytes)?,
+            None => 0,
+        };
+        let (rows, _) = bytes.as_chunks::<ROW_BYTES>();
+        if read < bytes.len() || !rows.iter().all(OffsetRow::is_whole) {
+            self.rebuild()?;
+        }
+        Ok(())
+    }
+
+    /// Puts a new file with all rows in the place of a damaged one. `write` makes it durable.
+    pub(crate) fn replace(
+        &mut self,
+        write: impl FnOnce(&[u8]) -> Result<Arc<dyn File>>,
+    ) -> Result<()> {
+        let rows = self.range(1, self.len())?;
+        let mut bytes = Vec::with_capacity(rows.len() * ROW_BYTES);
+        rows.iter().for_each(|row| row.encode(&mut bytes));
+        let (file, segments) = (Some(write(&bytes)?), self.segments.take());
+        *self = Self::new(file, rows.len() as u64, segments);
+        Ok(())
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -73,6 +148,35 @@ impl Rows {
     }
 
     fn read(&self, from: u64, count: u64, rows: &mut Vec<OffsetRow>) -> Result<()> {
+        let known = rows.len();
+        let damage = match self.read_known(from, count, rows) {
+            Err(LogError::Corrupt(damage)) if damage.kind.is_derived() => damage,
+            other => return other,
+        };
+        if !self.rebuild()? {
+            return Err(damage.into());
+        }
+        rows.truncate(known);
+        self.read_known(from, count, rows)
+    }
+
+    /// Rows from memory where they had to be made again, else from the file.
+    fn read_known(&self, from: u64, count: u64, rows: &mut Vec<OffsetRow>) -> Result<()> {
+        let Some(rebuilt) = self.rebuilt() else {
+            return self.read_file(from, count, rows);
+        };
+        let start = usize::try_from(from - 1).unwrap_or(usize::MAX);
+        let again = rebuilt.iter().skip(start).take(usize::try_from(count).unwrap_or(usize::MAX));
+        let before = rows.len();
+        rows.extend(again.map(|row| self.with_revision(*row)));
+        match count - (rows.len() - before) as u64 {
+            0 => Ok(()),
+            rest => self.read_file(from + count - rest, rest, rows),
+        }
+    }
+
+    fn read_file(&self, from: u64, count: u64, rows: &mut Vec<OffsetRow>) -> Result<()> {
+        let before = rows.len();
         let file = self.file.as_ref().ok_or_else(|| row_damage(from, "there is no index"))?;
         let size = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(ROW_BYTES);
         let mut bytes = vec![0; size];
@@ -86,8 +190,9 @@ impl Rows {
             };
             rows.push(self.as_of_now(&**file, row)?);
         }
-        if rows.len() as u64 != count {
-            return Err(row_damage(from + rows.len() as u64, "the row is missing").into());
+        let found = (rows.len() - before) as u64;
+        if found != count {
+            return Err(row_damage(from + found, "the row is missing").into());
         }
         Ok(())
     }
@@ -125,20 +230,35 @@ impl Rows {
 
     /// Writes what is only in memory to the file. Not synced: the frames are, and rows can be made again.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        let Some(file) = self.file.as_ref() else {
+        let Some(file) = self.file.clone().filter(|_| !self.distrusted) else {
             return Ok(());
         };
-        write_rows(&**file, self.on_disk, &self.leaving)?;
-        write_rows(&**file, self.fixed(), &self.memory)?;
+        write_rows(&*file, self.on_disk, &self.leaving)?;
+        write_rows(&*file, self.fixed(), &self.memory)?;
         self.on_disk = self.len();
         self.leaving = Arc::default();
         self.memory.clear();
-        write_revised(&**file, &std::mem::take(&mut self.revised))
+        if self.can_note_revisions()? {
+            write_revised(&*file, &std::mem::take(&mut self.revised))?;
+        }
+        Ok(())
+    }
+
+    /// Whether revisions can be noted in the file. In a damaged one they cannot: they stay in memory until it is replaced.
+    fn can_note_revisions(&self) -> Result<bool> {
+        for seq in self.revised.keys().filter(|seq| **seq <= self.on_disk) {
+            if self.is_damaged() {
+                return Ok(false);
+            }
+            self.get(*seq)?;
+        }
+        Ok(!self.is_damaged())
     }
 
     /// What a flush would write now, to be written by whoever asked. For the weaker durability, where rows may
     /// be written only after a sync of their frames that appends do not wait for. One at a time.
-    pub(crate) fn prepare(&mut self) -> PreparedRows {
+    pub(crate) fn prepare(&mut self) -> Result<PreparedRows> {
+        let noted = self.can_note_revisions()?;
         let room = Vec::with_capacity(self.memory.len());
         let mut rows = std::mem::replace(&mut self.memory, room);
         if !self.leaving.is_empty() {
@@ -146,11 +266,11 @@ impl Rows {
             rows = self.leaving.iter().copied().chain(rows).collect();
         }
         self.leaving = Arc::new(rows);
-        PreparedRows {
+        Ok(PreparedRows {
             first: self.on_disk,
             rows: Arc::clone(&self.leaving),
-            revised: self.revised.clone(),
-        }
+            revised: if noted { self.revised.clone() } else { BTreeMap::new() },
+        })
     }
 
     /// Takes note that the prepared rows are in the file. What was revised meanwhile is left to the next

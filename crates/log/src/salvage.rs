@@ -131,7 +131,7 @@ impl<F: Fold> LogStore<F> {
         let Ok(loaded) = self.load_once(&id, container.clone(), Horizon::WholeTail) else {
             return Ok(());
         };
-        for delta in Reader::cold(loaded).deltas() {
+        for delta in Reader::read_only(loaded).deltas() {
             if !known.contains(&delta.target) {
                 report.left_out += 1;
                 continue;

@@ -7,12 +7,12 @@ use bough_platform::{Platform, RelPath};
 
 use crate::container::{
     Container, SESSIONS, STAGING, TRASH, check_id, escape_id, not_found, parse_container_name,
-    shard_dir,
+    shard_dir, unescape_id,
 };
 use crate::create;
-use crate::error::{Damage, DamageKind, Result};
+use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::files::Files;
-use crate::load::{Trust, read_manifest};
+use crate::load::read_manifest;
 use crate::maintain::{run_round, start_rounds};
 use crate::open::{open_writer, take_lock};
 use crate::options::{Maintenance, Options};
@@ -141,11 +141,11 @@ impl<F: Fold> LogStore<F> {
             let deleted = writer.read_state().deleted_at_ms.is_some();
             return if deleted { Err(not_found(id)) } else { Ok(Reader::live(writer)) };
         }
-        let loaded = self.load_cold(id)?;
+        let loaded = self.load_read_only(id)?;
         if loaded.state.deleted_at_ms.is_some() {
             return Err(not_found(id));
         }
-        Ok(Reader::cold(loaded))
+        Ok(Reader::read_only(loaded))
     }
 
     /// Whether there is a log of this id.
@@ -276,15 +276,23 @@ impl<F: Fold> LogStore<F> {
         visit: &mut dyn FnMut(Result<ListedLog>),
     ) -> Result<()> {
         for listed in self.inner.platform.disk.list(dir)? {
-            if let Some((_, incarnation)) =
+            if let Some((escaped, incarnation)) =
                 parse_container_name(&listed.name).filter(|_| listed.is_dir)
             {
                 let files = self.files(Container { dir: dir.join(&listed.name)? });
-                visit(read_manifest(&files).map(|manifest| ListedLog {
-                    id: manifest.session_id,
-                    incarnation,
-                    deleted_at_ms: manifest.deleted_at_ms,
-                }));
+                // A live log can be read without its manifest, so it is listed. When one in the trash was deleted, only
+                // its manifest says.
+                let named = unescape_id(escaped).filter(|_| dir.as_str() != TRASH);
+                visit(match (read_manifest(&files), named) {
+                    (Err(LogError::Corrupt(_)), Some(id)) => {
+                        Ok(ListedLog { id, incarnation, deleted_at_ms: None })
+                    }
+                    (read, _) => read.map(|manifest| ListedLog {
+                        id: manifest.session_id,
+                        incarnation,
+                        deleted_at_ms: manifest.deleted_at_ms,
+                    }),
+                });
             }
         }
         Ok(())
@@ -293,7 +301,7 @@ impl<F: Fold> LogStore<F> {
     /// Runs the round that is due, or hands it to the store's thread.
     pub(crate) fn maintain(&self, writer: &Arc<Writer<F>>) {
         let due = self.inner.options.checkpoint_every_bytes;
-        if writer.unchecked_bytes.load(Ordering::Relaxed) < due {
+        if writer.unchecked_bytes.load(Ordering::Relaxed) < due && !writer.has_damaged_index() {
             return;
         }
         // Counted anew at once, so that one round is asked for and not one by every append meanwhile.
@@ -415,8 +423,7 @@ impl<F: Fold> LogStore<F> {
             let Some(container) = self.locate(id)? else {
                 return Err(not_found(id));
             };
-            let trust = Trust::Checkpoint;
-            let Some(writer) = open_writer(platform, options, container.clone(), trust)? else {
+            let Some(writer) = open_writer(platform, options, container.clone(), id)? else {
                 continue;
             };
             if writer.id != id {

@@ -66,7 +66,7 @@ impl<'a, F: Fold> TailScan<'a, F> {
     pub(crate) fn run(&mut self, horizon: Horizon) -> Result<TailStop> {
         let mut position = self.state.position.next();
         loop {
-            if horizon == Horizon::Rows && self.state.head.seq >= self.witness {
+            if self.is_at(horizon) {
                 return Ok(std::mem::take(&mut self.stop));
             }
             let end = self.scan_segment(position.segment, position.bytes, horizon)?;
@@ -84,6 +84,15 @@ impl<'a, F: Fold> TailScan<'a, F> {
                     return Ok(std::mem::take(&mut self.stop));
                 }
             }
+        }
+    }
+
+    /// Whether nothing after this point is asked for.
+    fn is_at(&self, horizon: Horizon) -> bool {
+        match horizon {
+            Horizon::Writer | Horizon::WholeTail => false,
+            Horizon::Rows => self.state.head.seq >= self.witness,
+            Horizon::UpTo(seq) => self.state.head.seq >= seq,
         }
     }
 
@@ -113,7 +122,7 @@ impl<'a, F: Fold> TailScan<'a, F> {
                 return Ok(Some(end));
             }
             good = self.next_offset();
-            if horizon == Horizon::Rows && self.state.head.seq >= self.witness {
+            if self.is_at(horizon) {
                 return Ok(None);
             }
         }

@@ -5,7 +5,7 @@ use bough_platform::{Lock, RelPath};
 
 use crate::container::{Container, STAGING, TRASH, not_found};
 use crate::error::{LogError, Result};
-use crate::load::{Horizon, Trust, read_manifest};
+use crate::load::{Horizon, read_manifest};
 use crate::open::open_writer;
 use crate::queue::{Batch, Expected};
 use crate::reader::Reader;
@@ -119,9 +119,8 @@ impl<F: Fold> LogStore<F> {
     /// word would be put back into the trash.
     fn write_restored(&self, trashed: Container, id: &str, restored: Envelope<'_>) -> Result<()> {
         let inner = &self.inner;
-        let writer: Writer<F> =
-            open_writer(&inner.platform, &inner.options, trashed, Trust::Checkpoint)?
-                .ok_or_else(|| not_found(id))?;
+        let writer: Writer<F> = open_writer(&inner.platform, &inner.options, trashed, id)?
+            .ok_or_else(|| not_found(id))?;
         if writer.read_state().deleted_at_ms.is_some() {
             let records = [restored];
             if let Some(ticket) = writer.accept(Expected::Any, &Batch::new(&records))? {
@@ -149,7 +148,7 @@ impl<F: Fold> LogStore<F> {
         if self.inner.platform.disk.stat(&container.dir)?.is_none() {
             return Err(not_found(id));
         }
-        Ok(Reader::cold(self.load_once(id, container, Horizon::WholeTail)?))
+        Ok(Reader::read_only(self.load_once(id, container, Horizon::WholeTail)?))
     }
 
     /// Removes for good what was deleted before `before_ms`; says how many logs that were.

@@ -13,10 +13,8 @@ use crate::format::{
 };
 use crate::ids::table_damage;
 use crate::limits;
-use crate::load::{
-    Horizon, Loaded, Trust, load, manifest_of_nothing, read_checkpoint, read_manifest,
-    segment_numbers,
-};
+use crate::load::{Horizon, Loaded, Trust, load, read_checkpoint, read_manifest, segment_numbers};
+use crate::rebuild::manifest_of_nothing;
 use crate::store::LogStore;
 use bough_record::{Fold, Incarnation};
 

@@ -1,5 +1,5 @@
 /// Where on a path of entries to start, and in which direction to read.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathStart<Id> {
     /// At the root, oldest first.

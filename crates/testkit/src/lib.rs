@@ -1,4 +1,4 @@
-//! Simulated disk, clock and entropy, disks that lie, count or lag, and crash images: for tests only.
+//! Simulated disk, clock and entropy, disks with faults, counts or delays, and crash images: for tests only.
 //!
 //! Invariants:
 //! - Knows the traits of `platform` and nothing of sessions, records or HTTP; only the crash harness
@@ -11,17 +11,17 @@
 mod clock;
 #[cfg(feature = "crash")]
 pub mod crash;
-mod doors;
 mod entropy;
+mod fault_disks;
 mod limits;
 mod seeded;
 mod sim;
 
 pub use clock::SimClock;
-pub use doors::{
-    CountingDisk, Counts, Lie, LieDisk, LossyDisk, MeanwhileDisk, SlowSync, SyncDelay,
-};
 pub use entropy::SimEntropy;
+pub use fault_disks::{
+    BrokenPromise, CountingDisk, Counts, FaultyDisk, LossyDisk, MeanwhileDisk, SlowSync, SyncDelay,
+};
 pub use limits::*;
 pub use seeded::Seeded;
 pub use sim::{

@@ -116,6 +116,18 @@ impl OffsetRow {
     }
 }
 
+impl OffsetRow {
+    /// Whether the bytes are a row that was written and not changed since, by its checksum alone.
+    #[must_use]
+    pub fn is_whole(bytes: &[u8; ROW_BYTES]) -> bool {
+        const DIGITS: usize = 8;
+        let mut blank = *bytes;
+        put_text(&mut blank, CHECKSUM_AT, &[b'0'; DIGITS]);
+        let written = bytes.get(CHECKSUM_AT..CHECKSUM_AT + DIGITS);
+        written == Some(hex(crc32c::crc32c(&blank)).as_slice())
+    }
+}
+
 /// A row with nothing in it. Members are filled in at their columns.
 const TEMPLATE: &[u8; ROW_BYTES] = b"{\"q\":         ,\"g\":     ,\"f\":       ,\"o\":          ,\
     \"l\":        ,\"c\":\"00000000\",\"p\":         ,\"r\":         ,\"d\":         ,\"v\":         ,\
@@ -193,6 +205,7 @@ mod tests {
             row.encode(&mut bytes);
             assert_eq!(bytes.len(), ROW_BYTES);
             assert_eq!(OffsetRow::decode(&bytes), Some(row));
+            assert!(OffsetRow::is_whole(bytes.as_slice().try_into().unwrap()));
         }
     }
 
@@ -215,6 +228,7 @@ mod tests {
             let mut changed = bytes.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(OffsetRow::decode(&changed), None, "bit {bit}");
+            assert!(!OffsetRow::is_whole(changed.as_slice().try_into().unwrap()), "bit {bit}");
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod care;
 mod decoders;
+mod derived;
 mod documents;
 mod failure_semantics;
 mod gate;

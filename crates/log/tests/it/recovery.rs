@@ -183,24 +183,6 @@ fn the_end_is_the_end_and_opening_twice_is_opening_once() {
 }
 
 #[test]
-fn a_manifest_that_is_missing_or_unreadable_is_doubt_and_never_a_new_log() {
-    for gone in [true, false] {
-        let machine = killed();
-        if gone {
-            machine.remove("manifest.json");
-        } else {
-            machine.change("manifest.json", |bytes| bytes[9] ^= 1);
-        }
-        assert_eq!(machine.damage("s").unwrap().kind, DamageKind::Manifest);
-        assert_eq!(machine.shown("s"), [1, 2, 3, 4, 5, 6], "reading scans from the first frame");
-        assert!(machine.refusal("s").to_string().contains("manifest"));
-        assert!(machine.named("s").contains(&"manifest unreadable"));
-        let again = machine.start().store.create("s", vec![entry(1)]);
-        assert!(matches!(again, Err(LogError::Exists { .. })), "{again:?}");
-    }
-}
-
-#[test]
 fn a_newer_format_is_refused_with_the_version_that_is_needed() {
     let newer = FORMAT_VERSION + 6;
     let machine = killed();
@@ -425,8 +407,8 @@ fn the_lock_of_a_process_that_ended_is_taken_over() {
 fn a_round_after_damage_never_writes_over_a_table_that_the_last_manifest_names() {
     let machine = with_tables();
     let named = tables(&machine);
-    // The rows cannot be believed: everything derived is made again, and the disk fails at the manifest.
-    machine.change("offsets.jsonl", |bytes| bytes.fill(b'x'));
+    // The table cannot be believed: another one is written, and the disk fails at the manifest.
+    machine.change(".tbl", |bytes| bytes.fill(b'x'));
     machine.disk.inject(FaultPlan::once(Fault::Broken, 3).only(Call::Rename));
     let process = machine.start();
     assert!(process.store.open_for_writing("s").is_err());

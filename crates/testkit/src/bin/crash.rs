@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use bough_testkit::crash::{CHILD, CrashOptions, Memory, Part, child, replay, run};
+use bough_testkit::crash::{CHILD, CrashOptions, Memory, Part, Slice, child, replay, run};
 
-const USAGE: &str = "crash [--short] [--json] [--seed N] [--threads N] [--only cuts|rot|faults|model|kills|canaries] [--replay PLACE]";
+const USAGE: &str = "crash [--short [--slice NUMBER/COUNT]] [--json] [--seed N] [--threads N] [--only cuts|rot|faults|model|kills|canaries] [--replay PLACE]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -54,6 +54,7 @@ fn parse(args: &[String]) -> Result<Command, String> {
         let mut value = || rest.next().ok_or_else(|| format!("{arg} needs a value"));
         match arg.as_str() {
             "--short" => options.short = true,
+            "--slice" => options.slice = Some(slice(value()?)?),
             "--json" => json = true,
             "--seed" => options.seed = value()?.parse().map_err(|_| "the seed is a number")?,
             "--threads" => {
@@ -68,6 +69,12 @@ fn parse(args: &[String]) -> Result<Command, String> {
         Some(place) => Command::Replay { place, seed: options.seed },
         None => Command::Run { options, json },
     })
+}
+
+fn slice(text: &str) -> Result<Slice, String> {
+    let numbers = text.split_once('/');
+    let slice = numbers.and_then(|(number, of)| Slice::new(number.parse().ok()?, of.parse().ok()?));
+    slice.ok_or_else(|| format!("a slice is such as 0/64, not {text:?}"))
 }
 
 fn part(name: &str) -> Result<Part, String> {

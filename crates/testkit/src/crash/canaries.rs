@@ -4,34 +4,34 @@
 use bough_log::canary;
 
 use super::cuts::{Depth, Judged, cut_everywhere};
-use super::driver::Door;
+use super::driver::DiskFault;
 use super::faults::fail_every_call;
 use super::in_parallel;
 use super::plan::CrashOptions;
 use super::report::Report;
 use super::rot::{self, Finished};
 use super::workload::{self, Workload};
-use crate::{ImageRules, Lie};
+use crate::{BrokenPromise, ImageRules};
 
-/// One removed step: in the engine, or at the disk's door, where a lie has the same effect.
+/// One removed step: in the engine, or below it, by a disk that breaks a promise, which has the same effect.
 #[derive(Clone, Copy, Debug)]
 struct Canary {
     name: &'static str,
     step: Option<&'static str>,
-    door: Door,
+    disk_fault: DiskFault,
 }
 
-/// Lies at the door, with the step that each one takes away.
-const LIES: [(&str, Lie, &str); 9] = [
-    ("segments are not synced", Lie::SyncIsSkipped, ".seg"),
-    ("segments are synced after the offset row", Lie::SyncIsLate, ".seg"),
-    ("a failed sync is taken for a good one", Lie::SyncErrorIsHidden, ""),
-    ("a failed write is taken for a good one", Lie::WriteErrorIsHidden, ".seg"),
-    ("folders are not synced", Lie::DirSyncIsSkipped, ""),
-    ("the manifest is moved before it is synced", Lie::SyncIsSkipped, "manifest"),
-    ("the manifest is overwritten in place", Lie::RenameOverwrites, "manifest"),
-    ("deltas are not synced", Lie::SyncIsSkipped, "stream.log"),
-    ("a lock that is held is given away", Lie::LockIsNeverRefused, ""),
+/// Promises that a disk breaks, with the safety step that each one takes away.
+const BROKEN_PROMISES: [(&str, BrokenPromise, &str); 9] = [
+    ("segments are not synced", BrokenPromise::SyncIsSkipped, ".seg"),
+    ("segments are synced after the offset row", BrokenPromise::SyncIsLate, ".seg"),
+    ("a failed sync is taken for a good one", BrokenPromise::SyncErrorIsHidden, ""),
+    ("a failed write is taken for a good one", BrokenPromise::WriteErrorIsHidden, ".seg"),
+    ("folders are not synced", BrokenPromise::DirSyncIsSkipped, ""),
+    ("the manifest is moved before it is synced", BrokenPromise::SyncIsSkipped, "manifest"),
+    ("the manifest is overwritten in place", BrokenPromise::RenameOverwrites, "manifest"),
+    ("deltas are not synced", BrokenPromise::SyncIsSkipped, "stream.log"),
+    ("a lock that is held is given away", BrokenPromise::LockIsNeverRefused, ""),
 ];
 
 /// Histories that between them need every step. Short ones: a canary is shown them until it is noticed.
@@ -55,8 +55,10 @@ const FAILING: [&str; 3] = ["appends", "kill", "deltas"];
 const CALLS_STEP: u64 = 3;
 
 /// Finished stores that are damaged, and where.
-const FINISHED: [(&str, &str); 3] =
-    [("tiny-closed", ""), ("left-open", ""), ("checkpointed", ".seg")];
+const FINISHED: [(&str, &str); 4] =
+    [("tiny-closed", ""), ("left-open", ""), ("checkpointed", ".seg"), ("tables", "offsets")];
+/// Canaries are tried on samples that are known to show them.
+const SEED: u64 = 1;
 /// One bit in so many is flipped.
 const BITS_STEP: usize = 29;
 
@@ -70,7 +72,7 @@ pub(crate) fn remove_each(options: &CrashOptions) -> Report {
     }
     for one in all() {
         canary::remove(one.step);
-        let found = battery(options, one.door);
+        let found = battery(options, one.disk_fault);
         canary::remove(None);
         report.canaries += 1;
         if found.failed() > 0 && undisturbed.failed() == 0 {
@@ -86,26 +88,31 @@ pub(crate) fn remove_each(options: &CrashOptions) -> Report {
 
 fn all() -> Vec<Canary> {
     let steps = canary::ALL.into_iter();
-    let steps = steps.map(|step| Canary { name: step, step: Some(step), door: None });
-    let lies = LIES.into_iter();
-    let lies = lies.map(|(name, lie, about)| Canary { name, step: None, door: Some((lie, about)) });
-    steps.chain(lies).collect()
+    let steps = steps.map(|step| Canary { name: step, step: Some(step), disk_fault: None });
+    let promises = BROKEN_PROMISES.into_iter();
+    let promises = promises.map(|(name, promise, about)| Canary {
+        name,
+        step: None,
+        disk_fault: Some((promise, about)),
+    });
+    steps.chain(promises).collect()
 }
 
 /// Everything that a canary is shown to, until something notices it.
-fn battery(options: &CrashOptions, door: Door) -> Report {
+fn battery(options: &CrashOptions, disk_fault: DiskFault) -> Report {
     let depth = Depth {
-        rules: ImageRules::seeded(options.seed).combinations_max(64),
+        rules: ImageRules::seeded(SEED).combinations_max(64),
+        about: "",
         recovery_every: 0,
         stop_early: true,
     };
     let judged = Judged::default();
     let mut report = in_parallel(options.threads, &histories(&HISTORIES), |workload| {
-        cut_everywhere(workload, door, &depth, &judged)
+        cut_everywhere(workload, disk_fault, &depth, &judged)
     });
     if report.failed() == 0 {
         report.add(in_parallel(options.threads, &histories(&FAILING), |workload| {
-            fail_every_call(workload, door, CALLS_STEP)
+            fail_every_call(workload, disk_fault, CALLS_STEP, 0)
         }));
     }
     for workload in workload::finished() {

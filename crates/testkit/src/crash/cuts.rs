@@ -4,17 +4,19 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use super::driver::{Door, Driver};
+use super::driver::{DiskFault, Driver};
 use super::history::{Cursor, Expectation};
 use super::judge::{Ending, judge, recover};
 use super::report::Report;
 use super::workload::{Scale, Workload};
-use crate::{Image, ImageRules, Point, SimDisk};
+use crate::{Image, ImageRules, Point, Recording, SimDisk};
 
 /// How much is looked at.
 #[derive(Clone, Debug)]
 pub(crate) struct Depth {
     pub(crate) rules: ImageRules,
+    /// Stands before the places of failures, so that a replay takes the same rules.
+    pub(crate) about: &'static str,
     /// One image in so many is recovered with a cut after every operation of its recovery; 0 for none.
     pub(crate) recovery_every: usize,
     /// Ends at the first broken promise.
@@ -41,13 +43,13 @@ impl Judged {
 /// Runs a history and judges what every cut leaves.
 pub(crate) fn cut_everywhere(
     workload: &Workload,
-    door: Door,
+    disk_fault: DiskFault,
     depth: &Depth,
     judged: &Judged,
 ) -> Report {
-    let driver = Driver::run(workload, door);
+    let driver = Driver::run(workload, disk_fault);
     let mut run = Run {
-        name: &workload.name,
+        name: format!("{}{}", depth.about, workload.name),
         scale: workload.scale,
         depth,
         judged,
@@ -65,7 +67,7 @@ pub(crate) fn cut_everywhere(
 }
 
 struct Run<'a> {
-    name: &'a str,
+    name: String,
     scale: Scale,
     depth: &'a Depth,
     judged: &'a Judged,
@@ -110,7 +112,7 @@ impl Run<'_> {
             return;
         }
         self.report.images += 1;
-        let ending = if image.ordinal().is_multiple_of(2) { Ending::Close } else { Ending::Kill };
+        let ending = ending_of(image);
         if let Err(verdict) = judge(&image.disk(), expectation, self.scale, ending) {
             let place = format!("{}:{number}:{}", self.name, image.ordinal());
             self.report.fail(&verdict, &place);
@@ -131,7 +133,7 @@ impl Run<'_> {
         };
         let recording = disk.recording();
         let last = recording.len();
-        let rules = self.depth.rules.clone().combinations_max(64);
+        let rules = rules_of_recovery(&self.depth.rules);
         recording.walk(|point| {
             // What an opening showed is a promise from then on.
             let expected = if point.number() == last { &recovered } else { expectation };
@@ -144,7 +146,7 @@ impl Run<'_> {
                 self.report.depth_two += 1;
                 if let Err(verdict) = judge(&second.disk(), expected, self.scale, Ending::Close) {
                     let (first, then) = (image.ordinal(), point.number());
-                    let name = self.name;
+                    let name = &self.name;
                     let place = format!("{name}:{number}:{first}:{then}:{}", second.ordinal());
                     self.report.fail(&verdict, &place);
                 }
@@ -153,54 +155,102 @@ impl Run<'_> {
     }
 }
 
-/// Repeats one failure in words: the operations, what the image holds, and the verdict.
+/// How the processes end that judge an image.
+fn ending_of(image: &Image<'_>) -> Ending {
+    if image.ordinal().is_multiple_of(2) { Ending::Close } else { Ending::Kill }
+}
+
+/// How images of a recovery are made: fewer, because there are many recoveries.
+fn rules_of_recovery(rules: &ImageRules) -> ImageRules {
+    rules.clone().combinations_max(64)
+}
+
+/// Repeats one failure in words: the operations, what the image holds, and the verdict. `place` is the number of the
+/// operation, then the image (none: only the process ended), then the same two for a cut during its recovery.
 pub(crate) fn replay(workload: &Workload, place: &[usize], rules: &ImageRules) -> String {
-    use std::fmt::Write as _;
     let driver = Driver::run(workload, None);
-    let mut words = String::new();
+    let mut replay = Replay { scale: workload.scale, place, rules, words: String::new() };
     let recording = driver.disk.recording();
     let until = place.first().copied().unwrap_or(recording.len());
-    for (step, number) in recording.steps().iter().zip(1..=until) {
-        let _ = writeln!(words, "{number:>5} {step}");
-    }
+    replay.steps(&recording, until, "");
     let mut cursor = Cursor::default();
     recording.walk(|point| {
         driver.history.advance(&mut cursor, point.number());
         if point.number() != until {
             return;
         }
+        if place.len() < 2 {
+            let expectation = cursor.expectation.without_power_cut();
+            replay.describe(&point.disk(), &expectation, Ending::Close);
+        }
         point.images(rules, |image| {
             if place.get(1) == Some(&image.ordinal()) {
-                let _ = describe(&mut words, &image.disk(), &cursor.expectation, workload.scale);
+                replay.image(image, &cursor.expectation);
             }
         });
-        if place.len() < 2 {
-            let _ = describe(&mut words, &point.disk(), &cursor.expectation, workload.scale);
-        }
     });
-    words
+    replay.words
 }
 
-fn describe(
-    words: &mut String,
-    disk: &SimDisk,
-    expectation: &Expectation,
+struct Replay<'a> {
     scale: Scale,
-) -> std::fmt::Result {
-    use std::fmt::Write as _;
-    for (path, bytes) in disk.files() {
-        writeln!(words, "--- {path} ({} bytes)", bytes.len())?;
-        writeln!(words, "{}", String::from_utf8_lossy(&bytes))?;
+    place: &'a [usize],
+    rules: &'a ImageRules,
+    words: String,
+}
+
+impl Replay<'_> {
+    fn steps(&mut self, recording: &Recording, until: usize, about: &str) {
+        for (step, number) in recording.steps().iter().zip(1..=until) {
+            self.line(&format!("{about}{number:>5} {step}"));
+        }
     }
-    for life in &expectation.lives {
-        let (acked, pending) = (life.must().count(), life.pending.len());
-        let place = (life.place, life.moving);
-        writeln!(words, "oracle: {} {place:?} acked {acked} pending {pending}", life.id)?;
+
+    fn line(&mut self, line: &str) {
+        self.words.push_str(line);
+        self.words.push('\n');
     }
-    disk.record();
-    let verdict = judge(disk, expectation, scale, Ending::Kill);
-    for step in disk.recording().steps() {
-        writeln!(words, "judge: {step}")?;
+
+    fn image(&mut self, image: &Image<'_>, expectation: &Expectation) {
+        let Some(then) = self.place.get(2).copied() else {
+            return self.describe(&image.disk(), expectation, ending_of(image));
+        };
+        let disk = image.disk();
+        disk.record();
+        let recovered = match recover(&disk, expectation, self.scale) {
+            Ok(recovered) => recovered,
+            Err(verdict) => return self.line(&format!("it is not recovered: {verdict:?}")),
+        };
+        let recording = disk.recording();
+        self.steps(&recording, then, "recovery: ");
+        recording.walk(|point| {
+            if point.number() == then {
+                let is_last = then == recording.len();
+                let expected = if is_last { &recovered } else { expectation };
+                point.images(&rules_of_recovery(self.rules), |second| {
+                    if self.place.get(3) == Some(&second.ordinal()) {
+                        self.describe(&second.disk(), expected, Ending::Close);
+                    }
+                });
+            }
+        });
     }
-    writeln!(words, "verdict, killed: {verdict:?}")
+
+    fn describe(&mut self, disk: &SimDisk, expectation: &Expectation, ending: Ending) {
+        for (path, bytes) in disk.files() {
+            self.line(&format!("--- {path} ({} bytes)", bytes.len()));
+            self.line(&String::from_utf8_lossy(&bytes));
+        }
+        for life in &expectation.lives {
+            let (acked, pending) = (life.must().count(), life.pending.len());
+            let place = (life.place, life.moving);
+            self.line(&format!("oracle: {} {place:?} acked {acked} pending {pending}", life.id));
+        }
+        disk.record();
+        let verdict = judge(disk, expectation, self.scale, ending);
+        for step in disk.recording().steps() {
+            self.line(&format!("judge: {step}"));
+        }
+        self.line(&format!("verdict, ending with {ending:?}: {verdict:?}"));
+    }
 }

@@ -43,7 +43,7 @@ fn weak(options: Options) -> Options {
     Options { durability: Durability::MayLoseNewestOnPowerCut, ..options }
 }
 
-/// The doors that a process of the harness has.
+/// The platform of a process of the harness.
 pub(crate) fn platform(disk: Arc<dyn Disk>, clock: &Arc<SimClock>, seed: u64) -> Platform {
     Platform {
         disk,

@@ -4,7 +4,7 @@
 
 use bough_log::{Envelope, Expected, LogError};
 
-use super::driver::{Door, Driver, is_refusal};
+use super::driver::{DiskFault, Driver, is_refusal};
 use super::history::Place;
 use super::judge::{Ending, judge};
 use super::report::{Report, Verdict};
@@ -19,15 +19,21 @@ pub(crate) struct Trouble {
     pub(crate) evict: bool,
 }
 
-/// Fails every `step`-th call of a history in turn, in every way that can hit it.
-pub(crate) fn fail_every_call(workload: &Workload, door: Door, step: u64) -> Report {
-    let calls = Driver::run(workload, door).disk.calls();
+/// Fails the calls of a history in turn, in every way that can hit them: those whose number leaves `which` when divided by
+/// `step`.
+pub(crate) fn fail_every_call(
+    workload: &Workload,
+    disk_fault: DiskFault,
+    step: u64,
+    which: u64,
+) -> Report {
+    let calls = Driver::run(workload, disk_fault).disk.calls();
     let mut report = Report::default();
     for fault in Fault::ALL {
-        for at in (1..=calls.that_can_be_hit_by(fault)).filter(|at| at % step == 0) {
+        for at in (1..=calls.that_can_be_hit_by(fault)).filter(|at| at % step == which % step) {
             for trouble in troubles(fault, at) {
                 report.io_faults += 1;
-                for verdict in run_with(workload, door, trouble) {
+                for verdict in run_with(workload, disk_fault, trouble) {
                     let place = format!("{} with {trouble:?}", workload.name);
                     report.fail(&verdict, &place);
                 }
@@ -50,8 +56,8 @@ fn troubles(fault: Fault, at: u64) -> Vec<Trouble> {
 }
 
 /// Runs a history with one call failing; returns what went wrong beyond that.
-fn run_with(workload: &Workload, door: Door, trouble: Trouble) -> Vec<Verdict> {
-    let mut driver = Driver::new(workload.scale, door);
+fn run_with(workload: &Workload, disk_fault: DiskFault, trouble: Trouble) -> Vec<Verdict> {
+    let mut driver = Driver::new(workload.scale, disk_fault);
     driver.disk.inject(trouble.plan);
     for action in &workload.actions {
         if let Err(error) = driver.act(*action) {

@@ -347,14 +347,14 @@ mod tests {
     }
 
     fn payloads(life: &Life) -> Vec<&str> {
-        life.must().map(|record| record.payload.as_str()).collect()
+        life.must().map(|record| &*record.payload).collect()
     }
 
     #[test]
     fn a_batch_may_be_there_when_asked_and_must_when_answered() {
         let mut history = History::default();
         history.push(0, Event::CreateBegun { id: "s".into() });
-        let incarnation = Incarnation([1; 16]);
+        let incarnation = Incarnation::new([1; 16]);
         history.push(3, Event::CreateDone { life: 0, incarnation });
         history.push(3, Event::AppendBegun { life: 0, batch: batch("a") });
         history.push(6, Event::AppendDone { life: 0 });

@@ -143,6 +143,10 @@ impl Process {
         let before = self.disk.digest();
         let mut seen = Seen::new();
         for id in ids {
+            // It could be made again; but it is replaced in one step, so that no crash makes that necessary.
+            if let Err(LogError::Corrupt(damage)) = store.manifest(id) {
+                return Err(Verdict::broken(format!("{id}: a crash hit the manifest: {damage}")));
+            }
             if let Some(shown) = self.show(store, id, Care::Thorough)? {
                 seen.insert((*id).to_owned(), shown);
             }
@@ -175,6 +179,9 @@ impl Process {
         let mut seen = Seen::new();
         for id in ids {
             match store.open_for_writing(id) {
+                Ok(report) if report.checkpoint_skipped => {
+                    return Err(Verdict::broken(format!("{id}: a crash hit the checkpoint")));
+                }
                 Ok(_) | Err(LogError::NotFound { .. }) => {}
                 Err(error) => return Err(Verdict::broken(format!("{id} does not open: {error}"))),
             }

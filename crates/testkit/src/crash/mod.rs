@@ -17,7 +17,7 @@ mod rot;
 mod workload;
 
 pub use kills::{CHILD, Memory, child};
-pub use plan::{CrashOptions, Part, run};
+pub use plan::{CrashOptions, Part, Slice, run};
 pub use report::Report;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,8 +30,12 @@ pub fn replay(place: &str, seed: u64) -> String {
     let mut parts = place.split(':');
     let name = parts.next().unwrap_or_default();
     let numbers: Vec<usize> = parts.filter_map(|part| part.parse().ok()).collect();
+    let (name, rules) = match name.strip_prefix(plan::EVERY_BYTE) {
+        Some(name) => (name, plan::rules(seed).torn_at_every_byte()),
+        None => (name, plan::rules(seed)),
+    };
     match plan::history_named(name) {
-        Some(workload) => cuts::replay(&workload, &numbers, &plan::rules(seed)),
+        Some(workload) => cuts::replay(&workload, &numbers, &rules),
         None => format!("there is no history {name:?}"),
     }
 }

@@ -41,6 +41,8 @@ impl Part {
 pub struct CrashOptions {
     /// Less of everything, for every push.
     pub short: bool,
+    /// In a short run, which part of the rest of a full run is added to it.
+    pub slice: Option<Slice>,
     /// Where all samples come from.
     pub seed: u64,
     /// Threads that judge.
@@ -57,6 +59,7 @@ impl Default for CrashOptions {
     fn default() -> Self {
         Self {
             short: false,
+            slice: None,
             seed: 1,
             threads: 2,
             parts: Part::ALL.to_vec(),
@@ -65,6 +68,29 @@ impl Default for CrashOptions {
         }
     }
 }
+
+/// One of several parts of equal size that together are everything which a short run leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    number: u64,
+    of: u64,
+}
+
+impl Slice {
+    /// Slice `number`, counted from 0, of `of`; `None` when there is no such one.
+    #[must_use]
+    pub fn new(number: u64, of: u64) -> Option<Self> {
+        (number < of).then_some(Self { number, of })
+    }
+
+    /// Whether the thing with this index is in the slice.
+    const fn has(self, index: usize) -> bool {
+        index as u64 % self.of == self.number
+    }
+}
+
+/// Stands before the names of histories whose writes are torn at every byte.
+pub(crate) const EVERY_BYTE: &str = "every-byte/";
 
 /// Combinations of files' contents at one moment above which a sample is taken.
 const COMBINATIONS: usize = 256;
@@ -119,12 +145,38 @@ const SHORT_SCALES: [Scale; 7] = [
 /// Random histories.
 const HISTORIES: u64 = 5000;
 const HISTORIES_SHORT: u64 = 200;
+/// A short run flips one bit in so many, and fails one call in so many.
+const DAMAGE_STEP: u64 = 31;
+const CALLS_STEP: u64 = 11;
 /// Kills of each kind.
 const KILLS: u64 = 160;
 const KILLS_SHORT: u64 = 20;
 
 pub(crate) const fn rules(seed: u64) -> ImageRules {
     ImageRules::seeded(seed).combinations_max(COMBINATIONS)
+}
+
+impl CrashOptions {
+    /// A short run takes one thing in so many.
+    const fn step(&self, step: u64) -> u64 {
+        if self.short { step } else { 1 }
+    }
+
+    /// Which of them it takes: another one with each slice.
+    fn turn(&self) -> u64 {
+        self.slice.map_or(0, |slice| slice.number)
+    }
+
+    /// The histories that belong to the run: all in a full one, those of its slice in a short one.
+    fn of_slice(&self, histories: impl Iterator<Item = Workload>) -> Vec<Workload> {
+        let numbered = histories.enumerate();
+        let chosen = numbered.filter(|(index, _)| match (self.short, self.slice) {
+            (false, _) => true,
+            (true, None) => false,
+            (true, Some(slice)) => slice.has(*index),
+        });
+        chosen.map(|(_, workload)| workload).collect()
+    }
 }
 
 /// Runs the harness.
@@ -148,7 +200,7 @@ fn run_part(part: Part, options: &CrashOptions) -> Report {
         Part::Cuts => cut(options),
         Part::Rot => damage(options),
         Part::Faults => in_parallel(options.threads, &workload::named(), |workload| {
-            faults::fail_every_call(workload, None, if options.short { 11 } else { 1 })
+            faults::fail_every_call(workload, None, options.step(CALLS_STEP), options.turn())
         }),
         Part::Model => model(options),
         Part::Kills => kill(options),
@@ -156,10 +208,14 @@ fn run_part(part: Part, options: &CrashOptions) -> Report {
     }
 }
 
-/// The named histories; in a full run also all short ones, and some torn at every byte.
+/// The named histories; in a full run also all short ones, and some torn at every byte. A slice has its part of these.
 fn cut(options: &CrashOptions) -> Report {
-    let depth =
-        Depth { rules: rules(options.seed), recovery_every: RECOVERY_EVERY, stop_early: false };
+    let depth = Depth {
+        rules: rules(options.seed),
+        about: "",
+        recovery_every: RECOVERY_EVERY,
+        stop_early: false,
+    };
     let judged = Judged::default();
     let cut_all = |about: &str, histories: &[Workload], depth: &Depth| {
         let report = in_parallel(options.threads, histories, |workload| {
@@ -173,16 +229,14 @@ fn cut(options: &CrashOptions) -> Report {
         report
     };
     let mut report = cut_all("named", &workload::named(), &depth);
-    if options.short {
-        return report;
-    }
     for scale in SHORT_SCALES {
-        let histories: Vec<Workload> = workload::all_short(SHORT_VERBS, scale).collect();
+        let histories = options.of_slice(workload::all_short(SHORT_VERBS, scale));
         report.add(cut_all(&format!("all of {SHORT_VERBS} verbs, {scale:?}"), &histories, &depth));
     }
-    let depth = Depth { rules: depth.rules.torn_at_every_byte(), recovery_every: 0, ..depth };
-    let mut histories = workload::named();
-    histories.retain(|workload| AT_EVERY_BYTE.contains(&workload.name.as_str()));
+    let rules = depth.rules.clone().torn_at_every_byte();
+    let depth = Depth { rules, about: EVERY_BYTE, recovery_every: 0, ..depth };
+    let torn = |workload: &Workload| AT_EVERY_BYTE.contains(&workload.name.as_str());
+    let histories = options.of_slice(workload::named().into_iter().filter(torn));
     report.add(cut_all("torn at every byte", &histories, &depth));
     report
 }
@@ -203,9 +257,12 @@ fn damage(options: &CrashOptions) -> Report {
             Ok(finished) => {
                 let mut list = finished.bits("");
                 list.extend(finished.parts_of_files());
-                if options.short {
-                    list = list.into_iter().step_by(31).collect();
-                }
+                let (step, turn) = (options.step(DAMAGE_STEP), options.turn());
+                let mut index = 0;
+                list.retain(|_| {
+                    index += 1;
+                    (index - 1) % step == turn % step
+                });
                 list.extend(finished.whole_files());
                 report.add(rot::do_all(&finished, &list, options.threads));
             }
@@ -218,7 +275,9 @@ fn damage(options: &CrashOptions) -> Report {
 fn model(options: &CrashOptions) -> Report {
     let each =
         if options.short { HISTORIES_SHORT } else { HISTORIES } / options.threads.max(1) as u64;
-    let next = AtomicU64::new(0);
+    // A full run has the histories of every turn.
+    let first = if options.short { options.turn() * HISTORIES_SHORT % HISTORIES } else { 0 };
+    let next = AtomicU64::new(first);
     on_threads(options.threads, || {
         let first = next.fetch_add(each, Ordering::Relaxed);
         model::run_many(options.seed, first..first + each)

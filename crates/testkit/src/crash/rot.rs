@@ -138,9 +138,13 @@ impl Finished {
             .map_err(|error| Verdict::broken(format!("the damage could not be done: {error}")))?;
         let before = damaged.digest_without_locks();
         let store = look(&damaged, self.scale);
+        let is_derived = files_of(damage).into_iter().all(is_derived);
         let mut is_seen = false;
         for (id, whole) in &self.shown {
             is_seen |= self.judge_outcome(id, whole, outcome(&store, id), "reading")?;
+        }
+        if is_seen && is_derived {
+            return Err(Verdict::broken("the segments are whole, and reading is refused"));
         }
         drop(store);
         if damaged.digest_without_locks() != before {
@@ -157,6 +161,14 @@ impl Finished {
                 }
             };
             self.judge_outcome(id, whole, opened, "opening")?;
+            let closed = store.close_all();
+            closed.map_err(|error| Verdict::broken(format!("closing fails: {error}")))?;
+        }
+        if is_derived && is_refused {
+            return Err(Verdict::broken("the segments are whole, and writing is refused"));
+        }
+        if is_derived && is_reported_by_verify(&damaged, self.scale) {
+            return Err(Verdict::broken("a writer left what is derived as it was"));
         }
         if is_refused && self.shown.len() == 1 && damaged.digest_without_locks() != before {
             return Err(Verdict::broken("it was refused and changed all the same"));
@@ -191,6 +203,26 @@ impl Finished {
             Outcome::Contradiction(words) => Err(Verdict::new(Kind::Silent, words)),
         }
     }
+}
+
+/// The files that a damage changes.
+fn files_of(damage: &Damage) -> Vec<&RelPath> {
+    match damage {
+        Damage::FlippedBit { path, .. }
+        | Damage::ZeroedSector { path, .. }
+        | Damage::CopiedSector { path, .. }
+        | Damage::Truncated { path, .. }
+        | Damage::Missing { path }
+        | Damage::Foreign { path, .. }
+        | Damage::Duplicated { to: path, .. } => vec![path],
+        Damage::Swapped { path, with } => vec![path, with],
+    }
+}
+
+/// Whether a file can be made again from the segments: then its damage stops nobody.
+fn is_derived(path: &RelPath) -> bool {
+    let folder = path.parent();
+    path.file_name() == "manifest.json" || ["index", "checkpoints"].contains(&folder.file_name())
 }
 
 /// What came of looking at a session.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-/// The calls of the disk's door.
+/// The calls of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are those of the trait's methods")]
 pub enum Call {

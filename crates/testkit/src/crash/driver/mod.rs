@@ -14,10 +14,10 @@ use super::engine;
 use super::history::{Batch, Event, History, LifeId, Place};
 use super::report::Verdict;
 use super::workload::{Action, Scale, Workload};
-use crate::{Lie, LieDisk, Seeded, SimClock, SimDisk};
+use crate::{BrokenPromise, FaultyDisk, Seeded, SimClock, SimDisk};
 
 /// What the harness puts between the store and the disk.
-pub(crate) type Door = Option<(Lie, &'static str)>;
+pub(crate) type DiskFault = Option<(BrokenPromise, &'static str)>;
 
 /// A store with everything that was asked of it.
 pub(crate) struct Driver {
@@ -26,7 +26,7 @@ pub(crate) struct Driver {
     pub(crate) history: History,
     pub(crate) verdicts: Vec<Verdict>,
     scale: Scale,
-    door: Door,
+    disk_fault: DiskFault,
     process: SimDisk,
     store: Option<LogStore>,
     processes: u64,
@@ -55,7 +55,7 @@ struct Tracked {
 }
 
 impl Driver {
-    pub(crate) fn new(scale: Scale, door: Door) -> Self {
+    pub(crate) fn new(scale: Scale, disk_fault: DiskFault) -> Self {
         let clock = Arc::new(SimClock::default());
         let disk = SimDisk::new().with_clock(clock.clone());
         Self {
@@ -65,7 +65,7 @@ impl Driver {
             history: History::default(),
             verdicts: Vec::new(),
             scale,
-            door,
+            disk_fault,
             store: None,
             processes: 0,
             sessions: BTreeMap::new(),
@@ -75,8 +75,8 @@ impl Driver {
     }
 
     /// Runs a whole history that nothing disturbs.
-    pub(crate) fn run(workload: &Workload, door: Door) -> Self {
-        Self::new(workload.scale, door).through(workload)
+    pub(crate) fn run(workload: &Workload, disk_fault: DiskFault) -> Self {
+        Self::new(workload.scale, disk_fault).through(workload)
     }
 
     /// The same history with other texts and other lives: alike in every number, and not the same.
@@ -155,12 +155,12 @@ impl Driver {
         Ok(store)
     }
 
-    /// A process's disk, with the lie that this history is about.
+    /// The disk of a process; it breaks the promise that this history is about.
     fn door_to(&self, process: &SimDisk) -> Arc<dyn Disk> {
         let disk: Arc<dyn Disk> = Arc::new(process.clone());
-        match self.door {
+        match self.disk_fault {
             None => disk,
-            Some((lie, about)) => Arc::new(LieDisk::about(disk, lie, about)),
+            Some((promise, about)) => Arc::new(FaultyDisk::about(disk, promise, about)),
         }
     }
 

@@ -8,14 +8,14 @@ const BITS: u32 = 5;
 
 /// The ids of one table, a byte each.
 #[derive(Debug)]
-pub(crate) struct Sieve {
+pub(crate) struct BloomFilter {
     words: Box<[u64]>,
 }
 
-impl Sieve {
-    /// The sieve of a table's rows; `None` when it would be larger than is kept in memory.
+impl BloomFilter {
+    /// The bloom of a table's rows; `None` when it would be larger than is kept in memory.
     pub(crate) fn of(rows: &[(u64, u64)]) -> Option<Self> {
-        if rows.len() > limits::SIEVE_BYTES_MAX {
+        if rows.len() > limits::BLOOM_BYTES_MAX {
             return None;
         }
         let mut words = vec![0; rows.len().div_ceil(size_of::<u64>()).max(1)].into_boxed_slice();
@@ -57,19 +57,19 @@ mod tests {
     #[test]
     fn what_is_in_the_table_always_passes_and_little_else_does() {
         for count in [0, 1, 7, 8, 9, 5_000] {
-            let sieve = Sieve::of(&rows(count)).unwrap();
-            assert!(rows(count).iter().all(|(hash, _)| sieve.may_have(*hash)));
+            let bloom = BloomFilter::of(&rows(count)).unwrap();
+            assert!(rows(count).iter().all(|(hash, _)| bloom.may_have(*hash)));
         }
-        let sieve = Sieve::of(&rows(5_000)).unwrap();
+        let bloom = BloomFilter::of(&rows(5_000)).unwrap();
         let others = (0..10_000).map(|n| hash_id(&format!("other{n}")));
-        let passing = others.filter(|hash| sieve.may_have(*hash)).count();
+        let passing = others.filter(|hash| bloom.may_have(*hash)).count();
         assert!(passing < 600, "{passing} of 10000 strangers pass");
     }
 
     #[test]
-    fn a_sieve_that_would_be_too_large_is_not_made() {
+    fn a_filter_that_would_be_too_large_is_not_made() {
         let many = |count| vec![(1, 1); count];
-        assert!(Sieve::of(&many(limits::SIEVE_BYTES_MAX)).is_some());
-        assert!(Sieve::of(&many(limits::SIEVE_BYTES_MAX + 1)).is_none());
+        assert!(BloomFilter::of(&many(limits::BLOOM_BYTES_MAX)).is_some());
+        assert!(BloomFilter::of(&many(limits::BLOOM_BYTES_MAX + 1)).is_none());
     }
 }

@@ -4,13 +4,14 @@ use bough_record::Fold;
 
 use crate::container::{Container, not_found};
 use crate::error::{LogError, Result};
-use crate::load::{Horizon, Loaded, Trust, load, manifest_of_nothing, read_manifest};
+use crate::load::{Horizon, Loaded, Trust, load, read_manifest};
 use crate::open::check_native;
+use crate::rebuild::{is_manifest_damage, is_whole_without_manifest, manifest_of_nothing};
 use crate::store::LogStore;
 
 impl<F: Fold> LogStore<F> {
     /// Loads a log for reading. While another process writes it, only what its offset rows know is shown.
-    pub(crate) fn load_cold(&self, id: &str) -> Result<Loaded<F>> {
+    pub(crate) fn load_read_only(&self, id: &str) -> Result<Loaded<F>> {
         /// A writer may come, go, or replace checkpoints and tables while we look; then we look again.
         const TRIES: u32 = 8;
         let mut last = Err(not_found(id));
@@ -47,18 +48,24 @@ impl<F: Fold> LogStore<F> {
         horizon: Horizon,
     ) -> Result<Loaded<F>> {
         let files = self.files(container.clone());
-        let (manifest, damage) = match read_manifest(&files) {
-            Ok(manifest) => (manifest, None),
-            Err(LogError::Corrupt(damage)) => match manifest_of_nothing(&container, id) {
-                Some(manifest) => (manifest, Some(damage)),
-                None => return Err(damage.into()),
-            },
-            Err(error) => return Err(error),
-        };
-        check_native(&manifest)?;
-        let mut loaded = load(files, manifest, Trust::Checkpoint, horizon)?;
-        loaded.damage = damage.or(loaded.damage);
-        Ok(loaded)
+        match read_manifest(&files) {
+            Ok(manifest) => {
+                check_native(&manifest)?;
+                load(files, manifest, Trust::Checkpoint, horizon)
+            }
+            Err(LogError::Corrupt(damage)) => {
+                let Some(nothing) = manifest_of_nothing(&container, id) else {
+                    return Err(damage.into());
+                };
+                let mut loaded = load(files, nothing, Trust::Segments, horizon)?;
+                let error = damage.clone().into();
+                if !is_manifest_damage(&error) || !is_whole_without_manifest(&loaded)? {
+                    loaded.damage = Some(damage);
+                }
+                Ok(loaded)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

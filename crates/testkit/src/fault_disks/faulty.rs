@@ -8,7 +8,7 @@ use crate::pass_on;
 /// One promise of a disk that is quietly broken. An engine above behaves as if it had left that safety
 /// step out, which is what a canary needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
+pub enum BrokenPromise {
     /// `File::sync` does nothing.
     SyncIsSkipped,
     /// `File::sync` happens only after the next change of anything.
@@ -25,39 +25,39 @@ pub enum Lie {
     RenameOverwrites,
 }
 
-/// A disk that tells one lie, about paths that contain a given text.
+/// A disk that breaks one promise, for paths that contain a given text.
 #[derive(Clone, Debug)]
-pub struct LieDisk {
+pub struct FaultyDisk {
     inner: Arc<dyn Disk>,
-    told: Told,
+    breach: Breach,
 }
 
 #[derive(Clone, Debug)]
-struct Told {
-    lie: Lie,
+struct Breach {
+    promise: BrokenPromise,
     about: String,
     late: Arc<Mutex<Vec<Arc<dyn File>>>>,
 }
 
-impl LieDisk {
-    /// Lies about all paths.
+impl FaultyDisk {
+    /// Breaks it for all paths.
     #[must_use]
-    pub fn new(inner: Arc<dyn Disk>, lie: Lie) -> Self {
-        Self::about(inner, lie, "")
+    pub fn new(inner: Arc<dyn Disk>, promise: BrokenPromise) -> Self {
+        Self::about(inner, promise, "")
     }
 
-    /// Lies about paths that contain `text`.
+    /// Breaks it for paths that contain `text`.
     #[must_use]
-    pub fn about(inner: Arc<dyn Disk>, lie: Lie, text: &str) -> Self {
-        let told = Told { lie, about: text.to_owned(), late: Arc::default() };
-        Self { inner, told }
+    pub fn about(inner: Arc<dyn Disk>, promise: BrokenPromise, text: &str) -> Self {
+        let breach = Breach { promise, about: text.to_owned(), late: Arc::default() };
+        Self { inner, breach }
     }
 
     fn file(&self, path: &RelPath, inner: Box<dyn File>) -> Box<dyn File> {
-        Box::new(LieFile {
+        Box::new(FaultyFile {
             inner: inner.into(),
-            told: self.told.clone(),
-            is_told: self.told.lie_about(path),
+            breach: self.breach.clone(),
+            is_broken: self.breach.is_about(path),
         })
     }
 
@@ -73,13 +73,13 @@ impl LieDisk {
     }
 }
 
-impl Told {
-    fn lie_about(&self, path: &RelPath) -> bool {
+impl Breach {
+    fn is_about(&self, path: &RelPath) -> bool {
         path.as_str().contains(&self.about)
     }
 
-    fn is(&self, lie: Lie, path: &RelPath) -> bool {
-        self.lie == lie && self.lie_about(path)
+    fn is(&self, promise: BrokenPromise, path: &RelPath) -> bool {
+        self.promise == promise && self.is_about(path)
     }
 
     /// Runs a change, then the syncs that were put off until the next one.
@@ -87,18 +87,18 @@ impl Told {
         let changed = change();
         let late = std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner));
         for file in late {
-            // Whoever asked for this sync was told long ago that it had worked.
+            // The caller of this sync was answered long ago that it had worked.
             drop(file.sync());
         }
         changed
     }
 }
 
-impl Disk for LieDisk {
+impl Disk for FaultyDisk {
     pass_on! { inner: list, stat, lock_holder }
 
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
-        let inner = self.told.then_late(|| self.inner.create(path))?;
+        let inner = self.breach.then_late(|| self.inner.create(path))?;
         Ok(self.file(path, inner))
     }
 
@@ -107,36 +107,38 @@ impl Disk for LieDisk {
     }
 
     fn create_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.told.then_late(|| self.inner.create_dir(path))
+        self.breach.then_late(|| self.inner.create_dir(path))
     }
 
     fn rename(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
-        let overwrites = self.told.is(Lie::RenameOverwrites, to)
+        let overwrites = self.breach.is(BrokenPromise::RenameOverwrites, to)
             && self.inner.stat(to)?.is_some_and(|stat| !stat.is_dir);
         if overwrites {
             return self.overwrite(from, to);
         }
-        self.told.then_late(|| self.inner.rename(from, to))
+        self.breach.then_late(|| self.inner.rename(from, to))
     }
 
     fn remove_file(&self, path: &RelPath) -> io::Result<()> {
-        self.told.then_late(|| self.inner.remove_file(path))
+        self.breach.then_late(|| self.inner.remove_file(path))
     }
 
     fn remove_dir(&self, path: &RelPath) -> io::Result<()> {
-        self.told.then_late(|| self.inner.remove_dir(path))
+        self.breach.then_late(|| self.inner.remove_dir(path))
     }
 
     fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
-        if self.told.is(Lie::DirSyncIsSkipped, path) {
+        if self.breach.is(BrokenPromise::DirSyncIsSkipped, path) {
             return Ok(());
         }
-        self.told.then_late(|| self.inner.sync_dir(path))
+        self.breach.then_late(|| self.inner.sync_dir(path))
     }
 
     fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError> {
         match self.inner.lock(path, holder) {
-            Err(LockError::Held { .. }) if self.told.is(Lie::LockIsNeverRefused, path) => {
+            Err(LockError::Held { .. })
+                if self.breach.is(BrokenPromise::LockIsNeverRefused, path) =>
+            {
                 Ok(Box::new(NoLock))
             }
             answer => answer,
@@ -155,36 +157,36 @@ impl Lock for NoLock {
 }
 
 #[derive(Debug)]
-struct LieFile {
+struct FaultyFile {
     inner: Arc<dyn File>,
-    told: Told,
-    is_told: bool,
+    breach: Breach,
+    is_broken: bool,
 }
 
-impl File for LieFile {
+impl File for FaultyFile {
     pass_on! { inner: len, read_at }
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let written = self.told.then_late(|| self.inner.write_at(at, bytes));
-        match self.told.lie {
-            Lie::WriteErrorIsHidden if self.is_told => Ok(()),
+        let written = self.breach.then_late(|| self.inner.write_at(at, bytes));
+        match self.breach.promise {
+            BrokenPromise::WriteErrorIsHidden if self.is_broken => Ok(()),
             _ => written,
         }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.told.then_late(|| self.inner.set_len(len))
+        self.breach.then_late(|| self.inner.set_len(len))
     }
 
     fn sync(&self) -> io::Result<()> {
-        match self.told.lie {
-            Lie::SyncIsSkipped if self.is_told => Ok(()),
-            Lie::SyncIsLate if self.is_told => {
-                let mut late = self.told.late.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.breach.promise {
+            BrokenPromise::SyncIsSkipped if self.is_broken => Ok(()),
+            BrokenPromise::SyncIsLate if self.is_broken => {
+                let mut late = self.breach.late.lock().unwrap_or_else(PoisonError::into_inner);
                 late.push(Arc::clone(&self.inner));
                 Ok(())
             }
-            Lie::SyncErrorIsHidden if self.is_told => {
+            BrokenPromise::SyncErrorIsHidden if self.is_broken => {
                 drop(self.inner.sync());
                 Ok(())
             }
@@ -202,9 +204,9 @@ mod tests {
         RelPath::parse(text).unwrap()
     }
 
-    fn liar(lie: Lie, about: &str) -> (SimDisk, LieDisk) {
+    fn faulty(promise: BrokenPromise, about: &str) -> (SimDisk, FaultyDisk) {
         let sim = SimDisk::new();
-        (sim.clone(), LieDisk::about(Arc::new(sim), lie, about))
+        (sim.clone(), FaultyDisk::about(Arc::new(sim), promise, about))
     }
 
     fn durable(sim: &SimDisk) -> Vec<(String, Vec<u8>)> {
@@ -212,7 +214,7 @@ mod tests {
         files.into_iter().map(|(path, bytes)| (path.to_string(), bytes)).collect()
     }
 
-    fn write_and_sync(disk: &LieDisk, name: &str) -> io::Result<Box<dyn File>> {
+    fn write_and_sync(disk: &FaultyDisk, name: &str) -> io::Result<Box<dyn File>> {
         let file = disk.create(&path(name))?;
         disk.sync_dir(&RelPath::root())?;
         file.write_at(0, b"x")?;
@@ -221,8 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_sync_makes_nothing_durable_but_only_where_the_lie_is() {
-        let (sim, disk) = liar(Lie::SyncIsSkipped, "seg");
+    fn a_skipped_sync_makes_nothing_durable_but_only_for_the_named_paths() {
+        let (sim, disk) = faulty(BrokenPromise::SyncIsSkipped, "seg");
         write_and_sync(&disk, "a.seg").unwrap();
         write_and_sync(&disk, "b.idx").unwrap();
         let expected = [("a.seg".to_owned(), vec![]), ("b.idx".to_owned(), b"x".to_vec())];
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_late_sync_comes_with_the_next_change() {
-        let (sim, disk) = liar(Lie::SyncIsLate, "");
+        let (sim, disk) = faulty(BrokenPromise::SyncIsLate, "");
         let file = write_and_sync(&disk, "a").unwrap();
         assert_eq!(durable(&sim), [("a".to_owned(), vec![])]);
         file.set_len(1).unwrap();
@@ -240,11 +242,11 @@ mod tests {
 
     #[test]
     fn hidden_errors_look_like_success() {
-        let (sim, disk) = liar(Lie::SyncErrorIsHidden, "");
+        let (sim, disk) = faulty(BrokenPromise::SyncErrorIsHidden, "");
         sim.inject(FaultPlan::once(Fault::LostPages, 1));
         write_and_sync(&disk, "a").unwrap();
         assert_eq!(durable(&sim), [("a".to_owned(), vec![])]);
-        let (sim, disk) = liar(Lie::WriteErrorIsHidden, "");
+        let (sim, disk) = faulty(BrokenPromise::WriteErrorIsHidden, "");
         sim.inject(FaultPlan::once(Fault::ShortWrite, 1));
         write_and_sync(&disk, "a").unwrap();
         assert_eq!(durable(&sim), [("a".to_owned(), vec![])]);
@@ -252,21 +254,21 @@ mod tests {
 
     #[test]
     fn a_skipped_folder_sync_leaves_no_name() {
-        let (sim, disk) = liar(Lie::DirSyncIsSkipped, "");
+        let (sim, disk) = faulty(BrokenPromise::DirSyncIsSkipped, "");
         write_and_sync(&disk, "a").unwrap();
         assert_eq!(durable(&sim), []);
     }
 
     #[test]
     fn two_hold_the_lock() {
-        let (_, disk) = liar(Lie::LockIsNeverRefused, "");
+        let (_, disk) = faulty(BrokenPromise::LockIsNeverRefused, "");
         let _first = disk.lock(&path("lock"), "first").unwrap();
         assert!(disk.lock(&path("lock"), "second").is_ok());
     }
 
     #[test]
     fn an_overwriting_rename_passes_through_an_empty_file() {
-        let (sim, disk) = liar(Lie::RenameOverwrites, "m");
+        let (sim, disk) = faulty(BrokenPromise::RenameOverwrites, "m");
         write_and_sync(&disk, "m").unwrap();
         write_and_sync(&disk, "t").unwrap();
         sim.record();

@@ -7,12 +7,12 @@ use bough_platform::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat}
 
 /// One folder of another disk.
 #[derive(Debug)]
-pub(crate) struct Below {
+pub(crate) struct Subdir {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: RelPath,
 }
 
-impl Below {
+impl Subdir {
     fn at(&self, path: &RelPath) -> io::Result<RelPath> {
         if path.as_str().is_empty() {
             return Ok(self.dir.clone());
@@ -21,7 +21,7 @@ impl Below {
     }
 }
 
-impl Disk for Below {
+impl Disk for Subdir {
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         self.disk.create(&self.at(path)?)
     }

@@ -1,7 +1,7 @@
-//! Calls that a door has nothing to say to.
+//! Calls that a wrapping disk passes on unchanged.
 
 /// Inside an `impl` of [`Disk`](bough_platform::Disk) or [`File`](bough_platform::File): passes the named calls
-/// on to the one behind the door, which is the field before the colon.
+/// on to the wrapped one, which is the field before the colon.
 #[macro_export]
 macro_rules! pass_on {
     ($inner:tt: $($call:ident),+ $(,)?) => { $($crate::pass_on!(@ $inner $call);)+ };

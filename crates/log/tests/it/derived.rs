@@ -1,0 +1,214 @@
+//! Damage of what can be made again from the segments: it stops no reader, and the next writer mends it.
+
+use bough_log::format::{LedgerEvent, Outcome, Phase, ROW_BYTES};
+use bough_log::{DamageKind, Envelope, Expected, LogStore, PathStart, kind};
+use bough_testkit::{Call, Fault, FaultPlan};
+
+use crate::support::{Machine, append, entry, fill, numbers};
+
+const ENTRIES: u64 = 12;
+
+fn revision(of: &str) -> Envelope<'static> {
+    let target = Some(of.to_owned().into());
+    Envelope { target, revision: Some(1), ..Envelope::plain(kind::REVISION, 1, "\"better\"") }
+}
+
+/// Entries, the first of them revised, with an index, a table of ids and checkpoints; closed.
+fn closed() -> Machine {
+    let machine = Machine::small();
+    let process = machine.start();
+    fill(&process.store, "s", ENTRIES);
+    process.store.append("s", Expected::Any, vec![revision("e1")]).unwrap();
+    process.store.close_all().unwrap();
+    machine
+}
+
+/// Reads the log in every way and finds what was appended.
+#[track_caller]
+fn check_reads(store: &LogStore, about: &str) {
+    let reader = store.read("s").unwrap();
+    assert_eq!(reader.damage(), None, "{about}");
+    assert_eq!(numbers(store, "s"), (1..=ENTRIES).collect::<Vec<_>>(), "{about}");
+    for n in 1..=ENTRIES {
+        let found = reader.entry(&format!("e{n}")).unwrap().unwrap();
+        assert_eq!((found.added.seq, found.depth), (n, n), "{about}");
+        assert_eq!(found.revisions.len(), usize::from(n == 1), "{about}");
+    }
+    let path = reader.path("e12", PathStart::Root, 100).unwrap().unwrap();
+    assert_eq!(path.entries.len() as u64, ENTRIES, "{about}");
+    let heads = reader.branch_heads().unwrap();
+    assert_eq!(heads.iter().map(|head| head.entry_id.as_str()).collect::<Vec<_>>(), ["e12"]);
+}
+
+/// Reading goes on and writes nothing, `verify` reports, and a writer leaves everything as it should be.
+#[track_caller]
+fn check_damaged(machine: &Machine, about: &str) {
+    let before = machine.disk.digest_without_locks();
+    check_reads(&machine.look(), about);
+    assert!(!machine.verify("s").is_well(), "{about}: verify says nothing");
+    assert_eq!(machine.disk.digest_without_locks(), before, "{about}: reading wrote");
+    let process = machine.start();
+    process.store.open_for_writing("s").unwrap();
+    check_reads(&process.store, about);
+    append(&process.store, "s", ENTRIES + 1);
+    process.store.close_all().unwrap();
+    let report = machine.verify("s");
+    assert!(report.is_well(), "{about}: {:?}", report.damage);
+    assert!(!process.store.ledger("s").unwrap().is_empty(), "{about}: the repair is recorded");
+}
+
+/// The number of the newest file whose name ends so.
+fn newest(machine: &Machine, end: &str) -> String {
+    let files = machine.disk.files().into_iter().map(|(path, _)| path.file_name().to_owned());
+    files.filter(|name| name.ends_with(end) && name.starts_with(['0', 'i'])).max().unwrap()
+}
+
+#[test]
+fn a_flipped_bit_in_any_offset_row_stops_nobody_and_is_mended() {
+    for (row, _) in (0..=ENTRIES).enumerate() {
+        let machine = closed();
+        machine.change("offsets.jsonl", |bytes| bytes[row * ROW_BYTES + 40] ^= 1);
+        check_damaged(&machine, &format!("row {row}"));
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_an_id_table_stops_nobody_and_is_mended() {
+    let machine = closed();
+    machine.change(&newest(&machine, ".tbl"), |bytes| bytes[20] ^= 1);
+    check_damaged(&machine, "table");
+}
+
+#[test]
+fn rows_that_can_be_read_and_are_of_another_log_stop_nobody() {
+    let other = Machine::small();
+    let process = other.start();
+    process.store.create("s", vec![entry(1), entry(2), entry(3), entry(4)]).unwrap();
+    (5..=13).for_each(|n| append(&process.store, "s", n));
+    process.store.close_all().unwrap();
+    let machine = closed();
+    machine.put("offsets.jsonl", &other.bytes("offsets.jsonl"));
+    check_reads(&machine.look(), "rows of another log");
+    assert!(!machine.verify("s").is_well());
+}
+
+#[test]
+fn a_flipped_bit_in_the_checkpoint_stops_nobody_and_is_mended() {
+    let machine = closed();
+    machine.change(&newest(&machine, ".json"), |bytes| bytes[60] ^= 1);
+    let before = machine.disk.digest_without_locks();
+    check_reads(&machine.look(), "checkpoint");
+    assert_eq!(machine.named("s"), ["checkpoint unreadable"]);
+    assert_eq!(machine.disk.digest_without_locks(), before, "reading wrote");
+    let process = machine.start();
+    process.store.open_for_writing("s").unwrap();
+    process.kill();
+    assert!(machine.verify("s").is_well(), "opening alone mends it");
+}
+
+/// Whatever its size, and closed or not.
+#[test]
+fn a_log_whose_manifest_is_unreadable_or_missing_is_read_listed_and_written() {
+    let tiny = Machine::new();
+    fill(&tiny.start().store, "s", ENTRIES);
+    let killed = Machine::full();
+    fill(&killed.start().store, "s", ENTRIES);
+    for machine in [&tiny, &killed] {
+        let process = machine.start();
+        process.disk.kill();
+        let process = machine.start();
+        process.store.append("s", Expected::Any, vec![revision("e1")]).unwrap();
+        process.store.close_all().unwrap();
+    }
+    for machine in [tiny, killed, closed()] {
+        for gone in [false, true] {
+            let machine = machine.on(machine.disk.copy());
+            match gone {
+                true => machine.remove("manifest.json"),
+                false => machine.change("manifest.json", |bytes| bytes[9] ^= 1),
+            }
+            assert!(machine.named("s").contains(&"manifest unreadable"));
+            let mut listed = Vec::new();
+            machine.look().visit(&mut |log| listed.push(log.unwrap().id)).unwrap();
+            assert_eq!(listed, ["s"]);
+            check_damaged(&machine, "manifest");
+            let made_again = machine.look().manifest("s").unwrap().unwrap();
+            assert_eq!(made_again.created_at_ms, 1, "the time of the first record");
+            let again = machine.start().store.create("s", vec![entry(1)]);
+            assert!(again.is_err(), "it is never taken for a new one");
+        }
+    }
+}
+
+/// The manifest is a witness, too: where it is lost together with the end of the log, nobody knows what else is.
+#[test]
+fn a_manifest_that_is_lost_together_with_the_end_of_the_log_leaves_doubt() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "s", 3);
+    process.store.close_all().unwrap();
+    machine.put("manifest.json", b"gone");
+    machine.change(".seg", |bytes| bytes.truncate(bytes.len() - 5));
+    assert_eq!(machine.damage("s").unwrap().kind, DamageKind::Manifest);
+    assert_eq!(machine.shown("s"), [1, 2], "what is whole can be read");
+    assert!(machine.refusal("s").to_string().contains("manifest"));
+}
+
+/// The way back to the file that a log was migrated from stands in its manifest alone.
+#[test]
+fn a_migrated_log_is_read_without_its_manifest_and_not_written() {
+    for (phase, is_read) in [(Phase::Completed, true), (Phase::RolledBack, false)] {
+        let machine = closed();
+        let process = machine.start();
+        let well = LedgerEvent::recovery("m", "migrated".to_owned(), 1);
+        let event = LedgerEvent { phase, outcome: Outcome::Ok, ..well };
+        process.store.record_event("s", &event).unwrap();
+        machine.put("manifest.json", b"gone");
+        assert_eq!(machine.damage("s").is_none(), is_read, "{phase:?}");
+        assert!(machine.refusal("s").to_string().contains("manifest"), "{phase:?}");
+    }
+}
+
+#[test]
+fn a_writer_that_meets_damage_while_it_writes_goes_on_and_mends_it() {
+    let machine = closed();
+    let process = machine.start();
+    process.store.open_for_writing("s").unwrap();
+    machine.change("offsets.jsonl", |bytes| bytes[ROW_BYTES + 40] ^= 1);
+    process.store.append("s", Expected::Any, vec![revision("e2")]).unwrap();
+    assert_eq!(process.store.read("s").unwrap().entry("e2").unwrap().unwrap().revisions.len(), 1);
+    process.kill();
+    let report = machine.verify("s");
+    assert!(report.is_well(), "the round after the append: {:?}", report.damage);
+}
+
+/// A crash while rows are written over others that a checkpoint relies on would leave a mixture of both.
+#[test]
+fn rows_that_a_checkpoint_relies_on_are_replaced_in_one_step() {
+    let machine = closed();
+    machine.change("offsets.jsonl", |bytes| bytes[ROW_BYTES + 40] ^= 1);
+    let damaged = machine.bytes("offsets.jsonl");
+    // The first rename is the ledger's, the second that of the rows.
+    machine.disk.inject(FaultPlan::once(Fault::Broken, 2).only(Call::Rename));
+    let process = machine.start();
+    assert!(process.store.open_for_writing("s").is_err());
+    process.kill();
+    machine.disk.heal();
+    assert_eq!(machine.bytes("index/offsets.jsonl"), damaged);
+    check_damaged(&machine, "after the failure");
+}
+
+#[test]
+fn a_log_in_the_trash_without_its_manifest_is_kept() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "s", 3);
+    process.store.delete("s", 5, "\"why\"").unwrap();
+    machine.put("manifest.json", b"gone");
+    assert_eq!(process.store.trash().unwrap(), []);
+    assert_eq!(process.store.purge(i64::MAX).unwrap(), 0);
+    assert!(machine.has("0000000000000001.seg"));
+    let mut reports = Vec::new();
+    process.store.verify_all(&mut |report| reports.push(report)).unwrap();
+    assert_eq!(reports[0].damage[0].kind, DamageKind::Manifest);
+}
