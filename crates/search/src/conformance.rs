@@ -82,6 +82,42 @@ async fn found(index: &dyn SearchIndex, text: &str) -> Vec<String> {
     }
 }
 
+/// Queries, and what each finds among the documents of [`words_and_filters`].
+const QUERIES: &[(&str, &[&str])] = &[
+    ("hello", &["a:1", "b:0"]),
+    ("hello world", &["a:1"]),
+    ("hello -world", &["b:0"]),
+    ("\"reset by peer\"", &["a:3"]),
+    ("\"peer by reset\"", &[]),
+    ("src/net/socket.rs", &["a:3"]),
+    ("socket", &["a:3"]),
+    ("config", &["a:4"]),
+    ("parseconfigfile", &["a:4"]),
+    ("parse_config", &["a:4"]),
+    ("conf*", &["a:4"]),
+    ("日本語", &["a:4"]),
+    ("文", &["a:4"]),
+    ("章", &["a:4"]),
+    ("語の", &["a:4"]),
+    ("本文", &[]),
+    ("peer role:tool", &["a:3"]),
+    ("peer -role:tool", &["b:1"]),
+    ("tool:bash", &["a:3"]),
+    ("tool:run_bash peer", &["a:3"]),
+    ("model:opus", &["a:4"]),
+    ("agent:reviewer", &["a:4"]),
+    ("is:title", &["b:0"]),
+    ("is:thinking config", &["a:4"]),
+    ("before:2026-11-01", &["a:4"]),
+    ("after:2026-09-01 before:2026-10-01", &["a:4"]),
+    ("hello after:1d", &["a:1", "b:0"]),
+    ("session:b", &["b:0", "b:1"]),
+    ("project:/home/ann hello", &["a:1"]),
+    ("project:bough hello", &["a:1"]),
+    ("outdated", &[]),
+    ("outdated is:old", &["a:2"]),
+];
+
 async fn words_and_filters(index: &dyn SearchIndex) {
     let mut tool = document(3, FieldKind::Result, "connection reset by peer in src/net/socket.rs");
     tool.role = Some(Role::FunctionResult);
@@ -107,41 +143,8 @@ async fn words_and_filters(index: &dyn SearchIndex) {
     let second =
         put("b", 0, 1, vec![document(0, FieldKind::Title, "hello again"), said(1, "peer")]);
     apply(index, vec![SessionUpdate::Put(first), second]).await;
-    for (query, expected) in [
-        ("hello", &["a:1", "b:0"][..]),
-        ("hello world", &["a:1"]),
-        ("hello -world", &["b:0"]),
-        ("\"reset by peer\"", &["a:3"]),
-        ("\"peer by reset\"", &[]),
-        ("src/net/socket.rs", &["a:3"]),
-        ("socket", &["a:3"]),
-        ("config", &["a:4"]),
-        ("parseconfigfile", &["a:4"]),
-        ("parse_config", &["a:4"]),
-        ("conf*", &["a:4"]),
-        ("日本語", &["a:4"]),
-        ("文", &["a:4"]),
-        ("章", &["a:4"]),
-        ("語の", &["a:4"]),
-        ("本文", &[]),
-        ("peer role:tool", &["a:3"]),
-        ("peer -role:tool", &["b:1"]),
-        ("tool:bash", &["a:3"]),
-        ("tool:run_bash peer", &["a:3"]),
-        ("model:opus", &["a:4"]),
-        ("agent:reviewer", &["a:4"]),
-        ("is:title", &["b:0"]),
-        ("is:thinking config", &["a:4"]),
-        ("before:2026-11-01", &["a:4"]),
-        ("after:2026-09-01 before:2026-10-01", &["a:4"]),
-        ("hello after:1d", &["a:1", "b:0"]),
-        ("session:b", &["b:0", "b:1"]),
-        ("project:/home/ann hello", &["a:1"]),
-        ("project:bough hello", &["a:1"]),
-        ("outdated", &[]),
-        ("outdated is:old", &["a:2"]),
-    ] {
-        assert_eq!(found(index, query).await, expected, "{query}");
+    for (query, expected) in QUERIES {
+        assert_eq!(found(index, query).await, *expected, "{query}");
     }
     let query = parse_query("hello", NOW).unwrap();
     for (key, value, count) in

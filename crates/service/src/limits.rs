@@ -93,6 +93,8 @@ pub const INDEX_LIST_PAGE: usize = 500;
 pub const INDEX_REST: Duration = Duration::from_millis(200);
 /// The pause before the index looks again, when another process keeps it, or the store did not answer.
 pub const INDEX_RETRY: Duration = Duration::from_millis(100);
+/// The longest that the index waits for something new before it looks by itself.
+pub const INDEX_IDLE: Duration = Duration::from_secs(2);
 /// How long a message that streams rests between two times that it is indexed.
 pub const INDEX_STREAM_REST: Duration = Duration::from_secs(2);
 /// How often a search looks whether the index has come as far as it waits for.

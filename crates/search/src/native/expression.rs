@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use bough_session::Role;
 
-use crate::document::Document;
+use crate::document::{Document, FieldKind};
 use crate::limits::MONTHS_MAX;
 use crate::query::dates::{month_of, months_between};
 use crate::query::{NameKind, Phrase, Query};
@@ -52,14 +52,14 @@ pub(super) fn words(document: &Document) -> String {
 /// What filters ask for, as the text of the second column.
 pub(super) fn facets(document: &Document) -> String {
     let mut text = String::new();
-    let kinds: BTreeSet<&str> = document.fields.iter().map(|field| field.kind.as_str()).collect();
-    kinds.into_iter().for_each(|kind| facet(&mut text, KIND, kind));
+    // Nearly every document says something; who asks for that asks for the words alone.
+    let kinds = document.fields.iter().map(|field| field.kind);
+    let kinds: BTreeSet<FieldKind> = kinds.filter(|kind| *kind != FieldKind::Text).collect();
+    kinds.into_iter().for_each(|kind| facet(&mut text, KIND, kind.as_str()));
     if let Some(role) = document.role {
         facet(&mut text, ROLE, role_name(role));
     }
-    if let Some(month) = month_of(document.at_ms) {
-        facet(&mut text, MONTH, &month);
-    }
+    facet(&mut text, MONTH, &month_of(document.at_ms).unwrap_or_default());
     let tools: BTreeSet<&String> = document.tools.iter().collect();
     tools.into_iter().for_each(|tool| name(&mut text, TOOL, tool));
     document.model.iter().for_each(|model| name(&mut text, MODEL, model));
@@ -74,11 +74,9 @@ fn facet(text: &mut String, mark: char, word: &str) {
 }
 
 fn name(text: &mut String, mark: char, name: &str) {
-    text.push_str(GAP);
     parts(name).iter().for_each(|part| facet(text, mark, part));
     tokenize(name, |token| {
         if token.kind == TokenKind::Whole {
-            text.push_str(GAP);
             facet(text, mark, token.term);
         }
     });
@@ -105,7 +103,7 @@ pub(super) fn weight(document: &Document) -> i64 {
 }
 
 /// The query as an expression of FTS5. Every document that fits the query fits the expression.
-pub(super) fn expression(query: &Query, now_ms: i64) -> String {
+pub(super) fn expression(query: &Query) -> String {
     let filters = &query.filters;
     let mut wanted: Vec<String> =
         query.wanted.iter().map(|phrase| phrase_in('w', None, phrase)).collect();
@@ -124,7 +122,7 @@ pub(super) fn expression(query: &Query, now_ms: i64) -> String {
     if !filters.not_roles.is_empty() {
         unwanted.push(any(ROLE, filters.not_roles.iter().map(|role| role_name(*role)).collect()));
     }
-    if !filters.kinds.is_empty() {
+    if !filters.kinds.is_empty() && !filters.kinds.contains(&FieldKind::Text) {
         wanted.push(any(KIND, filters.kinds.iter().map(|kind| kind.as_str()).collect()));
     }
     for filter in &filters.names {
@@ -136,12 +134,12 @@ pub(super) fn expression(query: &Query, now_ms: i64) -> String {
         let list = if filter.is_negated { &mut unwanted } else { &mut wanted };
         list.push(phrase_in('f', Some(mark), &filter.phrase));
     }
-    if let Some(months) = months(query, now_ms) {
+    if let Some(months) = months(query) {
         wanted.push(any(MONTH, months.iter().map(String::as_str).collect()));
     }
     if wanted.is_empty() {
-        // Every document has a kind.
-        wanted.push(format!("f : \"{KIND}\" *"));
+        // Every document has a month.
+        wanted.push(format!("f : \"{MONTH}\" *"));
     }
     let mut text = wanted.join(" AND ");
     for phrase in unwanted {
@@ -150,16 +148,12 @@ pub(super) fn expression(query: &Query, now_ms: i64) -> String {
     text
 }
 
-/// The months that a document may be of, where they are few.
-fn months(query: &Query, now_ms: i64) -> Option<Vec<String>> {
-    let after = query.filters.after_ms?;
-    let before = query.filters.before_ms.unwrap_or(now_ms.saturating_add(DAY_MS));
-    // A clock that was wrong wrote documents of the future; they are found when nobody names an end.
-    query.filters.before_ms?;
+/// The months that a document may be of, where they are few. A range without an end has none: a clock that was wrong may have
+/// written documents of the future.
+fn months(query: &Query) -> Option<Vec<String>> {
+    let (after, before) = (query.filters.after_ms?, query.filters.before_ms?);
     months_between(after, before, MONTHS_MAX).filter(|months| !months.is_empty())
 }
-
-const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 fn phrase_in(column: char, mark: Option<char>, phrase: &Phrase) -> String {
     let mark = mark.map(String::from).unwrap_or_default();

@@ -86,15 +86,6 @@ impl NativeIndex {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Merges what small batches left behind, so that the index is as small as it can be.
-    pub async fn optimize(&self) -> Result<(), SearchError> {
-        self.write(|connection| {
-            connection.execute_batch("INSERT INTO words(words) VALUES('optimize')")?;
-            connection.pragma_update(None, "wal_checkpoint", "TRUNCATE").or(Ok(()))
-        })
-        .await
-    }
-
     async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, SearchError> + Send + 'static,
@@ -254,6 +245,8 @@ fn try_connect(file: &IndexFile) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Enough for a derived file: a power cut may take the last batches, never the whole.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // Larger steps: a checkpoint syncs, and those who append wait for the same disk.
+    connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }

@@ -102,8 +102,7 @@ impl Ask {
              WHERE words MATCH ? AND words.rowid <= ? AND docs.old IS "
                 .to_owned();
         sql.push_str(if ask.query.filters.is_old { "NOT NULL" } else { "NULL" });
-        let mut values =
-            vec![Value::Text(expression(ask.query, ask.now_ms)), Value::Integer(place.newest)];
+        let mut values = vec![Value::Text(expression(ask.query)), Value::Integer(place.newest)];
         add_filters(ask, &mut sql, &mut values);
         sql.push_str(" ORDER BY words.rowid DESC LIMIT ?");
         values.push(Value::Integer(limit_of(RANKED_TOGETHER)));

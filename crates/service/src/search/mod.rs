@@ -13,7 +13,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::api::IndexStatus;
 use crate::error::ServiceError;
-use crate::limits::{INDEX_POLL, INDEX_REST, INDEX_RETRY, SEARCH_STALE_COUNTED};
+use crate::limits::{INDEX_IDLE, INDEX_POLL, INDEX_REST, INDEX_RETRY, SEARCH_STALE_COUNTED};
 use crate::service::Service;
 use follow::{Follower, Round};
 pub(crate) use gather::agent_of_state;
@@ -135,7 +135,7 @@ impl Service {
                 // A pause as long as the work leaves the processor to the writers.
                 Ok(Round::Worked { took }) => tokio::time::sleep(took.min(INDEX_REST)).await,
                 Ok(Round::Idle) => {
-                    let most = tokio::time::timeout(INDEX_RETRY, watch.changed());
+                    let most = tokio::time::timeout(INDEX_IDLE, watch.changed());
                     drop(most.await);
                     // What is written at the same time is indexed together.
                     tokio::time::sleep(INDEX_REST).await;
