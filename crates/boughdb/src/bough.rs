@@ -2,7 +2,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bough_platform::{Clock, Entropy, OsEntropy, Platform, SystemClock};
-use bough_service::api::{CreateRequest, EnsureRequest, GetRequest, ListRequest};
+use bough_search::NativeIndex;
+use bough_service::api::{
+    CreateRequest, EnsureRequest, GetRequest, ListRequest, SearchRequest, SearchResponse,
+};
 use bough_service::{EventFilter, Scope, Service, StartAt};
 use bough_session::{SessionId, SessionMeta};
 use bough_store::{MemoryStore, NativeOptions, NativeStore, Store};
@@ -32,14 +35,19 @@ impl Bough {
         let platform = Platform::system(&folder)?;
         let root = folder.as_ref().to_owned();
         let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
-        let store = NativeStore::open(platform, root, options).await?;
-        Ok(Self::with_doors(Arc::new(store), clock, entropy))
+        let disk = platform.disk.clone();
+        let store = NativeStore::open(platform, root.clone(), options).await?;
+        let bough = Self::with_doors(Arc::new(store), clock.clone(), entropy);
+        bough.service.set_search_index(Some(Arc::new(NativeIndex::in_folder(disk, &root, clock)?)));
+        Ok(bough)
     }
 
     /// A store that lasts as long as the program.
     pub fn in_memory() -> Result<Self, Error> {
         let store = MemoryStore::new(Arc::new(OsEntropy))?;
-        Ok(Self::on(Arc::new(store)))
+        let bough = Self::on(Arc::new(store));
+        bough.service.set_search_index(Some(Arc::new(NativeIndex::in_memory()?)));
+        Ok(bough)
     }
 
     /// Any other store, such as the files of another program or one of your own.
@@ -105,6 +113,16 @@ impl Bough {
     pub async fn list(&self) -> Result<Vec<SessionMeta>, Error> {
         let page = self.service.list(&self.scope, ListRequest::default()).await?;
         Ok(page.sessions)
+    }
+
+    /// Searches everything that was said, the best hits first: words, `"a phrase"`, `role:user`, `tool:bash`, `after:2026-10-01`.
+    /// [`Service::search`] has further pages.
+    ///
+    /// The index takes up what is new when somebody searches; a program that runs long keeps it up with
+    /// [`Service::keep_indexing`].
+    pub async fn search(&self, query: &str) -> Result<SearchResponse, Error> {
+        let request = SearchRequest { query: query.to_owned(), ..SearchRequest::default() };
+        Ok(self.service.search(&self.scope, request).await?)
     }
 
     /// Watches all sessions from now on.

@@ -1,3 +1,4 @@
+use bough_search::SearchError;
 use bough_service::ServiceError;
 use bough_store::StoreError;
 
@@ -10,6 +11,9 @@ pub enum Error {
     /// The folder cannot be used.
     #[error("the folder cannot be used: {0}")]
     Folder(#[from] std::io::Error),
+    /// The search index cannot be made.
+    #[error(transparent)]
+    Search(#[from] SearchError),
     /// A rule refused the call, or the store failed; the code and the hint say what to do.
     #[error("{code}: {0}", code = .0.code())]
     Service(#[from] ServiceError),
@@ -21,7 +25,7 @@ impl Error {
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Self::Service(error) => Some(error.code()),
-            Self::Store(_) | Self::Folder(_) => None,
+            Self::Store(_) | Self::Folder(_) | Self::Search(_) => None,
         }
     }
 }

@@ -63,6 +63,7 @@ pub use live::Live;
 pub use say::{assistant, user};
 pub use session::{Said, Session};
 
+pub use bough_search::SearchError;
 pub use bough_service::api;
 pub use bough_service::{
     Delivery, EventFilter, EventKind, EventPayload, FeedCursor, FeedEvent, FeedItem, GapReason,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bough_platform::{Clock, Disk, Entropy};
+use bough_search::SearchIndex;
 use bough_service::{Reload, ReloadError, Service, Settings};
 use bough_store::Store;
 use serde_json::Value;
@@ -16,7 +17,7 @@ use crate::guard::{GuardRules, LocalKey, TokenFile, Tokens};
 use crate::logs;
 use crate::own_address::OwnAddresses;
 use crate::run::NativeWrapper;
-use crate::stores::{OpenError, StoreContext, open_store, where_kept};
+use crate::stores::{OpenError, StoreContext, open_index, open_store, where_kept};
 
 /// Looks up an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -85,7 +86,19 @@ impl Sources {
 
     /// Makes the store that a configuration asks for.
     pub(crate) async fn open(&self, config: &Config) -> Result<Arc<dyn Store>, OpenError> {
-        let context = StoreContext {
+        open_store(config, &self.context()).await
+    }
+
+    /// Opens the search index of that store.
+    pub(crate) fn open_index(
+        &self,
+        config: &Config,
+    ) -> Result<Option<Arc<dyn SearchIndex>>, OpenError> {
+        open_index(config, &self.context())
+    }
+
+    fn context(&self) -> StoreContext<'_> {
+        StoreContext {
             data_dir: &self.data_dir,
             clock: self.clock.clone(),
             entropy: self.entropy.clone(),
@@ -94,8 +107,7 @@ impl Sources {
             own: self.own.clone(),
             lookup: &*self.environment,
             wrap_native: self.wrap_native.as_ref(),
-        };
-        open_store(config, &context).await
+        }
     }
 
     pub(crate) fn load_tokens(&self) -> Result<Tokens, crate::guard::TokenError> {
@@ -239,6 +251,7 @@ impl Applier {
         new: &Config,
     ) -> Result<(), OpenError> {
         let store = self.sources.open(new).await?;
+        let index = self.sources.open_index(new)?;
         // Both may be on one directory, where a session has one writer: what is held is let go before others ask for it.
         let before = service.store();
         let let_go = before.close().await;
@@ -250,6 +263,7 @@ impl Applier {
             tracing::warn!(from, to, "sessions are stored elsewhere from now on; none were moved");
             service.swap_store(store)
         };
+        service.set_search_index(index);
         // Calls that began there have it still; they open again what they need.
         if let Err(error) = let_go.and(previous.close().await) {
             tracing::error!(%error, "the store before did not close well");

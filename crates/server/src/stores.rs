@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bough_platform::{Clock, Entropy, OsDisk, Platform};
+use bough_search::{NativeIndex, SearchError, SearchIndex};
 use bough_store::bridge::{BridgeOptions, BridgeStore};
 use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, StoreError};
 
@@ -50,6 +51,9 @@ pub enum OpenError {
         /// What it says.
         source: StoreError,
     },
+    /// The search index did not open.
+    #[error("the search index did not open: {0}")]
+    Index(#[from] SearchError),
     /// The bridge would lead back here.
     #[error("the bridge's url {url:?} is this instance itself; name the main instance's bus")]
     SelfReference {
@@ -115,6 +119,22 @@ pub(crate) async fn open_store(
         }
         AdapterConfig::Bridge(bridge) => open_bridge(bridge, context).await,
     }
+}
+
+/// Opens the search index of the store that a configuration asks for. It lies beside the sessions, where other processes find it;
+/// a store that keeps nothing here has its index in memory. Through a bridge only the main instance has one.
+pub(crate) fn open_index(
+    config: &Config,
+    context: &StoreContext<'_>,
+) -> Result<Option<Arc<dyn SearchIndex>>, OpenError> {
+    let folder = match &config.adapter {
+        AdapterConfig::Native(native) => native_dir(native, context.data_dir, context.lookup),
+        AdapterConfig::Fs(_) => context.data_dir.to_owned(),
+        AdapterConfig::Memory(_) => return Ok(Some(Arc::new(NativeIndex::in_memory()?))),
+        AdapterConfig::Bridge(_) => return Ok(None),
+    };
+    let disk = context.platform(&folder)?.disk;
+    Ok(Some(Arc::new(NativeIndex::in_folder(disk, &folder, context.clock.clone())?)))
 }
 
 async fn open_bridge(

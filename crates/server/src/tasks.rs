@@ -97,6 +97,14 @@ pub(crate) async fn sweep_trash(app: App) {
     }
 }
 
+/// Keeps the search index up with what is written.
+pub(crate) async fn keep_index(app: App) {
+    tokio::select! {
+        () = app.service.keep_indexing() => {}
+        () = app.shutdown.begun() => {}
+    }
+}
+
 /// Waits; `false` when the server ends meanwhile.
 async fn pause(app: &App, time: Duration) -> bool {
     tokio::select! {

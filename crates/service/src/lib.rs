@@ -22,6 +22,7 @@ mod reload;
 mod rules;
 mod runtime;
 mod scope;
+mod search;
 mod service;
 mod settings;
 mod table;

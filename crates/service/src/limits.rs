@@ -73,3 +73,29 @@ pub const STAGED_SESSIONS_MAX: usize = 64;
 pub const PUBLISH_EVENTS_MAX: usize = 10_000;
 /// Longest text that `session::search` looks for, in bytes.
 pub const QUERY_BYTES_MAX: usize = 1024;
+/// How long a search waits for the index to take up what was just written; then it says how far the index is.
+pub const SEARCH_WAIT: Duration = Duration::from_millis(300);
+/// Candidates of the index that one call compares with the store; with fewer hits than asked for, the page goes on with its cursor.
+pub const SEARCH_COMPARED_MAX: usize = 500;
+/// Sessions that a search counts of those which are not indexed to their end.
+pub const SEARCH_STALE_COUNTED: usize = 10_000;
+/// Changed sessions that the index takes up in one round.
+pub const INDEX_CHANGES_PER_ROUND: usize = 256;
+/// Text that the index takes up in one round, in bytes; one entry more at the most.
+pub const INDEX_BYTES_PER_ROUND: usize = 4 * 1024 * 1024;
+/// Records of a session that the index reads at a time.
+pub const INDEX_RECORDS_PER_READ: usize = 1000;
+/// Sessions whose place in the index is kept in memory.
+pub const INDEX_KNOWN_MAX: usize = 10_000;
+/// Sessions that are compared with the index at a time after a gap.
+pub const INDEX_LIST_PAGE: usize = 500;
+/// The pause of the index after a round; what is written meanwhile is taken up together.
+pub const INDEX_REST: Duration = Duration::from_millis(200);
+/// The pause before the index looks again, when another process keeps it, or the store did not answer.
+pub const INDEX_RETRY: Duration = Duration::from_millis(100);
+/// The longest that the index waits for something new before it looks by itself.
+pub const INDEX_IDLE: Duration = Duration::from_secs(2);
+/// How long a message that streams rests between two times that it is indexed.
+pub const INDEX_STREAM_REST: Duration = Duration::from_secs(2);
+/// How often a search looks whether the index has come as far as it waits for.
+pub const INDEX_POLL: Duration = Duration::from_millis(5);

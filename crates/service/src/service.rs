@@ -11,6 +11,7 @@ use crate::api::ReloadStatus;
 use crate::error::ServiceError;
 use crate::reload::{Reload, ReloadDesk};
 use crate::runtime::Runtime;
+use crate::search::SearchSlot;
 use crate::settings::{Settings, SharedSettings};
 use crate::terms::{CallTerms, KeyedIds};
 
@@ -33,6 +34,7 @@ struct Shared {
     settings: SharedSettings,
     reload: ReloadDesk,
     runtime: RwLock<Arc<Runtime>>,
+    search: SearchSlot,
     /// Counts the stores that stood here, so that feeds notice a swap.
     swaps: watch::Sender<u64>,
 }
@@ -48,6 +50,7 @@ impl Service {
             settings: SharedSettings::default(),
             reload: ReloadDesk::default(),
             runtime: RwLock::new(Arc::new(runtime)),
+            search: SearchSlot::default(),
             swaps: watch::Sender::new(0),
         };
         Self { shared: Arc::new(shared), keyed: None, life: None }
@@ -144,6 +147,10 @@ impl Service {
     pub(crate) fn runtime(&self) -> Arc<Runtime> {
         let slot = self.shared.runtime.read().unwrap_or_else(PoisonError::into_inner);
         slot.clone()
+    }
+
+    pub(crate) fn search_slot(&self) -> &SearchSlot {
+        &self.shared.search
     }
 
     pub(crate) fn swaps(&self) -> watch::Receiver<u64> {

@@ -286,9 +286,16 @@ functions! {
     "session::context" context = rules::views::context, (ContextRequest) -> ContextResponse,
         Read, at(Get, "/v1/sessions/{session_id}/context"),
         "What a model would be sent: the path with compactions and summaries applied, within a budget.";
-    "session::search" search = rules::listing::search, (SearchRequest) -> SearchResponse,
+    "session::search" search = rules::search::search, (SearchRequest) -> SearchResponse,
         Read, at(Get, "/v1/search"),
-        "Find sessions by words.";
+        "Search everything that was said: words, phrases and filters, the best hits first.";
+    "session::search-status" search_status = rules::search::search_status,
+        (SearchStatusRequest) -> IndexStatus,
+        Read, at(Get, "/v1/search/status"),
+        "How far the search index is behind what is stored.";
+    "session::reindex" reindex = rules::search::reindex, (ReindexRequest) -> IndexStatus,
+        Admin, at(Post, "/v1/search/reindex"),
+        "Build the search index again; searches find more and more while it runs.";
     "session::archive" archive = rules::meta::archive, (ArchiveRequest) -> ArchiveResponse,
         Write, at(Put, "/v1/sessions/{session_id}/archive"),
         "Put a session away: lists leave it out unless they are asked for it.";

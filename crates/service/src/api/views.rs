@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use bough_session::{AgentMessage, EntryId, JsonMap, SessionId, SessionMeta, UsageByModel};
+use bough_session::{AgentMessage, EntryId, SessionId, UsageByModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,38 +51,4 @@ pub struct ContextResponse {
     pub estimated_tokens: u64,
     /// How many messages the budget left out.
     pub left_out: u64,
-}
-
-/// Input of `session::search`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SearchRequest {
-    /// Text to look for in titles, descriptions, names, tasks, first messages, models and working directories, whatever its
-    /// case.
-    pub query: String,
-    /// Page size. Default 50, clamped to the configured maximum.
-    pub limit: Option<usize>,
-    /// Where the previous page ended: its `next_cursor`.
-    pub cursor: Option<String>,
-    /// Every given key must equal the session's own metadata.
-    pub metadata: Option<JsonMap>,
-}
-
-/// One session that a search found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SearchHit {
-    /// The session.
-    pub meta: SessionMeta,
-    /// The beginning of its first user message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub preview: Option<String>,
-}
-
-/// Output of `session::search`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SearchResponse {
-    /// What was found, the last changed first. Archived sessions are found too.
-    pub hits: Vec<SearchHit>,
-    /// Present when more pages remain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
 }

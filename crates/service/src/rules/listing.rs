@@ -51,7 +51,8 @@ fn searched(text: &str) -> Result<String, ServiceError> {
     Ok(text.to_owned())
 }
 
-pub(crate) async fn search(
+/// Finds sessions by what they say of themselves, where there is no index.
+pub(crate) async fn search_titles(
     service: &Service,
     scope: &Scope,
     request: SearchRequest,
@@ -67,9 +68,16 @@ pub(crate) async fn search(
         ..ListQuery::default()
     };
     let page = service.runtime().store.list(&query).await?;
-    let hits = page
-        .sessions
-        .into_iter()
-        .map(|listed| SearchHit { meta: listed.meta, preview: listed.details.preview });
-    Ok(SearchResponse { hits: hits.collect(), next_cursor: page.next_cursor })
+    let hits = page.sessions.into_iter().map(|listed| SearchHit {
+        meta: listed.meta,
+        preview: listed.details.preview,
+        entry_id: None,
+        revision: None,
+        role: None,
+        timestamp: None,
+        snippet: None,
+        on_active_path: None,
+        score: None,
+    });
+    Ok(SearchResponse { hits: hits.collect(), next_cursor: page.next_cursor, index: None })
 }

@@ -8,6 +8,7 @@ pub(crate) mod listing;
 pub(crate) mod meta;
 pub(crate) mod raw;
 pub(crate) mod reading;
+pub(crate) mod search;
 pub(crate) mod staging;
 pub(crate) mod store_protocol;
 pub(crate) mod trash;

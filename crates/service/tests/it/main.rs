@@ -32,6 +32,7 @@ mod reading;
 mod resume;
 mod schemas;
 mod scopes;
+mod search;
 mod short_reads;
 mod stalled;
 mod swap;

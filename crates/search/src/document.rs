@@ -1,0 +1,252 @@
+//! What is searched of a session: one document for each entry, and one for the session itself.
+
+use std::borrow::Cow;
+
+use bough_session::{
+    AgentMessage, Bookkeeping, Canonical, ContentBlock, CustomPayload, Entry, EntryId, JsonMap,
+    Role, SessionState,
+};
+use serde_json::Value;
+
+/// What a piece of text is; `is:thinking` asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FieldKind {
+    /// What somebody said.
+    Text,
+    /// What a model thought.
+    Thinking,
+    /// A call of a tool: its name and its arguments.
+    Call,
+    /// What a tool gave back.
+    Result,
+    /// What went wrong.
+    Error,
+    /// A summary of what came before, or of a branch.
+    Summary,
+    /// The label of an entry.
+    Label,
+    /// The title or the name of a session.
+    Title,
+    /// What else a session says of itself: description, task, working directory, why it failed.
+    About,
+    /// Data of an application.
+    Data,
+}
+
+impl FieldKind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::Text,
+        Self::Thinking,
+        Self::Call,
+        Self::Result,
+        Self::Error,
+        Self::Summary,
+        Self::Label,
+        Self::Title,
+        Self::About,
+        Self::Data,
+    ];
+
+    /// The kind's name in queries and in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Thinking => "thinking",
+            Self::Call => "call",
+            Self::Result => "result",
+            Self::Error => "error",
+            Self::Summary => "summary",
+            Self::Label => "label",
+            Self::Title => "title",
+            Self::About => "about",
+            Self::Data => "data",
+        }
+    }
+}
+
+/// A piece of text of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// What it is.
+    pub kind: FieldKind,
+    /// The text.
+    pub text: String,
+}
+
+/// What is searched of one entry, or of the session itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// The number of the record that added the entry; 0 is the session itself.
+    pub seq: u64,
+    /// The revision of the entry that this is, when the entry has come further since.
+    pub old_revision: Option<u64>,
+    /// When the entry was made, milliseconds since the epoch.
+    pub at_ms: i64,
+    /// Who speaks, if the entry is a message.
+    pub role: Option<Role>,
+    /// The tools that it calls, or whose result it is.
+    pub tools: Vec<String>,
+    /// The model that speaks, and who serves it.
+    pub model: Option<String>,
+    /// The agent that wrote it.
+    pub agent: Option<String>,
+    /// The entry that a label is about.
+    pub label_of: Option<EntryId>,
+    /// What it says.
+    pub fields: Vec<Field>,
+}
+
+impl Document {
+    /// What is searched of an entry; `None` when there is nothing to find in it.
+    #[must_use]
+    pub fn of_entry(seq: u64, entry: &Entry, state_agent: Option<&str>) -> Option<Self> {
+        let mut document = Self { seq, at_ms: entry.timestamp, ..Self::default() };
+        match entry.canonical() {
+            Canonical::Message(message) => document.add_message(&message),
+            Canonical::Custom(custom) => document.add_custom(&custom),
+        }
+        let own = entry.origin.as_ref().and_then(agent_of);
+        document.agent = own.or_else(|| state_agent.map(str::to_owned));
+        (!document.fields.is_empty()).then_some(document)
+    }
+
+    /// What is searched of the session itself.
+    #[must_use]
+    pub fn of_session(state: &SessionState) -> Self {
+        // The time of its last change moves with every entry; what an index knows must not.
+        let mut document = Self { at_ms: state.created_at, ..Self::default() };
+        document.add(FieldKind::Title, &state.title);
+        document.add(FieldKind::Title, state.name.as_deref().unwrap_or_default());
+        document.add(FieldKind::About, &state.description);
+        document.add(FieldKind::About, state.task_name.as_deref().unwrap_or_default());
+        document.add(FieldKind::About, project_of(state.metadata.as_ref()).unwrap_or_default());
+        document.add(FieldKind::Error, state.status_reason.as_deref().unwrap_or_default());
+        document.agent = state.metadata.as_ref().and_then(agent_of);
+        document
+    }
+
+    fn add(&mut self, kind: FieldKind, text: &str) {
+        if !text.trim().is_empty() {
+            self.fields.push(Field { kind, text: text.to_owned() });
+        }
+    }
+
+    fn add_message(&mut self, message: &AgentMessage) {
+        self.role = Some(message.role());
+        let mut result = FieldKind::Text;
+        match message {
+            AgentMessage::Assistant(said) => {
+                self.model = Some(format!("{} {}", said.provider, said.model));
+                self.add(FieldKind::Error, said.error_message.as_deref().unwrap_or_default());
+                for warning in said.warnings.iter().flatten() {
+                    self.add(FieldKind::Error, warning);
+                }
+            }
+            AgentMessage::FunctionResult(given) => {
+                self.tools.push(given.function_id.clone());
+                result = if given.is_error { FieldKind::Error } else { FieldKind::Result };
+            }
+            AgentMessage::Custom(custom) => {
+                self.add(FieldKind::Text, custom.display.as_deref().unwrap_or_default());
+            }
+            AgentMessage::User(_) => {}
+        }
+        self.add_blocks(message.content(), result);
+        if let Some(details) = message.details() {
+            self.add_details(details, result);
+        }
+    }
+
+    /// Data beside the rendering often repeats it; only what the rendering does not say is kept.
+    fn add_details(&mut self, details: &Value, kind: FieldKind) {
+        let text =
+            strings_of(details, |text| !self.fields.iter().any(|field| field.text.contains(text)));
+        let kind = if kind == FieldKind::Text { FieldKind::Data } else { kind };
+        self.add(kind, &text);
+    }
+
+    fn add_blocks(&mut self, blocks: &[ContentBlock], text: FieldKind) {
+        for block in blocks {
+            match block {
+                ContentBlock::Text(words) => self.add(text, &words.text),
+                ContentBlock::Thinking(thought) => self.add(FieldKind::Thinking, &thought.text),
+                ContentBlock::FunctionCall(call) => {
+                    self.tools.push(call.function_id.clone());
+                    let arguments = strings_of(&call.arguments, |_| true);
+                    self.add(FieldKind::Call, &format!("{} {arguments}", call.function_id));
+                }
+                ContentBlock::FunctionResult(given) => {
+                    let failed = given.is_error.unwrap_or_default();
+                    let kind = if failed { FieldKind::Error } else { FieldKind::Result };
+                    self.add_blocks(&given.content, kind);
+                }
+                ContentBlock::Image(_) => {}
+            }
+        }
+    }
+
+    fn add_custom(&mut self, custom: &CustomPayload) {
+        match Bookkeeping::from_payload(custom) {
+            Some(Bookkeeping::Compaction(done)) => self.add(FieldKind::Summary, &done.summary),
+            Some(Bookkeeping::BranchSummary(left)) => self.add(FieldKind::Summary, &left.summary),
+            Some(Bookkeeping::Label(label)) => {
+                self.add(FieldKind::Label, label.label.as_deref().unwrap_or_default());
+                self.label_of = Some(label.target_id);
+            }
+            Some(Bookkeeping::ModelChange(to)) => {
+                self.model = Some(format!("{} {}", to.provider, to.model_id));
+                self.add(FieldKind::Data, &format!("{} {}", to.provider, to.model_id));
+            }
+            // The name is the session's.
+            Some(Bookkeeping::SessionInfo(_) | Bookkeeping::ThinkingLevelChange(_)) => {}
+            None => {
+                let data = strings_of(&custom.data, |_| true);
+                self.add(FieldKind::Data, &format!("{} {data}", custom.custom_type));
+            }
+        }
+    }
+}
+
+/// The strings and numbers in a JSON value, one a line. Names of fields are left out: every call of a tool has the same.
+fn strings_of(value: &Value, keep: impl Fn(&str) -> bool) -> String {
+    let mut text = String::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        let piece = match value {
+            Value::String(piece) => Cow::Borrowed(piece.as_str()),
+            Value::Number(number) => Cow::Owned(number.to_string()),
+            Value::Array(values) => {
+                open.extend(values.iter().rev());
+                continue;
+            }
+            Value::Object(fields) => {
+                open.extend(fields.values().rev());
+                continue;
+            }
+            Value::Null | Value::Bool(_) => continue,
+        };
+        if keep(&piece) {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&piece);
+        }
+    }
+    text
+}
+
+/// The directory that a session works in.
+#[must_use]
+pub fn project_of(metadata: Option<&JsonMap>) -> Option<&str> {
+    let metadata = metadata?;
+    ["cwd", "project"].iter().find_map(|key| metadata.get(*key)?.as_str())
+}
+
+/// The agent that a session's metadata or an entry's origin names.
+#[must_use]
+pub fn agent_of(fields: &JsonMap) -> Option<String> {
+    let names = ["agent", "agent_name", "agent_id"].iter();
+    names.filter_map(|key| fields.get(*key)?.as_str()).map(str::to_owned).next()
+}

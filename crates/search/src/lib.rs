@@ -1,0 +1,38 @@
+//! Tokens, the query language and the index that search sessions.
+//!
+//! A [`Document`] is what is searched of an entry. The [tokenizer](tokenize) makes terms of documents and of queries alike, a
+//! [`SearchIndex`] finds the documents that may fit a [`Query`], and [`Query::matches`] says whether one does, on the text that
+//! the store has now. An index therefore may be behind, and never makes an answer wrong.
+//!
+//! Invariants:
+//! - It knows no rules, no HTTP and none of the log's files; who follows a store feeds an index.
+//! - An index is derived: cleared, it is built again from the store.
+//! - What an index leaves out does not fit, or is not indexed yet; what it finds is compared with the store.
+//! - Every bound is in [`limits`].
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+
+pub mod limits;
+
+mod document;
+mod error;
+mod index;
+mod matching;
+mod native;
+mod query;
+mod snippet;
+mod tokens;
+
+pub use bough_record::Position;
+pub use document::{Document, Field, FieldKind, agent_of, project_of};
+pub use error::SearchError;
+pub use index::{
+    Candidate, CandidatePage, IndexBatch, IndexLock, IndexedSession, SearchAsk, SearchIndex,
+    SessionFacts, SessionPut, SessionUpdate,
+};
+pub use matching::Matched;
+pub use native::{IndexFile, NativeIndex};
+pub use query::{Filters, NameFilter, NameKind, Phrase, Query, QueryError, parse_query};
+pub use snippet::{Snippet, snippet};
+pub use tokens::{Token, TokenKind, parts, tokenize};

@@ -1,0 +1,36 @@
+//! Every bound of search, by name.
+
+use std::time::Duration;
+
+/// Longest query, in bytes.
+pub const QUERY_BYTES_MAX: usize = 1024;
+/// Words, phrases and filters in one query.
+pub const QUERY_ITEMS_MAX: usize = 32;
+/// Terms in one word or phrase; a longer one is an error.
+pub const PHRASE_TERMS_MAX: usize = 64;
+/// Longest term, in bytes. A longer one is cut, in documents and in queries alike.
+pub const TERM_BYTES_MAX: usize = 64;
+/// Longest word, in bytes, whose parts (`parseConfig`) are looked at. What is longer is encoded data.
+pub const SPLIT_BYTES_MAX: usize = 64;
+/// Characters of a term in a script that is written without spaces.
+pub const GRAM_CHARS: usize = 3;
+/// Newest matches that are ranked together. Older ones follow in later pages, ranked among themselves.
+pub const RANKED_TOGETHER: usize = 1000;
+/// Months that a date range is narrowed by in the index; a longer range is filtered row by row.
+pub const MONTHS_MAX: i64 = 36;
+/// Longest part of a metadata value that the index compares, in bytes; the caller compares the rest.
+pub const METADATA_VALUE_BYTES: usize = 256;
+/// Characters of a snippet.
+pub const SNIPPET_CHARS: usize = 200;
+/// Characters of a snippet before its first highlight.
+pub const SNIPPET_LEAD_CHARS: usize = 50;
+/// Highlights of a snippet.
+pub const HIGHLIGHTS_MAX: usize = 32;
+/// Connections of an index that search at the same time; further searches open one of their own.
+pub const READERS_KEPT: usize = 4;
+/// How long a writer waits for another process's transaction.
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often opening an index is tried while another process holds it.
+pub const OPEN_RETRIES_MAX: u32 = 100;
+/// The pause between two such tries.
+pub const OPEN_PAUSE: Duration = Duration::from_millis(20);

@@ -1,0 +1,98 @@
+//! The query language: words, phrases and filters.
+
+pub(crate) mod dates;
+mod parse;
+
+use bough_session::Role;
+
+use crate::document::FieldKind;
+
+pub use parse::{QueryError, parse_query};
+
+/// What is looked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Query {
+    /// All of these must be there.
+    pub wanted: Vec<Phrase>,
+    /// None of these may be there.
+    pub unwanted: Vec<Phrase>,
+    /// What must be so beside the words.
+    pub filters: Filters,
+}
+
+/// Terms that follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phrase {
+    /// The terms, in order; never empty.
+    pub terms: Vec<String>,
+    /// Whether the last term is only the beginning of one.
+    pub is_prefix: bool,
+    /// A word in camel case as one term, which is found as well.
+    pub whole: Option<String>,
+}
+
+/// What must be so beside the words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filters {
+    /// Who speaks: one of these.
+    pub roles: Vec<Role>,
+    /// Who does not.
+    pub not_roles: Vec<Role>,
+    /// Names of tools, models and agents that must be there, or must not.
+    pub names: Vec<NameFilter>,
+    /// What kind of text the words are in: one of these; empty is any.
+    pub kinds: Vec<FieldKind>,
+    /// Look into old revisions, and nowhere else.
+    pub is_old: bool,
+    /// Made at this time or later, milliseconds since the epoch.
+    pub after_ms: Option<i64>,
+    /// Made before this time.
+    pub before_ms: Option<i64>,
+    /// In this session: its id, or the beginning of it.
+    pub session: Option<String>,
+    /// In this directory or below it; without a slash, in a directory of this name.
+    pub project: Option<String>,
+}
+
+/// A name that must be there, or must not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameFilter {
+    /// Whose name.
+    pub of: NameKind,
+    /// The name or a part of it.
+    pub phrase: Phrase,
+    /// Whether it must not be there.
+    pub is_negated: bool,
+}
+
+/// Things that have names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// A tool.
+    Tool,
+    /// A model, with who serves it.
+    Model,
+    /// An agent.
+    Agent,
+}
+
+impl Query {
+    /// Whether a session that works in `project` can have hits.
+    #[must_use]
+    pub fn fits_project(&self, project: Option<&str>) -> bool {
+        let Some(wanted) = &self.filters.project else { return true };
+        let Some(project) = project else { return false };
+        if wanted.contains('/') {
+            return project
+                .strip_prefix(wanted.trim_end_matches('/'))
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        }
+        project.split('/').any(|part| part == wanted)
+    }
+
+    /// Whether the words may be in text of this kind.
+    #[must_use]
+    pub fn looks_into(&self, kind: FieldKind) -> bool {
+        self.filters.kinds.is_empty() || self.filters.kinds.contains(&kind)
+    }
+}

@@ -1,0 +1,389 @@
+//! From what is typed to a [`Query`].
+
+use bough_session::Role;
+use thiserror::Error;
+
+use super::dates::begin_of;
+use super::{NameFilter, NameKind, Phrase, Query};
+use crate::document::FieldKind;
+use crate::limits::{GRAM_CHARS, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_ITEMS_MAX};
+use crate::tokens::{TokenKind, tokenize};
+
+/// A query that cannot be read, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum QueryError {
+    /// There is nothing to look for.
+    #[error(
+        "the query has nothing to look for; give a word, a \"phrase\" or a filter such as role:user"
+    )]
+    Empty,
+    /// Everything in it is negated.
+    #[error("the query only says what to leave out; add a word or a filter to look for")]
+    OnlyNegated,
+    /// A quote is open at the end.
+    #[error("a quote is not closed; add a \" after the phrase")]
+    OpenQuote,
+    /// It is too long.
+    #[error(
+        "the query is too long; use at most {QUERY_BYTES_MAX} bytes and {QUERY_ITEMS_MAX} words"
+    )]
+    TooLong,
+    /// A filter that there is not, close to one that there is.
+    #[error(
+        "there is no filter `{given}:`; did you mean `{meant}:`? To look for the text, quote it: \"{given}:…\""
+    )]
+    UnknownFilter {
+        /// What was typed.
+        given: String,
+        /// What it looks like.
+        meant: &'static str,
+    },
+    /// A filter without a value.
+    #[error("`{filter}:` needs a value, such as `{filter}:{example}`")]
+    NoValue {
+        /// The filter.
+        filter: &'static str,
+        /// A value that it takes.
+        example: &'static str,
+    },
+    /// A value that a filter does not take.
+    #[error("`{filter}:{given}` is not understood; use {expected}")]
+    BadValue {
+        /// The filter.
+        filter: &'static str,
+        /// What was typed.
+        given: String,
+        /// What the filter takes.
+        expected: String,
+    },
+    /// A filter that cannot be negated.
+    #[error("`{filter}:` cannot be negated; leave out the `-`")]
+    NotNegatable {
+        /// The filter.
+        filter: &'static str,
+    },
+}
+
+/// The filters, each with a value that it takes.
+const FILTERS: [(&str, &str); 9] = [
+    ("role", "user"),
+    ("tool", "bash"),
+    ("model", "opus"),
+    ("agent", "main"),
+    ("after", "2026-10-01"),
+    ("before", "2026-10-01"),
+    ("project", "~/x"),
+    ("session", "last-id"),
+    ("is", "thinking"),
+];
+
+/// One word, phrase or filter as it is typed.
+struct Item {
+    is_negated: bool,
+    /// What is before the colon, where a colon may end the name of a filter.
+    name: Option<String>,
+    text: String,
+    is_quoted: bool,
+}
+
+/// Reads a query. `now_ms` is what `after:3d` counts from.
+pub fn parse_query(text: &str, now_ms: i64) -> Result<Query, QueryError> {
+    if text.len() > QUERY_BYTES_MAX {
+        return Err(QueryError::TooLong);
+    }
+    let items = split(text)?;
+    if items.len() > QUERY_ITEMS_MAX {
+        return Err(QueryError::TooLong);
+    }
+    let mut query = Query::default();
+    for item in items {
+        add(&mut query, item, now_ms)?;
+    }
+    let is_positive = !query.wanted.is_empty() || has_filter(&query);
+    match (is_positive, query.unwanted.is_empty() && query.filters == super::Filters::default()) {
+        (true, _) => Ok(query),
+        (false, true) => Err(QueryError::Empty),
+        (false, false) => Err(QueryError::OnlyNegated),
+    }
+}
+
+fn has_filter(query: &Query) -> bool {
+    let filters = &query.filters;
+    !filters.roles.is_empty()
+        || !filters.kinds.is_empty()
+        || filters.names.iter().any(|name| !name.is_negated)
+        || filters.is_old
+        || filters.after_ms.is_some()
+        || filters.before_ms.is_some()
+        || filters.session.is_some()
+        || filters.project.is_some()
+}
+
+/// Splits at white space outside of quotes.
+fn split(text: &str) -> Result<Vec<Item>, QueryError> {
+    let mut items = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let after_dash = rest
+            .strip_prefix('-')
+            .filter(|after| after.starts_with(|next: char| next == '"' || next.is_alphanumeric()));
+        let is_negated = after_dash.is_some();
+        rest = after_dash.unwrap_or(rest);
+        let name = filter_name(rest);
+        if let Some(name) = &name {
+            rest = rest.get(name.len() + 1..).unwrap_or_default();
+        }
+        let (text, is_quoted, left) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (inside, left) = quoted.split_once('"').ok_or(QueryError::OpenQuote)?;
+                (inside, true, left)
+            }
+            None => {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                let (word, left) = rest.split_at(end);
+                (word, false, left)
+            }
+        };
+        items.push(Item { is_negated, name, text: text.to_owned(), is_quoted });
+        rest = left.trim_start();
+    }
+    Ok(items)
+}
+
+/// The name before a colon, unless the colon is part of a text such as `std::fs`, `http://x` or `12:30`.
+fn filter_name(text: &str) -> Option<String> {
+    let end = text.find(|next: char| !next.is_ascii_alphabetic())?;
+    let (name, rest) = text.split_at(end);
+    let value = rest.strip_prefix(':')?;
+    let is_text = value.starts_with([':', '/', '\\']) && !name.eq_ignore_ascii_case("project");
+    let name = name.to_ascii_lowercase();
+    (!name.is_empty() && !is_text && meant(&name).is_some()).then_some(name)
+}
+
+/// The filter that a name is, or is one letter away from.
+fn meant(name: &str) -> Option<&'static str> {
+    let known = FILTERS.iter().map(|(filter, _)| *filter);
+    let mut close = known.filter(|filter| filter.len() > 2 || *filter == name);
+    close.find(|filter| *filter == name || one_apart(name, filter))
+}
+
+/// Whether one letter was left out, added or exchanged.
+fn one_apart(left: &str, right: &str) -> bool {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let same = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+    let tail = |bytes: &[u8], skip: usize| bytes.get(same + skip..).map(<[u8]>::to_vec);
+    match left.len().cmp(&right.len()) {
+        std::cmp::Ordering::Equal => tail(left, 1) == tail(right, 1),
+        std::cmp::Ordering::Less => {
+            right.len() - left.len() == 1 && tail(left, 0) == tail(right, 1)
+        }
+        std::cmp::Ordering::Greater => {
+            left.len() - right.len() == 1 && tail(left, 1) == tail(right, 0)
+        }
+    }
+}
+
+fn add(query: &mut Query, item: Item, now_ms: i64) -> Result<(), QueryError> {
+    let Some(name) = &item.name else {
+        if let Some(phrase) = phrase_of(&item.text, item.is_quoted)? {
+            let list = if item.is_negated { &mut query.unwanted } else { &mut query.wanted };
+            list.push(phrase);
+        }
+        return Ok(());
+    };
+    let Some((filter, example)) = FILTERS.iter().find(|(filter, _)| filter == name) else {
+        let meant = meant(name).unwrap_or("role");
+        return Err(QueryError::UnknownFilter { given: name.clone(), meant });
+    };
+    if item.text.is_empty() {
+        return Err(QueryError::NoValue { filter, example });
+    }
+    add_filter(query, filter, &item, now_ms)
+}
+
+fn add_filter(
+    query: &mut Query,
+    filter: &'static str,
+    item: &Item,
+    now_ms: i64,
+) -> Result<(), QueryError> {
+    let filters = &mut query.filters;
+    let text = item.text.as_str();
+    if item.is_negated && !matches!(filter, "role" | "tool" | "model" | "agent") {
+        return Err(QueryError::NotNegatable { filter });
+    }
+    let time = || begin_of(text, now_ms).ok_or_else(|| bad(filter, text, DATES));
+    match filter {
+        "role" if item.is_negated => filters.not_roles.push(role(text)?),
+        "role" => filters.roles.push(role(text)?),
+        "after" => filters.after_ms = Some(time()?),
+        "before" => filters.before_ms = Some(time()?),
+        "session" => filters.session = Some(text.to_owned()),
+        "project" => filters.project = Some(text.to_owned()),
+        "is" if text.eq_ignore_ascii_case("old") => filters.is_old = true,
+        "is" => filters.kinds.push(kind(text)?),
+        _ => {
+            let of = match filter {
+                "tool" => NameKind::Tool,
+                "model" => NameKind::Model,
+                _ => NameKind::Agent,
+            };
+            let phrase = phrase_of(text, item.is_quoted)?;
+            let phrase = phrase.ok_or_else(|| bad(filter, text, "a name with letters"))?;
+            filters.names.push(NameFilter { of, phrase, is_negated: item.is_negated });
+        }
+    }
+    Ok(())
+}
+
+const DATES: &str = "a date such as 2026-10-01 or 2026-10, a time such as 2026-10-01T12:30, `today`, \
+                     `yesterday`, or how long ago such as 3d, 2w, 12h";
+
+fn bad(filter: &'static str, given: &str, expected: &str) -> QueryError {
+    QueryError::BadValue { filter, given: given.to_owned(), expected: expected.to_owned() }
+}
+
+fn role(text: &str) -> Result<Role, QueryError> {
+    match text.to_ascii_lowercase().as_str() {
+        "user" | "human" => Ok(Role::User),
+        "assistant" | "model" => Ok(Role::Assistant),
+        "function_result" | "tool" => Ok(Role::FunctionResult),
+        "custom" => Ok(Role::Custom),
+        _ => Err(bad("role", text, "user, assistant, tool or custom")),
+    }
+}
+
+fn kind(text: &str) -> Result<FieldKind, QueryError> {
+    let mut all = FieldKind::ALL.into_iter();
+    all.find(|kind| kind.as_str().eq_ignore_ascii_case(text)).ok_or_else(|| {
+        let names: Vec<&str> = FieldKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        bad("is", text, &format!("{} or old", names.join(", ")))
+    })
+}
+
+/// The terms of a word or phrase; `None` when it has none, such as `->`.
+fn phrase_of(text: &str, is_quoted: bool) -> Result<Option<Phrase>, QueryError> {
+    let mut terms: Vec<(String, TokenKind)> = Vec::new();
+    let mut whole = None;
+    let mut runs = 0;
+    tokenize(text, |token| match token.kind {
+        TokenKind::Whole => {
+            runs += 1;
+            whole = Some(token.term.to_owned());
+        }
+        kind => terms.push((token.term.to_owned(), kind)),
+    });
+    let asks_prefix = !is_quoted && text.ends_with('*');
+    // A word that is all of the text is also looked for as one term.
+    let whole = whole.filter(|whole| {
+        runs == 1
+            && terms.iter().map(|(term, _)| term.len()).sum::<usize>() >= whole.len()
+            && text.trim_end_matches('*').chars().all(char::is_alphanumeric)
+    });
+    let is_gram = cut_tail(&mut terms);
+    let terms: Vec<String> = terms.into_iter().map(|(term, _)| term).collect();
+    if terms.len() > PHRASE_TERMS_MAX {
+        return Err(QueryError::TooLong);
+    }
+    let is_prefix = asks_prefix || is_gram;
+    Ok((!terms.is_empty()).then_some(Phrase { terms, is_prefix, whole }))
+}
+
+/// At the end of a query a run of characters need not end: its last terms, which are too short to have all of their
+/// characters, say nothing more than the ones before. Says whether the last one left is the beginning of a term.
+fn cut_tail(terms: &mut Vec<(String, TokenKind)>) -> bool {
+    let is_gram = |term: &(String, TokenKind)| term.1 == TokenKind::Gram;
+    let is_short = |term: &(String, TokenKind)| term.0.chars().count() < GRAM_CHARS;
+    while let [.., before, last] = terms.as_slice()
+        && is_gram(last)
+        && is_gram(before)
+        && is_short(last)
+    {
+        terms.pop();
+    }
+    terms.last().is_some_and(|last| is_gram(last) && is_short(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_794_830_400_000;
+
+    fn read(text: &str) -> Query {
+        parse_query(text, NOW).unwrap()
+    }
+
+    fn terms(phrases: &[Phrase]) -> Vec<String> {
+        phrases.iter().map(|phrase| phrase.terms.join(" ")).collect()
+    }
+
+    #[test]
+    fn words_phrases_and_negations() {
+        let query = read(r#"flaky "connection reset" -windows -"not this" src/main.rs"#);
+        assert_eq!(terms(&query.wanted), ["flaky", "connection reset", "src main rs"]);
+        assert_eq!(terms(&query.unwanted), ["windows", "not this"]);
+    }
+
+    #[test]
+    fn identifiers_are_looked_for_in_parts_and_whole() {
+        let query = read("parseConfig snake_case par* --force std::fs");
+        assert_eq!(query.wanted[0].whole.as_deref(), Some("parseconfig"));
+        assert_eq!(terms(&query.wanted), ["parse config", "snake case", "par", "force", "std fs"]);
+        assert!(query.wanted[2].is_prefix && !query.wanted[1].is_prefix);
+        assert!(query.unwanted.is_empty());
+    }
+
+    #[test]
+    fn short_queries_of_unspaced_scripts_are_prefixes() {
+        let of = |text: &str| {
+            let phrase = read(text).wanted.remove(0);
+            (phrase.terms.join(" "), phrase.is_prefix)
+        };
+        assert_eq!(of("本"), ("本".to_owned(), true));
+        assert_eq!(of("日本"), ("日本".to_owned(), true));
+        assert_eq!(of("日本語"), ("日本語".to_owned(), false));
+        assert_eq!(of("日本語版"), ("日本語 本語版".to_owned(), false));
+        assert_eq!(of("使用Rust"), ("使用 用 rust".to_owned(), false));
+        assert_eq!(of("Rust语"), ("rust 语".to_owned(), true));
+    }
+
+    #[test]
+    fn filters_are_read() {
+        let query = read(
+            "role:user tool:bash -model:opus is:thinking is:old after:2026-10-01 before:today session:ab project:~/x agent:\"the main\"",
+        );
+        let filters = &query.filters;
+        assert_eq!(filters.roles, [Role::User]);
+        assert_eq!(filters.names.len(), 3);
+        assert!(filters.names[1].is_negated);
+        assert_eq!(filters.kinds, [FieldKind::Thinking]);
+        assert!(filters.is_old && filters.after_ms < filters.before_ms);
+        assert_eq!(filters.session.as_deref(), Some("ab"));
+        assert_eq!(filters.project.as_deref(), Some("~/x"));
+        assert!(query.wanted.is_empty());
+    }
+
+    #[test]
+    fn colons_in_text_are_text() {
+        for text in ["http://host/x", "std::fs", "12:30", "TypeError: x", "C:\\x", "error:E0308"] {
+            assert_eq!(read(text).filters, crate::query::Filters::default(), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_write() {
+        let of = |text: &str| parse_query(text, NOW).unwrap_err();
+        assert_eq!(of("  -> "), QueryError::Empty);
+        assert_eq!(of("-x"), QueryError::OnlyNegated);
+        assert_eq!(of("\"open"), QueryError::OpenQuote);
+        let UnknownFilter { given, meant } = of("rol:user") else { panic!() };
+        assert_eq!((given.as_str(), meant), ("rol", "role"));
+        assert!(matches!(of("role:"), QueryError::NoValue { filter: "role", .. }));
+        assert!(matches!(of("role:nobody"), QueryError::BadValue { filter: "role", .. }));
+        assert!(matches!(of("after:soon"), QueryError::BadValue { filter: "after", .. }));
+        assert!(matches!(of("x -is:title"), QueryError::NotNegatable { filter: "is" }));
+        assert_eq!(of(&"x ".repeat(40)), QueryError::TooLong);
+        use QueryError::UnknownFilter;
+    }
+}

@@ -1,0 +1,106 @@
+//! The part of a text that shows why it was found.
+
+use std::ops::Range;
+
+use crate::document::{Document, FieldKind};
+use crate::limits::{HIGHLIGHTS_MAX, SNIPPET_CHARS, SNIPPET_LEAD_CHARS};
+use crate::matching::Matched;
+
+/// One line of a document with the places that were found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snippet {
+    /// What the text is.
+    pub kind: FieldKind,
+    /// The text: white space runs together, and an ellipsis stands where something is left out.
+    pub text: String,
+    /// What was found, in characters (Unicode code points) of the text, in order and apart from each other.
+    pub highlights: Vec<Range<usize>>,
+}
+
+/// The snippet of a document. `None` when it has no text.
+#[must_use]
+pub fn snippet(document: &Document, matched: &Matched) -> Option<Snippet> {
+    let number = best_field(matched);
+    let field = document.fields.get(number)?;
+    let spans: Vec<&Range<usize>> =
+        matched.spans.iter().filter(|(of, _)| *of == number).map(|(_, at)| at).collect();
+    let start = begin(&field.text, spans.first().map_or(0, |first| first.start));
+    let mut line = Line::new(start > 0);
+    for (offset, character) in field.text.get(start..)?.char_indices() {
+        let at = start + offset;
+        let is_found = spans.iter().any(|span| span.contains(&at));
+        if !line.push(character, is_found) {
+            break;
+        }
+    }
+    Some(Snippet { kind: field.kind, text: line.text, highlights: line.highlights })
+}
+
+/// The field with the most places.
+fn best_field(matched: &Matched) -> usize {
+    let mut best = (0, 0);
+    for chunk in matched.spans.chunk_by(|a, b| a.0 == b.0) {
+        if let Some((number, _)) = chunk.first()
+            && chunk.len() > best.1
+        {
+            best = (*number, chunk.len());
+        }
+    }
+    best.0
+}
+
+/// Where to begin so that what was found has some text before it, at the beginning of a word.
+fn begin(text: &str, first: usize) -> usize {
+    let before = text.get(..first).unwrap_or_default();
+    let Some((lead, _)) = before.char_indices().rev().nth(SNIPPET_LEAD_CHARS) else { return 0 };
+    let space = text.get(lead..first).and_then(|part| part.find(char::is_whitespace));
+    space.map_or(lead, |space| lead + space)
+}
+
+struct Line {
+    text: String,
+    chars: usize,
+    has_gap: bool,
+    highlights: Vec<Range<usize>>,
+}
+
+impl Line {
+    fn new(is_cut: bool) -> Self {
+        let text = if is_cut { "\u{2026}".to_owned() } else { String::new() };
+        Self { text, chars: usize::from(is_cut), has_gap: false, highlights: Vec::new() }
+    }
+
+    /// Adds a character; `false` when the line is full.
+    fn push(&mut self, character: char, is_found: bool) -> bool {
+        if character.is_whitespace() || character.is_control() {
+            self.has_gap = self.chars > 0;
+            return true;
+        }
+        if self.chars >= SNIPPET_CHARS {
+            self.text.push('\u{2026}');
+            return false;
+        }
+        if std::mem::take(&mut self.has_gap) {
+            // A phrase is highlighted as a whole.
+            let goes_on = is_found && self.highlights.last().is_some_and(|at| at.end == self.chars);
+            self.add(' ', goes_on);
+        }
+        self.add(character, is_found);
+        true
+    }
+
+    fn add(&mut self, character: char, is_found: bool) {
+        if is_found {
+            let count = self.highlights.len();
+            match self.highlights.last_mut() {
+                Some(last) if last.end == self.chars => last.end += 1,
+                _ if count < HIGHLIGHTS_MAX => {
+                    self.highlights.push(self.chars..self.chars + 1);
+                }
+                _ => {}
+            }
+        }
+        self.text.push(character);
+        self.chars += 1;
+    }
+}

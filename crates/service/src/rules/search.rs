@@ -1,0 +1,261 @@
+//! Everything that was said is searched.
+//!
+//! The index names candidates; each is compared with what the store has now. So what is found is durable and there, whatever the
+//! index has not heard yet.
+
+use std::collections::HashMap;
+
+use bough_search::{Candidate, Document, Query, SearchAsk, parse_query, project_of, snippet};
+use bough_session::limits::{STATE_LABELS_MAX, check_at_most};
+use bough_session::{EntryId, Incarnation, SessionId, SessionState, metadata_matches};
+use bough_store::{
+    PathQuery, PathStart, Position, Sealed, Snapshot, StoreError, StoredEntry, seal, unseal,
+};
+
+use crate::api::{
+    IndexStatus, ReindexRequest, SearchHit, SearchRequest, SearchResponse, SearchSnippet,
+    SearchStatusRequest,
+};
+use crate::error::ServiceError;
+use crate::limits::{QUERY_BYTES_MAX, SEARCH_COMPARED_MAX, SEARCH_WAIT};
+use crate::runtime::Runtime;
+use crate::scope::Scope;
+use crate::search::{Search, agent_of_state, failed};
+use crate::service::Service;
+
+pub(crate) async fn search(
+    service: &Service,
+    scope: &Scope,
+    request: SearchRequest,
+) -> Result<SearchResponse, ServiceError> {
+    let Some(search) = service.search_slot().get() else {
+        return super::listing::search_titles(service, scope, request).await;
+    };
+    check_at_most("query", "bytes", request.query.len(), QUERY_BYTES_MAX)?;
+    let query = parse_query(&request.query, service.now_ms());
+    let query = query.map_err(|error| ServiceError::invalid(error.to_string()))?;
+    let runtime = service.runtime();
+    search.catch_up(&runtime.store, SEARCH_WAIT).await?;
+    let index = status(&search, &runtime, scope).await?;
+    let epoch = runtime.store.change_cursor().await?.epoch;
+    let cursor = request.cursor.as_deref().map(|text| open_cursor(epoch, text)).transpose()?;
+    let mut finder = Finder {
+        runtime: &runtime,
+        scope,
+        query: &query,
+        request: &request,
+        sessions: HashMap::new(),
+    };
+    let limit = service.settings().page(request.limit);
+    let now_ms = service.now_ms();
+    let (hits, next) = finder.page(&search, limit, cursor, now_ms).await?;
+    let next_cursor = next.map(|text| close_cursor(epoch, &text));
+    Ok(SearchResponse { hits, next_cursor, index: Some(index) })
+}
+
+pub(crate) async fn search_status(
+    service: &Service,
+    scope: &Scope,
+    _: SearchStatusRequest,
+) -> Result<IndexStatus, ServiceError> {
+    let search = service.search_slot().get().ok_or_else(no_index)?;
+    let runtime = service.runtime();
+    search.catch_up(&runtime.store, SEARCH_WAIT).await?;
+    status(&search, &runtime, scope).await
+}
+
+pub(crate) async fn reindex(
+    service: &Service,
+    scope: &Scope,
+    _: ReindexRequest,
+) -> Result<IndexStatus, ServiceError> {
+    let search = service.search_slot().get().ok_or_else(no_index)?;
+    search.index.clear().await.map_err(failed)?;
+    status(&search, &service.runtime(), scope).await
+}
+
+fn no_index() -> ServiceError {
+    ServiceError::Unsupported { what: "be indexed" }
+}
+
+async fn status(
+    search: &Search,
+    runtime: &Runtime,
+    scope: &Scope,
+) -> Result<IndexStatus, ServiceError> {
+    let status = search.status(&*runtime.store).await?;
+    if scope.metadata().is_empty() {
+        return Ok(status);
+    }
+    // How much others write is not theirs to know.
+    Ok(IndexStatus { behind_changes: 0, behind_sessions: 0, ..status })
+}
+
+/// A cursor of the index counts everybody's documents, so a caller gets it sealed.
+fn close_cursor(epoch: Incarnation, text: &str) -> String {
+    let mut bytes: Sealed = [0; 32];
+    bytes.iter_mut().zip(text.bytes()).for_each(|(byte, of_text)| *byte = of_text);
+    seal(epoch, &bytes)
+}
+
+fn open_cursor(epoch: Incarnation, text: &str) -> Result<String, ServiceError> {
+    let refused = || failed(bough_search::SearchError::InvalidCursor);
+    let bytes = unseal(epoch, text).ok_or_else(refused)?;
+    let text = bytes.into_iter().take_while(|byte| *byte != 0).collect();
+    String::from_utf8(text).map_err(|_| refused())
+}
+
+struct Finder<'a> {
+    runtime: &'a Runtime,
+    scope: &'a Scope,
+    query: &'a Query,
+    request: &'a SearchRequest,
+    /// Sessions of candidates, as far as the caller may see them and the query asks for them.
+    sessions: HashMap<SessionId, Option<Snapshot>>,
+}
+
+impl Finder<'_> {
+    /// A page of hits, and where the next one starts.
+    async fn page(
+        &mut self,
+        search: &Search,
+        limit: usize,
+        mut cursor: Option<String>,
+        now_ms: i64,
+    ) -> Result<(Vec<SearchHit>, Option<String>), ServiceError> {
+        let asked = self.request.metadata.iter().flatten().chain(self.scope.metadata());
+        let metadata: Vec<_> = asked.map(|(key, value)| (key.as_str(), value)).collect();
+        let mut hits = Vec::new();
+        let mut compared = 0;
+        loop {
+            let ask = SearchAsk {
+                query: self.query,
+                metadata: metadata.clone(),
+                limit: limit - hits.len(),
+                cursor: cursor.as_deref(),
+                now_ms,
+            };
+            let page = search.index.search(&ask).await.map_err(failed)?;
+            compared += page.candidates.len();
+            for candidate in &page.candidates {
+                hits.extend(self.hit(candidate).await?);
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() || hits.len() >= limit || compared >= SEARCH_COMPARED_MAX {
+                return Ok((hits, cursor));
+            }
+        }
+    }
+
+    /// The hit that a candidate is, if it is one.
+    async fn hit(&mut self, candidate: &Candidate) -> Result<Option<SearchHit>, ServiceError> {
+        let Some(snapshot) = self.session(candidate).await? else { return Ok(None) };
+        let state = &snapshot.state;
+        let found = match candidate.seq {
+            0 => Some((None, Document::of_session(state))),
+            _ => self.document(candidate, state).await?,
+        };
+        let Some((entry, document)) = found else { return Ok(None) };
+        let Some(matched) = self.query.matches(&document) else { return Ok(None) };
+        let shown = snippet(&document, &matched).map(|snippet| SearchSnippet {
+            kind: snippet.kind.as_str().to_owned(),
+            text: snippet.text,
+            highlights: snippet.highlights.iter().map(|at| (at.start, at.end)).collect(),
+        });
+        let entry_id = entry.map(|entry| document.label_of.clone().unwrap_or(entry));
+        let on_active_path = match &entry_id {
+            Some(entry) => self.is_on_path(&candidate.session_id, entry, state).await?,
+            None => None,
+        };
+        Ok(Some(SearchHit {
+            meta: state.meta(),
+            preview: state.details().preview,
+            timestamp: entry_id.is_some().then_some(document.at_ms),
+            entry_id,
+            revision: document.old_revision,
+            role: document.role,
+            snippet: shown,
+            on_active_path,
+            score: Some(candidate.score),
+        }))
+    }
+
+    /// The session of a candidate, if the caller may see it and the query asks for it.
+    async fn session(&mut self, candidate: &Candidate) -> Result<Option<Snapshot>, ServiceError> {
+        let id = &candidate.session_id;
+        if !self.sessions.contains_key(id) {
+            let seen = self.runtime.seen(self.scope, id).await?;
+            let wanted = seen.filter(|snapshot| self.wants(&snapshot.state));
+            self.sessions.insert(id.clone(), wanted);
+        }
+        let known = self.sessions.get(id).cloned().flatten();
+        Ok(known.filter(|known| known.head.incarnation == candidate.incarnation))
+    }
+
+    fn wants(&self, state: &SessionState) -> bool {
+        let metadata = state.metadata.as_ref();
+        let asked = self.request.metadata.as_ref();
+        let session = self.query.filters.session.as_deref().unwrap_or_default();
+        asked.is_none_or(|asked| metadata_matches(asked, metadata))
+            && state.session_id.as_str().starts_with(session)
+            && self.query.fits_project(project_of(metadata))
+    }
+
+    /// The entry of a candidate as it is now, or as it was where an old revision was asked for.
+    async fn document(
+        &self,
+        candidate: &Candidate,
+        state: &SessionState,
+    ) -> Result<Option<(Option<EntryId>, Document)>, ServiceError> {
+        let Some(stored) = self.entry(candidate).await? else { return Ok(None) };
+        let agent = agent_of_state(state);
+        let document = Document::of_entry(stored.seq, &stored.entry, agent.as_deref());
+        let Some(mut document) = document else { return Ok(None) };
+        document.old_revision = candidate.old_revision;
+        // A label that was changed or taken away since is no longer one.
+        let is_label = document.label_of.as_ref().is_none_or(|target| {
+            let now = state.labels.get(target);
+            let is_forgotten = now.is_none() && state.labels.iter().count() >= STATE_LABELS_MAX;
+            is_forgotten || document.fields.iter().any(|field| Some(field.text.as_str()) == now)
+        });
+        Ok(is_label.then_some((Some(stored.entry.id), document)))
+    }
+
+    async fn entry(&self, candidate: &Candidate) -> Result<Option<StoredEntry>, ServiceError> {
+        let (store, session) = (&self.runtime.store, &candidate.session_id);
+        let before = Position::at(candidate.seq.saturating_sub(1));
+        let page = match store.records(session, before, 1).await {
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            page => page?,
+        };
+        let first =
+            page.records.first().filter(|first| !first.is_step() && first.seq == candidate.seq);
+        let Some(added) = first.and_then(|first| first.record.as_entry()) else { return Ok(None) };
+        let Some(now) = store.entry(session, &added.id).await? else { return Ok(None) };
+        let Some(revision) = candidate.old_revision else { return Ok(Some(now)) };
+        if now.entry.revision <= revision {
+            return Ok(None);
+        }
+        Ok(store.entry_at(session, candidate.incarnation, &added.id, revision).await?)
+    }
+
+    /// Whether an entry is on the active path: whether a page of it can begin there.
+    async fn is_on_path(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+        state: &SessionState,
+    ) -> Result<Option<bool>, ServiceError> {
+        if state.leaf.as_ref() == Some(entry) {
+            return Ok(Some(true));
+        }
+        let start = PathStart::After(entry.clone());
+        let query = PathQuery { leaf: None, start, limit: 1 };
+        match self.runtime.store.path(session, &query).await {
+            Ok(_) => Ok(Some(true)),
+            Err(StoreError::NotOnPath { .. }) => Ok(Some(false)),
+            Err(StoreError::NotFound { .. } | StoreError::EntryNotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

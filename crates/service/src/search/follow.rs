@@ -1,0 +1,242 @@
+//! The index follows the feed of all sessions.
+//!
+//! A round reads what changed, makes documents of it, and applies them together with the place in the feed. What is too much for
+//! one round is marked in the index as stale, so that nothing is forgotten when the process ends between two rounds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bough_search::{
+    IndexBatch, IndexLock, IndexedSession, SearchError, SearchIndex, SessionUpdate,
+};
+use bough_session::SessionId;
+use bough_store::{ChangeCursor, ChangePage, ListQuery, Store};
+use tokio::time::Instant;
+
+use super::failed;
+use super::gather::{Budget, Gathered, gather};
+use crate::error::ServiceError;
+use crate::limits::{INDEX_CHANGES_PER_ROUND, INDEX_KNOWN_MAX, INDEX_LIST_PAGE, INDEX_STREAM_REST};
+
+/// What a round did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    /// There was nothing to do.
+    Idle,
+    /// There was, and there may be more.
+    Worked {
+        /// How long it took.
+        took: Duration,
+    },
+    /// Another process keeps the index.
+    Elsewhere,
+}
+
+pub(super) struct Follower {
+    index: Arc<dyn SearchIndex>,
+    lock: Option<IndexLock>,
+    /// Up to where sessions are indexed, as long as the lock is held.
+    known: HashMap<SessionId, IndexedSession>,
+    /// What will be known once the batch that is being made is applied.
+    pending: Vec<IndexedSession>,
+    /// Sessions with a message that streams, and when they may be indexed again: a long message is not indexed anew for each
+    /// word that is added to it.
+    resting: HashMap<SessionId, Instant>,
+}
+
+impl Follower {
+    pub(super) fn new(index: Arc<dyn SearchIndex>) -> Self {
+        Self {
+            index,
+            lock: None,
+            known: HashMap::new(),
+            pending: Vec::new(),
+            resting: HashMap::new(),
+        }
+    }
+
+    /// Lets another process index.
+    pub(super) fn unlock(&mut self) {
+        self.lock = None;
+    }
+
+    /// Indexes a piece of what is not indexed yet. `is_eager` does not let streams rest.
+    pub(super) async fn round(
+        &mut self,
+        store: &dyn Store,
+        is_eager: bool,
+    ) -> Result<Round, ServiceError> {
+        if self.lock.is_none() {
+            self.lock = self.index.lock().await.map_err(failed)?;
+            self.known.clear();
+        }
+        if self.lock.is_none() {
+            return Ok(Round::Elsewhere);
+        }
+        let began = Instant::now();
+        self.pending.clear();
+        let batch = self.batch(store, is_eager).await;
+        let Some(batch) = batch? else { return Ok(Round::Idle) };
+        match self.index.apply(batch).await {
+            Ok(()) => {
+                self.remember();
+                Ok(Round::Worked { took: began.elapsed() })
+            }
+            // Cleared by another process: what was known is no longer so.
+            Err(SearchError::Conflict) => {
+                self.known.clear();
+                Ok(Round::Worked { took: began.elapsed() })
+            }
+            Err(error) => {
+                self.known.clear();
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// The next batch; `None` when there is nothing to do.
+    async fn batch(
+        &mut self,
+        store: &dyn Store,
+        is_eager: bool,
+    ) -> Result<Option<IndexBatch>, ServiceError> {
+        let expected_cursor = self.index.cursor().await.map_err(failed)?;
+        let cursor = expected_cursor.as_ref().and_then(|text| text.parse::<ChangeCursor>().ok());
+        let page = match &cursor {
+            Some(cursor) => store.changes_after(cursor, INDEX_CHANGES_PER_ROUND).await?,
+            None => {
+                let next = store.change_cursor().await?;
+                ChangePage { changes: Vec::new(), next, gap: true }
+            }
+        };
+        let next = Some(page.next.to_string());
+        let updates = if page.gap {
+            self.known.clear();
+            self.compare_all(store).await?
+        } else {
+            self.updates(store, &page, is_eager).await?
+        };
+        let is_idle = updates.is_empty() && expected_cursor == next;
+        Ok((!is_idle).then_some(IndexBatch { expected_cursor, cursor: next, updates }))
+    }
+
+    /// Every session is looked at again: those that there are may have come further, the others are gone.
+    async fn compare_all(&self, store: &dyn Store) -> Result<Vec<SessionUpdate>, ServiceError> {
+        let mut there = BTreeSet::new();
+        let mut query = ListQuery { limit: INDEX_LIST_PAGE, ..ListQuery::default() };
+        loop {
+            let page = store.list(&query).await?;
+            there.extend(page.sessions.into_iter().map(|listed| listed.meta.session_id));
+            query.cursor = page.next_cursor;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        let mut updates = Vec::new();
+        let mut after: Option<SessionId> = None;
+        loop {
+            let known =
+                self.index.sessions(after.as_ref(), INDEX_LIST_PAGE).await.map_err(failed)?;
+            let Some(last) = known.last() else { break };
+            after = Some(last.session_id.clone());
+            let gone = known.into_iter().filter(|known| !there.contains(&known.session_id));
+            updates.extend(gone.map(|known| removed(known.session_id)));
+        }
+        updates.extend(there.into_iter().map(|session_id| SessionUpdate::Stale { session_id }));
+        Ok(updates)
+    }
+
+    async fn updates(
+        &mut self,
+        store: &dyn Store,
+        page: &ChangePage,
+        is_eager: bool,
+    ) -> Result<Vec<SessionUpdate>, ServiceError> {
+        // The last change of a session says whether it is there.
+        let mut touched: BTreeMap<&SessionId, bool> = BTreeMap::new();
+        for change in &page.changes {
+            touched.insert(&change.session_id, change.deleted);
+        }
+        let mut budget = Budget::default();
+        let mut updates = Vec::new();
+        for (session, is_deleted) in touched {
+            let update = match is_deleted {
+                true => self.forget(session),
+                false => self.update(store, session, &mut budget, is_eager).await?,
+            };
+            updates.extend(update);
+        }
+        if budget.is_spent() {
+            return Ok(updates);
+        }
+        for stale in self.index.stale(INDEX_CHANGES_PER_ROUND).await.map_err(failed)? {
+            let is_named = page.changes.iter().any(|change| change.session_id == stale.session_id);
+            if !is_named && !budget.is_spent() {
+                let update = self.update(store, &stale.session_id, &mut budget, is_eager).await?;
+                updates
+                    .extend(update.filter(|update| !matches!(update, SessionUpdate::Stale { .. })));
+            }
+        }
+        Ok(updates)
+    }
+
+    fn forget(&mut self, session: &SessionId) -> Option<SessionUpdate> {
+        self.known.remove(session);
+        self.resting.remove(session);
+        Some(removed(session.clone()))
+    }
+
+    async fn update(
+        &mut self,
+        store: &dyn Store,
+        session: &SessionId,
+        budget: &mut Budget,
+        is_eager: bool,
+    ) -> Result<Option<SessionUpdate>, ServiceError> {
+        let stale = || Ok(Some(SessionUpdate::Stale { session_id: session.clone() }));
+        let rests = self.resting.get(session).is_some_and(|until| Instant::now() < *until);
+        if budget.is_spent() || (rests && !is_eager) {
+            return stale();
+        }
+        let known = self.known(session).await?;
+        match gather(store, session, known.as_ref(), budget).await? {
+            Gathered::Nothing => Ok(None),
+            Gathered::Later => stale(),
+            Gathered::Gone => Ok(self.forget(session)),
+            Gathered::Put { put, indexed, is_streaming } => {
+                self.rest(session, is_streaming);
+                self.pending.push(indexed);
+                Ok(Some(SessionUpdate::Put(put)))
+            }
+        }
+    }
+
+    fn rest(&mut self, session: &SessionId, is_streaming: bool) {
+        if is_streaming {
+            self.resting.insert(session.clone(), Instant::now() + INDEX_STREAM_REST);
+        } else {
+            self.resting.remove(session);
+        }
+    }
+
+    async fn known(&self, session: &SessionId) -> Result<Option<IndexedSession>, ServiceError> {
+        match self.known.get(session) {
+            Some(known) => Ok(Some(known.clone())),
+            None => self.index.session(session).await.map_err(failed),
+        }
+    }
+
+    /// Takes what a batch says for known, once it is applied.
+    fn remember(&mut self) {
+        if self.known.len() >= INDEX_KNOWN_MAX {
+            self.known.clear();
+        }
+        let pending = self.pending.drain(..);
+        self.known.extend(pending.map(|indexed| (indexed.session_id.clone(), indexed)));
+    }
+}
+
+const fn removed(session_id: SessionId) -> SessionUpdate {
+    SessionUpdate::Remove { session_id, incarnation: None }
+}

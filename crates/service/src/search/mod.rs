@@ -1,0 +1,155 @@
+//! The search index is kept up with the store, and asked.
+
+mod follow;
+mod gather;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use bough_search::{SearchError, SearchIndex};
+use bough_store::{ChangeCursor, Store};
+use tokio::sync::OwnedMutexGuard;
+
+use crate::api::IndexStatus;
+use crate::error::ServiceError;
+use crate::limits::{INDEX_IDLE, INDEX_POLL, INDEX_REST, INDEX_RETRY, SEARCH_STALE_COUNTED};
+use crate::service::Service;
+use follow::{Follower, Round};
+pub(crate) use gather::agent_of_state;
+
+/// An index and who keeps it up with the store.
+pub(crate) struct Search {
+    pub(crate) index: Arc<dyn SearchIndex>,
+    /// One round at a time in this process; between processes the index has a lock.
+    follower: Arc<tokio::sync::Mutex<Follower>>,
+    /// Whether this process keeps the index up all the time. Otherwise it does so for a search, and lets go of the lock.
+    is_kept: AtomicBool,
+}
+
+/// The index that a service has now, if it has one.
+#[derive(Default)]
+pub(crate) struct SearchSlot(RwLock<Option<Arc<Search>>>);
+
+impl SearchSlot {
+    pub(crate) fn get(&self) -> Option<Arc<Search>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, search: Option<Arc<Search>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = search;
+    }
+}
+
+impl Search {
+    fn new(index: Arc<dyn SearchIndex>) -> Self {
+        let follower = Arc::new(tokio::sync::Mutex::new(Follower::new(index.clone())));
+        Self { index, follower, is_kept: AtomicBool::new(false) }
+    }
+
+    /// Indexes what the store has now, and waits for it for at most `most`. What takes longer goes on behind.
+    pub(crate) async fn catch_up(
+        self: &Arc<Self>,
+        store: &Arc<dyn Store>,
+        most: Duration,
+    ) -> Result<(), ServiceError> {
+        let there = async {
+            let target = store.change_cursor().await?;
+            while !self.has(&target).await? {
+                match self.follower.clone().try_lock_owned() {
+                    Ok(follower) => {
+                        let rounds = self.clone().rounds(follower, store.clone(), target.clone());
+                        let done = tokio::spawn(rounds).await;
+                        done.unwrap_or_else(|error| Err(ServiceError::storage(error.to_string())))?;
+                    }
+                    Err(_) => tokio::time::sleep(INDEX_POLL).await,
+                }
+            }
+            Ok(())
+        };
+        tokio::time::timeout(most, there).await.unwrap_or(Ok(()))
+    }
+
+    async fn rounds(
+        self: Arc<Self>,
+        mut follower: OwnedMutexGuard<Follower>,
+        store: Arc<dyn Store>,
+        target: ChangeCursor,
+    ) -> Result<(), ServiceError> {
+        while !self.has(&target).await? {
+            if follower.round(&*store, true).await? == Round::Elsewhere {
+                // Another process indexes; it is waited for.
+                tokio::time::sleep(INDEX_RETRY).await;
+                break;
+            }
+        }
+        if !self.is_kept.load(Ordering::Relaxed) {
+            follower.unlock();
+        }
+        Ok(())
+    }
+
+    /// Whether everything up to a place in the feed is indexed.
+    async fn has(&self, target: &ChangeCursor) -> Result<bool, ServiceError> {
+        let known = self.index.cursor().await.map_err(failed)?;
+        let known = known.and_then(|text| text.parse::<ChangeCursor>().ok());
+        let is_there =
+            known.is_some_and(|at| at.epoch == target.epoch && at.number >= target.number);
+        Ok(is_there && self.index.stale(1).await.map_err(failed)?.is_empty())
+    }
+
+    /// How far the index is behind the store.
+    pub(crate) async fn status(&self, store: &dyn Store) -> Result<IndexStatus, ServiceError> {
+        let now = store.change_cursor().await?;
+        let known = self.index.cursor().await.map_err(failed)?;
+        let known = known.and_then(|text| text.parse::<ChangeCursor>().ok());
+        let behind_changes = match known {
+            Some(known) if known.epoch == now.epoch => now.number.saturating_sub(known.number),
+            _ => now.number.max(1),
+        };
+        let stale = self.index.stale(SEARCH_STALE_COUNTED).await.map_err(failed)?.len();
+        let behind_sessions = u64::try_from(stale).unwrap_or(u64::MAX);
+        let is_complete = behind_changes == 0 && behind_sessions == 0;
+        Ok(IndexStatus { is_complete, behind_changes, behind_sessions })
+    }
+}
+
+impl Service {
+    /// Searches with an index from now on, or with none: then only titles and the like are searched.
+    pub fn set_search_index(&self, index: Option<Arc<dyn SearchIndex>>) {
+        self.search_slot().set(index.map(|index| Arc::new(Search::new(index))));
+    }
+
+    /// Keeps the index up with the store until it is dropped. Whoever runs a service for long runs this beside it.
+    pub async fn keep_indexing(&self) {
+        loop {
+            let store = self.store();
+            let mut watch = store.watch();
+            let Some(search) = self.search_slot().get() else {
+                tokio::time::sleep(INDEX_RETRY).await;
+                continue;
+            };
+            search.is_kept.store(true, Ordering::Relaxed);
+            let round = search.follower.lock().await.round(&*store, false).await;
+            match round {
+                // A pause as long as the work leaves the processor to the writers.
+                Ok(Round::Worked { took }) => tokio::time::sleep(took.min(INDEX_REST)).await,
+                Ok(Round::Idle) => {
+                    let most = tokio::time::timeout(INDEX_IDLE, watch.changed());
+                    drop(most.await);
+                    // What is written at the same time is indexed together.
+                    tokio::time::sleep(INDEX_REST).await;
+                }
+                Ok(Round::Elsewhere) | Err(_) => tokio::time::sleep(INDEX_RETRY).await,
+            }
+        }
+    }
+}
+
+/// A failure of the index, to a caller.
+pub(crate) fn failed(error: SearchError) -> ServiceError {
+    match error {
+        SearchError::InvalidCursor => ServiceError::InvalidCursor { reason: error.to_string() },
+        other => ServiceError::storage(other.to_string()),
+    }
+}
