@@ -105,7 +105,10 @@ impl<F: Fold> LogStore<F> {
         expected: Expected,
         records: impl AsRef<[Envelope<'a>]>,
     ) -> Result<Head> {
-        self.enqueue(id, expected, &Batch::new(records.as_ref()))?.wait()
+        let pending = self.enqueue(id, expected, &Batch::new(records.as_ref()))?;
+        // The frames hold the payloads from here on: a large record is not held twice while it is written.
+        drop(records);
+        pending.wait()
     }
 
     /// Compare-and-append: ordered when it returns, durable when the answer says so. `expected` is

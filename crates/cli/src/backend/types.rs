@@ -114,7 +114,7 @@ pub(crate) struct Happening {
     #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) seq: u64,
-    pub(crate) revision: u64,
+    pub(crate) step: u64,
     pub(crate) payload: Value,
 }
 
