@@ -4,7 +4,7 @@
 //! batches. Whoever says an event waits only when the buffer is full. An event counts as stored when the
 //! sink has acknowledged all records of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use crate::model::Session;
 use crate::recorder::{Notice, SessionRecorderConfig};
 use crate::translate::{RecordBatch, Translator, fold_records};
 
+mod claims;
 mod links;
 mod whereabouts;
 
@@ -29,13 +30,32 @@ use whereabouts::Whereabouts;
 pub trait RecordSink: Send + Sync + 'static {
     /// Why something was not loaded or stored.
     type Error: std::error::Error + Send + Sync + 'static;
+    /// A session that one recorder records. While the recorder has it and does not rest, no other recorder gets one of
+    /// the same session.
+    type Claim: Send + 'static;
 
     /// All records of a session; none if there is no such session.
     async fn load(&self, session_id: &str) -> Result<Vec<Record>, Self::Error>;
 
+    /// Claims a session and reads it. An error while another recorder has it.
+    async fn claim(&self, session_id: &str) -> Result<(Self::Claim, Vec<Record>), Self::Error>;
+
+    /// No loop of the session is open: another recorder may claim it.
+    fn rest(&self, _claim: &mut Self::Claim) {}
+
+    /// Goes on with a session after a rest; `false` if somebody else recorded into it meanwhile. The claim is then of no
+    /// more use.
+    async fn renew(&self, _claim: &mut Self::Claim) -> Result<bool, Self::Error> {
+        Ok(true)
+    }
+
     /// Appends records to a session, making it if it is new. They are on the disk, all of them, when this
     /// returns; if it fails, nothing may be believed about them.
-    async fn append(&self, session_id: &str, records: Vec<NewRecord>) -> Result<(), Self::Error>;
+    async fn append(
+        &self,
+        claim: &mut Self::Claim,
+        records: Vec<NewRecord>,
+    ) -> Result<(), Self::Error>;
 }
 
 /// Told of what was not as expected: the number of the event (from 1), and what it was.
@@ -163,7 +183,9 @@ impl<S: RecordSink> DurableRecorder<S> {
             failed: BTreeMap::new(),
             events_not_stored: 0,
             whereabouts: Whereabouts::default(),
-            guests: BTreeSet::new(),
+            guests: BTreeMap::new(),
+            claims: HashMap::new(),
+            resting: BTreeSet::new(),
         };
         Self { commands, stored, task: Arc::new(tokio::spawn(task.run(inbox))) }
     }
@@ -238,8 +260,12 @@ struct Task<S: RecordSink> {
     failed: BTreeMap<String, DurableError<S::Error>>,
     events_not_stored: u64,
     whereabouts: Whereabouts,
-    /// Sessions that are at hand only for links.
-    guests: BTreeSet<String>,
+    /// Sessions that are at hand only for links, and how many records they had.
+    guests: BTreeMap<String, usize>,
+    /// The sessions that this recorder records.
+    claims: HashMap<String, S::Claim>,
+    /// Those of them that have no open loop, so that others may have recorded into them.
+    resting: BTreeSet<String>,
 }
 
 /// Records that are not handed to the sink yet.
@@ -247,8 +273,8 @@ struct Waiting {
     batch: RecordBatch,
     /// How many events they were made of.
     events: u64,
-    /// Whether they are the other side of a link, and nothing else.
-    is_link: bool,
+    /// If they are the other side of a link, and nothing else: how many records the session had.
+    link_after: Option<usize>,
 }
 
 impl<S: RecordSink> Task<S> {
@@ -260,6 +286,7 @@ impl<S: RecordSink> Task<S> {
                     Command::Event(event) => self.take_in(*event).await,
                     Command::Sync(told) => {
                         self.store().await;
+                        self.rest();
                         // Whoever asked may have stopped waiting.
                         drop(told.send(self.verdict()));
                     }
@@ -273,6 +300,7 @@ impl<S: RecordSink> Task<S> {
             self.store().await;
             self.leave_all();
             self.let_go();
+            self.rest();
         }
         // Nobody is left to say anything: what came is stored, and loops stay open for whoever goes on.
         self.store().await;
@@ -281,6 +309,7 @@ impl<S: RecordSink> Task<S> {
     async fn take_in(&mut self, event: AgentEvent) {
         self.heard += 1;
         self.leave_who_is_spoken_of(&event);
+        self.renew_for(&event).await;
         self.bring_back_for(&event).await;
         self.bring_guests_for(&event).await;
         let translation = self.translator.on_event(event);
@@ -321,22 +350,6 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
-    /// Goes on with a session that is stored and not at hand; if a loop is named, only if that is in it.
-    async fn bring_back(&mut self, session_id: &str, with_loop: Option<&str>) {
-        if self.translator.holds(session_id) || self.failed.contains_key(session_id) {
-            return;
-        }
-        self.store_what_waits_for(session_id).await;
-        match self.sink.load(session_id).await {
-            Ok(records) if with_loop.is_none_or(|loop_id| tells_of(&records, loop_id)) => {
-                let batches = self.translator.resume(session_id, &records);
-                self.add(batches, 0);
-            }
-            Ok(_) => with_loop.into_iter().for_each(|loop_id| self.whereabouts.miss(loop_id)),
-            Err(error) => self.fail(session_id.to_owned(), error),
-        }
-    }
-
     /// What waits for a session belongs to its log, which is about to be read.
     async fn store_what_waits_for(&mut self, session_id: &str) {
         if self.waiting.iter().any(|waiting| waiting.batch.session_id == session_id) {
@@ -356,8 +369,8 @@ impl<S: RecordSink> Task<S> {
     fn add(&mut self, batches: Vec<RecordBatch>, mut events: u64) {
         for batch in batches {
             let events = std::mem::take(&mut events);
-            let is_link = self.guests.contains(&batch.session_id);
-            if !is_link {
+            let link_after = self.guests.get(&batch.session_id).copied();
+            if link_after.is_none() {
                 self.note_session(&batch.session_id);
             }
             let same = |waiting: &&mut Waiting| waiting.batch.session_id == batch.session_id;
@@ -366,7 +379,7 @@ impl<S: RecordSink> Task<S> {
                     waiting.batch.records.extend(batch.records);
                     waiting.events += events;
                 }
-                None => self.waiting.push(Waiting { batch, events, is_link }),
+                None => self.waiting.push(Waiting { batch, events, link_after }),
             }
         }
     }
@@ -374,29 +387,36 @@ impl<S: RecordSink> Task<S> {
     /// Hands everything that waits to the sink, all sessions at once.
     async fn store(&mut self) {
         let mut appends = Vec::new();
-        for Waiting { batch, events, is_link } in std::mem::take(&mut self.waiting) {
-            if self.failed.contains_key(&batch.session_id) {
-                self.events_not_stored += events;
+        for waiting in std::mem::take(&mut self.waiting) {
+            let session_id = waiting.batch.session_id.clone();
+            if self.failed.contains_key(&session_id) {
+                self.events_not_stored += waiting.events;
                 continue;
             }
-            let (sink, session_id) = (Arc::clone(&self.sink), batch.session_id.clone());
-            let append =
-                tokio::spawn(async move { sink.append(&batch.session_id, batch.records).await });
+            let claim = self.claims.remove(&session_id);
+            let (events, is_link) = (waiting.events, waiting.link_after.is_some());
+            let append = tokio::spawn(append(Arc::clone(&self.sink), claim, waiting));
             appends.push((session_id, events, is_link, append));
         }
         for (session_id, events, is_link, append) in appends {
             let appended = append.await;
-            if !matches!(appended, Ok(Ok(()))) {
+            if !matches!(appended, Ok(Ok(_))) {
                 self.events_not_stored += events;
             }
             match appended {
-                Ok(Ok(())) => self.note_session(&session_id),
+                Ok(Ok(claim)) => {
+                    self.note_session(&session_id);
+                    if !is_link {
+                        self.claims.insert(session_id, claim);
+                    }
+                }
                 Ok(Err(error)) if is_link => {
                     // It may be in another process's hands, and what is at hand is not what is stored.
                     self.leave(&session_id);
                     self.tell_link_not_stored(&session_id, error.to_string());
                 }
-                Ok(Err(error)) => self.fail(session_id, error),
+                Ok(Err(AppendError::Sink(error))) => self.fail(session_id, error),
+                Ok(Err(AppendError::MovedOn)) => unreachable!("only links are compared"),
                 // A sink that panics takes its session with it, not the others.
                 Err(broken_off) => self.panicked(session_id, broken_off),
             }
@@ -434,6 +454,8 @@ impl<S: RecordSink> Task<S> {
     fn let_go(&mut self) {
         if self.translator.recorder().sessions().count() > DURABLE_HELD_SESSIONS_MAX {
             drop(self.translator.release_completed());
+            let translator = &self.translator;
+            self.claims.retain(|session_id, _| translator.holds(session_id));
         }
     }
 
@@ -458,6 +480,36 @@ impl<S: RecordSink> Task<S> {
         let failures = self.failed.values().cloned().collect();
         Recording { sessions, failures, events_not_stored: self.events_not_stored }
     }
+}
+
+/// Why records were not appended.
+#[derive(Debug, thiserror::Error)]
+enum AppendError<E: std::error::Error> {
+    #[error(transparent)]
+    Sink(E),
+    #[error("somebody else changed it meanwhile")]
+    MovedOn,
+}
+
+/// Appends what waits for a session, claiming the session first where that is not done yet.
+async fn append<S: RecordSink>(
+    sink: Arc<S>,
+    claim: Option<S::Claim>,
+    waiting: Waiting,
+) -> Result<S::Claim, AppendError<S::Error>> {
+    let mut claim = match claim {
+        Some(claim) => claim,
+        None => {
+            let (claim, records) =
+                sink.claim(&waiting.batch.session_id).await.map_err(AppendError::Sink)?;
+            if waiting.link_after.is_some_and(|expected| expected != records.len()) {
+                return Err(AppendError::MovedOn);
+            }
+            claim
+        }
+    };
+    let appended = sink.append(&mut claim, waiting.batch.records).await;
+    appended.map(|()| claim).map_err(AppendError::Sink)
 }
 
 /// What a panic said.

@@ -41,14 +41,6 @@ pub enum Fact {
         /// The overlay; none if it was taken off.
         block: Option<CompactionBlock>,
     },
-    /// What a session is, where its events do not say it: its header, and some of its loops.
-    #[serde(rename = "bough:stored")]
-    Stored {
-        /// The header, and the loops that are to be as they are here.
-        session: Box<Session>,
-        /// Whether these are all of its loops.
-        is_whole: bool,
-    },
     /// A loop was broken off: whoever ran it is gone.
     #[serde(rename = "bough:aborted")]
     Aborted {
@@ -113,7 +105,6 @@ impl Fact {
     pub fn session_id(&self) -> &str {
         match self {
             Self::Session(fact) => &fact.session_id,
-            Self::Stored { session, .. } => &session.session_id,
             Self::SubAgents { session_id, .. }
             | Self::Compaction { session_id, .. }
             | Self::Aborted { session_id, .. }
@@ -125,7 +116,7 @@ impl Fact {
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         match self {
-            Self::Session(_) | Self::Stored { .. } => None,
+            Self::Session(_) => None,
             Self::SubAgents { loop_id, .. }
             | Self::Compaction { loop_id, .. }
             | Self::Aborted { loop_id, .. }

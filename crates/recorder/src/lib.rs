@@ -60,7 +60,7 @@ pub use recorder::{
 };
 pub use replay::{Pace, Replay, ReplayStep};
 pub use short::ShortText;
-pub use stored::{LogSessionStore, StoreSink};
+pub use stored::StoreSink;
 pub use time::{Timestamp, TimestampError};
 pub use translate::{
     RecordBatch, RecordFold, Translation, Translator, events_of_records, fold_records,

@@ -1,5 +1,7 @@
 //! Every bound of this crate, in one place.
 
+use std::time::Duration;
+
 /// How many drained sessions a recorder keeps at hand, so that one that comes back is continued.
 pub const RETAINED_SESSIONS_MAX: usize = 1024;
 /// How many loops all drained sessions that are kept at hand may have together.
@@ -27,8 +29,8 @@ pub const DURABLE_GUESTS_MAX: usize = 64;
 pub const LOG_PAGE_RECORDS: usize = 1024;
 /// How often an append looks again when somebody else was faster.
 pub const LOG_APPEND_TRIES: u32 = 16;
-/// How many sessions of a store are listed at once.
-pub const LOG_PAGE_SESSIONS: usize = 500;
+/// How long an append waits for what somebody else appended to become durable.
+pub const LOG_APPEND_WAIT: Duration = Duration::from_secs(5);
 /// How large the pieces are in which a session file is written.
 pub const SAVE_PIECE_BYTES: usize = 1 << 18;
 /// How many pieces of a session file may wait to be written.

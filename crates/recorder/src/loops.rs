@@ -129,16 +129,6 @@ impl Loops {
         slot
     }
 
-    /// Adds a loop, or puts it in the place of the one that has its id.
-    pub(crate) fn put(&mut self, record: LoopRecord) {
-        let Some(slot) = self.slot_of(&record.loop_id) else {
-            self.insert(record);
-            return;
-        };
-        self.restart(slot, record.started_at);
-        *self.change(slot) = record;
-    }
-
     /// Says when a loop that was only announced has started, and moves it to its place.
     pub(crate) fn restart(&mut self, slot: Slot, started_at: Timestamp) {
         if let Some(place) = self.place_in_order(slot) {

@@ -12,7 +12,6 @@ use crate::fact::{Fact, SessionFact};
 use crate::model::{Session, SessionFormation};
 use crate::time::Timestamp;
 
-mod held;
 mod order;
 mod score;
 mod synthesis;
@@ -110,14 +109,6 @@ impl Replay {
         };
         let start = self.steps.iter().position(is_here);
         self.steps.drain(..start.unwrap_or(self.steps.len()));
-        self
-    }
-
-    /// Only what a stored session does not hold yet.
-    pub(crate) fn since(mut self, stored: Option<&Session>) -> Self {
-        if let Some(stored) = stored {
-            self.steps.retain(|step| !held::is_held(stored, step));
-        }
         self
     }
 

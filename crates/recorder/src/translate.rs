@@ -70,14 +70,6 @@ impl Translator {
         Self { recorder: SessionRecorder::traced(config), trees: HashMap::new() }
     }
 
-    /// A translator that goes on with a log as if it had written it, and the session that the log makes.
-    pub(crate) fn of_log(session_id: &str, log: &[Record]) -> (Self, Option<Session>) {
-        let (fold, tree) = read_log(session_id, log);
-        let stored = fold.session().cloned();
-        let trees = tree.is_begun().then(|| (session_id.to_owned(), tree)).into_iter().collect();
-        (Self { recorder: fold.into_recorder().and_traced(), trees }, stored)
-    }
-
     /// The sessions as they are in memory.
     #[must_use]
     pub const fn recorder(&self) -> &SessionRecorder {
@@ -138,6 +130,12 @@ impl Translator {
         let recorder = &self.recorder;
         self.trees.retain(|session_id, _| recorder.held(session_id).is_some());
         released
+    }
+
+    /// Drops a session that somebody else recorded into; it can be resumed from its log.
+    pub(crate) fn forget(&mut self, session_id: &str) {
+        self.recorder.drop_session(session_id);
+        self.trees.remove(session_id);
     }
 
     fn write(&mut self, event: Option<&AgentEvent>, effects: Vec<Effect>) -> Vec<RecordBatch> {
@@ -263,11 +261,6 @@ impl Page<'_> {
                 Effect::Placed { session_id, loop_id } => {
                     self.write_placed(session_id, loop_id, event);
                 }
-                Effect::Stored { session_id } => {
-                    let last = self.recorder.held(session_id).and_then(|held| held.loops.last());
-                    let loop_id = last.map_or("", |record| record.loop_id.as_str());
-                    self.push_loop(session_id, loop_id, None, json_of(event));
-                }
                 _ => {}
             }
         }
@@ -368,10 +361,7 @@ impl Page<'_> {
             Effect::Aborted { session_id, loop_id } => {
                 Some(Fact::Aborted { session_id: session_id.clone(), loop_id: loop_id.clone() })
             }
-            Effect::Placed { .. }
-            | Effect::Announced { .. }
-            | Effect::Stored { .. }
-            | Effect::Resumed { .. } => None,
+            Effect::Placed { .. } | Effect::Announced { .. } | Effect::Resumed { .. } => None,
         }
     }
 

@@ -16,13 +16,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bough_platform::{Access, Disk, File, OsDisk, Platform, RelPath};
+use bough_platform::{Access, Disk, File, OsDisk, RelPath};
 use bough_recorder::{
-    AgentMessage, FileSystemSessionStore, LogSessionStore, LoopRecord, LoopStatus,
-    MemorySessionStore, Session, SessionError, SessionFolder, SessionStore, Timestamp,
-    delete_session, list_session_ids, load_session, load_sessions_for_agent, save_session,
+    AgentMessage, FileSystemSessionStore, LoopRecord, LoopStatus, MemorySessionStore, Session,
+    SessionError, SessionFolder, SessionStore, Timestamp, delete_session, list_session_ids,
+    load_session, load_sessions_for_agent, save_session,
 };
-use bough_store::MemoryStore;
 use bough_testkit::pass_on;
 
 const FULL: &str = include_str!("cases/full-session-file.json");
@@ -180,43 +179,6 @@ async fn a_lost_update_is_an_error_in_every_store() {
     let folder = tempfile::tempdir().unwrap();
     check_lost_update(&FileSystemSessionStore::new(folder.path())).await;
     check_lost_update(&MemorySessionStore::new()).await;
-    check_lost_update(&log_store(folder.path())).await;
-}
-
-fn log_store(folder: &Path) -> LogSessionStore {
-    let platform = Platform::system(folder).unwrap();
-    let store = MemoryStore::new(platform.entropy).unwrap();
-    LogSessionStore::new(Arc::new(store), platform.clock)
-}
-
-#[tokio::test]
-async fn any_session_can_be_saved_in_a_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = log_store(folder.path());
-    let full: Session = serde_json::from_str(FULL).unwrap();
-    // As files since 0.14 have it: loops without events.
-    let mut document: serde_json::Value = serde_json::from_str(FULL).unwrap();
-    document["session_id"] = "without-events".into();
-    for record in document["loops"].as_array_mut().unwrap() {
-        record["session_id"] = "without-events".into();
-        record.as_object_mut().unwrap().remove("events");
-    }
-    let without_events: Session = serde_json::from_value(document).unwrap();
-    let mut by_hand = session("by-hand", "a");
-    add_loop(&mut by_hand, "one");
-    for session in [&full, &without_events, &by_hand, &session("empty", "a")] {
-        store.save(session).await.unwrap();
-        assert_eq!(store.load(&session.session_id).await.unwrap(), *session);
-    }
-    assert_eq!(store.list_ids().await.unwrap().len(), 4);
-    assert_eq!(store.list_for_agent("a").await.unwrap().sessions.len(), 2);
-    assert_eq!(store.list_for_agent("agent-1").await.unwrap().sessions.len(), 2);
-    // An overlay is laid over it, and taken off again.
-    let mut changed = store.load(&full.session_id).await.unwrap();
-    let loop_id = full.loops.iter().next().unwrap().loop_id.clone();
-    changed.set_compaction_block(&loop_id, None);
-    store.save(&changed).await.unwrap();
-    assert_eq!(store.load(&full.session_id).await.unwrap(), changed);
 }
 
 /// A store of somebody else's, with no more than it must have.

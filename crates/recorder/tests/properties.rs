@@ -9,14 +9,12 @@
 mod support;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
 use bough_recorder::{
-    AgentEvent, LogSessionStore, LoopStatus, RecordBatch, Replay, Session, SessionRecorder,
-    SessionRecorderConfig, SessionStore as _, Translator, events_of_records, fold_records,
+    AgentEvent, LoopStatus, RecordBatch, Replay, Session, SessionRecorder, SessionRecorderConfig,
+    Translator, events_of_records, fold_records,
 };
-use bough_session::{EntryId, Record, SessionId};
-use bough_store::Store;
+use bough_session::{EntryId, Record};
 use proptest::prelude::*;
 use support::{Links, choices, differences, interleave, stream};
 
@@ -148,14 +146,6 @@ fn unordered(session: Session) -> serde_json::Value {
         children.sort_by_key(ToString::to_string);
     }
     session
-}
-
-async fn save_all(store: &LogSessionStore, recorder: &SessionRecorder) {
-    for session in recorder.sessions() {
-        store.save(session).await.unwrap();
-        let loaded = store.load(&session.session_id).await.unwrap();
-        assert!(loaded == *session, "{}", differences(&loaded, session));
-    }
 }
 
 proptest! {
@@ -352,41 +342,4 @@ proptest! {
 proptest! {
     // Each of these saves several sessions several times.
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 32, ..ProptestConfig::default() })]
-
-    /// A session that is saved in a log again and again while it grows is always what was saved, and its messages
-    /// are entries of the tree.
-    #[test]
-    fn a_log_holds_what_was_saved_in_it(
-        one in choices(60), two in choices(30), turns in any::<[u8; 32]>(), cut in any::<u8>(),
-    ) {
-        let streams = vec![
-            stream("a", &one, Links { other: Some("b") }),
-            stream("b", &two, Links { other: Some("a") }),
-        ];
-        let events = interleave(streams, &turns);
-        let cut = usize::from(cut) % (events.len() + 1);
-        let folder = tempfile::tempdir().unwrap();
-        let platform = bough_platform::Platform::system(folder.path()).unwrap();
-        let logs = Arc::new(bough_store::MemoryStore::new(platform.entropy).unwrap());
-        let store = LogSessionStore::new(Arc::clone(&logs) as Arc<dyn Store>, platform.clock);
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let mut recorder = SessionRecorder::new(config());
-        runtime.block_on(async {
-            for (at, event) in events.into_iter().enumerate() {
-                if at == cut {
-                    save_all(&store, &recorder).await;
-                }
-                recorder.on_event(event);
-            }
-            save_all(&store, &recorder).await;
-            recorder.flush();
-            save_all(&store, &recorder).await;
-            for session in recorder.sessions() {
-                let said = session.loops.iter().map(|record| record.messages.len()).sum::<usize>();
-                let id = SessionId::from_stored(session.session_id.as_str());
-                let state = logs.state(&id).await.unwrap().unwrap().state;
-                assert!(said == 0 || state.entry_count > 0);
-            }
-        });
-    }
 }

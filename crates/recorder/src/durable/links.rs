@@ -66,7 +66,7 @@ impl<S: RecordSink> Task<S> {
         match self.sink.load(session_id).await {
             Ok(records) if with_loop.is_none_or(|loop_id| tells_of(&records, loop_id)) => {
                 if self.translator.visit(session_id, &records) {
-                    self.guests.insert(session_id.to_owned());
+                    self.guests.insert(session_id.to_owned(), records.len());
                 }
             }
             Ok(_) => with_loop.into_iter().for_each(|loop_id| self.whereabouts.miss(loop_id)),
@@ -82,17 +82,9 @@ impl<S: RecordSink> Task<S> {
         if self.guests.is_empty() {
             return;
         }
-        let named = match event {
-            AgentEvent::AgentStart(start) => Some(start.session_id.as_str()),
-            AgentEvent::ParallelLoopStart(start) => Some(start.session_id.as_str()),
-            AgentEvent::ParallelLoopEnd(end) => Some(end.session_id.as_str()),
-            AgentEvent::Unknown(event) => event.text("session_id"),
-            _ => None,
-        };
-        let placed = event.loop_id().and_then(|id| self.translator.recorder().session_of(id));
-        let spoken_of = [named, placed].into_iter().flatten();
+        let spoken_of = self.sessions_of(event);
         let guests: Vec<String> =
-            spoken_of.filter(|id| self.guests.contains(*id)).map(str::to_owned).collect();
+            spoken_of.filter(|id| self.guests.contains_key(*id)).map(str::to_owned).collect();
         for session_id in guests {
             self.leave(&session_id);
         }
@@ -107,7 +99,7 @@ impl<S: RecordSink> Task<S> {
     }
 
     pub(super) fn leave_all(&mut self) {
-        for session_id in std::mem::take(&mut self.guests) {
+        for session_id in std::mem::take(&mut self.guests).into_keys() {
             self.translator.leave(&session_id);
         }
     }

@@ -26,8 +26,6 @@ pub use folder::SessionFolder;
 pub use memory::MemorySessionStore;
 pub use store::{FileSystemSessionStore, SessionStore};
 
-pub(crate) use compare::missing_from;
-
 /// Why a session was not saved, loaded or deleted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -86,16 +84,6 @@ pub enum SessionError {
     UnsafeId {
         /// The id.
         session_id: String,
-    },
-    /// The store behind it failed.
-    #[error("session {session_id:?}: could not {action} it: {source}")]
-    Store {
-        /// What was tried.
-        action: &'static str,
-        /// The session; empty where it is about all of them.
-        session_id: String,
-        /// Why.
-        source: bough_store::StoreError,
     },
     /// The work was broken off.
     #[error("the work on session {session_id:?} was broken off; try again")]

@@ -8,10 +8,6 @@ use crate::model::{CompactionBlock, LoopStatus, Session};
 impl SessionRecorder {
     /// Takes in a fact about a session that is held.
     pub(crate) fn on_fact(&mut self, fact: Fact, report: &mut Report) {
-        if let Fact::Stored { session, is_whole } = fact {
-            self.on_stored(*session, is_whole);
-            return;
-        }
         let session_id = fact.session_id().to_owned();
         let key = self.by_session.get(&session_id).copied();
         let Some(live) = key.and_then(|key| self.lives.get_mut(&key)) else {

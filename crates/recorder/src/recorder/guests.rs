@@ -19,9 +19,8 @@ impl SessionRecorder {
 
     /// Lets go of a session that [`Self::visit`] took in.
     pub(crate) fn leave(&mut self, session_id: &str) {
-        let key = self.by_session.get(session_id).copied().filter(|_| self.is_guest(session_id));
-        if let Some((key, live)) = key.and_then(|key| Some((key, self.lives.remove(&key)?))) {
-            self.forget_names(key, &live.session);
+        if self.is_guest(session_id) {
+            self.drop_session(session_id);
         }
     }
 

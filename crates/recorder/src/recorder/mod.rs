@@ -130,8 +130,6 @@ pub(crate) enum Effect {
     ChildRefs { session_id: String, loop_id: String },
     /// A compaction was laid over a loop, or taken off.
     Compaction { session_id: String, loop_id: String },
-    /// A session is as it was said to be, its header and some of its loops.
-    Stored { session_id: String },
     /// A loop was broken off.
     Aborted { session_id: String, loop_id: String },
     /// A loop that was broken off goes on.
@@ -157,14 +155,7 @@ impl SessionRecorder {
 
     /// A recorder that remembers what each event did, until [`Self::take_effects`].
     pub(crate) fn traced(config: SessionRecorderConfig) -> Self {
-        Self::new(config).and_traced()
-    }
-
-    /// Goes on with new events, and remembers from now on what each of them did.
-    pub(crate) fn and_traced(mut self) -> Self {
-        self.keeps_repeats = false;
-        self.trace = Some(Vec::new());
-        self
+        Self { trace: Some(Vec::new()), ..Self::new(config) }
     }
 
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
@@ -432,6 +423,14 @@ impl SessionRecorder {
                 break;
             };
             loops -= self.forget(key);
+        }
+    }
+
+    /// Drops a session, as if it had never been held.
+    pub(crate) fn drop_session(&mut self, session_id: &str) {
+        let key = self.by_session.get(session_id).copied();
+        if let Some((key, live)) = key.and_then(|key| Some((key, self.lives.remove(&key)?))) {
+            self.forget_names(key, &live.session);
         }
     }
 

@@ -35,46 +35,6 @@ impl SessionRecorder {
         self.abort_open_loops(key)
     }
 
-    /// Makes a session what it is said to be.
-    pub(super) fn on_stored(&mut self, mut stored: Session, is_whole: bool) {
-        let session_id = stored.session_id.clone();
-        let loops = std::mem::take(&mut stored.loops);
-        let known = self.by_session.get(&session_id).copied();
-        let key = known.unwrap_or_else(|| {
-            self.trace(|| Effect::Header { session_id: session_id.clone() });
-            self.hold(Live::new(stored.clone(), Stage::Open))
-        });
-        if is_whole {
-            self.forget_places(key);
-        }
-        let Some(live) = self.lives.get_mut(&key) else {
-            return;
-        };
-        let header = std::mem::replace(&mut live.session, stored);
-        live.session.lineage = header.lineage;
-        live.turns.clear();
-        if is_whole {
-            live.session.loops = loops;
-        } else {
-            live.session.loops = header.loops;
-            live.session.announced = header.announced;
-            loops.iter().for_each(|record| live.session.loops.put(record.clone()));
-        }
-        live.stage = Stage::Open;
-        self.find_places(key);
-        self.trace(|| Effect::Stored { session_id });
-    }
-
-    fn forget_places(&mut self, key: SessionKey) {
-        self.places.retain(|_, place| place.session != key);
-        self.echoes.forget(key);
-        self.spawned.retain(|_, place| place.session != key);
-        self.waiting.retain(|_, places| {
-            places.retain(|place| place.session != key);
-            !places.is_empty()
-        });
-    }
-
     /// Learns where the events of a session's loops go, and whom they wait for.
     pub(super) fn find_places(&mut self, key: SessionKey) {
         let Some(live) = self.lives.get_mut(&key) else {

@@ -14,8 +14,6 @@ pub(crate) struct Tape {
     steps: Vec<Step>,
     /// How many events each loop has.
     counts: HashMap<String, u64>,
-    /// A session was put into the log as a value: the log does not have all of its events.
-    has_values: bool,
 }
 
 impl Tape {
@@ -32,10 +30,7 @@ impl Tape {
                 }
                 None
             }
-            Some(fact) => {
-                self.has_values |= matches!(fact, Fact::Stored { .. });
-                return;
-            }
+            Some(_) => return,
         };
         let at = event.timestamp().or(self.steps.last().map(|last| last.at));
         let at = at.unwrap_or(Timestamp::from_unix_ms(0));
@@ -53,9 +48,6 @@ impl Tape {
 
     /// The replay of the session that the log makes.
     pub(crate) fn play(&self, session: &Session) -> Replay {
-        if self.has_values {
-            return Replay::of(session);
-        }
         let is_abort =
             |step: &&Step| matches!(Fact::from_event(&step.event), Some(Fact::Aborted { .. }));
         // Whatever is open at the end of a recording is broken off then, in the same order.

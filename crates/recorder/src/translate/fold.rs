@@ -56,16 +56,12 @@ impl RecordFold {
         self.recorder.held(&self.session_id)
     }
 
-    /// The events that the log holds, in the order in which they came; `None` if nothing was recorded in it. A session
-    /// that was put into the log as a value, and a fold that keeps no order, play what makes an equal session.
+    /// The events that the log holds, in the order in which they came; `None` if nothing was recorded in it. A fold
+    /// that keeps no order plays what makes an equal session.
     #[must_use]
     pub fn replay(&self) -> Option<Replay> {
         let session = self.session()?;
         Some(self.tape.as_ref().map_or_else(|| Replay::of(session), |tape| tape.play(session)))
-    }
-
-    pub(super) fn into_recorder(self) -> SessionRecorder {
-        self.recorder
     }
 
     /// The session, if there was one.

@@ -49,20 +49,29 @@ impl Logs {
 #[async_trait]
 impl RecordSink for Logs {
     type Error = DiskFull;
+    type Claim = String;
 
     async fn load(&self, session_id: &str) -> Result<Vec<Record>, DiskFull> {
         Ok(self.log(session_id))
     }
 
-    async fn append(&self, session_id: &str, records: Vec<NewRecord>) -> Result<(), DiskFull> {
+    async fn claim(&self, session_id: &str) -> Result<(String, Vec<Record>), DiskFull> {
+        Ok((session_id.to_owned(), self.log(session_id)))
+    }
+
+    async fn append(
+        &self,
+        session_id: &mut String,
+        records: Vec<NewRecord>,
+    ) -> Result<(), DiskFull> {
         self.gate.acquire().await.unwrap().forget();
-        if self.broken.contains(session_id) {
+        if self.broken.contains(session_id.as_str()) {
             return Err(DiskFull);
         }
-        assert!(!self.explosive.contains(session_id), "the sink is badly written");
+        assert!(!self.explosive.contains(session_id.as_str()), "the sink is badly written");
         *self.appends.lock().unwrap() += 1;
         let mut logs = self.logs.lock().unwrap();
-        let log = logs.entry(session_id.to_owned()).or_default();
+        let log = logs.entry(session_id.clone()).or_default();
         log.extend(records.into_iter().map(|record| record.record));
         Ok(())
     }
