@@ -51,7 +51,7 @@ impl SessionFolder {
                 // The old file is untouched; what was being written beside it is of no use.
                 drop(self.disk.remove_file(&names.temp));
             }
-            session.lineage.set(written?);
+            session.saved_as(written?);
             Ok(())
         })
     }

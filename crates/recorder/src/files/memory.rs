@@ -54,7 +54,7 @@ impl SessionStore for MemorySessionStore {
         }
         stored.saves += 1;
         let save = stored.saves;
-        session.lineage.set(mark(save));
+        session.saved_as(mark(save));
         stored.sessions.insert(session.session_id.clone(), (save, session.clone()));
         Ok(())
     }

@@ -259,9 +259,7 @@ impl SessionRecorder {
                 continue;
             };
             live.stage = Stage::Drained;
-            let mut session = live.session.clone();
-            session.lineage = live.session.lineage.shared();
-            drained.push(session);
+            drained.push(live.session.hand_out());
             self.retained.push_back(key);
         }
         self.forget_old();
