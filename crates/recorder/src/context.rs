@@ -183,7 +183,7 @@ pub fn compact_session_loops(
 }
 
 fn chain_of_records<'a>(session: &'a Session, loop_id: &str) -> Vec<&'a LoopRecord> {
-    let chain = session.loop_chain_to(loop_id);
+    let chain = session.active_chain_to(loop_id);
     chain.iter().filter_map(|id| session.get_loop(id)).collect()
 }
 

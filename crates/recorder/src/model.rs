@@ -419,9 +419,10 @@ impl Turn {
 }
 
 /// The text of a snapshot's configuration id, as the usual form of loop ids has it
-/// (`{session_id}.{config_id}.{number}`).
-pub(crate) fn config_id_in(loop_id: &str) -> Option<String> {
-    let (_, rest) = loop_id.split_once('.')?;
+/// (`{session_id}.{config_id}.{number}`). Each of the two ids may contain dots; that of the session is known.
+pub(crate) fn config_id_in(loop_id: &str, session_id: &str) -> Option<String> {
+    let of_session = loop_id.strip_prefix(session_id).and_then(|rest| rest.strip_prefix('.'));
+    let rest = of_session.or_else(|| loop_id.split_once('.').map(|(_, rest)| rest))?;
     let (config_id, _) = rest.rsplit_once('.')?;
     Some(config_id.to_owned())
 }

@@ -62,20 +62,33 @@ impl Session {
 
     /// The conversation that leads to a loop: the ids of the loops from the root to it.
     ///
+    /// - The chain follows `parent_loop_id`, whatever the loops say.
     /// - Of a parallel group only the chosen loop is on the way: a loop that goes on (`Default`) from
     ///   one that was passed over goes on from the chosen one. A `Branch` or `Rerun` from a loop that was
     ///   passed over means exactly that loop.
-    /// - What a rerun tried again is not on the way: the chain goes from the rerun to what came before
-    ///   the first try.
     /// - An id that the session does not hold ends the chain: it is the head where a loop names it as
     ///   its parent, and the whole chain where it is the one asked for.
     #[must_use]
     pub fn loop_chain_to(&self, loop_id: &str) -> Vec<String> {
+        self.chain_to(loop_id, Self::chosen_parent)
+    }
+
+    /// The loops whose messages lead to a loop. What a rerun tried again is not among them: the way goes from the rerun
+    /// to what came before the first try.
+    pub(crate) fn active_chain_to(&self, loop_id: &str) -> Vec<String> {
+        self.chain_to(loop_id, Self::active_parent)
+    }
+
+    fn chain_to<'a>(
+        &'a self,
+        loop_id: &'a str,
+        parent: fn(&'a Self, &'a LoopRecord) -> Option<&'a str>,
+    ) -> Vec<String> {
         let mut chain = vec![loop_id];
         let mut seen = HashSet::new();
         let mut at = self.loops.slot_of(loop_id);
         while let Some(slot) = at.filter(|slot| seen.insert(*slot)) {
-            let Some(before) = self.active_parent(self.loops.at(slot)) else {
+            let Some(before) = parent(self, self.loops.at(slot)) else {
                 break;
             };
             at = self.loops.slot_of(before);
@@ -96,8 +109,13 @@ impl Session {
             }
             child = superseded;
         }
-        let parent_id = child.parent_loop_id.as_deref()?;
-        let goes_on = child.continuation_kind == ContinuationKind::Default;
+        self.chosen_parent(child).filter(|parent| *parent != record.loop_id)
+    }
+
+    /// The id of the loop that this one goes on from, or of the one that was chosen in its place.
+    fn chosen_parent<'a>(&'a self, record: &'a LoopRecord) -> Option<&'a str> {
+        let parent_id = record.parent_loop_id.as_deref()?;
+        let goes_on = record.continuation_kind == ContinuationKind::Default;
         let parent = goes_on.then(|| self.get_loop(parent_id)).flatten();
         let passed_over = parent.filter(|parent| parent.is_passed_over());
         let chosen = passed_over
@@ -282,7 +300,7 @@ mod tests {
         assert_eq!(sketch.chain("self"), "self");
         assert_eq!(sketch.chain("child"), "elsewhere.x.1 child");
         assert_eq!(sketch.chain("nowhere"), "nowhere");
-        assert_eq!(sketch.chain("r"), "r");
+        assert_eq!(sketch.chain("r"), "q r");
     }
 
     #[test]
@@ -303,19 +321,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_again_is_not_on_the_way() {
+    fn a_chain_follows_the_parents_and_a_context_leaves_out_what_was_tried_again() {
         let sketch = Sketch::new()
             .add("a", None, BEGINS)
             .add("first", Some("a"), GOES_ON)
             .add("second", Some("first"), rerun())
             .add("third", Some("second"), rerun())
             .add("next", Some("third"), GOES_ON);
-        assert_eq!(sketch.chain("third"), "a third");
-        assert_eq!(sketch.chain("next"), "a third next");
+        assert_eq!(sketch.chain("third"), "a first second third");
+        assert_eq!(sketch.chain("next"), "a first second third next");
+        assert_eq!(sketch.0.active_chain_to("next").join(" "), "a third next");
     }
 
     #[test]
-    fn a_rerun_of_other_words_goes_on_from_its_parent() {
+    fn a_chain_is_the_same_whatever_the_loops_say() {
         let sketch = Sketch::new()
             .add("a", None, BEGINS)
             .says("a", "draw a cat")
@@ -324,7 +343,9 @@ mod tests {
             .add("cat", Some("a"), rerun())
             .says("cat", "draw a cat");
         assert_eq!(sketch.chain("dog"), "a dog");
-        assert_eq!(sketch.chain("cat"), "cat");
+        assert_eq!(sketch.chain("cat"), "a cat");
+        assert_eq!(sketch.0.active_chain_to("dog").join(" "), "a dog");
+        assert_eq!(sketch.0.active_chain_to("cat").join(" "), "cat");
     }
 
     #[test]

@@ -389,3 +389,28 @@ fn pieces_that_are_added_later_are_added_once() {
         assert_eq!(kept.count(), pieces);
     }
 }
+
+/// An event that comes before its loop starts is lost at first. When the file is recorded again, the loop is known.
+#[test]
+fn an_event_before_its_start_is_stored_at_most_once() {
+    let early = r#"{"type":"ProgressMessage","loop_id":"s.c.1","tool_call_id":"t","tool_name":"n","text":"early"}"#;
+    let start = r#"{"type":"AgentStart","agent_id":"a","session_id":"s","loop_id":"s.c.1","parent_loop_id":null,"timestamp":"2026-01-01T00:00:00Z","metadata":null}"#;
+    let end = r#"{"type":"AgentEnd","loop_id":"s.c.1","messages":[],"usage":{"input":0,"output":0},"timestamp":"2026-01-01T00:00:01Z"}"#;
+    let file: Vec<AgentEvent> =
+        [early, early, start, end, early].map(|text| AgentEvent::from_json(text).unwrap()).into();
+    let mut session: Option<Session> = None;
+    let mut counts = Vec::new();
+    for _ in 0..4 {
+        let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
+        if let Some(session) = session.clone() {
+            recorder.resume(session);
+        }
+        for event in file.clone() {
+            recorder.on_event(event);
+        }
+        recorder.flush();
+        session = recorder.drain_completed().pop().or(session);
+        counts.push(session.as_ref().unwrap().loops.last().unwrap().events.len());
+    }
+    assert_eq!(counts, [3, 4, 4, 4], "two came too early: each is stored once the loop is known");
+}

@@ -34,7 +34,7 @@ use repeat::Echoes;
 
 /// Asked when a session is heard of for the first time; `false` refuses it.
 pub type BeforeTaskFn = Arc<dyn Fn(&Session) -> bool + Send + Sync>;
-/// Told when a session is complete, once for each session.
+/// Called with the whole session when its task ends.
 pub type AfterTaskFn = Arc<dyn Fn(&Session) + Send + Sync>;
 
 /// How a recorder records.
@@ -45,7 +45,9 @@ pub struct SessionRecorderConfig {
     /// Asked when a session is heard of for the first time; `false` refuses it: nothing of it is
     /// recorded.
     pub before_task: Option<BeforeTaskFn>,
-    /// Told when a session is complete (by `flush` or `checkpoint`), once for each session.
+    /// Called with the whole session when its task ends: at `flush`, when its agent begins another session after
+    /// [`Self::inactivity_timeout`], or when the recorder drops the session to stay within its bounds. A checkpoint ends
+    /// no task. A session that goes on after that is another task.
     pub after_task: Option<AfterTaskFn>,
     /// What new sessions say of themselves.
     pub scope: SessionScope,
@@ -95,8 +97,6 @@ pub struct SessionRecorder {
     refused_sessions: RecentIds,
     refused_loops: RecentIds,
     forgotten: RecentIds,
-    /// Sessions that `after_task` was told of.
-    finished: RecentIds,
     /// What is over and is heard again.
     echoes: Echoes,
     /// Whether whatever comes twice is to be recorded twice: what a log holds was to be kept.
@@ -187,12 +187,24 @@ impl SessionRecorder {
             report.note(self.unplaced(&event));
             return;
         };
+        let slot = place.slot;
+        let is_echo = event.loop_id().is_some_and(|id| self.echoes.loops.contains_key(id));
+        let Some(live) = self.lives.get_mut(&place.session) else {
+            return;
+        };
+        // A loop that is heard again from its start says by itself what came late.
+        if !is_echo && live.heard_late_before(slot, &event) {
+            report.note(Notice::AlreadyRecorded {
+                session_id: live.session.session_id.clone(),
+                event_type: event.type_name().to_owned(),
+            });
+            return;
+        }
+        live.touch();
         self.trace_placed(place);
         let Some(live) = self.lives.get_mut(&place.session) else {
             return;
         };
-        live.touch();
-        let slot = place.slot;
         if !live.record(slot).status.is_open() {
             report.note(Notice::LateEvent {
                 loop_id: live.record(slot).loop_id.clone(),
@@ -214,7 +226,7 @@ impl SessionRecorder {
             AgentEvent::MessageEnd(end) => live.hear_message(slot, &end.message),
             AgentEvent::TurnRequest(request) => live.hear_request(slot, &request.payload),
             AgentEvent::ToolExecutionEnd(tool) => self.tool_ended(place, tool),
-            AgentEvent::AgentEnd(end) => self.agent_end(place, end),
+            AgentEvent::AgentEnd(end) => self.agent_end(place, end, report),
             _ => {}
         }
         self.append(place, event);
@@ -229,16 +241,17 @@ impl SessionRecorder {
     /// Breaks off every loop that is still to end and completes every session; says how many loops it
     /// broke off.
     pub fn flush(&mut self) -> usize {
-        let keys: Vec<SessionKey> = self.keys_of(|live| !live.stage.is_aside());
+        let keys = self.keys_of(|live| live.has_task || !live.stage.is_aside());
         let mut aborted = 0;
         for key in keys {
             aborted += self.abort_open_loops(key);
             self.complete(key);
+            self.end_task(key);
         }
         aborted
     }
 
-    /// Completes every session of which no loop is still to end; says how many.
+    /// Completes every session of which no loop is still to end; says how many. Their tasks go on.
     pub fn checkpoint(&mut self) -> usize {
         let keys = self.keys_of(|live| live.stage == Stage::Open && live.open == 0);
         for key in &keys {
@@ -351,13 +364,20 @@ impl SessionRecorder {
         let Some(live) = self.lives.get_mut(&key) else {
             return;
         };
-        live.stage = Stage::Completed;
-        let session = &live.session;
-        if !self.finished.contains(&session.session_id) {
-            self.finished.add(&session.session_id);
-            if let Some(after_task) = &self.config.after_task {
-                after_task(session);
-            }
+        if !live.stage.is_aside() {
+            live.stage = Stage::Completed;
+        }
+    }
+
+    /// Calls `after_task` for a session, unless that was done and nothing came since.
+    fn end_task(&mut self, key: SessionKey) {
+        let Some(live) = self.lives.get_mut(&key) else {
+            return;
+        };
+        if std::mem::take(&mut live.has_task)
+            && let Some(after_task) = &self.config.after_task
+        {
+            after_task(&live.session);
         }
     }
 
@@ -433,6 +453,7 @@ impl SessionRecorder {
     }
 
     fn forget(&mut self, key: SessionKey) -> usize {
+        self.end_task(key);
         let Some(live) = self.lives.remove(&key) else {
             return 0;
         };

@@ -71,6 +71,13 @@ pub enum Notice {
         /// The turn that did not end.
         turn_index: u32,
     },
+    /// A loop ended in the middle of a turn. The turn is kept and ends with its loop.
+    TurnCutShort {
+        /// The loop.
+        loop_id: String,
+        /// The turn.
+        turn_index: u32,
+    },
     /// A turn ended that had not begun. It is not among the turns; its event is kept.
     TurnNotStarted {
         /// The loop.
@@ -169,6 +176,9 @@ impl fmt::Display for Notice {
             }
             Self::TurnUnfinished { loop_id, turn_index } => {
                 write!(f, "turn {turn_index} of {loop_id:?} did not end")
+            }
+            Self::TurnCutShort { loop_id, turn_index } => {
+                write!(f, "{loop_id:?} ended in the middle of turn {turn_index}; the turn is kept")
             }
             Self::TurnNotStarted { loop_id } => {
                 write!(f, "a turn of {loop_id:?} ended that had not begun")

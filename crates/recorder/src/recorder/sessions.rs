@@ -18,8 +18,9 @@ impl SessionRecorder {
             return 0;
         }
         let stage = if has_begun(&session) { Stage::Drained } else { Stage::Announced };
-        let key = self.hold(Live::new(session, stage));
-        let aborted = self.abort_resumed(key);
+        let key = self.hold(Live { is_resumed: true, ..Live::new(session, stage) });
+        self.find_places(key);
+        let aborted = self.abort_open_loops(key);
         if aborted > 0
             && let Some(live) = self.lives.get_mut(&key)
         {
@@ -28,11 +29,6 @@ impl SessionRecorder {
             self.retained.push_back(key);
         }
         aborted
-    }
-
-    fn abort_resumed(&mut self, key: SessionKey) -> usize {
-        self.find_places(key);
-        self.abort_open_loops(key)
     }
 
     /// Learns where the events of a session's loops go, and whom they wait for.
@@ -104,6 +100,7 @@ impl SessionRecorder {
         if let Some(live) = self.lives.get_mut(&key) {
             let begun = has_begun(&live.session);
             live.stage = if begun { Stage::Open } else { Stage::Announced };
+            live.has_task |= begun;
         }
     }
 
@@ -169,23 +166,26 @@ impl SessionRecorder {
     }
 
     fn formation_of(&mut self, event: &AgentStart) -> SessionFormation {
-        if let Some(formation) = self.formations.remove(&event.session_id) {
-            return formation;
-        }
         let timestamp = event.timestamp;
-        let before = self.agents.get(&event.agent_id);
-        match (self.config.inactivity_timeout, before) {
-            (Some(threshold), Some((previous, heard_at)))
-                if timestamp.since(*heard_at) > threshold =>
-            {
-                SessionFormation::InactivityTimeout {
-                    threshold_secs: threshold.as_secs(),
-                    previous_session_id: Some(previous.clone()),
-                    timestamp,
-                }
+        let announced = self.formations.remove(&event.session_id);
+        let formation = announced.or_else(|| {
+            let threshold = self.config.inactivity_timeout?;
+            let (previous, heard_at) = self.agents.get(&event.agent_id)?;
+            (timestamp.since(*heard_at) > threshold).then(|| SessionFormation::InactivityTimeout {
+                threshold_secs: threshold.as_secs(),
+                previous_session_id: Some(previous.clone()),
+                timestamp,
+            })
+        });
+        if let Some(SessionFormation::InactivityTimeout { previous_session_id, .. }) = &formation {
+            let previous = previous_session_id.as_ref().and_then(|id| self.by_session.get(id));
+            let resting = |key: &SessionKey| self.lives.get(key).is_some_and(|live| live.open == 0);
+            if let Some(previous) = previous.copied().filter(resting) {
+                self.complete(previous);
+                self.end_task(previous);
             }
-            _ => SessionFormation::FirstLoop { timestamp },
         }
+        formation.unwrap_or(SessionFormation::FirstLoop { timestamp })
     }
 
     /// Remembers when an agent was last heard, for as long as that matters.
