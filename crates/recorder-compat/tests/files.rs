@@ -43,7 +43,7 @@ fn events_of(case: &str) -> Vec<serde_json::Value> {
     steps.filter_map(|step| step.get("event").cloned()).collect()
 }
 
-fn record(events: &[serde_json::Value]) -> Vec<ours::Session> {
+fn record(events: &[serde_json::Value]) -> Vec<ours::RecordedSession> {
     let mut recorder = ours::SessionRecorder::new(ours::SessionRecorderConfig {
         include_streaming_events: true,
         ..ours::SessionRecorderConfig::default()
@@ -56,7 +56,7 @@ fn record(events: &[serde_json::Value]) -> Vec<ours::Session> {
 }
 
 /// The original reads the file, and what it says of it is what we say.
-fn check_read_by_the_original(session: &ours::Session, dir: &Path) {
+fn check_read_by_the_original(session: &ours::RecordedSession, dir: &Path) {
     ours::save_session(session, dir).unwrap();
     let read = original::load_session(&session.session_id, dir).unwrap();
     assert_eq!(read.loops.len(), session.loops.len());
@@ -78,7 +78,7 @@ fn the_original_reads_our_files() {
     for session in record(&real) {
         check_read_by_the_original(&session, &folder.path().join("real"));
     }
-    let full: ours::Session = serde_json::from_str(FULL).unwrap();
+    let full: ours::RecordedSession = serde_json::from_str(FULL).unwrap();
     check_read_by_the_original(&full, &folder.path().join("full"));
 }
 
@@ -127,7 +127,7 @@ fn our_bytes_are_the_originals_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let session: original::Session = serde_json::from_str(FULL).unwrap();
     let theirs = serde_json::to_string_pretty(&session).unwrap();
-    let session: ours::Session = serde_json::from_str(FULL).unwrap();
+    let session: ours::RecordedSession = serde_json::from_str(FULL).unwrap();
     let path = ours::save_session(&session, folder.path()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "the test looks at the file from outside")]
     let ours = std::fs::read_to_string(path).unwrap();

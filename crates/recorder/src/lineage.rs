@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::model::Session;
+use crate::model::RecordedSession;
 
 /// The content of a file, by length and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Lineage {
 #[derive(Clone, Debug)]
 struct HandedOut {
     /// The session as the recorder has it. Its loops are shared with the value until one of the two changes.
-    original: Arc<Session>,
+    original: Arc<RecordedSession>,
     /// What the recorder's own value remembers.
     recorder: SharedMark,
 }
@@ -47,7 +47,7 @@ impl Lineage {
     }
 }
 
-impl Session {
+impl RecordedSession {
     /// A copy for somebody who may change it while the recorder goes on with this value.
     pub(crate) fn hand_out(&self) -> Self {
         let mut copy = self.clone();

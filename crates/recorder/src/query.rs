@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::event::ContinuationKind;
 use crate::loops::Slot;
-use crate::message::{AgentMessage, Usage};
-use crate::model::{LoopConfigSnapshot, LoopRecord, LoopStatus, Session, TaskStatus};
-use crate::words::ThinkingLevel;
+use crate::message::{PhiMessage, PhiUsage};
+use crate::model::{LoopConfigSnapshot, LoopRecord, LoopStatus, RecordedSession, TaskStatus};
+use crate::open_enums::ThinkingLevel;
 
 /// What an agent runs with when a loop does not say otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,7 +34,7 @@ pub struct EffectiveSettings {
     pub temperature: Option<f32>,
 }
 
-impl Session {
+impl RecordedSession {
     /// The loops that no loop of this session came before.
     pub fn root_loops(&self) -> impl Iterator<Item = &LoopRecord> {
         self.loops.roots().iter().map(|slot| self.loops.at(*slot))
@@ -155,13 +155,13 @@ impl Session {
     /// What all loops cost. Choosing among parallel loops is not counted; [`crate::usage_with_sub_agents`]
     /// counts it.
     #[must_use]
-    pub fn total_usage(&self) -> Usage {
+    pub fn total_usage(&self) -> PhiUsage {
         self.loops.iter().map(|record| record.usage).sum()
     }
 
     /// What choosing among parallel loops cost, each group once.
     #[must_use]
-    pub fn evaluation_usage(&self) -> Usage {
+    pub fn evaluation_usage(&self) -> PhiUsage {
         let mut seen = HashSet::new();
         self.loops
             .iter()
@@ -217,7 +217,7 @@ impl Session {
 }
 
 /// The words that a loop begins with, if somebody else than the model says them.
-fn opening(record: &LoopRecord) -> Option<&AgentMessage> {
+fn opening(record: &LoopRecord) -> Option<&PhiMessage> {
     record.messages.first().filter(|message| message.role() == "user")
 }
 
@@ -227,11 +227,11 @@ mod tests {
     use crate::model::ParallelGroupRecord;
     use crate::time::Timestamp;
 
-    struct Sketch(Session);
+    struct Sketch(RecordedSession);
 
     impl Sketch {
         fn new() -> Self {
-            Self(Session::explicit("s", "a", Timestamp::default()))
+            Self(RecordedSession::explicit("s", "a", Timestamp::default()))
         }
 
         fn add(mut self, id: &str, parent: Option<&str>, kind: ContinuationKind) -> Self {
@@ -245,7 +245,7 @@ mod tests {
 
         fn says(mut self, id: &str, text: &str) -> Self {
             let slot = self.0.loops.slot_of(id).unwrap();
-            let message = AgentMessage::user(text, 1);
+            let message = PhiMessage::user(text, 1);
             self.0.loops.change(slot).messages.push(message);
             self
         }
@@ -257,7 +257,7 @@ mod tests {
                     all_loop_ids: ids.iter().map(|&id| id.to_owned()).collect(),
                     selected_loop_id: selected.to_owned(),
                     selected_config_index: 0,
-                    evaluation_usage: Usage { input: 5, ..Usage::default() },
+                    evaluation_usage: PhiUsage { input: 5, ..PhiUsage::default() },
                     is_selected: *id == selected,
                 });
             }
@@ -350,7 +350,8 @@ mod tests {
 
     #[test]
     fn a_task_stands_where_its_last_loop_stands() {
-        let check = |session: &Session, expected| assert_eq!(session.task_status(), expected);
+        let check =
+            |session: &RecordedSession, expected| assert_eq!(session.task_status(), expected);
         let mut session = Sketch::new().0;
         check(&session, TaskStatus::Pending);
         let statuses = [

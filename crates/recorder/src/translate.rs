@@ -21,11 +21,11 @@ use serde_json::Value;
 
 use crate::event::AgentEvent;
 use crate::fact::{Fact, SessionFact};
-use crate::model::{LoopStatus, Session};
+use crate::model::{LoopStatus, RecordedSession};
 use crate::recorder::{Effect, Report, SessionRecorder, SessionRecorderConfig};
 
 mod fold;
-mod guests;
+mod linked_sessions;
 mod refs;
 mod tree;
 
@@ -124,7 +124,7 @@ impl Translator {
     }
 
     /// Lets go of sessions that are complete and cost memory; they can be resumed from their logs.
-    pub fn release_completed(&mut self) -> Vec<Session> {
+    pub fn release_completed(&mut self) -> Vec<RecordedSession> {
         self.recorder.checkpoint();
         let released = self.recorder.drain_completed();
         let recorder = &self.recorder;
@@ -371,7 +371,7 @@ impl Page<'_> {
         for session_id in ids {
             // How a session stands is said by whoever records it.
             let recorded =
-                self.recorder.held(&session_id).filter(|_| !self.recorder.is_guest(&session_id));
+                self.recorder.held(&session_id).filter(|_| !self.recorder.is_linked(&session_id));
             let Some(session) = recorded else {
                 continue;
             };
@@ -396,7 +396,7 @@ fn read_log<'a>(session_id: &str, log: impl IntoIterator<Item = &'a Record>) -> 
     (fold, tree)
 }
 
-fn status_of(session: &Session, open: usize) -> StatusChange {
+fn status_of(session: &RecordedSession, open: usize) -> StatusChange {
     let last = session.loops.last();
     let (status, reason) = match last.map(|record| record.status) {
         _ if open > 0 => (SessionStatus::Working, None),
@@ -409,7 +409,7 @@ fn status_of(session: &Session, open: usize) -> StatusChange {
     StatusChange { status, reason }
 }
 
-fn phase_of(session: &Session, loop_id: &str, event: &AgentEvent) -> Option<LoopPhase> {
+fn phase_of(session: &RecordedSession, loop_id: &str, event: &AgentEvent) -> Option<LoopPhase> {
     match event {
         AgentEvent::AgentStart(_) => Some(LoopPhase::Running),
         AgentEvent::AgentEnd(end) => {

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use bough_recorder::{
-    AgentEvent, FileSystemSessionStore, LoopStatus, MemorySessionStore, Session, SessionError,
-    SessionRecorder, SessionRecorderConfig, SessionScope, SessionStore, TaskStatus,
+    AgentEvent, FileSystemSessionStore, LoopStatus, MemorySessionStore, RecordedSession,
+    SessionError, SessionRecorder, SessionRecorderConfig, SessionScope, SessionStore, TaskStatus,
 };
 
 fn loop_of(number: u32) -> Vec<AgentEvent> {
@@ -19,7 +19,7 @@ fn loop_of(number: u32) -> Vec<AgentEvent> {
 }
 
 /// Records a loop and hands the session out, as the documents show it.
-fn drained(recorder: &mut SessionRecorder, number: u32) -> Session {
+fn drained(recorder: &mut SessionRecorder, number: u32) -> RecordedSession {
     for event in loop_of(number) {
         assert!(recorder.on_event(event).is_clean());
     }
@@ -29,7 +29,7 @@ fn drained(recorder: &mut SessionRecorder, number: u32) -> Session {
     drained.remove(0)
 }
 
-type Change = fn(&mut Session);
+type Change = fn(&mut RecordedSession);
 
 /// What somebody may do to a session by hand, through everything that is public.
 const CHANGES: [(&str, Change); 6] = [

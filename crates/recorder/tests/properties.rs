@@ -11,8 +11,8 @@ mod support;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bough_recorder::{
-    AgentEvent, LoopStatus, RecordBatch, Replay, Session, SessionRecorder, SessionRecorderConfig,
-    Translator, events_of_records, fold_records,
+    AgentEvent, LoopStatus, RecordBatch, RecordedSession, Replay, SessionRecorder,
+    SessionRecorderConfig, Translator, events_of_records, fold_records,
 };
 use bough_session::{EntryId, Record};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn config() -> SessionRecorderConfig {
     SessionRecorderConfig { include_streaming_events: true, ..SessionRecorderConfig::default() }
 }
 
-fn record(events: impl IntoIterator<Item = AgentEvent>) -> BTreeMap<String, Session> {
+fn record(events: impl IntoIterator<Item = AgentEvent>) -> BTreeMap<String, RecordedSession> {
     let mut recorder = SessionRecorder::new(config());
     for event in events {
         recorder.on_event(event);
@@ -31,13 +31,13 @@ fn record(events: impl IntoIterator<Item = AgentEvent>) -> BTreeMap<String, Sess
     by_id(recorder.drain_completed())
 }
 
-fn by_id(sessions: Vec<Session>) -> BTreeMap<String, Session> {
+fn by_id(sessions: Vec<RecordedSession>) -> BTreeMap<String, RecordedSession> {
     let sessions = sessions.into_iter();
     sessions.map(|session| (session.session_id.clone(), session)).collect()
 }
 
 /// Both ends of every link say the same.
-fn check_links(sessions: &BTreeMap<String, Session>) {
+fn check_links(sessions: &BTreeMap<String, RecordedSession>) {
     for session in sessions.values() {
         let mut ids = HashSet::new();
         for record in &session.loops {
@@ -70,7 +70,7 @@ fn check_links(sessions: &BTreeMap<String, Session>) {
     }
 }
 
-fn check_group(session: &Session, record: &bough_recorder::LoopRecord) {
+fn check_group(session: &RecordedSession, record: &bough_recorder::LoopRecord) {
     let Some(group) = &record.parallel_group else {
         return;
     };
@@ -83,7 +83,7 @@ fn check_group(session: &Session, record: &bough_recorder::LoopRecord) {
     }
 }
 
-fn check_spawn(sessions: &BTreeMap<String, Session>, session: &Session) {
+fn check_spawn(sessions: &BTreeMap<String, RecordedSession>, session: &RecordedSession) {
     let Some(spawn) = &session.parent_spawn_ref else {
         return;
     };
@@ -112,7 +112,7 @@ impl Logs {
         }
     }
 
-    fn fold(&self, session_id: &str) -> Option<Session> {
+    fn fold(&self, session_id: &str) -> Option<RecordedSession> {
         fold_records(session_id, self.0.get(session_id)?)
     }
 }
@@ -139,7 +139,7 @@ fn check_log(log: &[Record]) {
 }
 
 /// A session whose loops that never ended may have been broken off in any order.
-fn unordered(session: Session) -> serde_json::Value {
+fn unordered(session: RecordedSession) -> serde_json::Value {
     let mut session = serde_json::to_value(session).unwrap();
     for record in session["loops"].as_array_mut().unwrap() {
         let children = record["children_loop_ids"].as_array_mut().unwrap();
@@ -198,7 +198,7 @@ proptest! {
     fn a_session_survives_its_file(one in choices(60)) {
         for session in record(stream("a", &one, Links::default())).into_values() {
             let text = serde_json::to_string_pretty(&session).unwrap();
-            let read: Session = serde_json::from_str(&text).unwrap();
+            let read: RecordedSession = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(read, session);
         }
     }

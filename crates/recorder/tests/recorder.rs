@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use bough_recorder::{
     AgentEnd, AgentEvent, AgentStart, ContinuationKind, LoopStatus, Notice, ParallelLoopEnd,
-    ParallelLoopStart, RETAINED_SESSIONS_MAX, SessionFormation, SessionRecorder,
+    ParallelLoopStart, PhiUsage, RETAINED_SESSIONS_MAX, SessionFormation, SessionRecorder,
     SessionRecorderConfig, SessionScope, SpawnGraph, TaskStatus, Timestamp, ToolExecutionEnd,
-    ToolResult, Usage, save_session, usage_with_sub_agents,
+    ToolResult, save_session, usage_with_sub_agents,
 };
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn end(id: &str, second: i64) -> AgentEvent {
     AgentEnd {
         loop_id: id.to_owned(),
         messages: vec![],
-        usage: Usage { input: 10, ..Usage::default() },
+        usage: PhiUsage { input: 10, ..PhiUsage::default() },
         timestamp: at(second),
         rejection: None,
     }
@@ -241,12 +241,12 @@ fn what_cannot_be_placed_is_said() {
             session_id: session.to_owned(),
             selected_loop_id: id.to_owned(),
             selected_config_index: 0,
-            evaluation_usage: Usage::default(),
+            evaluation_usage: PhiUsage::default(),
             timestamp: at(3),
         }
         .into()
     };
-    let nowhere = "ParallelLoopEnd of a session that was never heard of: \"x\"";
+    let nowhere = "ParallelLoopEnd of an unknown session: \"x\"";
     check(&mut recorder, chosen("x", "s.1"), nowhere);
     let alone = "\"s.1\" was chosen from a group that was never announced";
     check(&mut recorder, chosen("s", "s.1"), alone);

@@ -6,8 +6,8 @@
 )]
 
 use bough_recorder::{
-    AgentEvent, AgentMessage, LoopRecord, Message, Notice, Session, SessionRecorder,
-    SessionRecorderConfig, StopReason,
+    AgentEvent, LoopRecord, Message, Notice, PhiMessage, PhiStopReason, RecordedSession,
+    SessionRecorder, SessionRecorderConfig,
 };
 use serde_json::{Value, json};
 
@@ -57,14 +57,14 @@ fn record(recorder: &mut SessionRecorder, events: &[Value]) -> Vec<Notice> {
     heard.collect()
 }
 
-fn recorded(events: &[Value]) -> (Session, Vec<Notice>) {
+fn recorded(events: &[Value]) -> (RecordedSession, Vec<Notice>) {
     let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
     let notices = record(&mut recorder, events);
     recorder.flush();
     (recorder.drain_completed().remove(0), notices)
 }
 
-fn only_loop(session: &Session) -> &LoopRecord {
+fn only_loop(session: &RecordedSession) -> &LoopRecord {
     assert_eq!(session.loops.len(), 1);
     session.loops.last().unwrap()
 }
@@ -82,7 +82,7 @@ fn a_turn_that_is_open_when_its_loop_ends_is_kept() {
     ]);
     assert_eq!(notices, [Notice::TurnCutShort { loop_id: id.to_owned(), turn_index: 0 }]);
     let [turn] = &only_loop(&session).turns[..] else { panic!("one turn") };
-    let roles: Vec<&str> = turn.all_messages().map(AgentMessage::role).collect();
+    let roles: Vec<&str> = turn.all_messages().map(PhiMessage::role).collect();
     assert_eq!(roles, ["user", "assistant", "toolResult"]);
     assert_eq!((turn.usage.input, turn.ended_at), (3, AT.parse().unwrap()));
 }
@@ -98,7 +98,7 @@ fn a_turn_in_which_the_model_said_nothing_is_kept_as_aborted() {
     let Some(Message::Assistant { content, stop_reason, .. }) = turn.output_message.as_llm() else {
         panic!("the model's");
     };
-    assert_eq!((content.len(), stop_reason), (0, &StopReason::Aborted));
+    assert_eq!((content.len(), stop_reason), (0, &PhiStopReason::Aborted));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn the_messages_of_a_renamed_loop_name_it_by_its_new_id() {
     let (session, _) = recorded(&events);
     let turn_loops = |record: &LoopRecord| -> Vec<Option<String>> {
         let turns = record.turns.iter().flat_map(|turn| turn.all_messages());
-        let named = record.messages.iter().chain(turns).map(AgentMessage::turn_id);
+        let named = record.messages.iter().chain(turns).map(PhiMessage::turn_id);
         named.map(|turn_id| turn_id.map(|turn_id| turn_id.loop_id.clone())).collect()
     };
     for loop_id in [id, "s.c.1-2"] {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bough_platform::Platform;
 use bough_recorder::{
     AgentEvent, DurableError, DurableOptions, DurableRecorder, LoopStatus, RecordSink as _,
-    Session, StoreSink, fold_records,
+    RecordedSession, StoreSink, fold_records,
 };
 use bough_session::{MetaChange, Record, SessionId};
 use bough_store::{MemoryStore, NativeOptions, NativeStore, Store, StoreError};
@@ -38,7 +38,7 @@ async fn says(recorder: &DurableRecorder<StoreSink>, event: AgentEvent) {
     recorder.sync().await.unwrap();
 }
 
-async fn stored(store: &Arc<dyn Store>) -> Session {
+async fn stored(store: &Arc<dyn Store>) -> RecordedSession {
     let records = StoreSink::new(Arc::clone(store)).load("s").await.unwrap();
     fold_records("s", &records).unwrap()
 }

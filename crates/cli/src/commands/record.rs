@@ -339,7 +339,7 @@ fn event_of(line: LineRead) -> Result<Option<(AgentEvent, Vec<String>)>, String>
     if text.trim().is_empty() {
         return Ok(None);
     }
-    AgentEvent::from_json_noting(&text).map(Some).map_err(|error| {
+    AgentEvent::from_json_with_unknown_fields(&text).map(Some).map_err(|error| {
         // There is one line, and which of the input it is stands before this.
         let reason = error.to_string().replace(" at line 1 column ", " at column ");
         format!("not an event: {reason}")

@@ -123,6 +123,6 @@ fn an_id_that_no_session_may_have_is_said_to_be_one() {
         assert!(refused.err.contains(wrong), "{}", refused.err);
         assert!(refused.err.contains("hint: give it another session_id"), "{}", refused.err);
         assert!(refused.err.contains("recorded 0 events of 0 sessions"), "{}", refused.err);
-        assert!(!refused.err.contains("record it anew"), "{}", refused.err);
+        assert!(!refused.err.contains("record the events again"), "{}", refused.err);
     }
 }

@@ -8,8 +8,8 @@ use super::{RecordSink, Task, tells_of};
 use crate::event::AgentEvent;
 
 impl<S: RecordSink> Task<S> {
-    /// Goes on with a session that is stored and not at hand; if a loop is named, only if that is in it.
-    pub(super) async fn bring_back(&mut self, session_id: &str, with_loop: Option<&str>) {
+    /// Resumes a session that is stored and not in memory; if a loop is named, only if the session has it.
+    pub(super) async fn resume_session(&mut self, session_id: &str, with_loop: Option<&str>) {
         if self.translator.holds(session_id) || self.failed.contains_key(session_id) {
             return;
         }
@@ -20,7 +20,7 @@ impl<S: RecordSink> Task<S> {
                 let batches = self.translator.resume(session_id, &records);
                 self.add(batches, 0);
             }
-            Ok(_) => with_loop.into_iter().for_each(|loop_id| self.whereabouts.miss(loop_id)),
+            Ok(_) => with_loop.into_iter().for_each(|loop_id| self.loop_index.miss(loop_id)),
             Err(error) => self.fail(session_id.to_owned(), error),
         }
     }
@@ -56,7 +56,7 @@ impl<S: RecordSink> Task<S> {
         };
         match self.sink.renew(&mut claim).await {
             Ok(true) => drop(self.claims.insert(session_id.to_owned(), claim)),
-            // It is read again as a session that is not at hand.
+            // It is then loaded like a session that is not in memory.
             Ok(false) => self.translator.forget(session_id),
             Err(error) => self.fail(session_id.to_owned(), error),
         }

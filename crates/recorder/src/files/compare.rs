@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::message::Usage;
+use crate::message::PhiUsage;
 use crate::model::{
-    ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation,
+    ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, RecordedSession, SessionFormation,
     SessionScope, SpawnRef,
 };
 
 /// What `stored` has and `new` lacks, in words; `None` if nothing. What `new` has beyond that is of no interest.
-pub(crate) fn missing_from(new: &Session, stored: &Session) -> Option<String> {
+pub(crate) fn missing_from(new: &RecordedSession, stored: &RecordedSession) -> Option<String> {
     if let Some(what) = missing_from_header(new, stored) {
         return Some(what.to_owned());
     }
@@ -32,7 +32,7 @@ pub(crate) fn missing_from(new: &Session, stored: &Session) -> Option<String> {
     })
 }
 
-fn missing_from_header(new: &Session, old: &Session) -> Option<&'static str> {
+fn missing_from_header(new: &RecordedSession, old: &RecordedSession) -> Option<&'static str> {
     let is_plain = matches!(old.formation, SessionFormation::FirstLoop { .. });
     let links = |old: &SpawnRef| new.parent_spawn_ref.as_ref().is_some_and(|new| goes_on(new, old));
     let checks = [
@@ -65,7 +65,7 @@ fn missing_from_loop(new: &LoopRecord, old: &LoopRecord) -> Option<&'static str>
         (lacks(&new.parent_loop_id, &old.parent_loop_id), "another parent"),
         (lacks(&new.config, &old.config), "other settings"),
         (lacks(&new.metadata, &old.metadata), "other metadata"),
-        (old.usage != Usage::default() && new.usage != old.usage, "another usage"),
+        (old.usage != PhiUsage::default() && new.usage != old.usage, "another usage"),
         (!new.events.starts_with(&old.events), "events"),
         (!new.messages.starts_with(&old.messages), "messages"),
         (!new.turns.starts_with(&old.turns), "turns"),

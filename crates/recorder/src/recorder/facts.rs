@@ -3,7 +3,7 @@
 use super::report::{Notice, Report};
 use super::{Effect, Place, SessionRecorder};
 use crate::fact::{Fact, SessionFact};
-use crate::model::{CompactionBlock, LoopStatus, Session};
+use crate::model::{CompactionBlock, LoopStatus, RecordedSession};
 
 impl SessionRecorder {
     /// Takes in a fact about a session that is held.
@@ -71,7 +71,7 @@ impl SessionRecorder {
 }
 
 /// Whether a session says the same already.
-fn is_known(fact: &Fact, session: &Session) -> bool {
+fn is_known(fact: &Fact, session: &RecordedSession) -> bool {
     let record = fact.loop_id().and_then(|id| session.get_loop(id));
     match (fact, record) {
         (Fact::Session(says), _) => *says == SessionFact::of(session),

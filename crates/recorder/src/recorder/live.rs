@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use super::turns::PartialTurn;
 use crate::event::AgentEvent;
 use crate::loops::Slot;
-use crate::model::{LoopEvent, LoopRecord, LoopStatus, Session};
+use crate::model::{LoopEvent, LoopRecord, LoopStatus, RecordedSession};
 
 /// A session while a recorder holds it.
 #[derive(Debug)]
 pub(super) struct Live {
-    pub(super) session: Session,
+    pub(super) session: RecordedSession,
     pub(super) stage: Stage,
     /// How many loops are still to end.
     pub(super) open: usize,
@@ -46,13 +46,13 @@ pub(super) enum Stage {
     /// It was drained, as it is now, and is kept so that it can go on.
     Drained,
     /// It is here only so that others can be linked with it; whoever records it may be somebody else.
-    Guest,
+    Linked,
 }
 
 impl Stage {
     /// Whether there is nothing to complete and hand out.
     pub(super) const fn is_aside(self) -> bool {
-        matches!(self, Self::Drained | Self::Guest)
+        matches!(self, Self::Drained | Self::Linked)
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Group {
 }
 
 impl Live {
-    pub(super) fn new(session: Session, stage: Stage) -> Self {
+    pub(super) fn new(session: RecordedSession, stage: Stage) -> Self {
         Self {
             session,
             stage,

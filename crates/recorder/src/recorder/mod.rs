@@ -10,13 +10,14 @@ use crate::fact::Fact;
 use crate::limits::{RETAINED_LOOPS_MAX, RETAINED_SESSIONS_MAX};
 use crate::loops::Slot;
 use crate::model::{
-    LoadSessionFn, LoopRecord, LoopStatus, Session, SessionFormation, SessionScope, TaskStatus,
+    LoadSessionFn, LoopRecord, LoopStatus, RecordedSession, SessionFormation, SessionScope,
+    TaskStatus,
 };
 use crate::time::Timestamp;
 
 mod agent;
 mod facts;
-mod guests;
+mod linked_sessions;
 mod live;
 mod memory;
 mod parallel;
@@ -33,9 +34,9 @@ use memory::RecentIds;
 use repeat::Echoes;
 
 /// Asked when a session is heard of for the first time; `false` refuses it.
-pub type BeforeTaskFn = Arc<dyn Fn(&Session) -> bool + Send + Sync>;
+pub type BeforeTaskFn = Arc<dyn Fn(&RecordedSession) -> bool + Send + Sync>;
 /// Called with the whole session when its task ends.
-pub type AfterTaskFn = Arc<dyn Fn(&Session) + Send + Sync>;
+pub type AfterTaskFn = Arc<dyn Fn(&RecordedSession) + Send + Sync>;
 
 /// How a recorder records.
 #[derive(Clone, Default)]
@@ -264,7 +265,7 @@ impl SessionRecorder {
     ///
     /// The recorder keeps what it needs to go on with a session that comes back: such a session is handed
     /// out again, whole, when it is complete again.
-    pub fn drain_completed(&mut self) -> Vec<Session> {
+    pub fn drain_completed(&mut self) -> Vec<RecordedSession> {
         let keys = self.keys_of(|live| live.stage == Stage::Completed);
         let mut drained = Vec::with_capacity(keys.len());
         for key in keys {
@@ -281,13 +282,13 @@ impl SessionRecorder {
 
     /// The sessions that are not drained, in the order in which they were first heard of. Loops that are
     /// still to end are among their loops.
-    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+    pub fn sessions(&self) -> impl Iterator<Item = &RecordedSession> {
         self.lives.values().filter(|live| !live.stage.is_aside()).map(|live| &live.session)
     }
 
     /// A session that is not drained.
     #[must_use]
-    pub fn get_session(&self, session_id: &str) -> Option<&Session> {
+    pub fn get_session(&self, session_id: &str) -> Option<&RecordedSession> {
         self.live_by_id(session_id).filter(|live| !live.stage.is_aside()).map(|live| &live.session)
     }
 
@@ -311,7 +312,7 @@ impl SessionRecorder {
     }
 
     /// A session whatever its stage.
-    pub(crate) fn held(&self, session_id: &str) -> Option<&Session> {
+    pub(crate) fn held(&self, session_id: &str) -> Option<&RecordedSession> {
         self.live_by_id(session_id).map(|live| &live.session)
     }
 
@@ -325,7 +326,11 @@ impl SessionRecorder {
         self.change_header(session_id, |session| session.stated_task_status = status)
     }
 
-    fn change_header(&mut self, session_id: &str, change: impl FnOnce(&mut Session)) -> bool {
+    fn change_header(
+        &mut self,
+        session_id: &str,
+        change: impl FnOnce(&mut RecordedSession),
+    ) -> bool {
         let Some(live) = self.by_session.get(session_id).and_then(|key| self.lives.get_mut(key))
         else {
             return false;
@@ -441,14 +446,6 @@ impl SessionRecorder {
                 break;
             };
             loops -= self.forget(key);
-        }
-    }
-
-    /// Drops a session, as if it had never been held.
-    pub(crate) fn drop_session(&mut self, session_id: &str) {
-        let key = self.by_session.get(session_id).copied();
-        if let Some((key, live)) = key.and_then(|key| Some((key, self.lives.remove(&key)?))) {
-            self.forget_names(key, &live.session);
         }
     }
 

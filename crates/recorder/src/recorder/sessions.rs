@@ -7,13 +7,13 @@ use crate::announced::Announcements;
 use crate::event::AgentStart;
 use crate::lineage::Lineage;
 use crate::loops::Loops;
-use crate::model::{LoopRecord, LoopStatus, Session, SessionFormation};
+use crate::model::{LoopRecord, LoopStatus, RecordedSession, SessionFormation};
 use crate::time::Timestamp;
 
 impl SessionRecorder {
     /// Takes in a session that was recorded before, to go on with it. Loops that were still to end are
     /// broken off: whoever ran them is gone. Says how many those were.
-    pub fn resume(&mut self, session: Session) -> usize {
+    pub fn resume(&mut self, session: RecordedSession) -> usize {
         if self.by_session.contains_key(&session.session_id) {
             return 0;
         }
@@ -47,7 +47,7 @@ impl SessionRecorder {
             let given_id = live.session.given_id(record);
             let known = self.places.get(given_id);
             // A guest takes nobody's events away.
-            if live.stage != Stage::Guest || known.is_none_or(|known| known.session == key) {
+            if live.stage != Stage::Linked || known.is_none_or(|known| known.session == key) {
                 self.places.insert(given_id.to_owned(), place);
             }
             self.places.entry(record.loop_id.clone()).or_insert(place);
@@ -128,7 +128,7 @@ impl SessionRecorder {
         if self.forgotten.contains(session_id) {
             report.note(Notice::SessionForgotten { session_id: session_id.to_owned() });
         }
-        let session = Session {
+        let session = RecordedSession {
             session_id: session_id.to_owned(),
             agent_id: String::new(),
             created_at: at,
@@ -221,7 +221,7 @@ impl SessionRecorder {
 }
 
 /// Whether a loop of a session has started: of one that was only announced nobody knows yet who runs it.
-fn has_begun(session: &Session) -> bool {
+fn has_begun(session: &RecordedSession) -> bool {
     let has_started = |record: &LoopRecord| !record.events.is_empty();
     !session.agent_id.is_empty() || session.loops.iter().any(has_started)
 }

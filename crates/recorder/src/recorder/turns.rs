@@ -6,10 +6,10 @@ use super::live::Live;
 use super::report::{Notice, Report};
 use crate::event::{AgentEnd, AgentEvent, TurnEnd, TurnStart};
 use crate::loops::Slot;
-use crate::message::{AgentMessage, Content, Message, TurnId, Usage};
+use crate::message::{Content, Message, PhiMessage, PhiUsage, TurnId};
 use crate::model::{LoopConfigSnapshot, Turn, config_id_in};
+use crate::open_enums::{PhiStopReason, TurnTrigger};
 use crate::time::Timestamp;
-use crate::words::{StopReason, TurnTrigger};
 
 /// A turn that has not ended.
 #[derive(Debug)]
@@ -17,9 +17,9 @@ pub(super) struct PartialTurn {
     turn_index: u32,
     triggered_by: TurnTrigger,
     started_at: Timestamp,
-    input_messages: Vec<AgentMessage>,
+    input_messages: Vec<PhiMessage>,
     /// What the model said last.
-    output_message: Option<AgentMessage>,
+    output_message: Option<PhiMessage>,
     request_payload: Option<Value>,
 }
 
@@ -59,7 +59,7 @@ impl Live {
     }
 
     /// What is said within a turn, other than by the model, was said to it.
-    pub(super) fn hear_message(&mut self, slot: Slot, message: &AgentMessage) {
+    pub(super) fn hear_message(&mut self, slot: Slot, message: &PhiMessage) {
         let Some(turn) = self.turns.get_mut(&slot) else {
             return;
         };
@@ -104,7 +104,7 @@ impl Live {
             loop_id: event.loop_id.clone(),
             turn_index: turn.turn_index,
         });
-        let is_of_turn = |message: &&AgentMessage| {
+        let is_of_turn = |message: &&PhiMessage| {
             let turn_id = message.turn_id();
             message.is_assistant() && turn_id.is_some_and(|id| id.turn_index == turn.turn_index)
         };
@@ -114,10 +114,10 @@ impl Live {
             output_message.unwrap_or_else(|| self.silent_message(slot, event.timestamp));
         let usage = match output_message.as_llm() {
             Some(Message::Assistant { usage, .. }) => *usage,
-            _ => Usage::default(),
+            _ => PhiUsage::default(),
         };
         // What its tools answered was heard as messages; `add_turn` takes them out of the inputs.
-        let heard = turn.input_messages.iter().filter_map(AgentMessage::as_llm);
+        let heard = turn.input_messages.iter().filter_map(PhiMessage::as_llm);
         let answers = heard.filter(|message| answers_to(&output_message, message));
         let tool_results = answers.cloned().collect();
         let end = Ended {
@@ -131,14 +131,14 @@ impl Live {
     }
 
     /// What stands for a message that the model never sent.
-    fn silent_message(&self, slot: Slot, at: Timestamp) -> AgentMessage {
+    fn silent_message(&self, slot: Slot, at: Timestamp) -> PhiMessage {
         let config = self.record(slot).config.as_deref();
         Message::Assistant {
             content: Vec::new(),
-            stop_reason: StopReason::Aborted,
+            stop_reason: PhiStopReason::Aborted,
             model: config.map(|config| config.model.as_str()).unwrap_or_default().into(),
             provider: config.map(|config| config.provider.as_str()).unwrap_or_default().into(),
-            usage: Usage::default(),
+            usage: PhiUsage::default(),
             timestamp: u64::try_from(at.unix_ms()).unwrap_or_default(),
             error_message: Some("the turn did not end".to_owned()),
         }
@@ -153,7 +153,7 @@ impl Live {
         let tool_results = end
             .tool_results
             .into_iter()
-            .map(|result| AgentMessage::from(result).with_turn_id(Some(turn_id.clone())));
+            .map(|result| PhiMessage::from(result).with_turn_id(Some(turn_id.clone())));
         let turn = Turn {
             tool_results: tool_results.collect(),
             turn_id,
@@ -173,14 +173,14 @@ impl Live {
 struct Ended<'a> {
     /// The id that the loop came with.
     given_id: &'a str,
-    output_message: AgentMessage,
+    output_message: PhiMessage,
     tool_results: Vec<Message>,
-    usage: Usage,
+    usage: PhiUsage,
     at: Timestamp,
 }
 
 /// A message whose turn names the loop by the id that it is recorded under.
-pub(super) fn renamed(message: AgentMessage, given_id: &str, recorded_as: &str) -> AgentMessage {
+pub(super) fn renamed(message: PhiMessage, given_id: &str, recorded_as: &str) -> PhiMessage {
     match message.turn_id() {
         Some(turn_id) if given_id != recorded_as && turn_id.loop_id == given_id => {
             let turn_index = turn_id.turn_index;
@@ -191,7 +191,7 @@ pub(super) fn renamed(message: AgentMessage, given_id: &str, recorded_as: &str) 
 }
 
 /// Whether a message is the answer of a tool that the model called.
-fn answers_to(output: &AgentMessage, message: &Message) -> bool {
+fn answers_to(output: &PhiMessage, message: &Message) -> bool {
     let Message::ToolResult { tool_call_id, .. } = message else {
         return false;
     };
@@ -201,7 +201,7 @@ fn answers_to(output: &AgentMessage, message: &Message) -> bool {
 
 /// The answers of a turn's own tools are said to the model in the next turn: they are not inputs of this
 /// one, although they are heard within it.
-fn without_results(mut inputs: Vec<AgentMessage>, results: &[Message]) -> Vec<AgentMessage> {
+fn without_results(mut inputs: Vec<PhiMessage>, results: &[Message]) -> Vec<PhiMessage> {
     inputs.retain(|input| {
         let Some(Message::ToolResult { tool_call_id, .. }) = input.as_llm() else {
             return true;
@@ -215,7 +215,7 @@ fn without_results(mut inputs: Vec<AgentMessage>, results: &[Message]) -> Vec<Ag
 
 /// The settings that a message of the model's gives away.
 pub(super) fn config_of(
-    message: &AgentMessage,
+    message: &PhiMessage,
     loop_id: &str,
     session_id: &str,
 ) -> Option<Box<LoopConfigSnapshot>> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bough_recorder::{
-    AgentEvent, DurableOptions, RecordSink, Session, SessionRecorder, SessionRecorderConfig,
-    fold_records,
+    AgentEvent, DurableOptions, RecordSink, RecordedSession, SessionRecorder,
+    SessionRecorderConfig, fold_records,
 };
 use bough_session::{NewRecord, Record};
 use tokio::sync::Semaphore;
@@ -41,7 +41,7 @@ impl Logs {
         self.logs.lock().unwrap().get(session_id).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn fold(&self, session_id: &str) -> Option<Session> {
+    pub(crate) fn fold(&self, session_id: &str) -> Option<RecordedSession> {
         fold_records(session_id, &self.log(session_id))
     }
 }
@@ -77,7 +77,7 @@ impl RecordSink for Logs {
     }
 }
 
-pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Session> {
+pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<RecordedSession> {
     let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
     for event in events {
         recorder.on_event(event);
@@ -87,7 +87,7 @@ pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Ses
 }
 
 /// Options with which every notice is written down: the number of the event, and the words.
-pub(crate) fn noting() -> (DurableOptions, Arc<Mutex<Vec<String>>>) {
+pub(crate) fn with_notices() -> (DurableOptions, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&heard);
     let options = DurableOptions {
