@@ -16,6 +16,7 @@ use crate::message::Content;
 use crate::short::ShortText;
 use crate::time::Timestamp;
 
+mod build;
 mod unknown_fields;
 mod variants;
 

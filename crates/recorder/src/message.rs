@@ -233,6 +233,32 @@ impl PhiMessage {
         Message::User { content, timestamp }.into()
     }
 
+    /// A message of a model's, of words, that ended well and cost nothing; set the rest where you know it.
+    #[must_use]
+    pub fn assistant(provider: &str, model: &str, text: impl Into<String>, timestamp: u64) -> Self {
+        Message::Assistant {
+            content: vec![Content::Text { text: text.into() }],
+            stop_reason: PhiStopReason::Stop,
+            model: model.into(),
+            provider: provider.into(),
+            usage: PhiUsage::default(),
+            timestamp,
+            error_message: None,
+        }
+        .into()
+    }
+
+    /// The same message, with what it cost; only a model's costs something.
+    #[must_use]
+    pub fn with_usage(mut self, cost: PhiUsage) -> Self {
+        if let Self::Llm(llm) = &mut self
+            && let Message::Assistant { usage, .. } = &mut Arc::make_mut(llm).message
+        {
+            *usage = cost;
+        }
+        self
+    }
+
     /// A message for the application.
     #[must_use]
     pub fn extension(kind: impl Into<String>, data: Value) -> Self {
