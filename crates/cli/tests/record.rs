@@ -9,13 +9,17 @@
 mod common;
 #[path = "record/held.rs"]
 mod held;
+#[path = "record/options.rs"]
+mod options;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-use bough_recorder::{AgentEvent, RecordedSession, SessionRecorder, SessionRecorderConfig, Timestamp};
+use bough_recorder::{
+    AgentEvent, RecordedSession, SessionRecorder, SessionRecorderConfig, Timestamp,
+};
 use common::{Answered, Place, answered};
 use serde_json::{Value, json};
 

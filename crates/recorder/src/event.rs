@@ -122,6 +122,23 @@ impl AgentEvent {
         Ok((event, unknown))
     }
 
+    /// Reads one event from a line of a stream: the event itself, or the event with its number as the event logs of
+    /// phi-core since 0.14 (`{session_id}.events.jsonl`) have it. Says which of its fields are not kept.
+    pub fn from_line(line: &str) -> Result<(Self, Vec<String>), serde_json::Error> {
+        /// A line of an event log.
+        #[derive(serde::Deserialize)]
+        struct Numbered<'a> {
+            #[serde(rename = "ordinal")]
+            _ordinal: u64,
+            #[serde(borrow)]
+            event: &'a serde_json::value::RawValue,
+        }
+        Self::from_json_with_unknown_fields(line).or_else(|error| {
+            let numbered: Numbered<'_> = serde_json::from_str(line).map_err(|_| error)?;
+            Self::from_json_with_unknown_fields(numbered.event.get())
+        })
+    }
+
     /// The loop that the event speaks of. Events about a whole group have none.
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
