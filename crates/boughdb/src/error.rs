@@ -1,3 +1,4 @@
+use bough_recorder::DurableError;
 use bough_service::ServiceError;
 use bough_store::StoreError;
 
@@ -10,6 +11,9 @@ pub enum Error {
     /// The folder cannot be used.
     #[error("the folder cannot be used: {0}")]
     Folder(#[from] std::io::Error),
+    /// Events are not stored. The message says of which session, and why.
+    #[error(transparent)]
+    Recording(#[from] DurableError<StoreError>),
     /// A rule refused the call, or the store failed; the code and the hint say what to do.
     #[error("{code}: {0}", code = .0.code())]
     Service(#[from] ServiceError),
@@ -21,7 +25,7 @@ impl Error {
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Self::Service(error) => Some(error.code()),
-            Self::Store(_) | Self::Folder(_) => None,
+            Self::Store(_) | Self::Folder(_) | Self::Recording(_) => None,
         }
     }
 }
