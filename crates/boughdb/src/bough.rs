@@ -2,15 +2,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bough_platform::{Clock, Entropy, OsEntropy, Platform, SystemClock};
+use bough_recorder::{
+    DurableOptions, RecordFold, RecordSink as _, RecordedSession, Replay, StoreSink, fold_records,
+};
 use bough_search::NativeIndex;
 use bough_service::api::{
     CreateRequest, EnsureRequest, GetRequest, ListRequest, SearchRequest, SearchResponse,
 };
-use bough_service::{EventFilter, Scope, Service, StartAt};
+use bough_service::{EventFilter, Scope, Service, ServiceError, StartAt};
 use bough_session::{SessionId, SessionMeta};
 use bough_store::{MemoryStore, NativeOptions, NativeStore, Store};
 
-use crate::{Error, Live, Session};
+use crate::{Error, Recorder, Session, Subscription};
 
 /// A store of sessions. Cheap to clone; all clones are the same store.
 ///
@@ -126,14 +129,81 @@ impl Bough {
     }
 
     /// Watches all sessions from now on.
-    pub async fn watch(&self) -> Result<Live, Error> {
+    pub async fn watch(&self) -> Result<Subscription, Error> {
         self.watch_from(EventFilter::everything(), StartAt::Now).await
     }
 
     /// Watches what a filter wants, from a place on.
-    pub async fn watch_from(&self, filter: EventFilter, start: StartAt) -> Result<Live, Error> {
+    pub async fn watch_from(
+        &self,
+        filter: EventFilter,
+        start: StartAt,
+    ) -> Result<Subscription, Error> {
         let subscription = self.service.subscribe(&self.scope, filter, start).await?;
-        Ok(Live::new(subscription))
+        Ok(Subscription::new(subscription))
+    }
+
+    /// Starts a recorder: agent events in, sessions out, durable while they arrive.
+    ///
+    /// `Forbidden` if this handle does not have every right on every session: a recorder does not look at scopes.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), boughdb::Error> {
+    /// use boughdb::Bough;
+    /// use boughdb::recording::{AgentEnd, AgentStart, PhiMessage, Timestamp};
+    ///
+    /// let bough = Bough::in_memory()?;
+    /// let recorder = bough.recorder()?;
+    /// let now = Timestamp::now();
+    /// recorder.record(AgentStart::new("agent", "chat-1", "chat-1.main.1", now)).await?;
+    /// let said = vec![PhiMessage::user("Hello", 1), PhiMessage::assistant("local", "small", "Hi!", 2)];
+    /// recorder.record(AgentEnd::new("chat-1.main.1", said, now)).await?;
+    /// recorder.finish().await?;
+    ///
+    /// // A recorded session is a session like any other, and keeps its loops.
+    /// let session = bough.session("chat-1").await?.expect("it was recorded");
+    /// assert_eq!(session.messages().await?.len(), 2);
+    /// let recorded = bough.recorded("chat-1").await?.expect("it has loops");
+    /// assert_eq!(recorded.loops[0].loop_id, "chat-1.main.1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn recorder(&self) -> Result<Recorder, Error> {
+        self.recorder_with(DurableOptions::default())
+    }
+
+    /// Starts a recorder with options: hooks, streaming events, an inactivity timeout, a function for notices.
+    pub fn recorder_with(&self, options: DurableOptions) -> Result<Recorder, Error> {
+        self.sees_everything()?;
+        Ok(Recorder::start(self.service.store(), options))
+    }
+
+    /// A recorded session with its loops, turns, groups and links, from its log. `None` if there is no such session, or
+    /// if it was not recorded from events.
+    pub async fn recorded(&self, id: &str) -> Result<Option<RecordedSession>, Error> {
+        self.sees_everything()?;
+        let records = StoreSink::new(self.service.store()).load(id).await?;
+        Ok(fold_records(id, &records))
+    }
+
+    /// The events of a recorded session, in the order in which they came. `None` as for [`Bough::recorded`].
+    pub async fn replay(&self, id: &str) -> Result<Option<Replay>, Error> {
+        self.sees_everything()?;
+        let records = StoreSink::new(self.service.store()).load(id).await?;
+        let mut fold = RecordFold::to_replay(id);
+        records.iter().for_each(|record| fold.read(record));
+        Ok(fold.replay())
+    }
+
+    /// Recording and reading recordings go past the rules of the service, so a caller whose scope is smaller may do
+    /// neither.
+    fn sees_everything(&self) -> Result<(), Error> {
+        if self.scope == Scope::owner() {
+            return Ok(());
+        }
+        let reason = "only the owner of a store may record into it or read recordings".to_owned();
+        Err(ServiceError::Forbidden { reason }.into())
     }
 
     /// Finishes what can be finished and lets go of the folder.

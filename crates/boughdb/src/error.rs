@@ -1,3 +1,4 @@
+use bough_recorder::DurableError;
 use bough_search::SearchError;
 use bough_service::ServiceError;
 use bough_store::StoreError;
@@ -14,6 +15,9 @@ pub enum Error {
     /// The search index cannot be made.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// Events are not stored. The message says of which session, and why.
+    #[error(transparent)]
+    Recording(#[from] DurableError<StoreError>),
     /// A rule refused the call, or the store failed; the code and the hint say what to do.
     #[error("{code}: {0}", code = .0.code())]
     Service(#[from] ServiceError),
@@ -25,7 +29,7 @@ impl Error {
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Self::Service(error) => Some(error.code()),
-            Self::Store(_) | Self::Folder(_) | Self::Search(_) => None,
+            Self::Store(_) | Self::Folder(_) | Self::Search(_) | Self::Recording(_) => None,
         }
     }
 }

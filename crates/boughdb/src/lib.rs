@@ -44,6 +44,8 @@
 //! # }
 //! ```
 //!
+//! An agent's events become sessions, too: see [`Recorder`] and [`recording`].
+//!
 //! Everything here is a thin layer over the service, which has more: [`Bough::service`] gives it, with every function
 //! of the API as a typed method and by name.
 //!
@@ -53,16 +55,21 @@
 
 mod bough;
 mod error;
-mod live;
-mod say;
+mod messages;
+mod recorder;
 mod session;
+mod subscription;
+
+pub mod recording;
 
 pub use bough::Bough;
 pub use error::Error;
-pub use live::Live;
-pub use say::{assistant, user};
-pub use session::{Said, Session};
+pub use messages::{assistant, user};
+pub use recorder::Recorder;
+pub use session::{PathMessage, Session};
+pub use subscription::Subscription;
 
+pub use bough_platform::Platform;
 pub use bough_search::SearchError;
 pub use bough_service::api;
 pub use bough_service::{

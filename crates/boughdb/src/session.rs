@@ -12,7 +12,7 @@ use bough_session::{
     SessionStatus,
 };
 
-use crate::{Bough, Error, Live};
+use crate::{Bough, Error, Subscription};
 
 /// One conversation: a tree of entries with an active path. A handle, cheap to clone.
 #[derive(Clone, Debug)]
@@ -23,14 +23,14 @@ pub struct Session {
 
 /// One message of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct PathMessage {
     /// The entry that holds it.
     pub entry_id: EntryId,
     /// What was said.
     pub message: Arc<AgentMessage>,
 }
 
-impl Said {
+impl PathMessage {
     /// The words, without thoughts, calls and pictures.
     #[must_use]
     pub fn text(&self) -> String {
@@ -181,12 +181,12 @@ impl Session {
 
     /// The messages of the active path, oldest first: all of them. Long sessions are better read in pages, with
     /// [`Service::messages`](crate::Service::messages).
-    pub async fn messages(&self) -> Result<Vec<Said>, Error> {
+    pub async fn messages(&self) -> Result<Vec<PathMessage>, Error> {
         self.read_path(None).await
     }
 
     /// The messages of the path that ends at an entry.
-    pub async fn messages_to(&self, entry: &EntryId) -> Result<Vec<Said>, Error> {
+    pub async fn messages_to(&self, entry: &EntryId) -> Result<Vec<PathMessage>, Error> {
         self.read_path(Some(entry.clone())).await
     }
 
@@ -279,12 +279,12 @@ impl Session {
     }
 
     /// Watches this session from now on.
-    pub async fn watch(&self) -> Result<Live, Error> {
+    pub async fn watch(&self) -> Result<Subscription, Error> {
         self.watch_from(StartAt::Now).await
     }
 
     /// Watches this session from a place on.
-    pub async fn watch_from(&self, start: StartAt) -> Result<Live, Error> {
+    pub async fn watch_from(&self, start: StartAt) -> Result<Subscription, Error> {
         let filter = EventFilter::everything().in_session(self.id.clone());
         self.bough.watch_from(filter, start).await
     }
@@ -306,7 +306,7 @@ impl Session {
         Ok(appended.entry_id)
     }
 
-    async fn read_path(&self, from: Option<EntryId>) -> Result<Vec<Said>, Error> {
+    async fn read_path(&self, from: Option<EntryId>) -> Result<Vec<PathMessage>, Error> {
         let mut request = MessagesRequest {
             session_id: self.id.clone(),
             limit: Some(usize::MAX),
@@ -318,11 +318,9 @@ impl Session {
         let mut said = Vec::new();
         loop {
             let page = self.bough.service().messages(self.bough.scope(), request.clone()).await?;
-            said.extend(
-                page.messages.into_iter().filter_map(|item| {
-                    Some(Said { entry_id: item.entry_id, message: item.message? })
-                }),
-            );
+            said.extend(page.messages.into_iter().filter_map(|item| {
+                Some(PathMessage { entry_id: item.entry_id, message: item.message? })
+            }));
             if page.next_cursor.is_none() {
                 return Ok(said);
             }

@@ -48,3 +48,84 @@ fn branch_and_compare_shows_both_branches_and_forks_the_better_one() {
     }
     assert!(lines[2].contains("goes on from Some"), "{lines:?}");
 }
+
+#[test]
+fn record_agent_finds_its_session_in_the_store() {
+    assert_eq!(
+        run("record_agent"),
+        [
+            "1 session, 0 not stored",
+            "user: Name a tree.",
+            "assistant: Hazel.",
+            "chat-1.small.1: Completed, 1 turn, 15 tokens",
+        ]
+    );
+}
+
+#[test]
+fn session_files_are_saved_refused_and_deleted() {
+    assert_eq!(
+        run("session_files"),
+        [
+            "session started: paid",
+            "session started: not-paid",
+            "session ended: paid (1 loop)",
+            r#"files: ["paid"]"#,
+            "second writer: true",
+            r#"task: Some("greet")"#,
+            "left: 0",
+        ]
+    );
+}
+
+#[test]
+fn loop_tree_is_walked_from_its_root() {
+    let lines = run("loop_tree");
+    assert_eq!(lines[0], "s.a.1: Completed, Initial");
+    assert_eq!(lines[1], "  s.a.2: Rejected, Default");
+    assert_eq!(lines[2], r#"    s.a.3: Completed, Rerun { tag: "again" }"#);
+    assert_eq!(lines[5], r#"  s.a.4: Completed, Branch { tag: "what if" }"#);
+    assert_eq!(lines[6], "the way to the winner: s.a.1 > s.a.2 > s.a.3 > s.opus.2");
+    assert_eq!(lines[7], "winner: s.opus.2");
+}
+
+#[test]
+fn sub_agents_know_each_other() {
+    assert_eq!(
+        run("sub_agents"),
+        [
+            "parent.main.1: sub_agent spawned child.main.1",
+            "child was spawned by parent",
+            "the family: parent, child",
+            "all of it read 110 tokens",
+        ]
+    );
+}
+
+#[test]
+fn a_compaction_changes_the_context_and_not_the_messages() {
+    let lines = run("compact_and_load");
+    assert_eq!(lines[0], "before: 80 messages in the context, 80 kept");
+    assert!(lines[1].starts_with("compacted: ") && lines[1].ends_with(", 80 kept"), "{lines:?}");
+    assert_ne!(lines[1], lines[0].replace("before", "compacted"));
+    assert_eq!(lines[2], lines[0].replace("before", "restored"));
+}
+
+#[test]
+fn an_agent_rotates_and_refuses() {
+    assert_eq!(
+        run("rotate_and_filter"),
+        [
+            r#"after a pause: false, Rejected Some("it holds a password") []"#,
+            "after a pause: true, Completed None [\"Tell me all about hazel trees\\n[Warning: that is long]\"]",
+        ]
+    );
+}
+
+#[test]
+fn a_replay_makes_an_equal_session() {
+    let lines = run("replay");
+    assert_eq!(lines[0], "after 0ns: AgentStart");
+    assert_eq!(lines[2], "after 1s: AgentStart");
+    assert_eq!(lines.last().unwrap(), "equal: true");
+}

@@ -9,13 +9,17 @@
 mod common;
 #[path = "record/held.rs"]
 mod held;
+#[path = "record/options.rs"]
+mod options;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-use bough_recorder::{AgentEvent, Session, SessionRecorder, SessionRecorderConfig, Timestamp};
+use bough_recorder::{
+    AgentEvent, RecordedSession, SessionRecorder, SessionRecorderConfig, Timestamp,
+};
 use common::{Answered, Place, answered};
 use serde_json::{Value, json};
 
@@ -433,7 +437,7 @@ fn parts_of_a_session_are_played_back() {
     let place = Place::new();
     let events = events_of(&case("02_continuation_chain.json"));
     let sessions = recorded(&place, &[], &events);
-    let session: Session = serde_json::from_value(sessions[0].clone()).unwrap();
+    let session: RecordedSession = serde_json::from_value(sessions[0].clone()).unwrap();
     let second = session.loops.iter().nth(1).unwrap();
     let played = |args: &[&str]| -> Vec<Value> {
         let args: Vec<&str> = ["replay", "sess-a"].iter().chain(args).copied().collect();

@@ -4,7 +4,7 @@
 
 use crate::context::{CompactionConfig, HeuristicTokenCounter, TokenCounter};
 use crate::limits::SUMMARY_LINE_CHARS;
-use crate::message::{AgentMessage, Content, Message};
+use crate::message::{Content, Message, PhiMessage};
 use crate::model::{CompactedSection, CompactionBlock, LoopRecord, TurnRange};
 use crate::time::Timestamp;
 
@@ -19,7 +19,7 @@ pub struct TurnMap {
 impl TurnMap {
     /// The groups of these messages.
     #[must_use]
-    pub fn from_messages(messages: &[AgentMessage]) -> Self {
+    pub fn from_messages(messages: &[PhiMessage]) -> Self {
         let mut starts = Vec::new();
         let mut current = None;
         for (at, message) in messages.iter().enumerate() {
@@ -43,8 +43,8 @@ impl TurnMap {
     pub fn messages_for_range<'a>(
         &self,
         range: TurnRange,
-        messages: &'a [AgentMessage],
-    ) -> &'a [AgentMessage] {
+        messages: &'a [PhiMessage],
+    ) -> &'a [PhiMessage] {
         let end = range.end_turn.saturating_add(1);
         let bounds = self.start_of(range.start_turn).zip(self.start_of(end));
         bounds.and_then(|(start, end)| messages.get(start..end)).unwrap_or_default()
@@ -129,7 +129,7 @@ impl Split {
     /// The split that the settings ask for. Where the loop is too short for both, its first turns come
     /// first; a tool's answer is never parted from its call.
     #[must_use]
-    pub fn of(messages: &[AgentMessage], turn_map: &TurnMap, config: &CompactionConfig) -> Self {
+    pub fn of(messages: &[PhiMessage], turn_map: &TurnMap, config: &CompactionConfig) -> Self {
         let total = turn_map.turn_count();
         let first_end = to_turns(config.keep_first_turns).min(total);
         let mut recent_start =
@@ -157,7 +157,7 @@ fn range(start: u32, end: u32) -> Option<TurnRange> {
     (start < end).then(|| TurnRange { start_turn: start, end_turn: end - 1 })
 }
 
-fn begins_with_answer(messages: &[AgentMessage], turn_map: &TurnMap, turn: u32) -> bool {
+fn begins_with_answer(messages: &[PhiMessage], turn_map: &TurnMap, turn: u32) -> bool {
     let first = turn_map.start_of(turn).and_then(|at| messages.get(at));
     first.is_some_and(|message| matches!(message.as_llm(), Some(Message::ToolResult { .. })))
 }
@@ -195,10 +195,10 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
         if let Some(focus) = &config.focus_message {
             kept.insert(0, focus.clone());
         }
-        let said_at = record.messages.last().map_or(0, AgentMessage::timestamp);
+        let said_at = record.messages.last().map_or(0, PhiMessage::timestamp);
         CompactedSection {
             range,
-            messages: kept.into_iter().map(|line| AgentMessage::user(line, said_at)).collect(),
+            messages: kept.into_iter().map(|line| PhiMessage::user(line, said_at)).collect(),
         }
     }
 }
@@ -225,7 +225,7 @@ fn within_budget(lines: Vec<String>, budget: usize) -> Vec<String> {
 }
 
 /// One line for a turn: what the model said, else which tools it used, else what was said to it.
-fn summary_line(messages: &[AgentMessage]) -> String {
+fn summary_line(messages: &[PhiMessage]) -> String {
     let assistant = messages.iter().find(|message| message.is_assistant());
     let words = match assistant {
         None => messages
@@ -245,14 +245,14 @@ fn summary_line(messages: &[AgentMessage]) -> String {
     format!("[Summary] {short}")
 }
 
-fn tool_calls(message: &AgentMessage) -> usize {
+fn tool_calls(message: &PhiMessage) -> usize {
     let blocks = message.as_llm().map_or(&[][..], |message| message.content());
     let is_call = |block: &&Content| matches!(block, Content::ToolCall { .. });
     blocks.iter().filter(is_call).count()
 }
 
-fn with_cut_output(message: &AgentMessage, lines_max: usize) -> AgentMessage {
-    let AgentMessage::Llm(llm) = message else {
+fn with_cut_output(message: &PhiMessage, lines_max: usize) -> PhiMessage {
+    let PhiMessage::Llm(llm) = message else {
         return message.clone();
     };
     let is_long = |block: &Content| matches!(block, Content::Text { text } if text.lines().count() > lines_max);
@@ -266,7 +266,7 @@ fn with_cut_output(message: &AgentMessage, lines_max: usize) -> AgentMessage {
             *text = cut_lines(text, lines_max);
         }
     }
-    AgentMessage::Llm(llm.into())
+    PhiMessage::Llm(llm.into())
 }
 
 /// The beginning and the end of a long text.
@@ -290,11 +290,11 @@ mod tests {
     use super::*;
     use crate::message::TurnId;
 
-    fn talk(turns: &[Option<u32>]) -> Vec<AgentMessage> {
+    fn talk(turns: &[Option<u32>]) -> Vec<PhiMessage> {
         let turn_id = |turn: &Option<u32>| {
             turn.map(|turn_index| TurnId { loop_id: "l".to_owned(), turn_index })
         };
-        let say = |(at, turn)| AgentMessage::user(format!("m{at}"), 1).with_turn_id(turn_id(turn));
+        let say = |(at, turn)| PhiMessage::user(format!("m{at}"), 1).with_turn_id(turn_id(turn));
         turns.iter().enumerate().map(say).collect()
     }
 
@@ -306,7 +306,7 @@ mod tests {
         let check = |start_turn, end_turn, expected: &[&str]| {
             let range = TurnRange { start_turn, end_turn };
             let found = turn_map.messages_for_range(range, &messages);
-            let found: Vec<String> = found.iter().map(AgentMessage::text).collect();
+            let found: Vec<String> = found.iter().map(PhiMessage::text).collect();
             assert_eq!(found, expected);
         };
         check(2, 2, &["m2", "m3"]);

@@ -1,8 +1,8 @@
 //! The context loader: what an agent that goes on from a loop should read.
 
 use crate::compaction::{BlockCompactionStrategy, TurnMap};
-use crate::message::{AgentMessage, Content, Message};
-use crate::model::{CompactionBlock, LoopRecord, Session};
+use crate::message::{Content, Message, PhiMessage};
+use crate::model::{CompactionBlock, LoopRecord, RecordedSession};
 use crate::time::Timestamp;
 
 /// How many loops before the current one belong to its context.
@@ -58,23 +58,23 @@ pub trait TokenCounter: Send + Sync {
     fn estimate_text(&self, text: &str) -> usize;
 
     /// For a message: its blocks, and a little for its frame.
-    fn estimate_message(&self, message: &AgentMessage) -> usize {
+    fn estimate_message(&self, message: &PhiMessage) -> usize {
         const FRAME: usize = 4;
         const TOOL_FRAME: usize = 8;
         let blocks = |content: &[Content]| -> usize {
             content.iter().map(|block| self.estimate_block(block)).sum()
         };
         match message {
-            AgentMessage::Llm(llm) => match &llm.message {
+            PhiMessage::Llm(llm) => match &llm.message {
                 Message::ToolResult { content, tool_name, .. } => {
                     blocks(content) + self.estimate_text(tool_name) + TOOL_FRAME
                 }
                 other => blocks(other.content()) + FRAME,
             },
-            AgentMessage::Extension(extension) => {
+            PhiMessage::Extension(extension) => {
                 self.estimate_text(&extension.data.to_string()) + FRAME
             }
-            AgentMessage::Other(value) => self.estimate_text(&value.to_string()) + FRAME,
+            PhiMessage::Other(value) => self.estimate_text(&value.to_string()) + FRAME,
         }
     }
 
@@ -94,7 +94,7 @@ pub trait TokenCounter: Send + Sync {
     }
 
     /// For several messages.
-    fn estimate_messages(&self, messages: &[AgentMessage]) -> usize {
+    fn estimate_messages(&self, messages: &[PhiMessage]) -> usize {
         messages.iter().map(|message| self.estimate_message(message)).sum()
     }
 }
@@ -113,7 +113,7 @@ impl TokenCounter for HeuristicTokenCounter {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadedContext {
     /// What the agent should read.
-    pub messages: Vec<AgentMessage>,
+    pub messages: Vec<PhiMessage>,
     /// The loops on the way that are too old to be part of it, from the root.
     pub loops_left_out: Vec<String>,
 }
@@ -122,14 +122,14 @@ pub struct LoadedContext {
 /// compaction put in their place. An unknown loop has none.
 #[must_use]
 pub fn build_context_from_session(
-    session: &Session,
+    session: &RecordedSession,
     loop_id: &str,
     config: &CompactionConfig,
     max_context_tokens: usize,
     counter: &dyn TokenCounter,
 ) -> LoadedContext {
     let chain = chain_of_records(session, loop_id);
-    let parts: Vec<Vec<AgentMessage>> = chain
+    let parts: Vec<Vec<PhiMessage>> = chain
         .iter()
         .map(|record| messages_of(session, record, record.loop_id == loop_id))
         .collect();
@@ -147,7 +147,7 @@ pub fn build_context_from_session(
 /// The current loop gets a new one each time. An older one keeps its own, unless that was made while the
 /// loop was the current one: then it is summed up as a whole.
 pub fn compact_session_loops(
-    session: &mut Session,
+    session: &mut RecordedSession,
     loop_id: &str,
     strategy: &dyn BlockCompactionStrategy,
     config: &CompactionConfig,
@@ -182,8 +182,8 @@ pub fn compact_session_loops(
     count
 }
 
-fn chain_of_records<'a>(session: &'a Session, loop_id: &str) -> Vec<&'a LoopRecord> {
-    let chain = session.loop_chain_to(loop_id);
+fn chain_of_records<'a>(session: &'a RecordedSession, loop_id: &str) -> Vec<&'a LoopRecord> {
+    let chain = session.active_chain_to(loop_id);
     chain.iter().filter_map(|id| session.get_loop(id)).collect()
 }
 
@@ -208,7 +208,11 @@ fn scope_start(sizes: &[usize], scope: CompactionScope, max_context_tokens: usiz
 }
 
 /// What a loop contributes to a context.
-fn messages_of(session: &Session, record: &LoopRecord, is_current: bool) -> Vec<AgentMessage> {
+fn messages_of(
+    session: &RecordedSession,
+    record: &LoopRecord,
+    is_current: bool,
+) -> Vec<PhiMessage> {
     let mut messages = inherited(session, record);
     match &record.compaction_block {
         None => messages.extend_from_slice(&record.messages),
@@ -223,7 +227,7 @@ fn messages_of(session: &Session, record: &LoopRecord, is_current: bool) -> Vec<
 
 /// What a rerun that only goes on answering took over from the try before it: everything up to the last
 /// words that were not the model's.
-fn inherited(session: &Session, record: &LoopRecord) -> Vec<AgentMessage> {
+fn inherited(session: &RecordedSession, record: &LoopRecord) -> Vec<PhiMessage> {
     let mut tries = Vec::new();
     let mut current = record;
     while let Some(before) = session.superseded_by(current) {
@@ -240,7 +244,7 @@ fn inherited(session: &Session, record: &LoopRecord) -> Vec<AgentMessage> {
             None => messages.extend_from_slice(&attempt.messages),
             Some(block) => messages.extend(sections(attempt, block)),
         }
-        while messages.last().is_some_and(AgentMessage::is_assistant) {
+        while messages.last().is_some_and(PhiMessage::is_assistant) {
             messages.pop();
         }
     }
@@ -248,7 +252,7 @@ fn inherited(session: &Session, record: &LoopRecord) -> Vec<AgentMessage> {
 }
 
 /// The parts of a block in the order of the turns that they stand for.
-fn sections(record: &LoopRecord, block: &CompactionBlock) -> Vec<AgentMessage> {
+fn sections(record: &LoopRecord, block: &CompactionBlock) -> Vec<PhiMessage> {
     let turn_map = TurnMap::from_messages(&record.messages);
     let first = block.keep_first.iter();
     let first = first.flat_map(|range| turn_map.messages_for_range(*range, &record.messages));
@@ -278,15 +282,15 @@ mod tests {
     use crate::compaction::DefaultBlockCompaction;
     use crate::event::ContinuationKind;
     use crate::model::LoopStatus;
-    use crate::words::StopReason;
+    use crate::open_enums::PhiStopReason;
 
-    fn answer(text: &str) -> AgentMessage {
+    fn answer(text: &str) -> PhiMessage {
         Message::Assistant {
             content: vec![Content::Text { text: text.to_owned() }],
-            stop_reason: StopReason::Stop,
+            stop_reason: PhiStopReason::Stop,
             model: "m".into(),
             provider: "p".into(),
-            usage: crate::message::Usage::default(),
+            usage: crate::message::PhiUsage::default(),
             timestamp: 1,
             error_message: None,
         }
@@ -294,8 +298,8 @@ mod tests {
     }
 
     /// A chain of loops, each of a question and `turns` answers.
-    fn chain(loops: usize, turns: usize) -> Session {
-        let mut session = Session::explicit("s", "a", Timestamp::default());
+    fn chain(loops: usize, turns: usize) -> RecordedSession {
+        let mut session = RecordedSession::explicit("s", "a", Timestamp::default());
         for at in 0..loops {
             let started = Timestamp::from_unix_ms(i64::try_from(at).unwrap());
             let mut record =
@@ -304,7 +308,7 @@ mod tests {
                 record.parent_loop_id = Some(format!("l{}", at - 1));
                 record.continuation_kind = ContinuationKind::Default;
             }
-            record.messages.push(AgentMessage::user(format!("q{at}"), 1));
+            record.messages.push(PhiMessage::user(format!("q{at}"), 1));
             let answers = (0..turns).map(|turn| answer(&format!("a{at}.{turn}")));
             record.messages.extend(answers);
             session.loops.add(record).unwrap();
@@ -313,15 +317,15 @@ mod tests {
     }
 
     fn texts(context: &LoadedContext) -> String {
-        let texts: Vec<String> = context.messages.iter().map(AgentMessage::text).collect();
+        let texts: Vec<String> = context.messages.iter().map(PhiMessage::text).collect();
         texts.join(" | ")
     }
 
-    fn load(session: &Session, loop_id: &str, config: &CompactionConfig) -> LoadedContext {
+    fn load(session: &RecordedSession, loop_id: &str, config: &CompactionConfig) -> LoadedContext {
         build_context_from_session(session, loop_id, config, 1_000, &HeuristicTokenCounter)
     }
 
-    fn compact(session: &mut Session, loop_id: &str, config: &CompactionConfig) -> usize {
+    fn compact(session: &mut RecordedSession, loop_id: &str, config: &CompactionConfig) -> usize {
         compact_session_loops(
             session,
             loop_id,
@@ -409,7 +413,7 @@ mod tests {
         };
         let one =
             HeuristicTokenCounter.estimate_messages(&session.get_loop("l0").unwrap().messages);
-        let check = |session: &Session, budget: usize, left_out: usize| {
+        let check = |session: &RecordedSession, budget: usize, left_out: usize| {
             let counter = HeuristicTokenCounter;
             let context = build_context_from_session(session, "l5", &config, budget, &counter);
             assert_eq!(context.loops_left_out.len(), left_out, "{budget}");
@@ -447,7 +451,7 @@ mod tests {
     #[test]
     fn a_rerun_keeps_the_question_and_loses_the_failed_answer() {
         let mut session = chain(2, 1);
-        let rerun = |id: &str, parent: &str, messages: Vec<AgentMessage>| {
+        let rerun = |id: &str, parent: &str, messages: Vec<PhiMessage>| {
             let started = Timestamp::from_unix_ms(10);
             let mut record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, started);
             record.parent_loop_id = Some(parent.to_owned());
@@ -456,7 +460,7 @@ mod tests {
             record
         };
         let goes_on = rerun("again", "l1", vec![answer("better")]);
-        let asks_anew = rerun("anew", "l1", vec![AgentMessage::user("q1", 1), answer("best")]);
+        let asks_anew = rerun("anew", "l1", vec![PhiMessage::user("q1", 1), answer("best")]);
         session.loops.add(goes_on).unwrap();
         session.loops.add(asks_anew).unwrap();
         let config = CompactionConfig::default();

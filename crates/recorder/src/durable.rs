@@ -1,44 +1,31 @@
 //! Recording into logs while the agent works.
 //!
-//! Events go into a bounded buffer; a task of its own turns them into records and hands them to the sink in
-//! batches. Whoever says an event waits only when the buffer is full. An event counts as stored when the
-//! sink has acknowledged all records of it.
+//! Events go into a bounded buffer. A task turns them into records and appends the records to the sink in batches.
+//! A caller waits only while the buffer is full. An event is stored when the sink has acknowledged all of its records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use bough_session::{NewRecord, Record};
+use bough_session::Record;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::event::AgentEvent;
 use crate::limits::{DURABLE_BATCH_RECORDS_MAX, DURABLE_BUFFER_EVENTS, DURABLE_HELD_SESSIONS_MAX};
-use crate::model::Session;
+use crate::model::RecordedSession;
 use crate::recorder::{Notice, SessionRecorderConfig};
 use crate::translate::{RecordBatch, Translator, fold_records};
 
-mod links;
-mod whereabouts;
+mod claims;
+mod linked_sessions;
+mod loop_index;
+mod sink;
 
-use whereabouts::Whereabouts;
+use loop_index::LoopIndex;
+pub use sink::RecordSink;
 
-/// Where the records of sessions go: a store, as far as recording needs to know it.
-#[async_trait]
-pub trait RecordSink: Send + Sync + 'static {
-    /// Why something was not loaded or stored.
-    type Error: std::error::Error + Send + Sync + 'static;
-
-    /// All records of a session; none if there is no such session.
-    async fn load(&self, session_id: &str) -> Result<Vec<Record>, Self::Error>;
-
-    /// Appends records to a session, making it if it is new. They are on the disk, all of them, when this
-    /// returns; if it fails, nothing may be believed about them.
-    async fn append(&self, session_id: &str, records: Vec<NewRecord>) -> Result<(), Self::Error>;
-}
-
-/// Told of what was not as expected: the number of the event (from 1), and what it was.
+/// Called with each notice: the number of the event (from 1), and the notice.
 pub type NoticeFn = Arc<dyn Fn(u64, &Notice) + Send + Sync>;
 
 /// How a durable recorder records.
@@ -48,7 +35,7 @@ pub struct DurableOptions {
     pub config: SessionRecorderConfig,
     /// How many events may wait to be stored.
     pub buffer_events: usize,
-    /// Told of what was not as expected.
+    /// Called with each notice.
     pub on_notice: Option<NoticeFn>,
 }
 
@@ -71,13 +58,13 @@ impl fmt::Debug for DurableOptions {
     }
 }
 
-/// Why an event is not stored.
+/// Why events are not stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurableError<E: std::error::Error + 'static> {
-    /// The sink failed; nothing more of this session is stored until it is recorded anew.
+    /// The sink failed. The recorder stores nothing more of this session.
     #[error(
-        "session {session_id:?} is not stored any further: {source}; mend that, then record it anew"
+        "recording of session {session_id:?} stopped: {source}; fix the cause and record the events again"
     )]
     NotStored {
         /// The session.
@@ -85,11 +72,10 @@ pub enum DurableError<E: std::error::Error + 'static> {
         /// Why.
         source: Arc<E>,
     },
-    /// The sink broke off in the middle of storing; nothing more of this session is stored until it is
-    /// recorded anew.
+    /// The sink panicked. The recorder stores nothing more of this session.
     #[error(
-        "session {session_id:?} is not stored any further: storing it panicked ({message}); mend the sink, then \
-         record again"
+        "recording of session {session_id:?} stopped: the sink panicked ({message}); fix the sink and record the \
+         events again"
     )]
     Panicked {
         /// The session.
@@ -117,15 +103,14 @@ impl<E: std::error::Error + 'static> Clone for DurableError<E> {
     }
 }
 
-/// What was recorded, all told.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct Recording<E: std::error::Error + 'static> {
-    /// The sessions that events came for, in the order in which they were first heard of, without those that are
-    /// not stored as they should be.
-    pub sessions: Vec<Session>,
-    /// Why the others are not.
+    /// The sessions that are stored, in the order of their first events.
+    pub sessions: Vec<RecordedSession>,
+    /// Why the other sessions are not stored.
     pub failures: Vec<DurableError<E>>,
-    /// How many events are not stored, because their sessions are not.
+    /// How many events are not stored.
     pub events_not_stored: u64,
 }
 
@@ -162,19 +147,21 @@ impl<S: RecordSink> DurableRecorder<S> {
             waiting: Vec::new(),
             failed: BTreeMap::new(),
             events_not_stored: 0,
-            whereabouts: Whereabouts::default(),
-            guests: BTreeSet::new(),
+            loop_index: LoopIndex::default(),
+            linked: BTreeMap::new(),
+            claims: HashMap::new(),
+            resting: BTreeSet::new(),
         };
         Self { commands, stored, task: Arc::new(tokio::spawn(task.run(inbox))) }
     }
 
-    /// Takes in an event. Waits only while too many are not stored yet.
+    /// Takes an event. Waits only while the buffer is full.
     pub async fn record(&self, event: AgentEvent) -> Result<(), DurableError<S::Error>> {
         let sent = self.commands.send(Command::Event(Box::new(event))).await;
         sent.map_err(|_| DurableError::Ended)
     }
 
-    /// Waits until every event that was taken in is stored; an error if one is not.
+    /// Waits until every event that was taken is stored. Fails if one is not.
     pub async fn sync(&self) -> Result<(), DurableError<S::Error>> {
         let (told, answer) = oneshot::channel();
         let sent = self.commands.send(Command::Sync(told)).await;
@@ -182,7 +169,7 @@ impl<S: RecordSink> DurableRecorder<S> {
         answer.await.unwrap_or(Err(DurableError::Ended))
     }
 
-    /// How many of the events that were taken in are done with: stored, or reported as not.
+    /// How many of the events are settled: stored, or reported as not stored.
     #[must_use]
     pub fn done(&self) -> u64 {
         *self.stored.borrow()
@@ -194,7 +181,7 @@ impl<S: RecordSink> DurableRecorder<S> {
         self.task.is_finished()
     }
 
-    /// Breaks off what is still open, stores it, and says what was recorded.
+    /// Aborts the loops that are still open, stores everything and returns the result.
     pub async fn finish(self) -> Result<Recording<S::Error>, DurableError<S::Error>> {
         let (told, answer) = oneshot::channel();
         let sent = self.commands.send(Command::Finish(told)).await;
@@ -237,9 +224,13 @@ struct Task<S: RecordSink> {
     waiting: Vec<Waiting>,
     failed: BTreeMap<String, DurableError<S::Error>>,
     events_not_stored: u64,
-    whereabouts: Whereabouts,
-    /// Sessions that are at hand only for links.
-    guests: BTreeSet<String>,
+    loop_index: LoopIndex,
+    /// Sessions that are in memory only for links, and how many records each had.
+    linked: BTreeMap<String, usize>,
+    /// The sessions that this recorder records.
+    claims: HashMap<String, S::Claim>,
+    /// Those of them that have no open loop, so that others may have recorded into them.
+    resting: BTreeSet<String>,
 }
 
 /// Records that are not handed to the sink yet.
@@ -247,8 +238,8 @@ struct Waiting {
     batch: RecordBatch,
     /// How many events they were made of.
     events: u64,
-    /// Whether they are the other side of a link, and nothing else.
-    is_link: bool,
+    /// If they are the other side of a link, and nothing else: how many records the session had.
+    link_after: Option<usize>,
 }
 
 impl<S: RecordSink> Task<S> {
@@ -257,9 +248,10 @@ impl<S: RecordSink> Task<S> {
         while inbox.recv_many(&mut round, DURABLE_BUFFER_EVENTS).await > 0 {
             for command in round.drain(..) {
                 match command {
-                    Command::Event(event) => self.take_in(*event).await,
+                    Command::Event(event) => self.handle_event(*event).await,
                     Command::Sync(told) => {
                         self.store().await;
+                        self.rest();
                         // Whoever asked may have stopped waiting.
                         drop(told.send(self.verdict()));
                     }
@@ -271,18 +263,20 @@ impl<S: RecordSink> Task<S> {
                 }
             }
             self.store().await;
-            self.leave_all();
-            self.let_go();
+            self.drop_all_linked();
+            self.release_complete();
+            self.rest();
         }
-        // Nobody is left to say anything: what came is stored, and loops stay open for whoever goes on.
+        // The last clone is gone: what came is stored, and loops stay open for the next recorder.
         self.store().await;
     }
 
-    async fn take_in(&mut self, event: AgentEvent) {
+    async fn handle_event(&mut self, event: AgentEvent) {
         self.heard += 1;
-        self.leave_who_is_spoken_of(&event);
-        self.bring_back_for(&event).await;
-        self.bring_guests_for(&event).await;
+        self.drop_linked_of(&event);
+        self.renew_for(&event).await;
+        self.resume_for(&event).await;
+        self.load_linked_for(&event).await;
         let translation = self.translator.on_event(event);
         for notice in &translation.report.notices {
             if let Notice::AlreadyRecorded { session_id, .. } = notice {
@@ -302,49 +296,33 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
-    /// Makes sure that the session of an event is at hand, if it is stored.
-    async fn bring_back_for(&mut self, event: &AgentEvent) {
+    /// Loads the session of an event if it is stored and not in memory.
+    async fn resume_for(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::AgentStart(start) => self.bring_back(&start.session_id, None).await,
+            AgentEvent::AgentStart(start) => self.resume_session(&start.session_id, None).await,
             AgentEvent::ParallelLoopStart(start) => {
-                self.bring_back(&start.session_id, None).await;
+                self.resume_session(&start.session_id, None).await;
             }
-            AgentEvent::ParallelLoopEnd(end) => self.bring_back(&end.session_id, None).await,
+            AgentEvent::ParallelLoopEnd(end) => self.resume_session(&end.session_id, None).await,
             event => {
                 let unknown = event.loop_id().filter(|id| !self.translator.recorder().knows(id));
                 if let Some(loop_id) = unknown
-                    && let Some(named) = self.whereabouts.session_of(loop_id).map(str::to_owned)
+                    && let Some(named) = self.loop_index.session_of(loop_id).map(str::to_owned)
                 {
-                    self.bring_back(&named, Some(loop_id)).await;
+                    self.resume_session(&named, Some(loop_id)).await;
                 }
             }
         }
     }
 
-    /// Goes on with a session that is stored and not at hand; if a loop is named, only if that is in it.
-    async fn bring_back(&mut self, session_id: &str, with_loop: Option<&str>) {
-        if self.translator.holds(session_id) || self.failed.contains_key(session_id) {
-            return;
-        }
-        self.store_what_waits_for(session_id).await;
-        match self.sink.load(session_id).await {
-            Ok(records) if with_loop.is_none_or(|loop_id| tells_of(&records, loop_id)) => {
-                let batches = self.translator.resume(session_id, &records);
-                self.add(batches, 0);
-            }
-            Ok(_) => with_loop.into_iter().for_each(|loop_id| self.whereabouts.miss(loop_id)),
-            Err(error) => self.fail(session_id.to_owned(), error),
-        }
-    }
-
-    /// What waits for a session belongs to its log, which is about to be read.
+    /// Appends the records that wait for a session, because its log is about to be read.
     async fn store_what_waits_for(&mut self, session_id: &str) {
         if self.waiting.iter().any(|waiting| waiting.batch.session_id == session_id) {
             self.store().await;
         }
     }
 
-    /// Remembers that events came for a session.
+    /// Remembers that events of a session came.
     fn note_session(&mut self, session_id: &str) {
         if !self.known.contains(session_id) {
             self.known.insert(session_id.to_owned());
@@ -356,8 +334,8 @@ impl<S: RecordSink> Task<S> {
     fn add(&mut self, batches: Vec<RecordBatch>, mut events: u64) {
         for batch in batches {
             let events = std::mem::take(&mut events);
-            let is_link = self.guests.contains(&batch.session_id);
-            if !is_link {
+            let link_after = self.linked.get(&batch.session_id).copied();
+            if link_after.is_none() {
                 self.note_session(&batch.session_id);
             }
             let same = |waiting: &&mut Waiting| waiting.batch.session_id == batch.session_id;
@@ -366,37 +344,44 @@ impl<S: RecordSink> Task<S> {
                     waiting.batch.records.extend(batch.records);
                     waiting.events += events;
                 }
-                None => self.waiting.push(Waiting { batch, events, is_link }),
+                None => self.waiting.push(Waiting { batch, events, link_after }),
             }
         }
     }
 
-    /// Hands everything that waits to the sink, all sessions at once.
+    /// Appends everything that waits, all sessions at the same time.
     async fn store(&mut self) {
         let mut appends = Vec::new();
-        for Waiting { batch, events, is_link } in std::mem::take(&mut self.waiting) {
-            if self.failed.contains_key(&batch.session_id) {
-                self.events_not_stored += events;
+        for waiting in std::mem::take(&mut self.waiting) {
+            let session_id = waiting.batch.session_id.clone();
+            if self.failed.contains_key(&session_id) {
+                self.events_not_stored += waiting.events;
                 continue;
             }
-            let (sink, session_id) = (Arc::clone(&self.sink), batch.session_id.clone());
-            let append =
-                tokio::spawn(async move { sink.append(&batch.session_id, batch.records).await });
+            let claim = self.claims.remove(&session_id);
+            let (events, is_link) = (waiting.events, waiting.link_after.is_some());
+            let append = tokio::spawn(append(Arc::clone(&self.sink), claim, waiting));
             appends.push((session_id, events, is_link, append));
         }
         for (session_id, events, is_link, append) in appends {
             let appended = append.await;
-            if !matches!(appended, Ok(Ok(()))) {
+            if !matches!(appended, Ok(Ok(_))) {
                 self.events_not_stored += events;
             }
             match appended {
-                Ok(Ok(())) => self.note_session(&session_id),
+                Ok(Ok(claim)) => {
+                    self.note_session(&session_id);
+                    if !is_link {
+                        self.claims.insert(session_id, claim);
+                    }
+                }
                 Ok(Err(error)) if is_link => {
-                    // It may be in another process's hands, and what is at hand is not what is stored.
-                    self.leave(&session_id);
+                    // Another process may be recording it, so what is in memory is not what is stored.
+                    self.drop_linked(&session_id);
                     self.tell_link_not_stored(&session_id, error.to_string());
                 }
-                Ok(Err(error)) => self.fail(session_id, error),
+                Ok(Err(AppendError::Sink(error))) => self.fail(session_id, error),
+                Ok(Err(AppendError::MovedOn)) => unreachable!("only links are compared"),
                 // A sink that panics takes its session with it, not the others.
                 Err(broken_off) => self.panicked(session_id, broken_off),
             }
@@ -404,7 +389,7 @@ impl<S: RecordSink> Task<S> {
         self.told.send_replace(self.translated);
     }
 
-    /// Nothing more of a session is stored, and whoever listens is told at once.
+    /// Stops the recording of a session and reports it at once.
     fn fail(&mut self, session_id: String, error: S::Error) {
         self.tell_not_stored(&session_id, error.to_string());
         let source = Arc::new(error);
@@ -430,16 +415,18 @@ impl<S: RecordSink> Task<S> {
         self.failed.values().next().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
-    /// Keeps memory within bounds: sessions that are complete can be read again from their logs.
-    fn let_go(&mut self) {
+    /// Keeps memory within bounds: a complete session can be read again from its log.
+    fn release_complete(&mut self) {
         if self.translator.recorder().sessions().count() > DURABLE_HELD_SESSIONS_MAX {
             drop(self.translator.release_completed());
+            let translator = &self.translator;
+            self.claims.retain(|session_id, _| translator.holds(session_id));
         }
     }
 
     async fn finish(&mut self) -> Recording<S::Error> {
-        // What waits for guests is known to be theirs.
-        self.leave_all();
+        // What waits for linked sessions is marked as theirs already.
+        self.drop_all_linked();
         let batches = self.translator.flush();
         self.add(batches, 0);
         self.store().await;
@@ -460,7 +447,37 @@ impl<S: RecordSink> Task<S> {
     }
 }
 
-/// What a panic said.
+/// Why records were not appended.
+#[derive(Debug, thiserror::Error)]
+enum AppendError<E: std::error::Error> {
+    #[error(transparent)]
+    Sink(E),
+    #[error("somebody else changed it meanwhile")]
+    MovedOn,
+}
+
+/// Appends what waits for a session, claiming the session first where that is not done yet.
+async fn append<S: RecordSink>(
+    sink: Arc<S>,
+    claim: Option<S::Claim>,
+    waiting: Waiting,
+) -> Result<S::Claim, AppendError<S::Error>> {
+    let mut claim = match claim {
+        Some(claim) => claim,
+        None => {
+            let (claim, records) =
+                sink.claim(&waiting.batch.session_id).await.map_err(AppendError::Sink)?;
+            if waiting.link_after.is_some_and(|expected| expected != records.len()) {
+                return Err(AppendError::MovedOn);
+            }
+            claim
+        }
+    };
+    let appended = sink.append(&mut claim, waiting.batch.records).await;
+    appended.map(|()| claim).map_err(AppendError::Sink)
+}
+
+/// The message of a panic.
 fn said_in(broken_off: JoinError) -> String {
     let Ok(panic) = broken_off.try_into_panic() else {
         return "it was broken off".to_owned();
@@ -470,7 +487,7 @@ fn said_in(broken_off: JoinError) -> String {
         .unwrap_or_else(|| "it did not say why".to_owned())
 }
 
-/// Whether a log tells of a loop.
+/// Whether a log has records of a loop.
 fn tells_of(records: &[Record], loop_id: &str) -> bool {
     records.iter().any(
         |record| matches!(record.known(), Record::Loop(event) if event.loop_id.as_str() == loop_id),

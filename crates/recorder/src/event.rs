@@ -16,10 +16,11 @@ use crate::message::Content;
 use crate::short::ShortText;
 use crate::time::Timestamp;
 
-mod noting;
+mod build;
+mod unknown_fields;
 mod variants;
 
-use noting::Noting;
+use unknown_fields::UnknownFields;
 pub use variants::*;
 
 /// How a loop relates to the one before it.
@@ -105,18 +106,37 @@ impl UnknownEvent {
 
 impl AgentEvent {
     /// Reads one event from JSON text. Fields that this version does not know, of an event that it does, are not kept;
-    /// [`Self::from_json_noting`] names them.
+    /// [`Self::from_json_with_unknown_fields`] names them.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
     /// Reads one event from JSON text, and says which of its fields are not kept, as `field` or `field.field`.
-    pub fn from_json_noting(text: &str) -> Result<(Self, Vec<String>), serde_json::Error> {
-        let mut noted = Vec::new();
+    pub fn from_json_with_unknown_fields(
+        text: &str,
+    ) -> Result<(Self, Vec<String>), serde_json::Error> {
+        let mut unknown = Vec::new();
         let mut from = serde_json::Deserializer::from_str(text);
-        let event = from.deserialize_map(EventVisitor { noted: Some(&mut noted) })?;
+        let event = from.deserialize_map(EventVisitor { unknown: Some(&mut unknown) })?;
         from.end()?;
-        Ok((event, noted))
+        Ok((event, unknown))
+    }
+
+    /// Reads one event from a line of a stream: the event itself, or the event with its number as the event logs of
+    /// phi-core since 0.14 (`{session_id}.events.jsonl`) have it. Says which of its fields are not kept.
+    pub fn from_line(line: &str) -> Result<(Self, Vec<String>), serde_json::Error> {
+        /// A line of an event log.
+        #[derive(serde::Deserialize)]
+        struct Numbered<'a> {
+            #[serde(rename = "ordinal")]
+            _ordinal: u64,
+            #[serde(borrow)]
+            event: &'a serde_json::value::RawValue,
+        }
+        Self::from_json_with_unknown_fields(line).or_else(|error| {
+            let numbered: Numbered<'_> = serde_json::from_str(line).map_err(|_| error)?;
+            Self::from_json_with_unknown_fields(numbered.event.get())
+        })
     }
 
     /// The loop that the event speaks of. Events about a whole group have none.
@@ -175,13 +195,13 @@ impl AgentEvent {
 
 impl<'de> Deserialize<'de> for AgentEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EventVisitor { noted: None })
+        deserializer.deserialize_map(EventVisitor { unknown: None })
     }
 }
 
 struct EventVisitor<'n> {
     /// Where to name the fields that are not kept.
-    noted: Option<&'n mut Vec<String>>,
+    unknown: Option<&'n mut Vec<String>>,
 }
 
 impl EventVisitor<'_> {
@@ -190,8 +210,10 @@ impl EventVisitor<'_> {
         type_name: &str,
         from: D,
     ) -> Result<AgentEvent, D::Error> {
-        match self.noted {
-            Some(noted) => AgentEvent::read(type_name, Noting { from, noted, within: None }),
+        match self.unknown {
+            Some(unknown) => {
+                AgentEvent::read(type_name, UnknownFields { from, unknown, within: None })
+            }
             None => AgentEvent::read(type_name, from),
         }
     }

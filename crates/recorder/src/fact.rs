@@ -1,15 +1,15 @@
-//! What a session says that no agent's event says.
+//! Facts: what a session knows that no event of an agent says.
 //!
-//! Why a session was made, what its task is called, what was learnt from other sessions, an overlay: none of
-//! it can be told from the session's own events. It travels beside them, as events of types of our own, so
-//! that a log of a session, or a replay of it, is enough to make the same session again. A program that
-//! does not know these types may leave them out and only loses what they say.
+//! Why a session was made, the name of its task, links with other sessions, a compaction: the session's own events do
+//! not say it. Facts say it, as events of types of our own among the others, so that the log of a session, or a replay
+//! of it, is enough to make the same session again. A program that does not know these types may leave them out.
 
 use serde_json::{Value, json};
 
 use crate::event::{AgentEvent, UnknownEvent};
 use crate::model::{
-    ChildLoopRef, CompactionBlock, Session, SessionFormation, SessionScope, SpawnRef, TaskStatus,
+    ChildLoopRef, CompactionBlock, RecordedSession, SessionFormation, SessionScope, SpawnRef,
+    TaskStatus,
 };
 
 const PREFIX: &str = "bough:";
@@ -41,15 +41,7 @@ pub enum Fact {
         /// The overlay; none if it was taken off.
         block: Option<CompactionBlock>,
     },
-    /// What a session is, where its events do not say it: its header, and some of its loops.
-    #[serde(rename = "bough:stored")]
-    Stored {
-        /// The header, and the loops that are to be as they are here.
-        session: Box<Session>,
-        /// Whether these are all of its loops.
-        is_whole: bool,
-    },
-    /// A loop was broken off: whoever ran it is gone.
+    /// A loop was aborted: the program that ran it is gone.
     #[serde(rename = "bough:aborted")]
     Aborted {
         /// The session.
@@ -57,7 +49,7 @@ pub enum Fact {
         /// The loop.
         loop_id: String,
     },
-    /// A loop that was broken off was heard again from its start, and goes on.
+    /// A loop that was aborted was recorded again from its start, and goes on.
     #[serde(rename = "bough:resumed")]
     Resumed {
         /// The session.
@@ -87,7 +79,7 @@ pub struct SessionFact {
 impl SessionFact {
     /// What `session` says of itself.
     #[must_use]
-    pub fn of(session: &Session) -> Self {
+    pub fn of(session: &RecordedSession) -> Self {
         Self {
             session_id: session.session_id.clone(),
             formation: session.formation.clone(),
@@ -98,7 +90,7 @@ impl SessionFact {
         }
     }
 
-    pub(crate) fn apply(self, session: &mut Session) {
+    pub(crate) fn apply(self, session: &mut RecordedSession) {
         session.formation = self.formation;
         session.scope = self.scope;
         session.task_name = self.task_name;
@@ -113,7 +105,6 @@ impl Fact {
     pub fn session_id(&self) -> &str {
         match self {
             Self::Session(fact) => &fact.session_id,
-            Self::Stored { session, .. } => &session.session_id,
             Self::SubAgents { session_id, .. }
             | Self::Compaction { session_id, .. }
             | Self::Aborted { session_id, .. }
@@ -125,7 +116,7 @@ impl Fact {
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         match self {
-            Self::Session(_) | Self::Stored { .. } => None,
+            Self::Session(_) => None,
             Self::SubAgents { loop_id, .. }
             | Self::Compaction { loop_id, .. }
             | Self::Aborted { loop_id, .. }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::event::{AgentEnd, AgentEvent, InputRejected};
-use crate::message::{AgentMessage, Content, Message, Usage};
+use crate::message::{Content, Message, PhiMessage, PhiUsage};
 use crate::time::Timestamp;
 
 /// What a filter makes of what a user said.
@@ -59,10 +59,10 @@ impl InputFilters {
     pub fn admit(
         &self,
         loop_id: &str,
-        mut messages: Vec<AgentMessage>,
-    ) -> Result<Vec<AgentMessage>, RejectedInput> {
+        mut messages: Vec<PhiMessage>,
+    ) -> Result<Vec<PhiMessage>, RejectedInput> {
         let said: Vec<String> =
-            messages.iter().filter(|message| is_users(message)).map(AgentMessage::text).collect();
+            messages.iter().filter(|message| is_users(message)).map(PhiMessage::text).collect();
         if said.is_empty() {
             return Ok(messages);
         }
@@ -92,7 +92,7 @@ impl RejectedInput {
         let end = AgentEnd {
             loop_id: self.loop_id.clone(),
             messages: Vec::new(),
-            usage: Usage::default(),
+            usage: PhiUsage::default(),
             timestamp: at,
             rejection: Some(self.reason.clone()),
         };
@@ -100,13 +100,13 @@ impl RejectedInput {
     }
 }
 
-fn is_users(message: &AgentMessage) -> bool {
+fn is_users(message: &PhiMessage) -> bool {
     matches!(message.as_llm(), Some(Message::User { .. }))
 }
 
-fn append(messages: &mut [AgentMessage], text: String) {
+fn append(messages: &mut [PhiMessage], text: String) {
     let last = messages.iter_mut().rev().find(|message| is_users(message));
-    if let Some(AgentMessage::Llm(llm)) = last {
+    if let Some(PhiMessage::Llm(llm)) = last {
         let message = &mut Arc::make_mut(llm).message;
         message.content_mut().push(Content::Text { text });
     }
@@ -148,9 +148,9 @@ mod tests {
     fn warnings_are_put_behind_the_last_words_of_the_user() {
         let filters = InputFilters::default().with(warn_of("cat")).with(warn_of("dog"));
         let input = vec![
-            AgentMessage::user("a cat", 1),
-            AgentMessage::user("and a dog", 2),
-            AgentMessage::extension("ui", serde_json::json!("cat")),
+            PhiMessage::user("a cat", 1),
+            PhiMessage::user("and a dog", 2),
+            PhiMessage::extension("ui", serde_json::json!("cat")),
         ];
         let admitted = filters.admit("l", input.clone()).unwrap();
         assert_eq!(admitted[0], input[0]);
@@ -168,9 +168,9 @@ mod tests {
             FilterResult::Pass
         };
         let filters = InputFilters::default().with(refuse("secret")).with(counting);
-        filters.admit("l", vec![AgentMessage::user("hello", 1)]).unwrap();
+        filters.admit("l", vec![PhiMessage::user("hello", 1)]).unwrap();
         assert_eq!(asked.load(Ordering::SeqCst), 1);
-        let refused = filters.admit("l", vec![AgentMessage::user("a secret", 1)]).unwrap_err();
+        let refused = filters.admit("l", vec![PhiMessage::user("a secret", 1)]).unwrap_err();
         assert_eq!(refused.reason, "no secret");
         assert_eq!(asked.load(Ordering::SeqCst), 1);
         let [rejected, end] = refused.events(Timestamp::default());
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn what_no_user_said_is_not_looked_at() {
         let filters = InputFilters::default().with(refuse(""));
-        let input = vec![AgentMessage::extension("ui", serde_json::json!(1))];
+        let input = vec![PhiMessage::extension("ui", serde_json::json!(1))];
         assert!(filters.admit("l", input).is_ok());
     }
 }

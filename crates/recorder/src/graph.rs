@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::message::Usage;
-use crate::model::Session;
+use crate::message::PhiUsage;
+use crate::model::RecordedSession;
 
 /// One sub-agent that a tool of a loop ran.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ pub struct SpawnGraph {
 impl SpawnGraph {
     /// The graph of these sessions.
     #[must_use]
-    pub fn new<'a>(sessions: impl IntoIterator<Item = &'a Session>) -> Self {
+    pub fn new<'a>(sessions: impl IntoIterator<Item = &'a RecordedSession>) -> Self {
         let mut spawns = BTreeMap::new();
         let mut claims = Vec::new();
         for session in sessions {
@@ -122,7 +122,7 @@ fn key(spawn: &Spawn) -> (String, String, String, String) {
     )
 }
 
-fn claim(session: &Session) -> Option<Spawn> {
+fn claim(session: &RecordedSession) -> Option<Spawn> {
     let spawned = session.parent_spawn_ref.as_ref()?;
     Some(Spawn {
         parent_session_id: spawned.parent_session_id.clone(),
@@ -137,9 +137,9 @@ fn claim(session: &Session) -> Option<Spawn> {
 /// What a session cost with everything below it: its loops, choosing among parallel loops, and the same of
 /// every sub-agent's session among `sessions`, each once.
 #[must_use]
-pub fn usage_with_sub_agents(session_id: &str, sessions: &[Session]) -> Usage {
+pub fn usage_with_sub_agents(session_id: &str, sessions: &[RecordedSession]) -> PhiUsage {
     let graph = SpawnGraph::new(sessions);
-    let by_id: BTreeMap<&str, &Session> =
+    let by_id: BTreeMap<&str, &RecordedSession> =
         sessions.iter().map(|session| (session.session_id.as_str(), session)).collect();
     graph
         .family_of(session_id)
@@ -155,14 +155,14 @@ mod tests {
     use crate::model::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, SpawnRef};
     use crate::time::Timestamp;
 
-    fn tokens(input: u64) -> Usage {
-        Usage { input, ..Usage::default() }
+    fn tokens(input: u64) -> PhiUsage {
+        PhiUsage { input, ..PhiUsage::default() }
     }
 
     /// A session of one loop, which cost 1 token and ran these sub-agents.
-    fn session(id: &str, children: &[&str]) -> Session {
+    fn session(id: &str, children: &[&str]) -> RecordedSession {
         let at = Timestamp::default();
-        let mut session = Session::explicit(id, "agent", at);
+        let mut session = RecordedSession::explicit(id, "agent", at);
         let mut record = LoopRecord::new(format!("{id}.1"), id, "agent", LoopStatus::Completed, at);
         record.usage = tokens(1);
         record.child_loop_refs = children

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bough_platform::{Clock, Entropy, Platform};
 
-use crate::model::{LoopConfigSnapshot, Session, SessionFormation};
+use crate::model::{LoopConfigSnapshot, RecordedSession, SessionFormation};
+use crate::open_enums::ThinkingLevel;
 use crate::time::Timestamp;
-use crate::words::ThinkingLevel;
 
 /// An agent's identity: which session it is in, and what its next loop is called.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl AgentHandle {
 
     /// An agent that goes on with a session; its loops get ids that the session does not hold.
     #[must_use]
-    pub fn resume(session: &Session, platform: &Platform) -> Self {
+    pub fn resume(session: &RecordedSession, platform: &Platform) -> Self {
         let mut handle = Self {
             agent_id: session.agent_id.clone(),
             session_id: session.session_id.clone(),
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_resumed_agent_gives_no_id_twice() {
         let (platform, ..) = platform();
-        let mut session = Session::explicit("s", "a", Timestamp::default());
+        let mut session = RecordedSession::explicit("s", "a", Timestamp::default());
         for id in ["s.cfg.7", "s.cfg.3", "s.p.model.2", "loop-x"] {
             let record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, Timestamp::default());
             session.loops.add(record).unwrap();

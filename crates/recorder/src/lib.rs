@@ -1,12 +1,11 @@
-//! Agent events in, sessions of loops out: live and in memory, as files, and as records of a log.
+//! Agent events in, sessions of loops out: in memory, as files, and as records of a log.
 //!
 //! Invariants:
 //! - The recorder has no clock: every time in a session comes from an event.
-//! - The same events in the same order give the same sessions, and nothing of an event is left out
-//!   without a word about it.
-//! - A session's messages are never changed: a compaction lies over them.
-//! - Storage formats are not known here, except the session files of the documents.
-//! - Whether a loop's parent is in its own session is looked up, never read from the text of an id.
+//! - The same events in the same order give the same sessions, and nothing of an event is left out without a notice.
+//! - A session's messages never change: a compaction is an overlay.
+//! - This crate knows no storage format but phi-core's session files.
+//! - Whether a loop's parent is in its own session is looked up, never guessed from the text of an id.
 
 mod announced;
 mod compaction;
@@ -24,6 +23,7 @@ mod lineage;
 mod loops;
 mod message;
 mod model;
+mod open_enums;
 mod query;
 mod recorder;
 mod replay;
@@ -31,7 +31,6 @@ mod short;
 mod stored;
 mod time;
 mod translate;
-mod words;
 
 pub use compaction::{BlockCompactionStrategy, DefaultBlockCompaction, Split, TurnMap};
 pub use context::{
@@ -52,17 +51,17 @@ pub use graph::{Spawn, SpawnGraph, usage_with_sub_agents};
 pub use identity::{AgentHandle, Rotation, config_segment};
 pub use limits::*;
 pub use loops::{DuplicateLoop, Iter, Loops};
-pub use message::{AgentMessage, Content, ExtensionMessage, LlmMessage, Message, TurnId, Usage};
+pub use message::{Content, ExtensionMessage, LlmMessage, Message, PhiMessage, PhiUsage, TurnId};
 pub use model::*;
+pub use open_enums::{ApiProtocol, PhiStopReason, ThinkingLevel, TurnTrigger};
 pub use query::{AgentDefaults, EffectiveSettings};
 pub use recorder::{
     AfterTaskFn, BeforeTaskFn, Notice, Report, SessionRecorder, SessionRecorderConfig,
 };
 pub use replay::{Pace, Replay, ReplayStep};
 pub use short::ShortText;
-pub use stored::{LogSessionStore, StoreSink};
+pub use stored::StoreSink;
 pub use time::{Timestamp, TimestampError};
 pub use translate::{
     RecordBatch, RecordFold, Translation, Translator, events_of_records, fold_records,
 };
-pub use words::{ApiProtocol, StopReason, ThinkingLevel, TurnTrigger};

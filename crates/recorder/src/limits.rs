@@ -1,34 +1,36 @@
 //! Every bound of this crate, in one place.
 
-/// How many drained sessions a recorder keeps at hand, so that one that comes back is continued.
+use std::time::Duration;
+
+/// How many drained sessions a recorder keeps, so that it can continue one that comes back.
 pub const RETAINED_SESSIONS_MAX: usize = 1024;
-/// How many loops all drained sessions that are kept at hand may have together.
+/// How many loops all drained sessions that a recorder keeps may have together.
 pub const RETAINED_LOOPS_MAX: usize = 65_536;
-/// How many ids of sessions and loops a recorder remembers for nothing but to say what became of them.
+/// How many ids of refused and dropped sessions and loops a recorder remembers for its notices.
 pub const REMEMBERED_IDS_MAX: usize = 65_536;
-/// How large a session file may be that is read.
+/// The largest session file that is read.
 pub const SESSION_FILE_BYTES_MAX: u64 = 4 << 30;
 /// How long a session id may be that names a file: the names made of it stay below 255 bytes.
 pub const FILE_ID_BYTES_MAX: usize = 200;
-/// How many events a durable recorder holds that are not stored yet, before it makes the agent wait.
+/// How many events may wait to be stored before the agent has to wait.
 pub const DURABLE_BUFFER_EVENTS: usize = 1024;
-/// How many records a durable recorder gives to the sink at once, at most.
+/// The most records that a durable recorder appends at once.
 pub const DURABLE_BATCH_RECORDS_MAX: usize = 4096;
 /// How many characters of a message a summary keeps.
 pub const SUMMARY_LINE_CHARS: usize = 200;
-/// How many sessions a durable recorder keeps at hand before it lets go of those that are complete.
+/// How many sessions a durable recorder keeps in memory before it drops those that are complete.
 pub const DURABLE_HELD_SESSIONS_MAX: usize = 1024;
 /// How many loops a durable recorder remembers the sessions of, whose ids do not say it, and how many that were
 /// named and not heard of.
 pub const REMEMBERED_LOOPS_MAX: usize = 65_536;
-/// How many sessions a durable recorder keeps at hand for nothing but links, before the next event.
-pub const DURABLE_GUESTS_MAX: usize = 64;
+/// How many sessions a durable recorder keeps in memory for links.
+pub const DURABLE_LINKED_SESSIONS_MAX: usize = 64;
 /// How many records of a log are read at once.
 pub const LOG_PAGE_RECORDS: usize = 1024;
 /// How often an append looks again when somebody else was faster.
 pub const LOG_APPEND_TRIES: u32 = 16;
-/// How many sessions of a store are listed at once.
-pub const LOG_PAGE_SESSIONS: usize = 500;
+/// How long an append waits for what somebody else appended to become durable.
+pub const LOG_APPEND_WAIT: Duration = Duration::from_secs(5);
 /// How large the pieces are in which a session file is written.
 pub const SAVE_PIECE_BYTES: usize = 1 << 18;
 /// How many pieces of a session file may wait to be written.

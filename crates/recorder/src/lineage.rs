@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::model::RecordedSession;
+
 /// The content of a file, by length and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileMark {
@@ -9,35 +11,73 @@ pub(crate) struct FileMark {
     pub(crate) crc: u32,
 }
 
+type SharedMark = Arc<Mutex<Option<FileMark>>>;
+
 /// The last file content that a session value is known to hold all of.
 ///
 /// A clone remembers for itself from then on: two clones that change apart and are both saved are two
-/// writers. [`Lineage::shared`] makes a value that remembers together with this one, for a session that
-/// a recorder hands out and goes on with.
+/// writers. So are a recorder and whoever changes a session that the recorder handed out.
 #[derive(Debug, Default)]
-pub(crate) struct Lineage(Arc<Mutex<Option<FileMark>>>);
+pub(crate) struct Lineage {
+    mark: SharedMark,
+    handed_out: Option<HandedOut>,
+}
+
+/// Where a session value comes from that a recorder handed out.
+#[derive(Clone, Debug)]
+struct HandedOut {
+    /// The session as the recorder has it. Its loops are shared with the value until one of the two changes.
+    original: Arc<RecordedSession>,
+    /// What the recorder's own value remembers.
+    recorder: SharedMark,
+}
 
 impl Lineage {
     pub(crate) fn of(mark: FileMark) -> Self {
-        Self(Arc::new(Mutex::new(Some(mark))))
+        Self { mark: Arc::new(Mutex::new(Some(mark))), handed_out: None }
     }
 
+    /// For another value that is saved in place of this one: both remember together.
     pub(crate) fn shared(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { mark: Arc::clone(&self.mark), handed_out: self.handed_out.clone() }
     }
 
     pub(crate) fn mark(&self) -> Option<FileMark> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RecordedSession {
+    /// A copy for somebody who may change it while the recorder goes on with this value.
+    pub(crate) fn hand_out(&self) -> Self {
+        let mut copy = self.clone();
+        copy.lineage.handed_out = Some(HandedOut {
+            original: Arc::new(self.clone()),
+            recorder: Arc::clone(&self.lineage.mark),
+        });
+        copy
     }
 
-    pub(crate) fn set(&self, mark: FileMark) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
+    /// The session was written as it is. A recorder that handed it out need not compare its next version with the file,
+    /// unless the session was changed since: then the file has something that the recorder does not know.
+    pub(crate) fn saved_as(&self, mark: FileMark) {
+        let Lineage { mark: own, handed_out } = &self.lineage;
+        set(own, mark);
+        if let Some(HandedOut { original, recorder }) = handed_out
+            && **original == *self
+        {
+            set(recorder, mark);
+        }
     }
+}
+
+fn set(remembered: &SharedMark, mark: FileMark) {
+    *remembered.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
 }
 
 impl Clone for Lineage {
     fn clone(&self) -> Self {
-        Self(Arc::new(Mutex::new(self.mark())))
+        Self { mark: Arc::new(Mutex::new(self.mark())), handed_out: self.handed_out.clone() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The loops of a session: found by id in one step, listed by when they started.
 
+use std::ops::Index;
 use std::sync::{Arc, OnceLock};
 
 use serde::de::{Deserialize, Deserializer};
@@ -61,6 +62,12 @@ impl Loops {
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter { order: self.order.iter(), records: &self.records }
+    }
+
+    /// The one that started first.
+    #[must_use]
+    pub fn first(&self) -> Option<&LoopRecord> {
+        self.order.first().map(|slot| self.at(*slot))
     }
 
     /// The one that started last.
@@ -127,16 +134,6 @@ impl Loops {
         self.records.push(Arc::new(record));
         self.put_in_order(slot, started_at);
         slot
-    }
-
-    /// Adds a loop, or puts it in the place of the one that has its id.
-    pub(crate) fn put(&mut self, record: LoopRecord) {
-        let Some(slot) = self.slot_of(&record.loop_id) else {
-            self.insert(record);
-            return;
-        };
-        self.restart(slot, record.started_at);
-        *self.change(slot) = record;
     }
 
     /// Says when a loop that was only announced has started, and moves it to its place.
@@ -218,10 +215,46 @@ impl FromIterator<LoopRecord> for Loops {
     }
 }
 
+/// The loop at a place, by start; panics if there are not so many. [`Loops::iter`] and [`Loops::get`] do not.
+impl Index<usize> for Loops {
+    type Output = LoopRecord;
+
+    fn index(&self, place: usize) -> &LoopRecord {
+        match self.order.get(place) {
+            Some(slot) => self.at(*slot),
+            None => panic!("there are {} loops, and no loop {place}", self.len()),
+        }
+    }
+}
+
+/// The loop of an id; panics if there is none. [`Loops::get`] does not.
+impl Index<&str> for Loops {
+    type Output = LoopRecord;
+
+    fn index(&self, loop_id: &str) -> &LoopRecord {
+        match self.get(loop_id) {
+            Some(record) => record,
+            None => panic!("there is no loop {loop_id:?}"),
+        }
+    }
+}
+
+/// The loops by start.
+impl IntoIterator for Loops {
+    type Item = LoopRecord;
+    type IntoIter = std::vec::IntoIter<LoopRecord>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let loops: Vec<LoopRecord> = self.iter().cloned().collect();
+        loops.into_iter()
+    }
+}
+
 /// Two lists are equal that hold equal loops in the same order.
 impl PartialEq for Loops {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().eq(other.iter())
+        let is_same = |(one, two): (&LoopRecord, &LoopRecord)| std::ptr::eq(one, two) || one == two;
+        self.len() == other.len() && self.iter().zip(other).all(is_same)
     }
 }
 
@@ -278,6 +311,10 @@ mod tests {
             .collect();
         assert_eq!(ids(&loops), ["a", "a2", "b", "c", "d"]);
         assert_eq!(loops.last().unwrap().loop_id, "d");
+        assert_eq!(loops.first().unwrap().loop_id, "a");
+        assert_eq!((&*loops[2].loop_id, loops["c"].started_at.unix_ms()), ("b", 3000));
+        let owned: Vec<String> = loops.clone().into_iter().map(|record| record.loop_id).collect();
+        assert_eq!(owned, ids(&loops));
         assert_eq!(loops.iter().rev().count(), 5);
     }
 

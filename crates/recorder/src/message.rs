@@ -8,8 +8,8 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::open_enums::PhiStopReason;
 use crate::short::ShortText;
-use crate::words::StopReason;
 
 mod fast;
 mod read;
@@ -17,7 +17,7 @@ mod write;
 
 /// A message in a session.
 #[derive(Clone, Debug, PartialEq)]
-pub enum AgentMessage {
+pub enum PhiMessage {
     /// A message that a model reads or wrote.
     Llm(Arc<LlmMessage>),
     /// A message for the application only.
@@ -52,13 +52,13 @@ pub enum Message {
         /// The blocks of the message.
         content: Vec<Content>,
         /// Why the model stopped.
-        stop_reason: StopReason,
+        stop_reason: PhiStopReason,
         /// Which model.
         model: ShortText,
         /// Who serves it.
         provider: ShortText,
         /// What it cost.
-        usage: Usage,
+        usage: PhiUsage,
         /// Milliseconds since the epoch.
         timestamp: u64,
         /// What went wrong.
@@ -129,7 +129,7 @@ pub enum Content {
 
 /// Tokens spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Usage {
+pub struct PhiUsage {
     /// Read.
     pub input: u64,
     /// Written.
@@ -158,7 +158,7 @@ pub struct TurnId {
     pub turn_index: u32,
 }
 
-impl Usage {
+impl PhiUsage {
     /// Both together. Counts stop at the largest number instead of wrapping.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -173,7 +173,7 @@ impl Usage {
     }
 }
 
-impl std::iter::Sum for Usage {
+impl std::iter::Sum for PhiUsage {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), Self::plus)
     }
@@ -219,18 +219,44 @@ impl Message {
     }
 }
 
-impl From<Message> for AgentMessage {
+impl From<Message> for PhiMessage {
     fn from(message: Message) -> Self {
         Self::Llm(Arc::new(LlmMessage { message, turn_id: None, extra: Map::new() }))
     }
 }
 
-impl AgentMessage {
+impl PhiMessage {
     /// A message of the user's, of words.
     #[must_use]
     pub fn user(text: impl Into<String>, timestamp: u64) -> Self {
         let content = vec![Content::Text { text: text.into() }];
         Message::User { content, timestamp }.into()
+    }
+
+    /// A message of a model's, of words, that ended well and cost nothing; set the rest where you know it.
+    #[must_use]
+    pub fn assistant(provider: &str, model: &str, text: impl Into<String>, timestamp: u64) -> Self {
+        Message::Assistant {
+            content: vec![Content::Text { text: text.into() }],
+            stop_reason: PhiStopReason::Stop,
+            model: model.into(),
+            provider: provider.into(),
+            usage: PhiUsage::default(),
+            timestamp,
+            error_message: None,
+        }
+        .into()
+    }
+
+    /// The same message, with what it cost; only a model's costs something.
+    #[must_use]
+    pub fn with_usage(mut self, cost: PhiUsage) -> Self {
+        if let Self::Llm(llm) = &mut self
+            && let Message::Assistant { usage, .. } = &mut Arc::make_mut(llm).message
+        {
+            *usage = cost;
+        }
+        self
     }
 
     /// A message for the application.
@@ -310,7 +336,7 @@ impl AgentMessage {
     }
 }
 
-impl<'de> Deserialize<'de> for AgentMessage {
+impl<'de> Deserialize<'de> for PhiMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         if let Some(message) = fast::agent_message(text.get()) {

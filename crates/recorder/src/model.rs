@@ -10,13 +10,13 @@ use crate::event::{AgentEvent, ContinuationKind};
 use crate::events::Events;
 use crate::lineage::Lineage;
 use crate::loops::Loops;
-use crate::message::{AgentMessage, TurnId, Usage};
+use crate::message::{PhiMessage, PhiUsage, TurnId};
+use crate::open_enums::{ApiProtocol, ThinkingLevel, TurnTrigger};
 use crate::time::Timestamp;
-use crate::words::{ApiProtocol, ThinkingLevel, TurnTrigger};
 
 /// All loops of one session, in the order in which they started.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Session {
+pub struct RecordedSession {
     /// Names the session.
     pub session_id: String,
     /// The agent of its first loop.
@@ -35,7 +35,7 @@ pub struct Session {
     /// What its task is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_name: Option<String>,
-    /// Where its task stands, where the caller said so; see [`Session::task_status`].
+    /// Where its task stands, where the caller said so; see [`RecordedSession::task_status`].
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "task_status")]
     pub stated_task_status: Option<TaskStatus>,
     /// Its loops.
@@ -132,7 +132,7 @@ pub struct ParallelGroupRecord {
     /// Its place among the configurations, from 0.
     pub selected_config_index: u64,
     /// What choosing cost.
-    pub evaluation_usage: Usage,
+    pub evaluation_usage: PhiUsage,
     /// Whether this loop is the chosen one.
     pub is_selected: bool,
 }
@@ -224,12 +224,12 @@ pub struct LoopRecord {
     #[serde(default)]
     pub config: Option<Box<LoopConfigSnapshot>>,
     /// All messages that it made, as its end reported them.
-    pub messages: Vec<AgentMessage>,
+    pub messages: Vec<PhiMessage>,
     /// Its turns that were completed.
     #[serde(default)]
     pub turns: Vec<Turn>,
     /// What it cost.
-    pub usage: Usage,
+    pub usage: PhiUsage,
     /// The caller's own data.
     #[serde(default)]
     pub metadata: Option<Value>,
@@ -267,13 +267,13 @@ pub struct Turn {
     /// What made it begin.
     pub triggered_by: TurnTrigger,
     /// What it cost.
-    pub usage: Usage,
+    pub usage: PhiUsage,
     /// What was said to the model.
-    pub input_messages: Vec<AgentMessage>,
+    pub input_messages: Vec<PhiMessage>,
     /// What the model said.
-    pub output_message: AgentMessage,
+    pub output_message: PhiMessage,
     /// What the tools answered.
-    pub tool_results: Vec<AgentMessage>,
+    pub tool_results: Vec<PhiMessage>,
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended.
@@ -316,10 +316,10 @@ pub struct CompactedSection {
     /// The turns.
     pub range: TurnRange,
     /// What stands for them.
-    pub messages: Vec<AgentMessage>,
+    pub messages: Vec<PhiMessage>,
 }
 
-impl Session {
+impl RecordedSession {
     /// A session made by hand, without loops.
     #[must_use]
     pub fn explicit(
@@ -383,7 +383,7 @@ impl LoopRecord {
             config: None,
             messages: Vec::new(),
             turns: Vec::new(),
-            usage: Usage::default(),
+            usage: PhiUsage::default(),
             metadata: None,
             events: Events::default(),
             children_loop_ids: Vec::new(),
@@ -410,7 +410,7 @@ impl LoopRecord {
 
 impl Turn {
     /// All messages of the turn, each once, in the order in which they were said.
-    pub fn all_messages(&self) -> impl Iterator<Item = &AgentMessage> {
+    pub fn all_messages(&self) -> impl Iterator<Item = &PhiMessage> {
         self.input_messages
             .iter()
             .chain(std::iter::once(&self.output_message))
@@ -419,9 +419,10 @@ impl Turn {
 }
 
 /// The text of a snapshot's configuration id, as the usual form of loop ids has it
-/// (`{session_id}.{config_id}.{number}`).
-pub(crate) fn config_id_in(loop_id: &str) -> Option<String> {
-    let (_, rest) = loop_id.split_once('.')?;
+/// (`{session_id}.{config_id}.{number}`). Each of the two ids may contain dots; that of the session is known.
+pub(crate) fn config_id_in(loop_id: &str, session_id: &str) -> Option<String> {
+    let of_session = loop_id.strip_prefix(session_id).and_then(|rest| rest.strip_prefix('.'));
+    let rest = of_session.or_else(|| loop_id.split_once('.').map(|(_, rest)| rest))?;
     let (config_id, _) = rest.rsplit_once('.')?;
     Some(config_id.to_owned())
 }
@@ -439,4 +440,4 @@ fn null_is_default<'de, D: Deserializer<'de>>(
 }
 
 /// Looks a session up that a recorder does not hold.
-pub type LoadSessionFn = Arc<dyn Fn(&str) -> Option<Session> + Send + Sync>;
+pub type LoadSessionFn = Arc<dyn Fn(&str) -> Option<RecordedSession> + Send + Sync>;

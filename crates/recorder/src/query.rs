@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::event::ContinuationKind;
 use crate::loops::Slot;
-use crate::message::{AgentMessage, Usage};
-use crate::model::{LoopConfigSnapshot, LoopRecord, LoopStatus, Session, TaskStatus};
-use crate::words::ThinkingLevel;
+use crate::message::{PhiMessage, PhiUsage};
+use crate::model::{LoopConfigSnapshot, LoopRecord, LoopStatus, RecordedSession, TaskStatus};
+use crate::open_enums::ThinkingLevel;
 
 /// What an agent runs with when a loop does not say otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,7 +34,7 @@ pub struct EffectiveSettings {
     pub temperature: Option<f32>,
 }
 
-impl Session {
+impl RecordedSession {
     /// The loops that no loop of this session came before.
     pub fn root_loops(&self) -> impl Iterator<Item = &LoopRecord> {
         self.loops.roots().iter().map(|slot| self.loops.at(*slot))
@@ -62,20 +62,33 @@ impl Session {
 
     /// The conversation that leads to a loop: the ids of the loops from the root to it.
     ///
+    /// - The chain follows `parent_loop_id`, whatever the loops say.
     /// - Of a parallel group only the chosen loop is on the way: a loop that goes on (`Default`) from
     ///   one that was passed over goes on from the chosen one. A `Branch` or `Rerun` from a loop that was
     ///   passed over means exactly that loop.
-    /// - What a rerun tried again is not on the way: the chain goes from the rerun to what came before
-    ///   the first try.
     /// - An id that the session does not hold ends the chain: it is the head where a loop names it as
     ///   its parent, and the whole chain where it is the one asked for.
     #[must_use]
     pub fn loop_chain_to(&self, loop_id: &str) -> Vec<String> {
+        self.chain_to(loop_id, Self::chosen_parent)
+    }
+
+    /// The loops whose messages lead to a loop. What a rerun tried again is not among them: the way goes from the rerun
+    /// to what came before the first try.
+    pub(crate) fn active_chain_to(&self, loop_id: &str) -> Vec<String> {
+        self.chain_to(loop_id, Self::active_parent)
+    }
+
+    fn chain_to<'a>(
+        &'a self,
+        loop_id: &'a str,
+        parent: fn(&'a Self, &'a LoopRecord) -> Option<&'a str>,
+    ) -> Vec<String> {
         let mut chain = vec![loop_id];
         let mut seen = HashSet::new();
         let mut at = self.loops.slot_of(loop_id);
         while let Some(slot) = at.filter(|slot| seen.insert(*slot)) {
-            let Some(before) = self.active_parent(self.loops.at(slot)) else {
+            let Some(before) = parent(self, self.loops.at(slot)) else {
                 break;
             };
             at = self.loops.slot_of(before);
@@ -96,8 +109,13 @@ impl Session {
             }
             child = superseded;
         }
-        let parent_id = child.parent_loop_id.as_deref()?;
-        let goes_on = child.continuation_kind == ContinuationKind::Default;
+        self.chosen_parent(child).filter(|parent| *parent != record.loop_id)
+    }
+
+    /// The id of the loop that this one goes on from, or of the one that was chosen in its place.
+    fn chosen_parent<'a>(&'a self, record: &'a LoopRecord) -> Option<&'a str> {
+        let parent_id = record.parent_loop_id.as_deref()?;
+        let goes_on = record.continuation_kind == ContinuationKind::Default;
         let parent = goes_on.then(|| self.get_loop(parent_id)).flatten();
         let passed_over = parent.filter(|parent| parent.is_passed_over());
         let chosen = passed_over
@@ -137,13 +155,13 @@ impl Session {
     /// What all loops cost. Choosing among parallel loops is not counted; [`crate::usage_with_sub_agents`]
     /// counts it.
     #[must_use]
-    pub fn total_usage(&self) -> Usage {
+    pub fn total_usage(&self) -> PhiUsage {
         self.loops.iter().map(|record| record.usage).sum()
     }
 
     /// What choosing among parallel loops cost, each group once.
     #[must_use]
-    pub fn evaluation_usage(&self) -> Usage {
+    pub fn evaluation_usage(&self) -> PhiUsage {
         let mut seen = HashSet::new();
         self.loops
             .iter()
@@ -199,7 +217,7 @@ impl Session {
 }
 
 /// The words that a loop begins with, if somebody else than the model says them.
-fn opening(record: &LoopRecord) -> Option<&AgentMessage> {
+fn opening(record: &LoopRecord) -> Option<&PhiMessage> {
     record.messages.first().filter(|message| message.role() == "user")
 }
 
@@ -209,11 +227,11 @@ mod tests {
     use crate::model::ParallelGroupRecord;
     use crate::time::Timestamp;
 
-    struct Sketch(Session);
+    struct Sketch(RecordedSession);
 
     impl Sketch {
         fn new() -> Self {
-            Self(Session::explicit("s", "a", Timestamp::default()))
+            Self(RecordedSession::explicit("s", "a", Timestamp::default()))
         }
 
         fn add(mut self, id: &str, parent: Option<&str>, kind: ContinuationKind) -> Self {
@@ -227,7 +245,7 @@ mod tests {
 
         fn says(mut self, id: &str, text: &str) -> Self {
             let slot = self.0.loops.slot_of(id).unwrap();
-            let message = AgentMessage::user(text, 1);
+            let message = PhiMessage::user(text, 1);
             self.0.loops.change(slot).messages.push(message);
             self
         }
@@ -239,7 +257,7 @@ mod tests {
                     all_loop_ids: ids.iter().map(|&id| id.to_owned()).collect(),
                     selected_loop_id: selected.to_owned(),
                     selected_config_index: 0,
-                    evaluation_usage: Usage { input: 5, ..Usage::default() },
+                    evaluation_usage: PhiUsage { input: 5, ..PhiUsage::default() },
                     is_selected: *id == selected,
                 });
             }
@@ -282,7 +300,7 @@ mod tests {
         assert_eq!(sketch.chain("self"), "self");
         assert_eq!(sketch.chain("child"), "elsewhere.x.1 child");
         assert_eq!(sketch.chain("nowhere"), "nowhere");
-        assert_eq!(sketch.chain("r"), "r");
+        assert_eq!(sketch.chain("r"), "q r");
     }
 
     #[test]
@@ -303,19 +321,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_again_is_not_on_the_way() {
+    fn a_chain_follows_the_parents_and_a_context_leaves_out_what_was_tried_again() {
         let sketch = Sketch::new()
             .add("a", None, BEGINS)
             .add("first", Some("a"), GOES_ON)
             .add("second", Some("first"), rerun())
             .add("third", Some("second"), rerun())
             .add("next", Some("third"), GOES_ON);
-        assert_eq!(sketch.chain("third"), "a third");
-        assert_eq!(sketch.chain("next"), "a third next");
+        assert_eq!(sketch.chain("third"), "a first second third");
+        assert_eq!(sketch.chain("next"), "a first second third next");
+        assert_eq!(sketch.0.active_chain_to("next").join(" "), "a third next");
     }
 
     #[test]
-    fn a_rerun_of_other_words_goes_on_from_its_parent() {
+    fn a_chain_is_the_same_whatever_the_loops_say() {
         let sketch = Sketch::new()
             .add("a", None, BEGINS)
             .says("a", "draw a cat")
@@ -324,12 +343,15 @@ mod tests {
             .add("cat", Some("a"), rerun())
             .says("cat", "draw a cat");
         assert_eq!(sketch.chain("dog"), "a dog");
-        assert_eq!(sketch.chain("cat"), "cat");
+        assert_eq!(sketch.chain("cat"), "a cat");
+        assert_eq!(sketch.0.active_chain_to("dog").join(" "), "a dog");
+        assert_eq!(sketch.0.active_chain_to("cat").join(" "), "cat");
     }
 
     #[test]
     fn a_task_stands_where_its_last_loop_stands() {
-        let check = |session: &Session, expected| assert_eq!(session.task_status(), expected);
+        let check =
+            |session: &RecordedSession, expected| assert_eq!(session.task_status(), expected);
         let mut session = Sketch::new().0;
         check(&session, TaskStatus::Pending);
         let statuses = [

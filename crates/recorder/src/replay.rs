@@ -9,17 +9,16 @@ use std::time::Duration;
 
 use crate::event::AgentEvent;
 use crate::fact::{Fact, SessionFact};
-use crate::model::{Session, SessionFormation};
+use crate::model::{RecordedSession, SessionFormation};
 use crate::time::Timestamp;
 
-mod held;
+mod event_graph;
+mod event_log;
 mod order;
-mod score;
 mod synthesis;
-mod tape;
 
-use score::Score;
-pub(crate) use tape::Tape;
+use event_graph::EventGraph;
+pub(crate) use event_log::EventLog;
 
 /// How fast a replay is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,18 +57,18 @@ impl Replay {
     /// All events of a session, with the facts that no event says. [`crate::RecordFold::replay`] knows the order in which
     /// they came.
     #[must_use]
-    pub fn of(session: &Session) -> Self {
-        let mut score = Score::new(session);
-        score.add_loops();
-        score.add_groups();
-        score.add_aborts();
-        score.keep_order_of_ids();
-        score.keep_order_of_parents();
-        score.keep_adoptions();
-        score.keep_order_of_children();
-        score.keep_order_of_starts();
-        score.keep_order_of_choices();
-        let mut steps = score.play();
+    pub fn of(session: &RecordedSession) -> Self {
+        let mut graph = EventGraph::new(session);
+        graph.add_loops();
+        graph.add_groups();
+        graph.add_aborts();
+        graph.keep_order_of_ids();
+        graph.keep_order_of_parents();
+        graph.keep_adoptions();
+        graph.keep_order_of_children();
+        graph.keep_order_of_starts();
+        graph.keep_order_of_choices();
+        let mut steps = graph.play();
         let at = steps.last().map_or(session.last_active_at, |last| last.at);
         steps.extend(facts_of(session).map(|fact| Step { at, event: fact.into(), place: None }));
         Self { steps }
@@ -113,14 +112,6 @@ impl Replay {
         self
     }
 
-    /// Only what a stored session does not hold yet.
-    pub(crate) fn since(mut self, stored: Option<&Session>) -> Self {
-        if let Some(stored) = stored {
-            self.steps.retain(|step| !held::is_held(stored, step));
-        }
-        self
-    }
-
     /// Only what agents say: without the facts that a program which knows none but their events would not
     /// understand.
     #[must_use]
@@ -149,7 +140,7 @@ impl Replay {
 }
 
 /// What recording the events alone would not bring back.
-fn facts_of(session: &Session) -> impl Iterator<Item = Fact> + '_ {
+fn facts_of(session: &RecordedSession) -> impl Iterator<Item = Fact> + '_ {
     let plain = SessionFact {
         session_id: session.session_id.clone(),
         formation: SessionFormation::FirstLoop { timestamp: session.created_at },

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use bough_platform::{Clock as _, SystemClock};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
@@ -28,6 +29,12 @@ impl Timestamp {
     pub fn from_unix_ms(ms: i64) -> Self {
         let nanos = u32::try_from(ms.rem_euclid(1000)).unwrap_or(0) * 1_000_000;
         Self { seconds: ms.div_euclid(1000), nanos }
+    }
+
+    /// The present moment, to the millisecond, for whoever makes events. A recorder itself reads no clock.
+    #[must_use]
+    pub fn now() -> Self {
+        Self::from_unix_ms(SystemClock::new().now_ms())
     }
 
     /// Milliseconds since the epoch, rounded down.

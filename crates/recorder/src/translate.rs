@@ -21,11 +21,11 @@ use serde_json::Value;
 
 use crate::event::AgentEvent;
 use crate::fact::{Fact, SessionFact};
-use crate::model::{LoopStatus, Session};
+use crate::model::{LoopStatus, RecordedSession};
 use crate::recorder::{Effect, Report, SessionRecorder, SessionRecorderConfig};
 
 mod fold;
-mod guests;
+mod linked_sessions;
 mod refs;
 mod tree;
 
@@ -68,14 +68,6 @@ impl Translator {
     #[must_use]
     pub fn new(config: SessionRecorderConfig) -> Self {
         Self { recorder: SessionRecorder::traced(config), trees: HashMap::new() }
-    }
-
-    /// A translator that goes on with a log as if it had written it, and the session that the log makes.
-    pub(crate) fn of_log(session_id: &str, log: &[Record]) -> (Self, Option<Session>) {
-        let (fold, tree) = read_log(session_id, log);
-        let stored = fold.session().cloned();
-        let trees = tree.is_begun().then(|| (session_id.to_owned(), tree)).into_iter().collect();
-        (Self { recorder: fold.into_recorder().and_traced(), trees }, stored)
     }
 
     /// The sessions as they are in memory.
@@ -132,12 +124,18 @@ impl Translator {
     }
 
     /// Lets go of sessions that are complete and cost memory; they can be resumed from their logs.
-    pub fn release_completed(&mut self) -> Vec<Session> {
+    pub fn release_completed(&mut self) -> Vec<RecordedSession> {
         self.recorder.checkpoint();
         let released = self.recorder.drain_completed();
         let recorder = &self.recorder;
         self.trees.retain(|session_id, _| recorder.held(session_id).is_some());
         released
+    }
+
+    /// Drops a session that somebody else recorded into; it can be resumed from its log.
+    pub(crate) fn forget(&mut self, session_id: &str) {
+        self.recorder.drop_session(session_id);
+        self.trees.remove(session_id);
     }
 
     fn write(&mut self, event: Option<&AgentEvent>, effects: Vec<Effect>) -> Vec<RecordBatch> {
@@ -263,11 +261,6 @@ impl Page<'_> {
                 Effect::Placed { session_id, loop_id } => {
                     self.write_placed(session_id, loop_id, event);
                 }
-                Effect::Stored { session_id } => {
-                    let last = self.recorder.held(session_id).and_then(|held| held.loops.last());
-                    let loop_id = last.map_or("", |record| record.loop_id.as_str());
-                    self.push_loop(session_id, loop_id, None, json_of(event));
-                }
                 _ => {}
             }
         }
@@ -368,10 +361,7 @@ impl Page<'_> {
             Effect::Aborted { session_id, loop_id } => {
                 Some(Fact::Aborted { session_id: session_id.clone(), loop_id: loop_id.clone() })
             }
-            Effect::Placed { .. }
-            | Effect::Announced { .. }
-            | Effect::Stored { .. }
-            | Effect::Resumed { .. } => None,
+            Effect::Placed { .. } | Effect::Announced { .. } | Effect::Resumed { .. } => None,
         }
     }
 
@@ -381,7 +371,7 @@ impl Page<'_> {
         for session_id in ids {
             // How a session stands is said by whoever records it.
             let recorded =
-                self.recorder.held(&session_id).filter(|_| !self.recorder.is_guest(&session_id));
+                self.recorder.held(&session_id).filter(|_| !self.recorder.is_linked(&session_id));
             let Some(session) = recorded else {
                 continue;
             };
@@ -406,7 +396,7 @@ fn read_log<'a>(session_id: &str, log: impl IntoIterator<Item = &'a Record>) -> 
     (fold, tree)
 }
 
-fn status_of(session: &Session, open: usize) -> StatusChange {
+fn status_of(session: &RecordedSession, open: usize) -> StatusChange {
     let last = session.loops.last();
     let (status, reason) = match last.map(|record| record.status) {
         _ if open > 0 => (SessionStatus::Working, None),
@@ -419,7 +409,7 @@ fn status_of(session: &Session, open: usize) -> StatusChange {
     StatusChange { status, reason }
 }
 
-fn phase_of(session: &Session, loop_id: &str, event: &AgentEvent) -> Option<LoopPhase> {
+fn phase_of(session: &RecordedSession, loop_id: &str, event: &AgentEvent) -> Option<LoopPhase> {
     match event {
         AgentEvent::AgentStart(_) => Some(LoopPhase::Running),
         AgentEvent::AgentEnd(end) => {

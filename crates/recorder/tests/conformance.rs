@@ -13,11 +13,13 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use bough_recorder::{AgentEvent, Session, SessionRecorder, SessionRecorderConfig, Timestamp};
+use bough_recorder::{
+    AgentEvent, RecordedSession, SessionRecorder, SessionRecorderConfig, Timestamp,
+};
 use serde_json::{Map, Value, json};
 
 struct Outcome {
-    drains: Vec<Vec<Session>>,
+    drains: Vec<Vec<RecordedSession>>,
     callbacks: Vec<Value>,
     /// What `current_loop` answered at each look, as a status.
     looks: Vec<(String, Option<Value>)>,
@@ -131,7 +133,7 @@ fn ordered(mut sessions: Vec<Value>) -> Vec<Value> {
     sessions
 }
 
-fn documents(drain: &[Session]) -> Vec<Value> {
+fn documents(drain: &[RecordedSession]) -> Vec<Value> {
     ordered(drain.iter().map(|session| normal(&serde_json::to_value(session).unwrap())).collect())
 }
 
@@ -141,7 +143,7 @@ fn expected_documents(drain: &Value) -> Vec<Value> {
 }
 
 /// The answers of a session to every query.
-fn answers(session: &Session) -> Value {
+fn answers(session: &RecordedSession) -> Value {
     let ids = |records: &mut dyn Iterator<Item = &bough_recorder::LoopRecord>| -> Value {
         records.map(|record| json!(record.loop_id)).collect()
     };

@@ -12,11 +12,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bough_recorder::{
-    AgentEvent, DurableError, DurableOptions, DurableRecorder, LoopStatus, Replay, Session,
+    AgentEvent, DurableError, DurableOptions, DurableRecorder, LoopStatus, RecordedSession, Replay,
     SessionRecorder, SessionRecorderConfig, Translator,
 };
 use bough_session::{EntryBody, EntryId, Record};
-use support::logs::{Logs, in_memory, noting};
+use support::logs::{Logs, in_memory, with_notices};
 use tokio::sync::Semaphore;
 
 const REAL_RUN: &str = include_str!("cases/events_real_run.jsonl");
@@ -200,7 +200,7 @@ async fn a_sink_that_panics_is_a_failure_of_its_session() {
 
 #[tokio::test]
 async fn notices_say_which_event_they_are_about() {
-    let (options, heard) = noting();
+    let (options, heard) = with_notices();
     let recorder = DurableRecorder::start(Arc::new(Logs::default()), options);
     let lost = r#"{"type":"InputRejected","loop_id":"nobody","reason":"x"}"#;
     let mut events = real_run();
@@ -304,7 +304,7 @@ fn a_rerun_hangs_below_the_question_that_it_answers_again() {
 
 #[test]
 fn a_real_session_is_replayed_as_it_was() {
-    let session: Session = serde_json::from_str(FULL).unwrap();
+    let session: RecordedSession = serde_json::from_str(FULL).unwrap();
     let mut recorder = SessionRecorder::new(SessionRecorderConfig {
         include_streaming_events: true,
         ..SessionRecorderConfig::default()

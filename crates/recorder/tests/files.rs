@@ -16,23 +16,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bough_platform::{Access, Disk, File, OsDisk, Platform, RelPath};
+use bough_platform::{Access, Disk, File, OsDisk, RelPath};
 use bough_recorder::{
-    AgentMessage, FileSystemSessionStore, LogSessionStore, LoopRecord, LoopStatus,
-    MemorySessionStore, Session, SessionError, SessionFolder, SessionStore, Timestamp,
-    delete_session, list_session_ids, load_session, load_sessions_for_agent, save_session,
+    FileSystemSessionStore, LoopRecord, LoopStatus, MemorySessionStore, PhiMessage,
+    RecordedSession, SessionError, SessionFolder, SessionStore, Timestamp, delete_session,
+    list_session_ids, load_session, load_sessions_for_agent, save_session,
 };
-use bough_store::MemoryStore;
 use bough_testkit::pass_on;
 
 const FULL: &str = include_str!("cases/full-session-file.json");
 const LATEST: &str = include_str!("cases/session-file-0.15.2.json");
 
-fn session(id: &str, agent: &str) -> Session {
-    Session::explicit(id, agent, Timestamp::from_unix_ms(1))
+fn session(id: &str, agent: &str) -> RecordedSession {
+    RecordedSession::explicit(id, agent, Timestamp::from_unix_ms(1))
 }
 
-fn add_loop(session: &mut Session, id: &str) {
+fn add_loop(session: &mut RecordedSession, id: &str) {
     let at = Timestamp::from_unix_ms(1000);
     let record = LoopRecord::new(id, &session.session_id, "a", LoopStatus::Completed, at);
     session.loops.add(record).unwrap();
@@ -63,7 +62,7 @@ fn a_file_of_the_original_is_written_back_byte_for_byte() {
 /// A file of 0.15.2: no events, requests with the turns, messages that name their nodes.
 #[test]
 fn a_file_of_the_newest_version_loads_and_nothing_of_it_is_lost() {
-    let session: Session = serde_json::from_str(LATEST).unwrap();
+    let session: RecordedSession = serde_json::from_str(LATEST).unwrap();
     assert_eq!(session.loops.len(), 2);
     let first = session.loops.iter().next().unwrap();
     assert!(first.events.is_empty());
@@ -86,14 +85,14 @@ fn a_file_without_events_or_with_events_of_the_future_loads() {
     for record in document["loops"].as_array_mut().unwrap() {
         record.as_object_mut().unwrap().remove("events");
     }
-    let session: Session = serde_json::from_value(document.clone()).unwrap();
+    let session: RecordedSession = serde_json::from_value(document.clone()).unwrap();
     assert!(session.loops.iter().all(|record| record.events.is_empty()));
     document["loops"][0]["events"] = serde_json::json!([
         {"sequence": 0, "event": {"type": "Dreamt", "depth": 3}},
         {"sequence": 1, "event": {"type": "TurnStart", "changed": "beyond recognition"}},
         {"sequence": 2, "event": 7},
     ]);
-    let session: Session = serde_json::from_value(document.clone()).unwrap();
+    let session: RecordedSession = serde_json::from_value(document.clone()).unwrap();
     let written = serde_json::to_value(&session).unwrap();
     for at in 0..2 {
         let expected = &document["loops"][0]["events"][at];
@@ -180,43 +179,6 @@ async fn a_lost_update_is_an_error_in_every_store() {
     let folder = tempfile::tempdir().unwrap();
     check_lost_update(&FileSystemSessionStore::new(folder.path())).await;
     check_lost_update(&MemorySessionStore::new()).await;
-    check_lost_update(&log_store(folder.path())).await;
-}
-
-fn log_store(folder: &Path) -> LogSessionStore {
-    let platform = Platform::system(folder).unwrap();
-    let store = MemoryStore::new(platform.entropy).unwrap();
-    LogSessionStore::new(Arc::new(store), platform.clock)
-}
-
-#[tokio::test]
-async fn any_session_can_be_saved_in_a_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = log_store(folder.path());
-    let full: Session = serde_json::from_str(FULL).unwrap();
-    // As files since 0.14 have it: loops without events.
-    let mut document: serde_json::Value = serde_json::from_str(FULL).unwrap();
-    document["session_id"] = "without-events".into();
-    for record in document["loops"].as_array_mut().unwrap() {
-        record["session_id"] = "without-events".into();
-        record.as_object_mut().unwrap().remove("events");
-    }
-    let without_events: Session = serde_json::from_value(document).unwrap();
-    let mut by_hand = session("by-hand", "a");
-    add_loop(&mut by_hand, "one");
-    for session in [&full, &without_events, &by_hand, &session("empty", "a")] {
-        store.save(session).await.unwrap();
-        assert_eq!(store.load(&session.session_id).await.unwrap(), *session);
-    }
-    assert_eq!(store.list_ids().await.unwrap().len(), 4);
-    assert_eq!(store.list_for_agent("a").await.unwrap().sessions.len(), 2);
-    assert_eq!(store.list_for_agent("agent-1").await.unwrap().sessions.len(), 2);
-    // An overlay is laid over it, and taken off again.
-    let mut changed = store.load(&full.session_id).await.unwrap();
-    let loop_id = full.loops.iter().next().unwrap().loop_id.clone();
-    changed.set_compaction_block(&loop_id, None);
-    store.save(&changed).await.unwrap();
-    assert_eq!(store.load(&full.session_id).await.unwrap(), changed);
 }
 
 /// A store of somebody else's, with no more than it must have.
@@ -224,11 +186,11 @@ struct Own(MemorySessionStore);
 
 #[async_trait::async_trait]
 impl SessionStore for Own {
-    async fn save(&self, session: &Session) -> Result<(), SessionError> {
+    async fn save(&self, session: &RecordedSession) -> Result<(), SessionError> {
         self.0.save(session).await
     }
 
-    async fn load(&self, session_id: &str) -> Result<Session, SessionError> {
+    async fn load(&self, session_id: &str) -> Result<RecordedSession, SessionError> {
         match session_id {
             "broken" => Err(SessionError::BrokenOff { session_id: session_id.to_owned() }),
             _ => self.0.load(session_id).await,
@@ -294,7 +256,7 @@ async fn check_lost_update(store: &dyn SessionStore) {
 async fn taking_a_compaction_off_is_no_lost_update() {
     let folder = tempfile::tempdir().unwrap();
     let store = FileSystemSessionStore::new(folder.path());
-    let mut original: Session = serde_json::from_str(FULL).unwrap();
+    let mut original: RecordedSession = serde_json::from_str(FULL).unwrap();
     store.save(&original).await.unwrap();
     let loop_id = original.loops.iter().next().unwrap().loop_id.clone();
     original.set_compaction_block(&loop_id, None);
@@ -367,7 +329,7 @@ impl Disk for Stopping {
 }
 
 /// Saves a session that has one more loop, on a disk that stops after so many steps.
-fn stops_after(steps: usize, session: &mut Session) {
+fn stops_after(steps: usize, session: &mut RecordedSession) {
     let folder = tempfile::tempdir().unwrap();
     save_session(session, folder.path()).unwrap();
     let old = session.clone();
@@ -397,7 +359,7 @@ fn a_write_that_stops_anywhere_leaves_the_old_session_or_the_new_one() {
 
 /// A session whose file is written in many pieces, which the disk begins to store before all are made, and which is
 /// read on several threads.
-fn long_session(loops: i64) -> Session {
+fn long_session(loops: i64) -> RecordedSession {
     let mut session = session("s", "a");
     // What stands between two loops of a file may stand in a message, too.
     let words = format!("\n    }},\n    {{\n{}", "x".repeat(900_000));
@@ -405,7 +367,7 @@ fn long_session(loops: i64) -> Session {
         let started = Timestamp::from_unix_ms(at);
         let id = format!("long {at}");
         let mut record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, started);
-        record.messages = vec![AgentMessage::user(words.as_str(), 1)];
+        record.messages = vec![PhiMessage::user(words.as_str(), 1)];
         session.loops.add(record).unwrap();
     }
     session

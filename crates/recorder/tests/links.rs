@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bough_recorder::{
-    AgentEvent, DurableOptions, DurableRecorder, LoopStatus, Recording, Session, SpawnRef,
+    AgentEvent, DurableOptions, DurableRecorder, LoopStatus, RecordedSession, Recording, SpawnRef,
 };
 use serde_json::json;
-use support::logs::{DiskFull, Logs, in_memory, noting};
+use support::logs::{DiskFull, Logs, in_memory, with_notices};
 
 const SPAWN: &str = include_str!("cases/12_sub_agent_spawn.json");
 const TOOL_ENDS_FIRST: &str = include_str!("cases/14_sub_agent_tool_end_before_child_start.json");
@@ -54,7 +54,7 @@ fn tool_ended(loop_id: &str, child: &str) -> AgentEvent {
 
 /// One run of a recorder, and what it was told that was not as expected.
 async fn run(logs: &Arc<Logs>, events: Vec<AgentEvent>) -> (Recording<DiskFull>, Vec<String>) {
-    let (options, heard) = noting();
+    let (options, heard) = with_notices();
     let recorder = DurableRecorder::start(Arc::clone(logs), options);
     for event in events {
         recorder.record(event).await.unwrap();
@@ -228,7 +228,7 @@ async fn a_session_that_is_linked_with_may_speak_next() {
     let statuses: Vec<LoopStatus> = parent.loops.iter().map(|record| record.status).collect();
     assert_eq!(statuses, [LoopStatus::Aborted, LoopStatus::Completed]);
     assert_linked(&logs, "child", "parent", "to child.cfg.1");
-    let held: Vec<Session> = recording.sessions;
+    let held: Vec<RecordedSession> = recording.sessions;
     assert_eq!(held[0], logs.fold("child").unwrap());
     assert_eq!(held[1], parent);
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use bough_recorder::{
     AgentEnd, AgentEvent, AgentStart, ContinuationKind, LoopStatus, Notice, ParallelLoopEnd,
-    ParallelLoopStart, RETAINED_SESSIONS_MAX, SessionFormation, SessionRecorder,
+    ParallelLoopStart, PhiUsage, RETAINED_SESSIONS_MAX, SessionFormation, SessionRecorder,
     SessionRecorderConfig, SessionScope, SpawnGraph, TaskStatus, Timestamp, ToolExecutionEnd,
-    ToolResult, Usage, save_session, usage_with_sub_agents,
+    ToolResult, save_session, usage_with_sub_agents,
 };
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn end(id: &str, second: i64) -> AgentEvent {
     AgentEnd {
         loop_id: id.to_owned(),
         messages: vec![],
-        usage: Usage { input: 10, ..Usage::default() },
+        usage: PhiUsage { input: 10, ..PhiUsage::default() },
         timestamp: at(second),
         rejection: None,
     }
@@ -97,7 +97,61 @@ fn the_hooks_are_called_once_for_each_session() {
     assert!(recorder.drain_completed().is_empty(), "nothing is handed out twice");
     assert_eq!(recorder.flush(), 0);
     let calls = calls.lock().unwrap();
-    assert_eq!(*calls, ["before s", "after s 1", "before t", "after t 1"]);
+    assert_eq!(*calls, ["before s", "before t", "after s 2", "after t 1"]);
+}
+
+#[test]
+fn a_task_ends_with_the_whole_session_after_checkpoints_and_after_a_timeout() {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let after = Arc::clone(&calls);
+    let mut recorder = SessionRecorder::new(SessionRecorderConfig {
+        after_task: Some(Arc::new(move |session| {
+            let loops = session.loops.len();
+            after.lock().unwrap().push(format!("{} {loops}", session.session_id));
+        })),
+        inactivity_timeout: Some(Duration::from_secs(30)),
+        ..SessionRecorderConfig::default()
+    });
+    for number in 1..=2 {
+        recorder.on_event(start("s", &format!("s.{number}"), None, number));
+        recorder.on_event(end(&format!("s.{number}"), number));
+        recorder.checkpoint();
+        recorder.drain_completed();
+    }
+    assert!(calls.lock().unwrap().is_empty(), "a checkpoint ends no task");
+    recorder.on_event(start("t", "t.1", None, 10));
+    recorder.on_event(end("t.1", 10));
+    assert!(calls.lock().unwrap().is_empty(), "the agent was not idle for long");
+    recorder.on_event(start("u", "u.1", None, 41));
+    assert_eq!(*calls.lock().unwrap(), ["t 1"]);
+    recorder.flush();
+    assert_eq!(*calls.lock().unwrap(), ["t 1", "s 2", "u 1"]);
+    recorder.flush();
+    assert_eq!(calls.lock().unwrap().len(), 3, "each task ends once");
+    recorder.on_event(start("s", "s.3", None, 42));
+    recorder.on_event(end("s.3", 42));
+    recorder.flush();
+    assert_eq!(calls.lock().unwrap().last().unwrap(), "s 3");
+}
+
+#[test]
+fn a_task_ends_when_its_session_is_dropped() {
+    let calls = Arc::new(Mutex::new(0));
+    let after = Arc::clone(&calls);
+    let mut recorder = SessionRecorder::new(SessionRecorderConfig {
+        after_task: Some(Arc::new(move |_| *after.lock().unwrap() += 1)),
+        ..SessionRecorderConfig::default()
+    });
+    for number in 0..=bough_recorder::RETAINED_SESSIONS_MAX {
+        let loop_id = format!("s{number}.1");
+        recorder.on_event(start(&format!("s{number}"), &loop_id, None, 0));
+        recorder.on_event(end(&loop_id, 1));
+    }
+    recorder.checkpoint();
+    recorder.drain_completed();
+    assert_eq!(*calls.lock().unwrap(), 1);
+    recorder.flush();
+    assert_eq!(*calls.lock().unwrap(), bough_recorder::RETAINED_SESSIONS_MAX + 1);
 }
 
 #[test]
@@ -187,12 +241,12 @@ fn what_cannot_be_placed_is_said() {
             session_id: session.to_owned(),
             selected_loop_id: id.to_owned(),
             selected_config_index: 0,
-            evaluation_usage: Usage::default(),
+            evaluation_usage: PhiUsage::default(),
             timestamp: at(3),
         }
         .into()
     };
-    let nowhere = "ParallelLoopEnd of a session that was never heard of: \"x\"";
+    let nowhere = "ParallelLoopEnd of an unknown session: \"x\"";
     check(&mut recorder, chosen("x", "s.1"), nowhere);
     let alone = "\"s.1\" was chosen from a group that was never announced";
     check(&mut recorder, chosen("s", "s.1"), alone);

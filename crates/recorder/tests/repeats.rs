@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use bough_recorder::{
-    AgentEvent, LoopStatus, Notice, ParallelLoopStart, RecordBatch, Replay, Session,
+    AgentEvent, LoopStatus, Notice, ParallelLoopStart, RecordBatch, RecordedSession, Replay,
     SessionRecorder, SessionRecorderConfig, Timestamp, Translator, fold_records,
 };
 use bough_session::Record;
@@ -112,7 +112,7 @@ fn is_recorded_already(notices: &[Notice]) -> bool {
     matches!(notices, [Notice::AlreadyRecorded { .. }])
 }
 
-fn drain(recorder: &mut SessionRecorder) -> Vec<Session> {
+fn drain(recorder: &mut SessionRecorder) -> Vec<RecordedSession> {
     recorder.flush();
     recorder.drain_completed()
 }
@@ -179,7 +179,7 @@ impl Logs {
         }
     }
 
-    fn folds(&self) -> HashMap<String, Option<Session>> {
+    fn folds(&self) -> HashMap<String, Option<RecordedSession>> {
         let logs = self.0.iter();
         logs.map(|(id, log)| (id.clone(), fold_records(id, log))).collect()
     }
@@ -241,7 +241,7 @@ fn another_loop_with_the_same_id_is_another_loop() {
 }
 
 /// The sessions that a recorder makes which is never interrupted, by id.
-fn sessions_of(events: &[AgentEvent]) -> HashMap<String, Session> {
+fn sessions_of(events: &[AgentEvent]) -> HashMap<String, RecordedSession> {
     let mut recorder = SessionRecorder::new(config(false));
     for event in events {
         recorder.on_event(event.clone());
@@ -249,7 +249,7 @@ fn sessions_of(events: &[AgentEvent]) -> HashMap<String, Session> {
     by_id(drain(&mut recorder))
 }
 
-fn by_id(sessions: Vec<Session>) -> HashMap<String, Session> {
+fn by_id(sessions: Vec<RecordedSession>) -> HashMap<String, RecordedSession> {
     sessions.into_iter().map(|session| (session.session_id.clone(), session)).collect()
 }
 
@@ -306,7 +306,7 @@ fn a_recorder_that_was_killed_anywhere_leaves_logs_that_can_be_recorded_again() 
             logs.record(&events[..cut]);
             logs.record(&events);
             let found = logs.folds().into_iter().filter_map(|(id, fold)| Some((id, fold?)));
-            let found: HashMap<String, Session> = found.collect();
+            let found: HashMap<String, RecordedSession> = found.collect();
             assert!(found == expected, "{name}, killed after {cut} events");
             assert_eq!(logs.record(&events), 0, "{name}: it is all there");
             logs.check_messages_are_stored_once(&format!("{name}, killed after {cut} events"));
@@ -347,7 +347,7 @@ fn what_a_loop_says_otherwise_is_kept_and_reported() {
     let report = recorder.on_event(events[1].clone());
     assert!(is_recorded_already(&report.notices), "{report:?}");
     let after = drain(&mut recorder).remove(0);
-    let count = |session: &Session| session.loops.last().unwrap().events.len();
+    let count = |session: &RecordedSession| session.loops.last().unwrap().events.len();
     assert_eq!(count(&after), count(&before) + 1);
 }
 
@@ -388,4 +388,29 @@ fn pieces_that_are_added_later_are_added_once() {
         let kept = kept.filter(|event| event.event.type_name() == "MessageUpdate");
         assert_eq!(kept.count(), pieces);
     }
+}
+
+/// An event that comes before its loop starts is lost at first. When the file is recorded again, the loop is known.
+#[test]
+fn an_event_before_its_start_is_stored_at_most_once() {
+    let early = r#"{"type":"ProgressMessage","loop_id":"s.c.1","tool_call_id":"t","tool_name":"n","text":"early"}"#;
+    let start = r#"{"type":"AgentStart","agent_id":"a","session_id":"s","loop_id":"s.c.1","parent_loop_id":null,"timestamp":"2026-01-01T00:00:00Z","metadata":null}"#;
+    let end = r#"{"type":"AgentEnd","loop_id":"s.c.1","messages":[],"usage":{"input":0,"output":0},"timestamp":"2026-01-01T00:00:01Z"}"#;
+    let file: Vec<AgentEvent> =
+        [early, early, start, end, early].map(|text| AgentEvent::from_json(text).unwrap()).into();
+    let mut session: Option<RecordedSession> = None;
+    let mut counts = Vec::new();
+    for _ in 0..4 {
+        let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
+        if let Some(session) = session.clone() {
+            recorder.resume(session);
+        }
+        for event in file.clone() {
+            recorder.on_event(event);
+        }
+        recorder.flush();
+        session = recorder.drain_completed().pop().or(session);
+        counts.push(session.as_ref().unwrap().loops.last().unwrap().events.len());
+    }
+    assert_eq!(counts, [3, 4, 4, 4], "two came too early: each is stored once the loop is known");
 }

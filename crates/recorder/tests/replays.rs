@@ -8,7 +8,7 @@
 mod support;
 
 use bough_recorder::{
-    AgentEvent, LoopStatus, RecordBatch, RecordFold, Replay, Session, SessionRecorder,
+    AgentEvent, LoopStatus, RecordBatch, RecordFold, RecordedSession, Replay, SessionRecorder,
     SessionRecorderConfig, Translator, events_of_records,
 };
 use bough_session::Record;
@@ -47,7 +47,7 @@ fn config() -> SessionRecorderConfig {
     SessionRecorderConfig { include_streaming_events: true, ..SessionRecorderConfig::default() }
 }
 
-fn record(events: impl IntoIterator<Item = AgentEvent>) -> Session {
+fn record(events: impl IntoIterator<Item = AgentEvent>) -> RecordedSession {
     let mut recorder = SessionRecorder::new(config());
     for event in events {
         recorder.on_event(event);
@@ -145,7 +145,7 @@ fn a_log_is_played_as_it_came() {
 }
 
 /// The session of a log, and the session that recording its replay makes.
-fn played(log: &[Record]) -> (Session, Session) {
+fn played(log: &[Record]) -> (RecordedSession, RecordedSession) {
     let mut fold = RecordFold::to_replay("s");
     log.iter().for_each(|record| fold.read(record));
     (fold.session().unwrap().clone(), record(fold.replay().unwrap().events()))

@@ -46,21 +46,22 @@ pub(crate) async fn entry_at<S: Store + ?Sized>(
     let mut position = Position::at(seq.saturating_sub(1));
     loop {
         let page = records_of(store, session, life, position, AS_OF_RECORDS_PER_READ).await?;
-        let Some(last) = page.as_ref().and_then(|page| page.records.last()) else {
-            return Ok(None);
-        };
-        position = last.position();
-        for stored in page.iter().flat_map(|page| &page.records) {
+        let Some(page) = page else { return Ok(None) };
+        for stored in &page.records {
             take(&mut entry, id, stored);
             match &entry {
                 Some(now) if now.revision < revision => {}
                 Some(now) if now.revision == revision => {
                     return Ok(entry.map(|entry| StoredEntry { seq, entry }));
                 }
-                // Passed over, or of another life, where this is another record.
+                // Passed over, or of another incarnation, where this is another record.
                 _ => return Ok(None),
             }
         }
+        if !page.more {
+            return Ok(None);
+        }
+        position = page.position_after(position);
     }
 }
 
@@ -86,12 +87,14 @@ pub(crate) async fn state_at<S: Store + ?Sized>(
     while state.seq < seq {
         let page = records_of(store, session, life, position, AS_OF_RECORDS_PER_READ).await?;
         let Some(page) = page else { return Ok(None) };
-        let Some(last) = page.records.last() else { break };
-        position = last.position();
         let records = page.records.iter().filter(|stored| !stored.is_step());
         for stored in records.take_while(|stored| stored.seq <= seq) {
             state.apply(&stored.record, stored.seq, stored.at_ms);
         }
+        if !page.more {
+            break;
+        }
+        position = page.position_after(position);
     }
     Ok(Some(state))
 }

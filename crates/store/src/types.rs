@@ -192,6 +192,15 @@ pub struct RecordPage {
     pub more: bool,
 }
 
+impl RecordPage {
+    /// What a reader knows that was at `before` and has read this page.
+    #[must_use]
+    pub fn position_after(&self, before: Position) -> Position {
+        let read = self.records.iter().fold(before, |known, stored| known.join(stored.position()));
+        if self.more { read } else { read.join(self.end) }
+    }
+}
+
 /// Which part of a path to read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathQuery {

@@ -68,11 +68,11 @@ fn rows_of(folder: &Path, loops: usize) -> Outcome<Vec<Row>> {
 
 struct Ours {
     folder: tempfile::TempDir,
-    session: ours::Session,
+    session: ours::RecordedSession,
 }
 
 impl Ours {
-    fn new(folder: &Path, session: ours::Session) -> Outcome<Self> {
+    fn new(folder: &Path, session: ours::RecordedSession) -> Outcome<Self> {
         let made = Self { folder: tempfile::tempdir_in(folder)?, session };
         made.save()?;
         Ok(made)

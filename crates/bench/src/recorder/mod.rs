@@ -76,7 +76,7 @@ fn read<T: serde::de::DeserializeOwned>(lines: &[String]) -> Outcome<Vec<T>> {
 }
 
 /// The session that our recorder makes.
-fn our_session(lines: &[String]) -> Outcome<ours::Session> {
+fn our_session(lines: &[String]) -> Outcome<ours::RecordedSession> {
     let mut recorder = ours::SessionRecorder::new(ours::SessionRecorderConfig::default());
     for event in read(lines)? {
         if !recorder.on_event(event).is_clean() {

@@ -21,7 +21,7 @@ const STEPS: usize = 100_000;
 /// A question to a session of either side; says how many answers there were.
 struct Question {
     name: &'static str,
-    ours: fn(&ours::Session, &[String]) -> usize,
+    ours: fn(&ours::RecordedSession, &[String]) -> usize,
     original: fn(&original::session::Session, &[String]) -> usize,
 }
 
@@ -50,7 +50,7 @@ const QUESTIONS: [Question; 4] = [
 
 struct Sessions {
     ids: Vec<String>,
-    ours: ours::Session,
+    ours: ours::RecordedSession,
     original: original::session::Session,
 }
 
@@ -72,7 +72,7 @@ impl Sessions {
             "root_loops asked for the first time",
             ROUNDS,
             || {
-                let session: ours::Session = serde_json::from_str(&text)?;
+                let session: ours::RecordedSession = serde_json::from_str(&text)?;
                 milliseconds(|| check(1, black_box(session.root_loops().count())))
             },
             || milliseconds(|| check(1, black_box(self.original.root_loops().count()))),

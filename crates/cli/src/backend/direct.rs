@@ -36,14 +36,14 @@ impl Backend {
         let store = self.reads();
         let after = cursor.and_then(parse_position).unwrap_or_default();
         let page = store.records(session, after, OUTLINE_PAGE).await.map_err(store_failed)?;
-        let last = page.records.last().map(|record| record.position());
         let mut entries = Vec::new();
         for stored in &page.records {
             if let Some(entry) = stored.record.as_entry() {
                 entries.push(outline_of_newest(&*store, session, entry).await?);
             }
         }
-        let next = last.filter(|last| *last < page.end).map(|at| format!("{}.{}", at.seq, at.step));
+        let at = page.position_after(after);
+        let next = page.more.then(|| format!("{}.{}", at.seq, at.step));
         // Where the path ends is told with the first page and again with the last.
         let active_leaf = match cursor.is_none() || next.is_none() {
             true => {
@@ -80,14 +80,11 @@ impl Backend {
         let mut after = Position::default();
         loop {
             let page = store.records(session, after, ENTRIES_PAGE).await.map_err(store_failed)?;
-            let Some(last) = page.records.last().map(|record| record.position()) else {
-                return Ok(fold);
-            };
             page.records.iter().for_each(|stored| fold.read(&stored.record));
-            if last >= page.end {
+            if !page.more {
                 return Ok(fold);
             }
-            after = last;
+            after = page.position_after(after);
         }
     }
 }

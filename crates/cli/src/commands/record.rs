@@ -1,15 +1,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bough_recorder::{
-    AgentEvent, DurableError, DurableOptions, DurableRecorder, Fact, Notice, Recording,
-    SessionRecorderConfig, SessionScope, StoreSink,
+    AgentEvent, DurableError, DurableOptions, DurableRecorder, Fact, Notice, RecordedSession,
+    Recording, Replay, SessionRecorderConfig, SessionScope, StoreSink, load_session,
 };
-use bough_server::config::{self, Overrides, load};
+use bough_server::config::{self, Overrides, Span, load};
+use bough_server::shutdown_on_signals;
 use bough_session::SessionId;
-use bough_store::{Store, StoreError};
+use bough_store::{MemoryStore, Store, StoreError};
 use tokio::sync::mpsc;
 
 use crate::app::App;
@@ -24,14 +25,21 @@ use crate::text::count;
 
 /// Record agent events into sessions, durably while they arrive
 ///
-/// Events are JSON, one a line, from standard input or a file. Each is on the disk soon after it came; a recording
-/// that was broken off goes on when the next events of its sessions come. Lines that are not events are reported
-/// with their number and passed over; with `--strict` they end the recording.
+/// Events are JSON, one a line, from standard input or a file: the events themselves, or the lines of an event log of
+/// phi-core (`SESSION.events.jsonl`). A session file of phi-core (`SESSION.json`) is recorded as the events that make it.
+/// Each event is on the disk soon after it came; a recording that was broken off goes on when the next events of its
+/// sessions come. Lines that are not events are reported with their number and passed over; with `--strict` they end
+/// the recording.
+///
+/// A session says whether its application wants to keep it (`--scope`). Bough stores it either way, unless `--memory`
+/// is given: then the sessions are gone when the command ends, and `--print sessions` is how to get them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   my-agent --events | bough record
+  my-agent --events | bough record --inactivity-timeout 30m --scope persistent
   bough record events.jsonl --print sessions
+  bough record events.jsonl --memory --print sessions
   bough record events.jsonl --strict --include-streaming-events")]
 pub(crate) struct Args {
     /// The events [default: standard input]
@@ -48,6 +56,26 @@ pub(crate) struct Args {
     /// Stop at the first line that is not an event
     #[arg(long)]
     strict: bool,
+
+    /// How long an agent may be idle: a session that it begins later says that a timeout made it
+    #[arg(long, value_name = "TIME")]
+    inactivity_timeout: Option<Span>,
+
+    /// Whether the sessions are to be kept, as they say it [default: session.scope of the configuration]
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<Scope>,
+
+    /// Keep the sessions in memory only: nothing is stored
+    #[arg(long)]
+    memory: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Scope {
+    /// They may be forgotten
+    Ephemeral,
+    /// They are to be kept
+    Persistent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -60,9 +88,20 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.globals.data_dir_only("record")?;
     let config = SessionRecorderConfig {
         include_streaming_events: args.include_streaming_events,
-        scope: configured_scope(app)?,
+        scope: match args.scope {
+            Some(Scope::Ephemeral) => SessionScope::Ephemeral,
+            Some(Scope::Persistent) => SessionScope::Persistent,
+            None => configured_scope(app)?,
+        },
+        inactivity_timeout: args.inactivity_timeout.and_then(Span::duration),
         ..SessionRecorderConfig::default()
     };
+    if args.memory {
+        let store = MemoryStore::new(Arc::clone(&app.entropy)).map_err(CommandError::failed)?;
+        let (recording, events, stopped) = record(app, &args, config, Arc::new(store)).await?;
+        report(app, &args, recording, events)?;
+        return stopped.map_or(Ok(()), Err);
+    }
     app.with_backend(async |backend| {
         let Backend::Local(local) = backend else {
             return Err(CommandError::usage("recording works on a data directory"));
@@ -106,8 +145,8 @@ async fn record(
     let recorder = DurableRecorder::start(Arc::new(StoreSink::new(store)), options);
     let mut lines = read_lines(args.file.clone())?;
     let (mut events, mut passed_over) = (Events::default(), PassedOver::default());
-    // One for the whole loop: a Ctrl-C between two of them would be nobody's.
-    let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+    // Ctrl-C and SIGTERM end the recording, not the program: what was read is stored.
+    let shutdown = shutdown_on_signals();
     let stopped = loop {
         let line = tokio::select! {
             Some(notice) = heard.recv() => {
@@ -115,10 +154,7 @@ async fn record(
                 continue;
             }
             line = lines.recv() => line,
-            interrupted = &mut interrupt => {
-                interrupted?;
-                None
-            }
+            () = shutdown.begun() => None,
         };
         let Some(line) = line else { break None };
         let (number, line) = match line {
@@ -339,7 +375,7 @@ fn event_of(line: LineRead) -> Result<Option<(AgentEvent, Vec<String>)>, String>
     if text.trim().is_empty() {
         return Ok(None);
     }
-    AgentEvent::from_json_noting(&text).map(Some).map_err(|error| {
+    AgentEvent::from_line(&text).map(Some).map_err(|error| {
         // There is one line, and which of the input it is stands before this.
         let reason = error.to_string().replace(" at line 1 column ", " at column ");
         format!("not an event: {reason}")
@@ -349,9 +385,28 @@ fn event_of(line: LineRead) -> Result<Option<(AgentEvent, Vec<String>)>, String>
 /// A line with its number, or why no more can be read.
 type NextLine = std::io::Result<(u64, LineRead)>;
 
+/// The session of a session file, which is named after it.
+fn session_in(path: &Path) -> Option<RecordedSession> {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    let id = path.file_stem().filter(|_| is_json)?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    load_session(id, folder.unwrap_or(Path::new("."))).ok()
+}
+
 /// Reads lines on a thread of its own, since standard input can only be waited for by blocking.
 fn read_lines(file: Option<PathBuf>) -> CommandResult<mpsc::Receiver<NextLine>> {
     let (sender, receiver) = mpsc::channel(EVENT_LINES_WAITING);
+    if let Some(session) = file.as_deref().and_then(session_in) {
+        std::thread::spawn(move || {
+            for (number, event) in (1..).zip(Replay::of(&session).events()) {
+                let line = serde_json::to_vec(&event).map(|bytes| (number, LineRead::Line(bytes)));
+                if sender.blocking_send(line.map_err(Into::into)).is_err() {
+                    return;
+                }
+            }
+        });
+        return Ok(receiver);
+    }
     let from: Box<dyn std::io::Read + Send> = match file.filter(|path| path.as_os_str() != "-") {
         Some(path) => {
             let opened = files::open(&path).map_err(|error| {

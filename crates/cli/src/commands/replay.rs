@@ -1,4 +1,4 @@
-use bough_recorder::{Pace, RecordFold, Replay, Session};
+use bough_recorder::{Pace, RecordFold, RecordedSession, Replay};
 
 use crate::app::App;
 use crate::command_error::{CommandError, CommandResult};
@@ -42,7 +42,7 @@ enum Speed {
 }
 
 /// The part of a replay that was asked for.
-fn part(mut replay: Replay, recorded: &Session, args: &Args) -> CommandResult<Replay> {
+fn part(mut replay: Replay, recorded: &RecordedSession, args: &Args) -> CommandResult<Replay> {
     if let Some(only) = &args.only {
         if recorded.get_loop(only).is_none() {
             let text = format!("the session has no loop {only:?}");

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashSet};
 
+use bough_recorder::{PhiUsage, RecordFold};
 use bough_session::{SessionId, UsageByModel, UsageTotals};
 use serde_json::json;
 
@@ -47,16 +48,62 @@ async fn of_session(
         None => None,
     };
     let usage = backend.usage(session.id(), leaf.as_ref()).await?;
+    let recorded = Recorded::of(backend, &session).await?;
     if app.output.is_json() {
-        return app.output.json(&json!({
+        let mut answer = json!({
             "session_id": session.id(), "session": usage.session, "branch": usage.branch,
-        }));
+        });
+        if let (Some(recorded), Some(answer)) = (&recorded, answer.as_object_mut()) {
+            answer.insert("reported".to_owned(), json!(recorded.reported));
+            answer.insert("judges".to_owned(), json!(recorded.judges));
+        }
+        return app.output.json(&answer);
     }
     app.output.line(Line::of(Style::Strong, session.caption()))?;
     let mut table = headings();
     add_rows(&mut table, "session", &usage.session);
     add_rows(&mut table, "branch", &usage.branch);
+    if let Some(Recorded { reported, judges }) = &recorded {
+        table.row(recorded_row("reported", "by loops", reported));
+        table.row(recorded_row("", "by judges", judges));
+    }
     app.output.table(&table)
+}
+
+/// What a recorded session says that it cost, beside the sum of its messages.
+struct Recorded {
+    /// What the loops reported when they ended.
+    reported: PhiUsage,
+    /// What choosing among parallel loops cost, which no message of the session says.
+    judges: PhiUsage,
+}
+
+impl Recorded {
+    /// `None` for a session that was not recorded from events.
+    async fn of(backend: &Backend, session: &Summary) -> CommandResult<Option<Self>> {
+        if session.details.task_status.is_none() {
+            return Ok(None);
+        }
+        let fold = backend.fold(session.id(), RecordFold::new(session.id().as_str())).await?;
+        Ok(fold.session().map(|recorded| Self {
+            reported: recorded.total_usage(),
+            judges: recorded.evaluation_usage(),
+        }))
+    }
+}
+
+fn recorded_row(name: &str, who: &str, usage: &PhiUsage) -> Vec<Cell> {
+    let number = |number: u64| Cell::new(tokens(number)).right();
+    vec![
+        Cell::of(Style::Strong, name),
+        Cell::new(who),
+        Cell::new(""),
+        number(usage.input),
+        number(usage.output),
+        number(usage.cache_read),
+        number(usage.cache_write),
+        Cell::new(""),
+    ]
 }
 
 async fn of_all(app: &App, backend: &Backend) -> CommandResult<()> {

@@ -14,12 +14,9 @@ impl Busy {
     fn with(place: &Place, session: &str, events: &[Value]) -> Self {
         let mut recorder = start(place, &["record"]);
         let mut stdin = recorder.stdin.take().unwrap();
-        // Whoever makes a session holds it from the second write on.
-        for heard in 1..=events.len() {
-            say(&mut stdin, &events[heard - 1..heard]);
-            let stored = || place.run(&["replay", session, "--events-only"]).out.lines().count();
-            wait_until("the recording of an event", || stored() == heard);
-        }
+        say(&mut stdin, events);
+        let stored = || place.run(&["replay", session, "--events-only"]).out.lines().count();
+        wait_until("the recording of its events", || stored() == events.len());
         Self(recorder, Some(stdin))
     }
 
@@ -57,6 +54,40 @@ fn a_session_that_another_process_records_is_not_said_to_be_recorded() {
     assert_eq!(again.code, 0, "{again:?}");
 }
 
+/// Another process that comes when only the first event of a session is stored takes nothing away from it.
+#[test]
+fn a_session_belongs_to_its_recorder_from_its_first_event_on() {
+    let events = events_of(&case("02_continuation_chain.json"));
+    for _ in 0..3 {
+        let place = Place::new();
+        let busy = Busy::with(&place, "sess-a", &events[..1]);
+        let refused = run_with(&place, &["record"], &lines(&events));
+        assert_eq!(refused.code, 4, "{refused:?}");
+        busy.end(&events[1..]);
+        let replayed = place.ok(&["replay", "sess-a", "--events-only"]);
+        let replayed: Vec<Value> =
+            replayed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let as_told = |events: &[Value]| events.iter().map(super::normal).collect::<Vec<_>>();
+        assert_eq!(as_told(&replayed), as_told(&events));
+    }
+}
+
+#[test]
+fn a_sub_agent_in_another_process_leaves_its_parent_alone() {
+    let events = events_of(&case("12_sub_agent_spawn.json"));
+    let is_child = |event: &&Value| event["loop_id"] == json!("sess-child.sub.1");
+    let child: Vec<Value> = events.iter().filter(is_child).cloned().collect();
+    let parent: Vec<Value> = events.iter().filter(|event| !is_child(event)).cloned().collect();
+    let place = Place::new();
+    let busy = Busy::with(&place, "sess-parent", &parent[..1]);
+    let recorded_child = run_with(&place, &["record"], &lines(&child));
+    assert_eq!((recorded_child.code, recorded_child.out.as_str()), (0, "sess-child\n"));
+    busy.end(&parent[1..]);
+    let replayed = place.ok(&["replay", "sess-parent", "--events-only"]);
+    assert_eq!(replayed.lines().count(), parent.len());
+    assert_eq!(loops(&place, "sess-parent")[0]["status"], "completed");
+}
+
 #[test]
 fn a_link_with_a_session_that_another_process_records_is_reported() {
     let place = Place::new();
@@ -92,6 +123,6 @@ fn an_id_that_no_session_may_have_is_said_to_be_one() {
         assert!(refused.err.contains(wrong), "{}", refused.err);
         assert!(refused.err.contains("hint: give it another session_id"), "{}", refused.err);
         assert!(refused.err.contains("recorded 0 events of 0 sessions"), "{}", refused.err);
-        assert!(!refused.err.contains("record it anew"), "{}", refused.err);
+        assert!(!refused.err.contains("record the events again"), "{}", refused.err);
     }
 }

@@ -32,11 +32,8 @@ impl<'a> Records<'a> {
             return Ok(Vec::new());
         }
         let found = self.store.records(self.session, self.after, page()).await?;
-        match found.records.last() {
-            Some(last) => self.after = last.position(),
-            None => self.done = true,
-        }
-        self.done |= self.after >= found.end;
+        self.after = found.position_after(self.after);
+        self.done = !found.more;
         Ok(found.records)
     }
 }

@@ -7,10 +7,10 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{ContinuationKind, StreamDelta, ToolResult, UnknownEvent};
-use crate::message::{AgentMessage, Message, Usage};
+use crate::message::{Message, PhiMessage, PhiUsage};
 use crate::model::LoopConfigSnapshot;
+use crate::open_enums::TurnTrigger;
 use crate::time::Timestamp;
-use crate::words::TurnTrigger;
 
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })+) => {
@@ -102,9 +102,9 @@ events! {
         /// Which loop.
         loop_id: String,
         /// All messages that it made.
-        messages: Vec<AgentMessage>,
+        messages: Vec<PhiMessage>,
         /// What it cost.
-        usage: Usage,
+        usage: PhiUsage,
         /// When.
         timestamp: Timestamp,
         /// Why its input was refused, if it was.
@@ -126,9 +126,9 @@ events! {
         /// Which loop.
         loop_id: String,
         /// What the model said.
-        message: AgentMessage,
+        message: PhiMessage,
         /// What the turn cost.
-        usage: Usage,
+        usage: PhiUsage,
         /// When.
         timestamp: Timestamp,
         /// What the tools answered.
@@ -139,14 +139,14 @@ events! {
         /// Which loop.
         loop_id: String,
         /// The message as far as it is known.
-        message: AgentMessage,
+        message: PhiMessage,
     }
     /// A piece of a message.
     MessageUpdate {
         /// Which loop.
         loop_id: String,
         /// The message as far as it is known.
-        message: AgentMessage,
+        message: PhiMessage,
         /// The piece.
         delta: StreamDelta,
     }
@@ -155,7 +155,7 @@ events! {
         /// Which loop.
         loop_id: String,
         /// The message.
-        message: AgentMessage,
+        message: PhiMessage,
     }
     /// A tool begins its work.
     ToolExecutionStart {
@@ -230,7 +230,7 @@ events! {
         /// Its place among the configurations, from 0.
         selected_config_index: u64,
         /// What choosing cost.
-        evaluation_usage: Usage,
+        evaluation_usage: PhiUsage,
         /// When.
         timestamp: Timestamp,
     }

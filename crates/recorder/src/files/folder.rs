@@ -16,7 +16,7 @@ use super::write::{PieceWriter, is_marked, mark_of};
 use super::{AgentSessions, SessionError};
 use crate::limits::{FILE_ID_BYTES_MAX, SESSION_FILE_BYTES_MAX};
 use crate::lineage::{FileMark, Lineage};
-use crate::model::Session;
+use crate::model::RecordedSession;
 
 /// How much of a file is read to learn whose session it is.
 const HEAD_BYTES: usize = 4096;
@@ -42,7 +42,7 @@ impl SessionFolder {
     }
 
     /// Writes a session; see [`super::save_session`].
-    pub fn save(&self, session: &Session) -> Result<(), SessionError> {
+    pub fn save(&self, session: &RecordedSession) -> Result<(), SessionError> {
         let id = session.session_id.as_str();
         let names = names_of(id)?;
         self.locked(id, &names, || {
@@ -51,13 +51,13 @@ impl SessionFolder {
                 // The old file is untouched; what was being written beside it is of no use.
                 drop(self.disk.remove_file(&names.temp));
             }
-            session.lineage.set(written?);
+            session.saved_as(written?);
             Ok(())
         })
     }
 
     /// Reads a session.
-    pub fn load(&self, session_id: &str) -> Result<Session, SessionError> {
+    pub fn load(&self, session_id: &str) -> Result<RecordedSession, SessionError> {
         let names = names_of(session_id)?;
         self.read(session_id, &names)?.ok_or_else(|| not_found(session_id))
     }
@@ -141,7 +141,11 @@ impl SessionFolder {
         done
     }
 
-    fn refuse_lost_update(&self, session: &Session, names: &Names) -> Result<(), SessionError> {
+    fn refuse_lost_update(
+        &self,
+        session: &RecordedSession,
+        names: &Names,
+    ) -> Result<(), SessionError> {
         let id = session.session_id.as_str();
         if let Some(mark) = session.lineage.mark() {
             match is_marked(self.disk.as_ref(), &names.file, mark) {
@@ -160,7 +164,7 @@ impl SessionFolder {
         })
     }
 
-    fn replace(&self, session: &Session, names: &Names) -> Result<FileMark, SessionError> {
+    fn replace(&self, session: &RecordedSession, names: &Names) -> Result<FileMark, SessionError> {
         let failed = || io_error("save", &session.session_id);
         let mut writer = PieceWriter::new(self.new_temp(names).map_err(failed())?);
         let mut json = serde_json::Serializer::with_formatter(&mut writer, Pretty::default());
@@ -180,7 +184,11 @@ impl SessionFolder {
         self.disk.create(&names.temp)
     }
 
-    fn read(&self, session_id: &str, names: &Names) -> Result<Option<Session>, SessionError> {
+    fn read(
+        &self,
+        session_id: &str,
+        names: &Names,
+    ) -> Result<Option<RecordedSession>, SessionError> {
         let mut bytes = match self.disk.read_all(&names.file, SESSION_FILE_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::compare::missing_from;
 use super::{SessionError, SessionStore};
 use crate::lineage::{FileMark, Lineage};
-use crate::model::Session;
+use crate::model::RecordedSession;
 
 /// Sessions in memory, by the same rules as on a disk.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct MemorySessionStore {
 struct Stored {
     /// How many saves there were: what tells one from another, and the newer from the older.
     saves: u64,
-    sessions: HashMap<String, (u64, Session)>,
+    sessions: HashMap<String, (u64, RecordedSession)>,
 }
 
 impl MemorySessionStore {
@@ -41,7 +41,7 @@ const fn mark(save: u64) -> FileMark {
 
 #[async_trait]
 impl SessionStore for MemorySessionStore {
-    async fn save(&self, session: &Session) -> Result<(), SessionError> {
+    async fn save(&self, session: &RecordedSession) -> Result<(), SessionError> {
         let mut stored = self.stored();
         if let Some((save, old)) = stored.sessions.get(&session.session_id)
             && session.lineage.mark() != Some(mark(*save))
@@ -54,12 +54,12 @@ impl SessionStore for MemorySessionStore {
         }
         stored.saves += 1;
         let save = stored.saves;
-        session.lineage.set(mark(save));
+        session.saved_as(mark(save));
         stored.sessions.insert(session.session_id.clone(), (save, session.clone()));
         Ok(())
     }
 
-    async fn load(&self, session_id: &str) -> Result<Session, SessionError> {
+    async fn load(&self, session_id: &str) -> Result<RecordedSession, SessionError> {
         let stored = self.stored();
         let (save, session) = stored
             .sessions

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bough_platform::{Disk, OsDisk};
 
-use crate::model::Session;
+use crate::model::RecordedSession;
 
 mod compare;
 mod folder;
@@ -26,13 +26,11 @@ pub use folder::SessionFolder;
 pub use memory::MemorySessionStore;
 pub use store::{FileSystemSessionStore, SessionStore};
 
-pub(crate) use compare::missing_from;
-
 /// Why a session was not saved, loaded or deleted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The disk did not do what it was asked to.
+    /// The disk failed.
     #[error("cannot {action} session {session_id:?}: {source}")]
     Io {
         /// What was tried.
@@ -64,13 +62,13 @@ pub enum SessionError {
         /// The session.
         session_id: String,
     },
-    /// Somebody else is writing it.
-    #[error("session {session_id:?} is being written by somebody else; try again")]
+    /// Another program is writing it.
+    #[error("another program is writing session {session_id:?}; try again")]
     Locked {
         /// The session.
         session_id: String,
     },
-    /// The stored session has something that the one to be saved lacks.
+    /// The stored session has something that the saved one lacks, so saving it would lose that.
     #[error(
         "session {session_id:?} was changed since it was loaded: what is stored has {missing}; \
          load it again and repeat the change"
@@ -87,18 +85,8 @@ pub enum SessionError {
         /// The id.
         session_id: String,
     },
-    /// The store behind it failed.
-    #[error("session {session_id:?}: could not {action} it: {source}")]
-    Store {
-        /// What was tried.
-        action: &'static str,
-        /// The session; empty where it is about all of them.
-        session_id: String,
-        /// Why.
-        source: bough_store::StoreError,
-    },
-    /// The work was broken off.
-    #[error("the work on session {session_id:?} was broken off; try again")]
+    /// The task that did the work was cancelled.
+    #[error("the work on session {session_id:?} was cancelled; try again")]
     BrokenOff {
         /// The session.
         session_id: String,
@@ -109,7 +97,7 @@ pub enum SessionError {
 #[derive(Debug, Default)]
 pub struct AgentSessions {
     /// The sessions, newest first.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<RecordedSession>,
     /// The files that could not be read, by session: one bad file hides no other.
     pub unreadable: BTreeMap<String, SessionError>,
 }
@@ -118,7 +106,7 @@ pub struct AgentSessions {
 ///
 /// When it returns, the session is on the disk; if it fails, what was there before still is. A session
 /// that lacks something that is stored already is not written ([`SessionError::LostUpdate`]).
-pub fn save_session(session: &Session, dir: &Path) -> Result<PathBuf, SessionError> {
+pub fn save_session(session: &RecordedSession, dir: &Path) -> Result<PathBuf, SessionError> {
     let disk = OsDisk::create(dir).map_err(|source| SessionError::Io {
         action: "make the folder of",
         session_id: session.session_id.clone(),
@@ -130,7 +118,7 @@ pub fn save_session(session: &Session, dir: &Path) -> Result<PathBuf, SessionErr
 }
 
 /// Reads `{dir}/{session_id}.json`.
-pub fn load_session(session_id: &str, dir: &Path) -> Result<Session, SessionError> {
+pub fn load_session(session_id: &str, dir: &Path) -> Result<RecordedSession, SessionError> {
     match open(dir)? {
         Some(folder) => folder.load(session_id),
         None => Err(SessionError::NotFound { session_id: session_id.to_owned() }),

@@ -7,7 +7,7 @@
 //! is read from its beginning to its end like every other.
 
 use crate::limits::{LOAD_PART_BYTES_MIN, LOAD_PARTS_MAX};
-use crate::model::{LoopRecord, Session};
+use crate::model::{LoopRecord, RecordedSession};
 
 /// The line that begins the list of loops, and what follows its bracket.
 const OPENING: &[u8] = b"\n  \"loops\": [";
@@ -20,7 +20,7 @@ const SEARCH_BYTES: usize = 1 << 20;
 
 /// The session in a text, read on several threads; `None` if it is short, or has another layout. The text is as it was
 /// when this returns.
-pub(super) fn read(text: &mut [u8]) -> Option<Session> {
+pub(super) fn read(text: &mut [u8]) -> Option<RecordedSession> {
     let parts = (text.len() / LOAD_PART_BYTES_MIN).min(threads());
     if parts < 2 {
         return None;
@@ -29,7 +29,7 @@ pub(super) fn read(text: &mut [u8]) -> Option<Session> {
     read_cut(text, open, &cuts(text, open, parts))
 }
 
-fn read_cut(text: &mut [u8], open: usize, cuts: &[usize]) -> Option<Session> {
+fn read_cut(text: &mut [u8], open: usize, cuts: &[usize]) -> Option<RecordedSession> {
     if cuts.is_empty() {
         return None;
     }
@@ -72,7 +72,7 @@ fn find(text: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
 }
 
 /// The session whose list of loops is about to come.
-fn header(beginning: &[u8]) -> Option<Session> {
+fn header(beginning: &[u8]) -> Option<RecordedSession> {
     let whole = [beginning, b"]}"].concat();
     serde_json::from_slice(&whole).ok()
 }
@@ -117,19 +117,19 @@ mod tests {
     use crate::time::Timestamp;
 
     /// A session of as many loops, each of which says the given words.
-    fn session(loops: usize, words: &str) -> Session {
-        let mut session = Session::explicit("s", "a", Timestamp::default());
+    fn session(loops: usize, words: &str) -> RecordedSession {
+        let mut session = RecordedSession::explicit("s", "a", Timestamp::default());
         for at in 0..loops {
             let started = Timestamp::from_unix_ms(i64::try_from(at).unwrap());
             let id = format!("l{at}");
             let mut record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, started);
-            record.messages = vec![crate::message::AgentMessage::user(words, 1)];
+            record.messages = vec![crate::message::PhiMessage::user(words, 1)];
             session.loops.add(record).unwrap();
         }
         session
     }
 
-    fn check(text: &str, expected: Option<&Session>) {
+    fn check(text: &str, expected: Option<&RecordedSession>) {
         let mut bytes = text.as_bytes().to_vec();
         let open = find(&bytes, 0, OPENING).map(|at| at + OPENING.len() - 1);
         for parts in 2..6 {

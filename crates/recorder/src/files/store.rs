@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bough_platform::Disk;
 
 use super::{AgentSessions, SessionError, SessionFolder};
-use crate::model::Session;
+use crate::model::RecordedSession;
 
 /// A store of whole sessions.
 #[async_trait]
@@ -16,10 +16,10 @@ pub trait SessionStore: Send + Sync {
     ///
     /// A session that lacks something that is stored already is not stored
     /// ([`SessionError::LostUpdate`]), and nobody waits for another writer ([`SessionError::Locked`]).
-    async fn save(&self, session: &Session) -> Result<(), SessionError>;
+    async fn save(&self, session: &RecordedSession) -> Result<(), SessionError>;
 
     /// A stored session.
-    async fn load(&self, session_id: &str) -> Result<Session, SessionError>;
+    async fn load(&self, session_id: &str) -> Result<RecordedSession, SessionError>;
 
     /// The ids of all stored sessions, last changed first.
     async fn list_ids(&self) -> Result<Vec<String>, SessionError>;
@@ -93,7 +93,7 @@ fn not_found<T>(session_id: String) -> Result<T, SessionError> {
 
 #[async_trait]
 impl SessionStore for FileSystemSessionStore {
-    async fn save(&self, session: &Session) -> Result<(), SessionError> {
+    async fn save(&self, session: &RecordedSession) -> Result<(), SessionError> {
         // The copy shares the loops with the caller's session, and what it learns of the file.
         let mut copy = session.clone();
         copy.lineage = session.lineage.shared();
@@ -106,7 +106,7 @@ impl SessionStore for FileSystemSessionStore {
         self.run(&session.session_id, work).await
     }
 
-    async fn load(&self, session_id: &str) -> Result<Session, SessionError> {
+    async fn load(&self, session_id: &str) -> Result<RecordedSession, SessionError> {
         let id = session_id.to_owned();
         let work = move |folder: Option<&SessionFolder>| match folder {
             Some(folder) => folder.load(&id),

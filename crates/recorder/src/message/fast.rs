@@ -10,14 +10,14 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{AgentMessage, Content, LlmMessage, Message, TurnId, Usage};
+use super::{Content, LlmMessage, Message, PhiMessage, PhiUsage, TurnId};
+use crate::open_enums::PhiStopReason;
 use crate::short::ShortText;
-use crate::words::StopReason;
 
 /// The message in a text, if nothing about it is unusual.
-pub(super) fn agent_message(text: &str) -> Option<AgentMessage> {
+pub(super) fn agent_message(text: &str) -> Option<PhiMessage> {
     let usual: Usual = serde_json::from_str(text).ok()?;
-    Some(AgentMessage::Llm(Arc::new(usual.0)))
+    Some(PhiMessage::Llm(Arc::new(usual.0)))
 }
 
 struct Usual(LlmMessage);
@@ -28,10 +28,10 @@ struct Fields {
     role: Option<Role>,
     content: Option<Vec<Content>>,
     timestamp: Option<u64>,
-    stop_reason: Option<StopReason>,
+    stop_reason: Option<PhiStopReason>,
     model: Option<ShortText>,
     provider: Option<ShortText>,
-    usage: Option<Usage>,
+    usage: Option<PhiUsage>,
     error_message: Option<String>,
     tool_call_id: Option<String>,
     tool_name: Option<String>,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{AgentMessage, Content, ExtensionMessage, LlmMessage, Message, TurnId, Usage};
-use crate::words::StopReason;
+use super::{Content, ExtensionMessage, LlmMessage, Message, PhiMessage, PhiUsage, TurnId};
+use crate::open_enums::PhiStopReason;
 
 type Fields = Map<String, Value>;
 
@@ -25,7 +25,7 @@ pub(super) enum Unreadable {
     Field { role: String, field: &'static str, expected: &'static str },
 }
 
-pub(super) fn agent_message(value: Value) -> Result<AgentMessage, Unreadable> {
+pub(super) fn agent_message(value: Value) -> Result<PhiMessage, Unreadable> {
     let Value::Object(mut fields) = value else {
         return Err(Unreadable::NotAnObject);
     };
@@ -36,10 +36,10 @@ pub(super) fn agent_message(value: Value) -> Result<AgentMessage, Unreadable> {
     let is_extension = has_kind && fields.contains_key("data");
     let is_known = matches!(role.as_str(), "user" | "assistant" | "toolResult");
     if is_extension && (!is_known || !fields.contains_key("content")) {
-        return Ok(AgentMessage::Extension(Arc::new(extension(role, fields))));
+        return Ok(PhiMessage::Extension(Arc::new(extension(role, fields))));
     }
     if !is_known {
-        return Ok(AgentMessage::Other(Arc::new(Value::Object(fields))));
+        return Ok(PhiMessage::Other(Arc::new(Value::Object(fields))));
     }
     let message = message(&role, &mut fields)?;
     fields.remove("role");
@@ -47,7 +47,7 @@ pub(super) fn agent_message(value: Value) -> Result<AgentMessage, Unreadable> {
     if turn_id.is_some() {
         fields.remove("turnId");
     }
-    Ok(AgentMessage::Llm(Arc::new(LlmMessage { message, turn_id, extra: fields })))
+    Ok(PhiMessage::Llm(Arc::new(LlmMessage { message, turn_id, extra: fields })))
 }
 
 pub(super) fn bare_message(value: Value) -> Result<Message, Unreadable> {
@@ -90,7 +90,7 @@ fn message(role: &str, fields: &mut Fields) -> Result<Message, Unreadable> {
         }
         "assistant" => Ok(Message::Assistant {
             content: take.content()?,
-            stop_reason: StopReason::from(take.text("stopReason")?.as_str()),
+            stop_reason: PhiStopReason::from(take.text("stopReason")?.as_str()),
             model: take.text("model")?.into(),
             provider: take.text("provider")?.into(),
             usage: take.usage()?,
@@ -173,7 +173,7 @@ impl Take<'_> {
         found.ok_or_else(|| self.wrong(field, "true or false"))
     }
 
-    fn usage(&mut self) -> Result<Usage, Unreadable> {
+    fn usage(&mut self) -> Result<PhiUsage, Unreadable> {
         let usage = serde_json::from_value(self.any("usage")?);
         usage.map_err(|_| self.wrong("usage", "counts of tokens"))
     }

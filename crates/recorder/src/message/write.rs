@@ -1,14 +1,14 @@
 //! From messages to JSON.
 //!
-//! The files know two orders of keys: within an [`AgentMessage`] they are sorted, everywhere else a
+//! The files know two orders of keys: within an [`PhiMessage`] they are sorted, everywhere else a
 //! message begins with its tag.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use super::{AgentMessage, Content, ExtensionMessage, LlmMessage, Message, Usage};
+use super::{Content, ExtensionMessage, LlmMessage, Message, PhiMessage, PhiUsage};
 
-impl Serialize for AgentMessage {
+impl Serialize for PhiMessage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Llm(llm) => llm.serialize(serializer),
@@ -155,7 +155,7 @@ impl Serialize for Message {
     }
 }
 
-struct SortedUsage<'a>(&'a Usage);
+struct SortedUsage<'a>(&'a PhiUsage);
 
 impl Serialize for SortedUsage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str) {
-        let message: AgentMessage = serde_json::from_str(text).unwrap();
+        let message: PhiMessage = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&message).unwrap(), text);
     }
 
@@ -303,7 +303,7 @@ mod tests {
             if let Some(fast) = crate::message::fast::agent_message(text) {
                 assert_eq!(fast, thorough, "{text}");
             }
-            let message: AgentMessage = serde_json::from_str(text).unwrap();
+            let message: PhiMessage = serde_json::from_str(text).unwrap();
             assert_eq!(message, thorough, "{text}");
         }
     }
@@ -327,7 +327,7 @@ mod tests {
             json!({"content": []}),
             json!([]),
         ] {
-            assert!(serde_json::from_value::<AgentMessage>(wrong.clone()).is_err(), "{wrong}");
+            assert!(serde_json::from_value::<PhiMessage>(wrong.clone()).is_err(), "{wrong}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::report::{Notice, Report};
-use super::turns::config_of;
+use super::turns::{config_of, renamed};
 use super::{Place, SessionKey, SessionRecorder};
 use crate::event::{AgentEnd, AgentEvent, AgentStart};
 use crate::loops::Slot;
@@ -140,18 +140,24 @@ impl SessionRecorder {
         }
     }
 
-    pub(super) fn agent_end(&mut self, place: Place, event: &AgentEnd) {
+    pub(super) fn agent_end(&mut self, place: Place, event: &AgentEnd, report: &mut Report) {
         let Some(live) = self.lives.get_mut(&place.session) else {
             return;
         };
+        live.end_open_turn(place.slot, event, report);
+        let session_id = live.session.session_id.clone();
         let record = live.change(place.slot);
         record.ended_at = Some(event.timestamp);
         record.rejection.clone_from(&event.rejection);
-        record.messages.clone_from(&event.messages);
+        let recorded_as = &record.loop_id;
+        let messages = event.messages.iter().cloned();
+        record.messages =
+            messages.map(|message| renamed(message, &event.loop_id, recorded_as)).collect();
         record.usage = event.usage;
         if record.config.is_none() {
             let mut messages = event.messages.iter();
-            record.config = messages.find_map(|message| config_of(message, &event.loop_id));
+            record.config =
+                messages.find_map(|message| config_of(message, &event.loop_id, &session_id));
         }
         let status =
             if event.rejection.is_some() { LoopStatus::Rejected } else { LoopStatus::Completed };

@@ -3,15 +3,11 @@
 use super::report::{Notice, Report};
 use super::{Effect, Place, SessionRecorder};
 use crate::fact::{Fact, SessionFact};
-use crate::model::{CompactionBlock, LoopStatus, Session};
+use crate::model::{CompactionBlock, LoopStatus, RecordedSession};
 
 impl SessionRecorder {
     /// Takes in a fact about a session that is held.
     pub(crate) fn on_fact(&mut self, fact: Fact, report: &mut Report) {
-        if let Fact::Stored { session, is_whole } = fact {
-            self.on_stored(*session, is_whole);
-            return;
-        }
         let session_id = fact.session_id().to_owned();
         let key = self.by_session.get(&session_id).copied();
         let Some(live) = key.and_then(|key| self.lives.get_mut(&key)) else {
@@ -75,7 +71,7 @@ impl SessionRecorder {
 }
 
 /// Whether a session says the same already.
-fn is_known(fact: &Fact, session: &Session) -> bool {
+fn is_known(fact: &Fact, session: &RecordedSession) -> bool {
     let record = fact.loop_id().and_then(|id| session.get_loop(id));
     match (fact, record) {
         (Fact::Session(says), _) => *says == SessionFact::of(session),

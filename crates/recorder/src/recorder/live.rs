@@ -1,22 +1,37 @@
 //! A session while a recorder holds it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::turns::PartialTurn;
 use crate::event::AgentEvent;
 use crate::loops::Slot;
-use crate::model::{LoopRecord, LoopStatus, Session};
+use crate::model::{LoopEvent, LoopRecord, LoopStatus, RecordedSession};
 
 /// A session while a recorder holds it.
 #[derive(Debug)]
 pub(super) struct Live {
-    pub(super) session: Session,
+    pub(super) session: RecordedSession,
     pub(super) stage: Stage,
     /// How many loops are still to end.
     pub(super) open: usize,
     pub(super) turns: HashMap<Slot, PartialTurn>,
     /// Groups of which none was chosen yet.
     pub(super) groups: Vec<Group>,
+    /// Whether `after_task` is still to be called.
+    pub(super) has_task: bool,
+    /// The loops that had ended when the session was resumed and that a late event came for since.
+    pub(super) late: HashMap<Slot, HeardLate>,
+    /// Whether the session was recorded before this recorder got it.
+    pub(super) is_resumed: bool,
+}
+
+/// The late events of a loop that ended in an earlier recording.
+#[derive(Debug)]
+pub(super) struct HeardLate {
+    /// How many events the loop had then.
+    stored: usize,
+    /// Which of those behind its end were heard again.
+    again: HashSet<usize>,
 }
 
 /// Where a session stands with its recorder.
@@ -31,13 +46,13 @@ pub(super) enum Stage {
     /// It was drained, as it is now, and is kept so that it can go on.
     Drained,
     /// It is here only so that others can be linked with it; whoever records it may be somebody else.
-    Guest,
+    Linked,
 }
 
 impl Stage {
     /// Whether there is nothing to complete and hand out.
     pub(super) const fn is_aside(self) -> bool {
-        matches!(self, Self::Drained | Self::Guest)
+        matches!(self, Self::Drained | Self::Linked)
     }
 }
 
@@ -50,8 +65,17 @@ pub(super) struct Group {
 }
 
 impl Live {
-    pub(super) fn new(session: Session, stage: Stage) -> Self {
-        Self { session, stage, open: 0, turns: HashMap::new(), groups: Vec::new() }
+    pub(super) fn new(session: RecordedSession, stage: Stage) -> Self {
+        Self {
+            session,
+            stage,
+            open: 0,
+            turns: HashMap::new(),
+            groups: Vec::new(),
+            has_task: false,
+            late: HashMap::new(),
+            is_resumed: false,
+        }
     }
 
     pub(super) fn record(&self, slot: Slot) -> &LoopRecord {
@@ -64,6 +88,27 @@ impl Live {
 
     pub(super) fn append(&mut self, slot: Slot, event: AgentEvent) {
         self.change(slot).events.push(event);
+    }
+
+    /// Whether a late event of a loop is one of those that an earlier recording stored. A file that has an event before
+    /// the start of its loop, or behind its end, is recorded again and again with the same late events.
+    pub(super) fn heard_late_before(&mut self, slot: Slot, event: &AgentEvent) -> bool {
+        let record = self.session.loops.at(slot);
+        if !self.is_resumed || record.status.is_open() {
+            return false;
+        }
+        let stored = self.late.get(&slot).map_or(record.events.len(), |late| late.stored);
+        let is_end = |event: &LoopEvent| matches!(event.event, AgentEvent::AgentEnd(_));
+        let Some(end) = record.events.iter().position(is_end) else {
+            return false;
+        };
+        let again = self.late.get(&slot).map(|late| &late.again);
+        let is_new = |at: &usize| again.is_none_or(|again| !again.contains(at));
+        let mut behind = record.events.iter().enumerate().take(stored).skip(end + 1);
+        let found =
+            behind.find(|(at, known)| is_new(at) && known.event == *event).map(|(at, _)| at);
+        let late = self.late.entry(slot).or_insert(HeardLate { stored, again: HashSet::new() });
+        found.is_some_and(|at| late.again.insert(at))
     }
 
     /// Ends a loop and tells its parent, if that is in this session.

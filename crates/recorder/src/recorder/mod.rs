@@ -10,13 +10,14 @@ use crate::fact::Fact;
 use crate::limits::{RETAINED_LOOPS_MAX, RETAINED_SESSIONS_MAX};
 use crate::loops::Slot;
 use crate::model::{
-    LoadSessionFn, LoopRecord, LoopStatus, Session, SessionFormation, SessionScope, TaskStatus,
+    LoadSessionFn, LoopRecord, LoopStatus, RecordedSession, SessionFormation, SessionScope,
+    TaskStatus,
 };
 use crate::time::Timestamp;
 
 mod agent;
 mod facts;
-mod guests;
+mod linked_sessions;
 mod live;
 mod memory;
 mod parallel;
@@ -33,9 +34,9 @@ use memory::RecentIds;
 use repeat::Echoes;
 
 /// Asked when a session is heard of for the first time; `false` refuses it.
-pub type BeforeTaskFn = Arc<dyn Fn(&Session) -> bool + Send + Sync>;
-/// Told when a session is complete, once for each session.
-pub type AfterTaskFn = Arc<dyn Fn(&Session) + Send + Sync>;
+pub type BeforeTaskFn = Arc<dyn Fn(&RecordedSession) -> bool + Send + Sync>;
+/// Called with the whole session when its task ends.
+pub type AfterTaskFn = Arc<dyn Fn(&RecordedSession) + Send + Sync>;
 
 /// How a recorder records.
 #[derive(Clone, Default)]
@@ -45,7 +46,9 @@ pub struct SessionRecorderConfig {
     /// Asked when a session is heard of for the first time; `false` refuses it: nothing of it is
     /// recorded.
     pub before_task: Option<BeforeTaskFn>,
-    /// Told when a session is complete (by `flush` or `checkpoint`), once for each session.
+    /// Called with the whole session when its task ends: at `flush`, when its agent begins another session after
+    /// [`Self::inactivity_timeout`], or when the recorder drops the session to stay within its bounds. A checkpoint ends
+    /// no task. A session that goes on after that is another task.
     pub after_task: Option<AfterTaskFn>,
     /// What new sessions say of themselves.
     pub scope: SessionScope,
@@ -95,8 +98,6 @@ pub struct SessionRecorder {
     refused_sessions: RecentIds,
     refused_loops: RecentIds,
     forgotten: RecentIds,
-    /// Sessions that `after_task` was told of.
-    finished: RecentIds,
     /// What is over and is heard again.
     echoes: Echoes,
     /// Whether whatever comes twice is to be recorded twice: what a log holds was to be kept.
@@ -130,8 +131,6 @@ pub(crate) enum Effect {
     ChildRefs { session_id: String, loop_id: String },
     /// A compaction was laid over a loop, or taken off.
     Compaction { session_id: String, loop_id: String },
-    /// A session is as it was said to be, its header and some of its loops.
-    Stored { session_id: String },
     /// A loop was broken off.
     Aborted { session_id: String, loop_id: String },
     /// A loop that was broken off goes on.
@@ -157,14 +156,7 @@ impl SessionRecorder {
 
     /// A recorder that remembers what each event did, until [`Self::take_effects`].
     pub(crate) fn traced(config: SessionRecorderConfig) -> Self {
-        Self::new(config).and_traced()
-    }
-
-    /// Goes on with new events, and remembers from now on what each of them did.
-    pub(crate) fn and_traced(mut self) -> Self {
-        self.keeps_repeats = false;
-        self.trace = Some(Vec::new());
-        self
+        Self { trace: Some(Vec::new()), ..Self::new(config) }
     }
 
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
@@ -196,12 +188,24 @@ impl SessionRecorder {
             report.note(self.unplaced(&event));
             return;
         };
+        let slot = place.slot;
+        let is_echo = event.loop_id().is_some_and(|id| self.echoes.loops.contains_key(id));
+        let Some(live) = self.lives.get_mut(&place.session) else {
+            return;
+        };
+        // A loop that is heard again from its start says by itself what came late.
+        if !is_echo && live.heard_late_before(slot, &event) {
+            report.note(Notice::AlreadyRecorded {
+                session_id: live.session.session_id.clone(),
+                event_type: event.type_name().to_owned(),
+            });
+            return;
+        }
+        live.touch();
         self.trace_placed(place);
         let Some(live) = self.lives.get_mut(&place.session) else {
             return;
         };
-        live.touch();
-        let slot = place.slot;
         if !live.record(slot).status.is_open() {
             report.note(Notice::LateEvent {
                 loop_id: live.record(slot).loop_id.clone(),
@@ -223,7 +227,7 @@ impl SessionRecorder {
             AgentEvent::MessageEnd(end) => live.hear_message(slot, &end.message),
             AgentEvent::TurnRequest(request) => live.hear_request(slot, &request.payload),
             AgentEvent::ToolExecutionEnd(tool) => self.tool_ended(place, tool),
-            AgentEvent::AgentEnd(end) => self.agent_end(place, end),
+            AgentEvent::AgentEnd(end) => self.agent_end(place, end, report),
             _ => {}
         }
         self.append(place, event);
@@ -238,16 +242,17 @@ impl SessionRecorder {
     /// Breaks off every loop that is still to end and completes every session; says how many loops it
     /// broke off.
     pub fn flush(&mut self) -> usize {
-        let keys: Vec<SessionKey> = self.keys_of(|live| !live.stage.is_aside());
+        let keys = self.keys_of(|live| live.has_task || !live.stage.is_aside());
         let mut aborted = 0;
         for key in keys {
             aborted += self.abort_open_loops(key);
             self.complete(key);
+            self.end_task(key);
         }
         aborted
     }
 
-    /// Completes every session of which no loop is still to end; says how many.
+    /// Completes every session of which no loop is still to end; says how many. Their tasks go on.
     pub fn checkpoint(&mut self) -> usize {
         let keys = self.keys_of(|live| live.stage == Stage::Open && live.open == 0);
         for key in &keys {
@@ -260,7 +265,7 @@ impl SessionRecorder {
     ///
     /// The recorder keeps what it needs to go on with a session that comes back: such a session is handed
     /// out again, whole, when it is complete again.
-    pub fn drain_completed(&mut self) -> Vec<Session> {
+    pub fn drain_completed(&mut self) -> Vec<RecordedSession> {
         let keys = self.keys_of(|live| live.stage == Stage::Completed);
         let mut drained = Vec::with_capacity(keys.len());
         for key in keys {
@@ -268,9 +273,7 @@ impl SessionRecorder {
                 continue;
             };
             live.stage = Stage::Drained;
-            let mut session = live.session.clone();
-            session.lineage = live.session.lineage.shared();
-            drained.push(session);
+            drained.push(live.session.hand_out());
             self.retained.push_back(key);
         }
         self.forget_old();
@@ -279,13 +282,13 @@ impl SessionRecorder {
 
     /// The sessions that are not drained, in the order in which they were first heard of. Loops that are
     /// still to end are among their loops.
-    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+    pub fn sessions(&self) -> impl Iterator<Item = &RecordedSession> {
         self.lives.values().filter(|live| !live.stage.is_aside()).map(|live| &live.session)
     }
 
     /// A session that is not drained.
     #[must_use]
-    pub fn get_session(&self, session_id: &str) -> Option<&Session> {
+    pub fn get_session(&self, session_id: &str) -> Option<&RecordedSession> {
         self.live_by_id(session_id).filter(|live| !live.stage.is_aside()).map(|live| &live.session)
     }
 
@@ -309,7 +312,7 @@ impl SessionRecorder {
     }
 
     /// A session whatever its stage.
-    pub(crate) fn held(&self, session_id: &str) -> Option<&Session> {
+    pub(crate) fn held(&self, session_id: &str) -> Option<&RecordedSession> {
         self.live_by_id(session_id).map(|live| &live.session)
     }
 
@@ -323,7 +326,11 @@ impl SessionRecorder {
         self.change_header(session_id, |session| session.stated_task_status = status)
     }
 
-    fn change_header(&mut self, session_id: &str, change: impl FnOnce(&mut Session)) -> bool {
+    fn change_header(
+        &mut self,
+        session_id: &str,
+        change: impl FnOnce(&mut RecordedSession),
+    ) -> bool {
         let Some(live) = self.by_session.get(session_id).and_then(|key| self.lives.get_mut(key))
         else {
             return false;
@@ -362,13 +369,20 @@ impl SessionRecorder {
         let Some(live) = self.lives.get_mut(&key) else {
             return;
         };
-        live.stage = Stage::Completed;
-        let session = &live.session;
-        if !self.finished.contains(&session.session_id) {
-            self.finished.add(&session.session_id);
-            if let Some(after_task) = &self.config.after_task {
-                after_task(session);
-            }
+        if !live.stage.is_aside() {
+            live.stage = Stage::Completed;
+        }
+    }
+
+    /// Calls `after_task` for a session, unless that was done and nothing came since.
+    fn end_task(&mut self, key: SessionKey) {
+        let Some(live) = self.lives.get_mut(&key) else {
+            return;
+        };
+        if std::mem::take(&mut live.has_task)
+            && let Some(after_task) = &self.config.after_task
+        {
+            after_task(&live.session);
         }
     }
 
@@ -436,6 +450,7 @@ impl SessionRecorder {
     }
 
     fn forget(&mut self, key: SessionKey) -> usize {
+        self.end_task(key);
         let Some(live) = self.lives.remove(&key) else {
             return 0;
         };

@@ -7,7 +7,7 @@ use super::report::{Notice, Report};
 use super::{Effect, Place, SessionKey, SessionRecorder};
 use crate::event::{ParallelLoopEnd, ParallelLoopStart};
 use crate::loops::Slot;
-use crate::message::Usage;
+use crate::message::PhiUsage;
 use crate::model::{LoopRecord, LoopStatus, ParallelGroupRecord};
 use crate::time::Timestamp;
 
@@ -90,7 +90,7 @@ impl SessionRecorder {
                 all_loop_ids: all_loop_ids.clone(),
                 selected_loop_id: String::new(),
                 selected_config_index: 0,
-                evaluation_usage: Usage::default(),
+                evaluation_usage: PhiUsage::default(),
                 is_selected: false,
             });
         }

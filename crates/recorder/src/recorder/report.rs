@@ -1,31 +1,31 @@
-//! What a recorder has to say about an event.
+//! Notices about events.
 
 use std::fmt;
 
-/// What a recorder has to say about an event; usually nothing.
+/// What a recorder reports about an event; usually nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What was not as expected.
+    /// The notices.
     pub notices: Vec<Notice>,
 }
 
-/// Something about an event that was not as expected. Nothing is ever left out without one of these.
+/// Something unexpected about an event. The recorder leaves nothing out without one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// The event speaks of a loop that was never heard of. It is not recorded.
+    /// The event names an unknown loop. It is not recorded.
     UnknownLoop {
         /// The loop.
         loop_id: String,
         /// The event's type.
         event_type: String,
     },
-    /// The event speaks of no loop, and so belongs nowhere. It is not recorded.
+    /// The event names no loop. It is not recorded.
     NoLoop {
         /// The event's type.
         event_type: String,
     },
-    /// The event speaks of a session that was never heard of. It is not recorded.
+    /// The event names an unknown session. It is not recorded.
     UnknownSession {
         /// The session.
         session_id: String,
@@ -37,13 +37,12 @@ pub enum Notice {
         /// The event's type.
         event_type: String,
     },
-    /// The very same start was heard again. It is recorded once.
+    /// The same start came twice. It is recorded once.
     RepeatedStart {
         /// The loop.
         loop_id: String,
     },
-    /// The loop had ended, and is heard again from its very start: this event is among its events, and is
-    /// not recorded twice.
+    /// The event is recorded already, because the same stream was recorded before. It is not recorded twice.
     AlreadyRecorded {
         /// The session.
         session_id: String,
@@ -71,6 +70,13 @@ pub enum Notice {
         /// The turn that did not end.
         turn_index: u32,
     },
+    /// A loop ended in the middle of a turn. The turn is kept and ends with its loop.
+    TurnCutShort {
+        /// The loop.
+        loop_id: String,
+        /// The turn.
+        turn_index: u32,
+    },
     /// A turn ended that had not begun. It is not among the turns; its event is kept.
     TurnNotStarted {
         /// The loop.
@@ -93,15 +99,14 @@ pub enum Notice {
         /// The session.
         session_id: String,
     },
-    /// The event links its session with another one, and the other's side of the link could not be written. The
-    /// event itself is recorded.
+    /// The event links two sessions, and the link could not be written in the other one. The event itself is recorded.
     LinkNotStored {
         /// The other session.
         session_id: String,
         /// Why.
         reason: String,
     },
-    /// The session could not be stored. Nothing more of it is until it is recorded anew.
+    /// The session could not be stored. The recorder stores nothing more of it.
     NotStored {
         /// The session.
         session_id: String,
@@ -111,7 +116,7 @@ pub enum Notice {
 }
 
 impl Report {
-    /// Whether there is nothing to say.
+    /// Whether there are no notices.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.notices.is_empty()
@@ -152,23 +157,29 @@ impl fmt::Display for Notice {
             }
             Self::NoLoop { event_type } => write!(f, "{event_type} names no loop"),
             Self::UnknownSession { session_id, event_type } => {
-                write!(f, "{event_type} of a session that was never heard of: {session_id:?}")
+                write!(f, "{event_type} of an unknown session: {session_id:?}")
             }
             Self::RefusedSession { event_type } => {
                 write!(f, "{event_type} of a session that was refused")
             }
             Self::RepeatedStart { loop_id } => write!(f, "{loop_id:?} was started twice"),
             Self::AlreadyRecorded { session_id, event_type } => {
-                write!(f, "{event_type} is recorded in session {session_id:?} already")
+                write!(f, "{event_type} is already recorded in session {session_id:?}")
             }
             Self::LateEvent { loop_id, event_type } => {
                 write!(f, "{event_type} after the end of its loop {loop_id:?}")
             }
             Self::LoopRenamed { loop_id, recorded_as } => {
-                write!(f, "{loop_id:?} was used before; this loop is recorded as {recorded_as:?}")
+                write!(
+                    f,
+                    "another loop has the id {loop_id:?}; this one is recorded as {recorded_as:?}"
+                )
             }
             Self::TurnUnfinished { loop_id, turn_index } => {
                 write!(f, "turn {turn_index} of {loop_id:?} did not end")
+            }
+            Self::TurnCutShort { loop_id, turn_index } => {
+                write!(f, "{loop_id:?} ended in the middle of turn {turn_index}; the turn is kept")
             }
             Self::TurnNotStarted { loop_id } => {
                 write!(f, "a turn of {loop_id:?} ended that had not begun")
@@ -181,13 +192,13 @@ impl fmt::Display for Notice {
             }
             Self::SessionForgotten { session_id } => write!(
                 f,
-                "session {session_id:?} came back after it was forgotten; only its later loops are recorded"
+                "session {session_id:?} came back after the recorder dropped it; only its later loops are recorded"
             ),
             Self::LinkNotStored { session_id, reason } => {
                 write!(f, "the link is not written in session {session_id:?}: {reason}")
             }
             Self::NotStored { session_id, reason } => {
-                write!(f, "session {session_id:?} is not stored any further: {reason}")
+                write!(f, "recording of session {session_id:?} stopped: {reason}")
             }
         }
     }

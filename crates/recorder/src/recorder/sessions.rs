@@ -7,19 +7,20 @@ use crate::announced::Announcements;
 use crate::event::AgentStart;
 use crate::lineage::Lineage;
 use crate::loops::Loops;
-use crate::model::{LoopRecord, LoopStatus, Session, SessionFormation};
+use crate::model::{LoopRecord, LoopStatus, RecordedSession, SessionFormation};
 use crate::time::Timestamp;
 
 impl SessionRecorder {
     /// Takes in a session that was recorded before, to go on with it. Loops that were still to end are
     /// broken off: whoever ran them is gone. Says how many those were.
-    pub fn resume(&mut self, session: Session) -> usize {
+    pub fn resume(&mut self, session: RecordedSession) -> usize {
         if self.by_session.contains_key(&session.session_id) {
             return 0;
         }
         let stage = if has_begun(&session) { Stage::Drained } else { Stage::Announced };
-        let key = self.hold(Live::new(session, stage));
-        let aborted = self.abort_resumed(key);
+        let key = self.hold(Live { is_resumed: true, ..Live::new(session, stage) });
+        self.find_places(key);
+        let aborted = self.abort_open_loops(key);
         if aborted > 0
             && let Some(live) = self.lives.get_mut(&key)
         {
@@ -28,51 +29,6 @@ impl SessionRecorder {
             self.retained.push_back(key);
         }
         aborted
-    }
-
-    fn abort_resumed(&mut self, key: SessionKey) -> usize {
-        self.find_places(key);
-        self.abort_open_loops(key)
-    }
-
-    /// Makes a session what it is said to be.
-    pub(super) fn on_stored(&mut self, mut stored: Session, is_whole: bool) {
-        let session_id = stored.session_id.clone();
-        let loops = std::mem::take(&mut stored.loops);
-        let known = self.by_session.get(&session_id).copied();
-        let key = known.unwrap_or_else(|| {
-            self.trace(|| Effect::Header { session_id: session_id.clone() });
-            self.hold(Live::new(stored.clone(), Stage::Open))
-        });
-        if is_whole {
-            self.forget_places(key);
-        }
-        let Some(live) = self.lives.get_mut(&key) else {
-            return;
-        };
-        let header = std::mem::replace(&mut live.session, stored);
-        live.session.lineage = header.lineage;
-        live.turns.clear();
-        if is_whole {
-            live.session.loops = loops;
-        } else {
-            live.session.loops = header.loops;
-            live.session.announced = header.announced;
-            loops.iter().for_each(|record| live.session.loops.put(record.clone()));
-        }
-        live.stage = Stage::Open;
-        self.find_places(key);
-        self.trace(|| Effect::Stored { session_id });
-    }
-
-    fn forget_places(&mut self, key: SessionKey) {
-        self.places.retain(|_, place| place.session != key);
-        self.echoes.forget(key);
-        self.spawned.retain(|_, place| place.session != key);
-        self.waiting.retain(|_, places| {
-            places.retain(|place| place.session != key);
-            !places.is_empty()
-        });
     }
 
     /// Learns where the events of a session's loops go, and whom they wait for.
@@ -91,7 +47,7 @@ impl SessionRecorder {
             let given_id = live.session.given_id(record);
             let known = self.places.get(given_id);
             // A guest takes nobody's events away.
-            if live.stage != Stage::Guest || known.is_none_or(|known| known.session == key) {
+            if live.stage != Stage::Linked || known.is_none_or(|known| known.session == key) {
                 self.places.insert(given_id.to_owned(), place);
             }
             self.places.entry(record.loop_id.clone()).or_insert(place);
@@ -144,6 +100,7 @@ impl SessionRecorder {
         if let Some(live) = self.lives.get_mut(&key) {
             let begun = has_begun(&live.session);
             live.stage = if begun { Stage::Open } else { Stage::Announced };
+            live.has_task |= begun;
         }
     }
 
@@ -171,7 +128,7 @@ impl SessionRecorder {
         if self.forgotten.contains(session_id) {
             report.note(Notice::SessionForgotten { session_id: session_id.to_owned() });
         }
-        let session = Session {
+        let session = RecordedSession {
             session_id: session_id.to_owned(),
             agent_id: String::new(),
             created_at: at,
@@ -209,23 +166,26 @@ impl SessionRecorder {
     }
 
     fn formation_of(&mut self, event: &AgentStart) -> SessionFormation {
-        if let Some(formation) = self.formations.remove(&event.session_id) {
-            return formation;
-        }
         let timestamp = event.timestamp;
-        let before = self.agents.get(&event.agent_id);
-        match (self.config.inactivity_timeout, before) {
-            (Some(threshold), Some((previous, heard_at)))
-                if timestamp.since(*heard_at) > threshold =>
-            {
-                SessionFormation::InactivityTimeout {
-                    threshold_secs: threshold.as_secs(),
-                    previous_session_id: Some(previous.clone()),
-                    timestamp,
-                }
+        let announced = self.formations.remove(&event.session_id);
+        let formation = announced.or_else(|| {
+            let threshold = self.config.inactivity_timeout?;
+            let (previous, heard_at) = self.agents.get(&event.agent_id)?;
+            (timestamp.since(*heard_at) > threshold).then(|| SessionFormation::InactivityTimeout {
+                threshold_secs: threshold.as_secs(),
+                previous_session_id: Some(previous.clone()),
+                timestamp,
+            })
+        });
+        if let Some(SessionFormation::InactivityTimeout { previous_session_id, .. }) = &formation {
+            let previous = previous_session_id.as_ref().and_then(|id| self.by_session.get(id));
+            let resting = |key: &SessionKey| self.lives.get(key).is_some_and(|live| live.open == 0);
+            if let Some(previous) = previous.copied().filter(resting) {
+                self.complete(previous);
+                self.end_task(previous);
             }
-            _ => SessionFormation::FirstLoop { timestamp },
         }
+        formation.unwrap_or(SessionFormation::FirstLoop { timestamp })
     }
 
     /// Remembers when an agent was last heard, for as long as that matters.
@@ -261,7 +221,7 @@ impl SessionRecorder {
 }
 
 /// Whether a loop of a session has started: of one that was only announced nobody knows yet who runs it.
-fn has_begun(session: &Session) -> bool {
+fn has_begun(session: &RecordedSession) -> bool {
     let has_started = |record: &LoopRecord| !record.events.is_empty();
     !session.agent_id.is_empty() || session.loops.iter().any(has_started)
 }

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::live::Live;
 use super::report::{Notice, Report};
-use crate::event::{AgentEvent, TurnEnd, TurnStart};
+use crate::event::{AgentEnd, AgentEvent, TurnEnd, TurnStart};
 use crate::loops::Slot;
-use crate::message::{AgentMessage, Message, TurnId};
+use crate::message::{Content, Message, PhiMessage, PhiUsage, TurnId};
 use crate::model::{LoopConfigSnapshot, Turn, config_id_in};
+use crate::open_enums::{PhiStopReason, TurnTrigger};
 use crate::time::Timestamp;
-use crate::words::TurnTrigger;
 
 /// A turn that has not ended.
 #[derive(Debug)]
@@ -17,7 +17,9 @@ pub(super) struct PartialTurn {
     turn_index: u32,
     triggered_by: TurnTrigger,
     started_at: Timestamp,
-    input_messages: Vec<AgentMessage>,
+    input_messages: Vec<PhiMessage>,
+    /// What the model said last.
+    output_message: Option<PhiMessage>,
     request_payload: Option<Value>,
 }
 
@@ -45,6 +47,7 @@ impl Live {
             triggered_by: event.triggered_by.clone(),
             started_at: event.timestamp,
             input_messages: Vec::new(),
+            output_message: None,
             request_payload: None,
         };
         if let Some(unfinished) = self.turns.insert(slot, turn) {
@@ -56,10 +59,13 @@ impl Live {
     }
 
     /// What is said within a turn, other than by the model, was said to it.
-    pub(super) fn hear_message(&mut self, slot: Slot, message: &AgentMessage) {
-        if !message.is_assistant()
-            && let Some(turn) = self.turns.get_mut(&slot)
-        {
+    pub(super) fn hear_message(&mut self, slot: Slot, message: &PhiMessage) {
+        let Some(turn) = self.turns.get_mut(&slot) else {
+            return;
+        };
+        if message.is_assistant() {
+            turn.output_message = Some(message.clone());
+        } else {
             turn.input_messages.push(message.clone());
         }
     }
@@ -72,37 +78,130 @@ impl Live {
 
     pub(super) fn end_turn(&mut self, slot: Slot, event: &TurnEnd, report: &mut Report) {
         if self.record(slot).config.is_none() {
-            let config = config_of(&event.message, &event.loop_id);
+            let config = config_of(&event.message, &event.loop_id, &self.session.session_id);
             self.change(slot).config = config;
         }
         let Some(turn) = self.turns.remove(&slot) else {
             report.note(Notice::TurnNotStarted { loop_id: event.loop_id.clone() });
             return;
         };
-        let turn_id =
-            TurnId { loop_id: self.record(slot).loop_id.clone(), turn_index: turn.turn_index };
-        let tool_results = event
+        let end = Ended {
+            given_id: &event.loop_id,
+            output_message: event.message.clone(),
+            tool_results: event.tool_results.clone(),
+            usage: event.usage,
+            at: event.timestamp,
+        };
+        self.add_turn(slot, turn, end);
+    }
+
+    /// A loop ends in the middle of a turn: the turn ends with it, with what was heard of it.
+    pub(super) fn end_open_turn(&mut self, slot: Slot, event: &AgentEnd, report: &mut Report) {
+        let Some(mut turn) = self.turns.remove(&slot) else {
+            return;
+        };
+        report.note(Notice::TurnCutShort {
+            loop_id: event.loop_id.clone(),
+            turn_index: turn.turn_index,
+        });
+        let is_of_turn = |message: &&PhiMessage| {
+            let turn_id = message.turn_id();
+            message.is_assistant() && turn_id.is_some_and(|id| id.turn_index == turn.turn_index)
+        };
+        let reported = || event.messages.iter().rev().find(is_of_turn).cloned();
+        let output_message = turn.output_message.take().or_else(reported);
+        let output_message =
+            output_message.unwrap_or_else(|| self.silent_message(slot, event.timestamp));
+        let usage = match output_message.as_llm() {
+            Some(Message::Assistant { usage, .. }) => *usage,
+            _ => PhiUsage::default(),
+        };
+        // What its tools answered was heard as messages; `add_turn` takes them out of the inputs.
+        let heard = turn.input_messages.iter().filter_map(PhiMessage::as_llm);
+        let answers = heard.filter(|message| answers_to(&output_message, message));
+        let tool_results = answers.cloned().collect();
+        let end = Ended {
+            given_id: &event.loop_id,
+            output_message,
+            tool_results,
+            usage,
+            at: event.timestamp,
+        };
+        self.add_turn(slot, turn, end);
+    }
+
+    /// What stands for a message that the model never sent.
+    fn silent_message(&self, slot: Slot, at: Timestamp) -> PhiMessage {
+        let config = self.record(slot).config.as_deref();
+        Message::Assistant {
+            content: Vec::new(),
+            stop_reason: PhiStopReason::Aborted,
+            model: config.map(|config| config.model.as_str()).unwrap_or_default().into(),
+            provider: config.map(|config| config.provider.as_str()).unwrap_or_default().into(),
+            usage: PhiUsage::default(),
+            timestamp: u64::try_from(at.unix_ms()).unwrap_or_default(),
+            error_message: Some("the turn did not end".to_owned()),
+        }
+        .into()
+    }
+
+    fn add_turn(&mut self, slot: Slot, turn: PartialTurn, end: Ended<'_>) {
+        let recorded_as = self.record(slot).loop_id.clone();
+        let renamed = |message| renamed(message, end.given_id, &recorded_as);
+        let turn_id = TurnId { loop_id: recorded_as.clone(), turn_index: turn.turn_index };
+        let inputs = without_results(turn.input_messages, &end.tool_results);
+        let tool_results = end
             .tool_results
-            .iter()
-            .map(|result| AgentMessage::from(result.clone()).with_turn_id(Some(turn_id.clone())));
+            .into_iter()
+            .map(|result| PhiMessage::from(result).with_turn_id(Some(turn_id.clone())));
         let turn = Turn {
             tool_results: tool_results.collect(),
             turn_id,
             triggered_by: turn.triggered_by,
-            usage: event.usage,
-            input_messages: without_results(turn.input_messages, &event.tool_results),
-            output_message: event.message.clone(),
+            usage: end.usage,
+            input_messages: inputs.into_iter().map(renamed).collect(),
+            output_message: renamed(end.output_message),
             started_at: turn.started_at,
-            ended_at: event.timestamp,
+            ended_at: end.at,
             request_payload: turn.request_payload,
         };
         self.change(slot).turns.push(turn);
     }
 }
 
+/// How a turn ended.
+struct Ended<'a> {
+    /// The id that the loop came with.
+    given_id: &'a str,
+    output_message: PhiMessage,
+    tool_results: Vec<Message>,
+    usage: PhiUsage,
+    at: Timestamp,
+}
+
+/// A message whose turn names the loop by the id that it is recorded under.
+pub(super) fn renamed(message: PhiMessage, given_id: &str, recorded_as: &str) -> PhiMessage {
+    match message.turn_id() {
+        Some(turn_id) if given_id != recorded_as && turn_id.loop_id == given_id => {
+            let turn_index = turn_id.turn_index;
+            message.with_turn_id(Some(TurnId { loop_id: recorded_as.to_owned(), turn_index }))
+        }
+        _ => message,
+    }
+}
+
+/// Whether a message is the answer of a tool that the model called.
+fn answers_to(output: &PhiMessage, message: &Message) -> bool {
+    let Message::ToolResult { tool_call_id, .. } = message else {
+        return false;
+    };
+    let content = output.as_llm().map_or(&[][..], |output| output.content());
+    content.iter().any(|block| matches!(block, Content::ToolCall { id, .. } if id == tool_call_id))
+}
+
 /// The answers of a turn's own tools are said to the model in the next turn: they are not inputs of this
 /// one, although they are heard within it.
-fn without_results(mut inputs: Vec<AgentMessage>, results: &[Message]) -> Vec<AgentMessage> {
+fn without_results(mut inputs: Vec<PhiMessage>, results: &[Message]) -> Vec<PhiMessage> {
     inputs.retain(|input| {
         let Some(Message::ToolResult { tool_call_id, .. }) = input.as_llm() else {
             return true;
@@ -115,14 +214,18 @@ fn without_results(mut inputs: Vec<AgentMessage>, results: &[Message]) -> Vec<Ag
 }
 
 /// The settings that a message of the model's gives away.
-pub(super) fn config_of(message: &AgentMessage, loop_id: &str) -> Option<Box<LoopConfigSnapshot>> {
+pub(super) fn config_of(
+    message: &PhiMessage,
+    loop_id: &str,
+    session_id: &str,
+) -> Option<Box<LoopConfigSnapshot>> {
     let Some(Message::Assistant { model, provider, .. }) = message.as_llm() else {
         return None;
     };
     Some(Box::new(LoopConfigSnapshot {
         model: model.to_string(),
         provider: provider.to_string(),
-        config_id: config_id_in(loop_id),
+        config_id: config_id_in(loop_id, session_id),
         ..LoopConfigSnapshot::default()
     }))
 }

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use super::Step;
-use super::score::{Score, Span};
+use super::event_graph::{EventGraph, Span};
 use crate::event::AgentEvent;
 use crate::model::LoopRecord;
 use crate::time::Timestamp;
 
-impl<'a> Score<'a> {
+impl<'a> EventGraph<'a> {
     /// A loop that came with an id that was taken came after everything about the loop that had it.
     pub(super) fn keep_order_of_ids(&mut self) {
         for records in self.by_given_id() {

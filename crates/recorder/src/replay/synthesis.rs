@@ -3,7 +3,7 @@
 use crate::event::{
     AgentEnd, AgentEvent, AgentStart, InputRejected, MessageEnd, MessageStart, TurnEnd, TurnStart,
 };
-use crate::message::{AgentMessage, Message};
+use crate::message::{Message, PhiMessage};
 use crate::model::{LoopRecord, LoopStatus, Turn};
 
 /// The events of a loop, recorded or made up from its record, numbered. A loop that never started has none.
@@ -75,7 +75,7 @@ fn turn_events(record: &LoopRecord, turn: &Turn) -> Vec<AgentEvent> {
         let end = MessageEnd { loop_id: loop_id(), message };
         events.extend([start.into(), end.into()]);
     }
-    let results = turn.tool_results.iter().filter_map(AgentMessage::as_llm);
+    let results = turn.tool_results.iter().filter_map(PhiMessage::as_llm);
     let end = TurnEnd {
         loop_id: loop_id(),
         message: turn.output_message.clone(),

@@ -5,10 +5,10 @@ use bough_session::{EntryBody, FORMAT_PHI, Record};
 use super::refs::Library;
 use crate::event::AgentEvent;
 use crate::fact::Fact;
-use crate::message::AgentMessage;
-use crate::model::Session;
+use crate::message::PhiMessage;
+use crate::model::RecordedSession;
 use crate::recorder::SessionRecorder;
-use crate::replay::{Replay, Tape};
+use crate::replay::{EventLog, Replay};
 
 /// A fold over the log of one session: it makes the session that a recorder made of the same events.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct RecordFold {
     library: Library,
     recorder: SessionRecorder,
     /// The events as they came, if they are to be played back.
-    tape: Option<Tape>,
+    event_log: Option<EventLog>,
 }
 
 impl RecordFold {
@@ -28,22 +28,22 @@ impl RecordFold {
             session_id: session_id.into(),
             library: Library::default(),
             recorder: SessionRecorder::of_log(),
-            tape: None,
+            event_log: None,
         }
     }
 
     /// The fold of an empty log, which can play it back: see [`Self::replay`].
     #[must_use]
     pub fn to_replay(session_id: impl Into<String>) -> Self {
-        Self { tape: Some(Tape::default()), ..Self::new(session_id) }
+        Self { event_log: Some(EventLog::default()), ..Self::new(session_id) }
     }
 
     /// Takes in the next record.
     pub fn read(&mut self, record: &Record) {
         if let Some(event) = read(&mut self.library, record) {
-            if let (Some(tape), Record::Loop(said)) = (&mut self.tape, record.known()) {
+            if let (Some(event_log), Record::Loop(said)) = (&mut self.event_log, record.known()) {
                 let before = self.recorder.held(&self.session_id);
-                tape.hear(said.loop_id.as_str(), &event, before);
+                event_log.hear(said.loop_id.as_str(), &event, before);
             }
             // A log says nothing that its session cannot place; what is left to say was said already.
             drop(self.recorder.on_event(event));
@@ -52,25 +52,25 @@ impl RecordFold {
 
     /// The session as it stands.
     #[must_use]
-    pub fn session(&self) -> Option<&Session> {
+    pub fn session(&self) -> Option<&RecordedSession> {
         self.recorder.held(&self.session_id)
     }
 
-    /// The events that the log holds, in the order in which they came; `None` if nothing was recorded in it. A session
-    /// that was put into the log as a value, and a fold that keeps no order, play what makes an equal session.
+    /// The events that the log holds, in the order in which they came; `None` if nothing was recorded in it. A fold
+    /// that keeps no order plays what makes an equal session.
     #[must_use]
     pub fn replay(&self) -> Option<Replay> {
         let session = self.session()?;
-        Some(self.tape.as_ref().map_or_else(|| Replay::of(session), |tape| tape.play(session)))
-    }
-
-    pub(super) fn into_recorder(self) -> SessionRecorder {
-        self.recorder
+        Some(
+            self.event_log
+                .as_ref()
+                .map_or_else(|| Replay::of(session), |event_log| event_log.play(session)),
+        )
     }
 
     /// The session, if there was one.
     #[must_use]
-    pub fn into_session(self) -> Option<Session> {
+    pub fn into_session(self) -> Option<RecordedSession> {
         self.session().cloned()
     }
 }
@@ -80,7 +80,7 @@ impl RecordFold {
 pub fn fold_records<'a>(
     session_id: &str,
     records: impl IntoIterator<Item = &'a Record>,
-) -> Option<Session> {
+) -> Option<RecordedSession> {
     let mut fold = RecordFold::new(session_id);
     for record in records {
         fold.read(record);
@@ -105,7 +105,7 @@ fn read(library: &mut Library, record: &Record) -> Option<AgentEvent> {
         Record::Entry(entry) => {
             if let EntryBody::Foreign(body) = &entry.body
                 && body.format == FORMAT_PHI
-                && let Ok(message) = serde_json::from_str::<AgentMessage>(body.json.get())
+                && let Ok(message) = serde_json::from_str::<PhiMessage>(body.json.get())
             {
                 library.add(&entry.id, message);
             }

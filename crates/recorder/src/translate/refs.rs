@@ -16,7 +16,7 @@ use super::json_of;
 use crate::event::{
     AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate, StreamDelta, TurnEnd,
 };
-use crate::message::{AgentMessage, Content, LlmMessage, Message, TurnId, Usage};
+use crate::message::{Content, LlmMessage, Message, PhiMessage, PhiUsage, TurnId};
 use crate::time::Timestamp;
 
 const ENTRY: &str = "$entry";
@@ -27,21 +27,19 @@ const STREAM: &str = "$stream";
 pub(super) struct Said {
     pub(super) entry_id: EntryId,
     /// The message, while something may still speak of it.
-    pub(super) message: Option<AgentMessage>,
+    pub(super) message: Option<PhiMessage>,
     pub(super) is_assistant: bool,
 }
 
 impl Said {
-    pub(super) fn new(entry_id: EntryId, message: AgentMessage) -> Self {
+    pub(super) fn new(entry_id: EntryId, message: PhiMessage) -> Self {
         Self { entry_id, is_assistant: message.is_assistant(), message: Some(message) }
     }
 
     /// Whether the entry holds this message, in whatever turn it was said.
-    pub(super) fn is(&self, message: &AgentMessage) -> bool {
+    pub(super) fn is(&self, message: &PhiMessage) -> bool {
         match (&self.message, message) {
-            (Some(AgentMessage::Llm(said)), AgentMessage::Llm(other)) => {
-                said.message == other.message
-            }
+            (Some(PhiMessage::Llm(said)), PhiMessage::Llm(other)) => said.message == other.message,
             (Some(said), other) => said == other,
             (None, _) => false,
         }
@@ -50,7 +48,7 @@ impl Said {
 
 /// The JSON of an event with something else in place of its message.
 pub(super) fn with_message(event: &AgentEvent, message: Value) -> RawJson {
-    let message = AgentMessage::Other(Arc::new(message));
+    let message = PhiMessage::Other(Arc::new(message));
     match event {
         AgentEvent::MessageStart(start) => {
             json_of(&AgentEvent::from(MessageStart { loop_id: start.loop_id.clone(), message }))
@@ -74,7 +72,7 @@ pub(super) fn turn_end(turn: &TurnEnd, message: &Value, tool_results: &[Value]) 
         r#type: &'static str,
         loop_id: &'a str,
         message: &'a Value,
-        usage: Usage,
+        usage: PhiUsage,
         timestamp: Timestamp,
         tool_results: &'a [Value],
     }
@@ -93,7 +91,7 @@ pub(super) fn agent_end(end: &AgentEnd, messages: Vec<Value>) -> RawJson {
     let messages = messages.into_iter();
     json_of(&AgentEvent::from(AgentEnd {
         loop_id: end.loop_id.clone(),
-        messages: messages.map(|message| AgentMessage::Other(Arc::new(message))).collect(),
+        messages: messages.map(|message| PhiMessage::Other(Arc::new(message))).collect(),
         usage: end.usage,
         timestamp: end.timestamp,
         rejection: end.rejection.clone(),
@@ -101,13 +99,13 @@ pub(super) fn agent_end(end: &AgentEnd, messages: Vec<Value>) -> RawJson {
 }
 
 /// What stands for a message in an event.
-pub(super) fn reference(message: &AgentMessage, said: Option<&Said>) -> Value {
+pub(super) fn reference(message: &PhiMessage, said: Option<&Said>) -> Value {
     let Some(said) = said else {
         return serde_json::to_value(message).unwrap_or_default();
     };
     let mut reference = Map::new();
     reference.insert(ENTRY.to_owned(), Value::from(said.entry_id.as_str()));
-    if let (Some(AgentMessage::Llm(held)), AgentMessage::Llm(message)) = (&said.message, message) {
+    if let (Some(PhiMessage::Llm(held)), PhiMessage::Llm(message)) = (&said.message, message) {
         if held.turn_id != message.turn_id {
             reference.insert("turnId".to_owned(), json!(message.turn_id));
         }
@@ -119,14 +117,14 @@ pub(super) fn reference(message: &AgentMessage, said: Option<&Said>) -> Value {
 }
 
 /// What stands for a message in a place where messages have no turn.
-pub(super) fn bare_reference(message: &AgentMessage, said: Option<&Said>) -> Value {
+pub(super) fn bare_reference(message: &PhiMessage, said: Option<&Said>) -> Value {
     match said {
         Some(said) => json!({ENTRY: said.entry_id.as_str()}),
         None => bare(message),
     }
 }
 
-fn bare(message: &AgentMessage) -> Value {
+fn bare(message: &PhiMessage) -> Value {
     let written = match message.as_llm() {
         Some(message) => serde_json::to_value(message),
         None => serde_json::to_value(message),
@@ -138,7 +136,7 @@ fn bare(message: &AgentMessage) -> Value {
 pub(super) fn streamed(
     event: &AgentEvent,
     update: &MessageUpdate,
-    before: Option<&AgentMessage>,
+    before: Option<&PhiMessage>,
 ) -> RawJson {
     let known = before.and_then(|before| {
         if *before == update.message {
@@ -156,8 +154,8 @@ pub(super) fn streamed(
 }
 
 /// A message with one more piece, if the piece fits its last block.
-fn grown(before: &AgentMessage, delta: &StreamDelta) -> Option<AgentMessage> {
-    let AgentMessage::Llm(llm) = before else {
+fn grown(before: &PhiMessage, delta: &StreamDelta) -> Option<PhiMessage> {
+    let PhiMessage::Llm(llm) = before else {
         return None;
     };
     let mut llm: LlmMessage = llm.as_ref().clone();
@@ -175,7 +173,7 @@ fn grown(before: &AgentMessage, delta: &StreamDelta) -> Option<AgentMessage> {
         }
         _ => return None,
     }
-    Some(AgentMessage::Llm(llm.into()))
+    Some(PhiMessage::Llm(llm.into()))
 }
 
 /// Entries by the message that they hold.
@@ -192,7 +190,7 @@ impl Index {
     }
 
     pub(super) fn add(&mut self, said: &Said) {
-        if let Some(message) = said.message.as_ref().and_then(AgentMessage::as_llm) {
+        if let Some(message) = said.message.as_ref().and_then(PhiMessage::as_llm) {
             let entries = self.0.entry(digest(message)).or_default();
             entries.push((said.entry_id.clone(), message.clone()));
         }
@@ -246,12 +244,12 @@ pub(super) fn shortened_payload(payload: &Value, index: &Index) -> Value {
 /// What is needed to read references.
 #[derive(Debug, Default)]
 pub(super) struct Library {
-    entries: HashMap<String, AgentMessage>,
-    streams: HashMap<String, AgentMessage>,
+    entries: HashMap<String, PhiMessage>,
+    streams: HashMap<String, PhiMessage>,
 }
 
 impl Library {
-    pub(super) fn add(&mut self, entry_id: &EntryId, message: AgentMessage) {
+    pub(super) fn add(&mut self, entry_id: &EntryId, message: PhiMessage) {
         self.entries.insert(entry_id.to_string(), message);
     }
 
@@ -291,7 +289,7 @@ impl Library {
         *place = serde_json::to_value(&message).unwrap_or_default();
     }
 
-    fn find(&self, loop_id: &str, place: &Value, delta: Option<Value>) -> Option<AgentMessage> {
+    fn find(&self, loop_id: &str, place: &Value, delta: Option<Value>) -> Option<PhiMessage> {
         if let Some(how) = place.get(STREAM).and_then(Value::as_str) {
             let before = self.streams.get(loop_id)?;
             let delta = delta.and_then(|delta| serde_json::from_value(delta).ok());
@@ -307,7 +305,7 @@ impl Library {
             let turn_id: Option<TurnId> = serde_json::from_value(turn_id.clone()).ok()?;
             message = message.with_turn_id(turn_id);
         }
-        if let (Some(Value::Object(extra)), AgentMessage::Llm(llm)) =
+        if let (Some(Value::Object(extra)), PhiMessage::Llm(llm)) =
             (place.get("extra"), &mut message)
         {
             Arc::make_mut(llm).extra.clone_from(extra);

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::json_of;
 use super::refs::{self, Index, Said};
 use crate::event::{AgentEvent, ContinuationKind, TurnRequest};
-use crate::message::AgentMessage;
-use crate::model::{LoopRecord, LoopStatus, Session};
+use crate::message::PhiMessage;
+use crate::model::{LoopRecord, LoopStatus, RecordedSession};
 
 const LOOP_KEY: &str = "loop_id";
 
@@ -44,7 +44,7 @@ pub(super) struct Branch {
     /// The message that has begun and not ended.
     begun: Option<usize>,
     /// The message that is being streamed, as far as it is known.
-    stream: Option<AgentMessage>,
+    stream: Option<PhiMessage>,
     is_closed: bool,
 }
 
@@ -83,7 +83,7 @@ impl Tree {
     }
 
     /// A loop starts: where it hangs depends on the loop before it.
-    pub(super) fn start(&mut self, session: &Session, loop_id: &str) {
+    pub(super) fn start(&mut self, session: &RecordedSession, loop_id: &str) {
         let Some(record) = session.get_loop(loop_id) else {
             return;
         };
@@ -128,9 +128,9 @@ impl Tree {
     /// Settles where a loop hangs, now that it is known how it begins.
     fn settle(
         &mut self,
-        session: &Session,
+        session: &RecordedSession,
         loop_id: &str,
-        first: &AgentMessage,
+        first: &PhiMessage,
     ) -> Option<EntryId> {
         let base = self.branches.get(loop_id).map(|branch| branch.base.clone());
         let settled = match base.unwrap_or_default() {
@@ -145,9 +145,9 @@ impl Tree {
 
     /// A rerun that asks again hangs beside the first try; one that only answers again hangs below what
     /// was asked; one that asks something else hangs below what it names.
-    fn beside(&self, session: &Session, of: &str, first: &AgentMessage) -> Option<EntryId> {
+    fn beside(&self, session: &RecordedSession, of: &str, first: &PhiMessage) -> Option<EntryId> {
         let tried = self.branches.get(of);
-        let content = |message: &AgentMessage| message.as_llm().map(|said| said.content().clone());
+        let content = |message: &PhiMessage| message.as_llm().map(|said| said.content().clone());
         if first.role() == "user" {
             let record = session.get_loop(of);
             let asked = record.and_then(|record| record.messages.first());
@@ -165,7 +165,7 @@ impl Tree {
     /// Writes an event: entries for the messages that are new, and references to all of them.
     pub(super) fn speak(
         &mut self,
-        session: &Session,
+        session: &RecordedSession,
         loop_id: &str,
         event: &AgentEvent,
         at_ms: Option<i64>,
@@ -196,7 +196,7 @@ impl Tree {
     }
 
     /// A loop that was broken off goes on; `news` of its events are about to be written.
-    pub(super) fn go_on(&mut self, session: &Session, loop_id: &str, news: usize) {
+    pub(super) fn go_on(&mut self, session: &RecordedSession, loop_id: &str, news: usize) {
         let Some(record) = session.get_loop(loop_id) else {
             return;
         };
@@ -275,7 +275,7 @@ impl Tree {
         else {
             return;
         };
-        let Ok(message) = serde_json::from_str::<AgentMessage>(body.json.get()) else {
+        let Ok(message) = serde_json::from_str::<PhiMessage>(body.json.get()) else {
             return;
         };
         let branch = self.branches.entry(loop_id.to_owned()).or_default();
@@ -286,7 +286,7 @@ impl Tree {
     }
 
     /// Lets go of the messages of loops that have ended.
-    pub(super) fn forget_closed(&mut self, session: &Session) {
+    pub(super) fn forget_closed(&mut self, session: &RecordedSession) {
         let may_go_on =
             |record: &LoopRecord| record.status.is_open() || record.status == LoopStatus::Aborted;
         for record in session.loops.iter().filter(|record| !may_go_on(record)) {
@@ -311,7 +311,7 @@ impl Branch {
 /// Writes one event.
 struct Speaker<'a> {
     tree: &'a mut Tree,
-    session: &'a Session,
+    session: &'a RecordedSession,
     loop_id: &'a str,
     at_ms: i64,
     entries: Vec<Record>,
@@ -347,7 +347,7 @@ impl Speaker<'_> {
                 let at = self.find_or_say(&turn.message);
                 let message = self.reference(&turn.message, at);
                 let results = turn.tool_results.iter().map(|result| {
-                    let result = AgentMessage::from(result.clone());
+                    let result = PhiMessage::from(result.clone());
                     let at = self.find_or_say(&result);
                     self.bare_reference(&result, at)
                 });
@@ -374,7 +374,7 @@ impl Speaker<'_> {
     }
 
     /// Adds an entry for a message. A loop that has ended makes no more of them.
-    fn say(&mut self, message: &AgentMessage) -> Option<usize> {
+    fn say(&mut self, message: &PhiMessage) -> Option<usize> {
         if self.branch().is_closed {
             return None;
         }
@@ -412,19 +412,19 @@ impl Speaker<'_> {
         Some(branch.said.len() - 1)
     }
 
-    fn is_said(&mut self, at: usize, message: &AgentMessage) -> bool {
+    fn is_said(&mut self, at: usize, message: &PhiMessage) -> bool {
         let said = self.branch().said.get(at);
         said.is_some_and(|said| said.is(message))
     }
 
-    fn find_or_say(&mut self, message: &AgentMessage) -> Option<usize> {
+    fn find_or_say(&mut self, message: &PhiMessage) -> Option<usize> {
         let said = &self.branch().said;
         let found = said.iter().rposition(|said| said.is(message));
         found.or_else(|| self.say(message))
     }
 
     /// All messages of a loop, each matched with the first entry like it that no other was matched with.
-    fn all(&mut self, messages: &[AgentMessage]) -> Vec<Value> {
+    fn all(&mut self, messages: &[PhiMessage]) -> Vec<Value> {
         let mut next = 0;
         let mut used = HashSet::new();
         let mut told = Vec::with_capacity(messages.len());
@@ -450,12 +450,12 @@ impl Speaker<'_> {
         Some(said.entry_id.clone())
     }
 
-    fn reference(&mut self, message: &AgentMessage, at: Option<usize>) -> Value {
+    fn reference(&mut self, message: &PhiMessage, at: Option<usize>) -> Value {
         let said = at.and_then(|at| self.branch().said.get(at));
         refs::reference(message, said)
     }
 
-    fn bare_reference(&mut self, message: &AgentMessage, at: Option<usize>) -> Value {
+    fn bare_reference(&mut self, message: &PhiMessage, at: Option<usize>) -> Value {
         let said = at.and_then(|at| self.branch().said.get(at));
         refs::bare_reference(message, said)
     }
@@ -463,7 +463,7 @@ impl Speaker<'_> {
     fn with_reference(
         &mut self,
         event: &AgentEvent,
-        message: &AgentMessage,
+        message: &PhiMessage,
         at: Option<usize>,
     ) -> (Option<EntryId>, RawJson) {
         let reference = self.reference(message, at);

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bough_recorder::{
-    AgentEvent, DurableOptions, RecordSink, Session, SessionRecorder, SessionRecorderConfig,
-    fold_records,
+    AgentEvent, DurableOptions, RecordSink, RecordedSession, SessionRecorder,
+    SessionRecorderConfig, fold_records,
 };
 use bough_session::{NewRecord, Record};
 use tokio::sync::Semaphore;
@@ -41,7 +41,7 @@ impl Logs {
         self.logs.lock().unwrap().get(session_id).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn fold(&self, session_id: &str) -> Option<Session> {
+    pub(crate) fn fold(&self, session_id: &str) -> Option<RecordedSession> {
         fold_records(session_id, &self.log(session_id))
     }
 }
@@ -49,26 +49,35 @@ impl Logs {
 #[async_trait]
 impl RecordSink for Logs {
     type Error = DiskFull;
+    type Claim = String;
 
     async fn load(&self, session_id: &str) -> Result<Vec<Record>, DiskFull> {
         Ok(self.log(session_id))
     }
 
-    async fn append(&self, session_id: &str, records: Vec<NewRecord>) -> Result<(), DiskFull> {
+    async fn claim(&self, session_id: &str) -> Result<(String, Vec<Record>), DiskFull> {
+        Ok((session_id.to_owned(), self.log(session_id)))
+    }
+
+    async fn append(
+        &self,
+        session_id: &mut String,
+        records: Vec<NewRecord>,
+    ) -> Result<(), DiskFull> {
         self.gate.acquire().await.unwrap().forget();
-        if self.broken.contains(session_id) {
+        if self.broken.contains(session_id.as_str()) {
             return Err(DiskFull);
         }
-        assert!(!self.explosive.contains(session_id), "the sink is badly written");
+        assert!(!self.explosive.contains(session_id.as_str()), "the sink is badly written");
         *self.appends.lock().unwrap() += 1;
         let mut logs = self.logs.lock().unwrap();
-        let log = logs.entry(session_id.to_owned()).or_default();
+        let log = logs.entry(session_id.clone()).or_default();
         log.extend(records.into_iter().map(|record| record.record));
         Ok(())
     }
 }
 
-pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Session> {
+pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<RecordedSession> {
     let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
     for event in events {
         recorder.on_event(event);
@@ -78,7 +87,7 @@ pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Ses
 }
 
 /// Options with which every notice is written down: the number of the event, and the words.
-pub(crate) fn noting() -> (DurableOptions, Arc<Mutex<Vec<String>>>) {
+pub(crate) fn with_notices() -> (DurableOptions, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&heard);
     let options = DurableOptions {

@@ -10,10 +10,10 @@
 pub(crate) mod logs;
 
 use bough_recorder::{
-    AgentEnd, AgentEvent, AgentMessage, AgentStart, CompactionStarted, Content, ContinuationKind,
-    InputRejected, Message, MessageEnd, MessageStart, MessageUpdate, ParallelLoopEnd,
-    ParallelLoopStart, ProgressMessage, StopReason, StreamDelta, Timestamp, ToolExecutionEnd,
-    ToolResult, TurnEnd, TurnStart, TurnTrigger, Usage,
+    AgentEnd, AgentEvent, AgentStart, CompactionStarted, Content, ContinuationKind, InputRejected,
+    Message, MessageEnd, MessageStart, MessageUpdate, ParallelLoopEnd, ParallelLoopStart,
+    PhiMessage, PhiStopReason, PhiUsage, ProgressMessage, StreamDelta, Timestamp, ToolExecutionEnd,
+    ToolResult, TurnEnd, TurnStart, TurnTrigger,
 };
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ struct Sim {
     started: i64,
     open: bool,
     turn: u32,
-    said: Vec<AgentMessage>,
+    said: Vec<PhiMessage>,
 }
 
 struct Script {
@@ -226,11 +226,11 @@ impl Script {
         let Some(at) = self.pick_open(who) else { return };
         let loop_id = self.loops[at].id.clone();
         let message = match how % 5 {
-            0 => AgentMessage::extension("ui", serde_json::json!({"how": how})),
+            0 => PhiMessage::extension("ui", serde_json::json!({"how": how})),
             1 => tool_result(how % 3, self.ms()).into(),
             // Words that are said again and again are told apart by nothing but their place.
-            2 => AgentMessage::user("again", 5),
-            _ => AgentMessage::user(format!("say {how}"), self.ms()),
+            2 => PhiMessage::user("again", 5),
+            _ => PhiMessage::user(format!("say {how}"), self.ms()),
         };
         if how.is_multiple_of(2) {
             self.push(MessageStart { loop_id: loop_id.clone(), message: message.clone() });
@@ -308,7 +308,7 @@ impl Script {
         self.loops[at].open = false;
         let mut messages = self.loops[at].said.clone();
         if how.is_multiple_of(5) {
-            messages.push(AgentMessage::user("never announced", self.ms()));
+            messages.push(PhiMessage::user("never announced", self.ms()));
         }
         if how.is_multiple_of(7) {
             messages.reverse();
@@ -394,14 +394,14 @@ impl Script {
     }
 }
 
-fn usage(input: u64) -> Usage {
-    Usage { input, output: 1, ..Usage::default() }
+fn usage(input: u64) -> PhiUsage {
+    PhiUsage { input, output: 1, ..PhiUsage::default() }
 }
 
-pub(crate) fn assistant(text: &str, timestamp: u64) -> AgentMessage {
+pub(crate) fn assistant(text: &str, timestamp: u64) -> PhiMessage {
     Message::Assistant {
         content: vec![Content::Text { text: text.to_owned() }],
-        stop_reason: StopReason::Stop,
+        stop_reason: PhiStopReason::Stop,
         model: "m".into(),
         provider: "p".into(),
         usage: usage(2),

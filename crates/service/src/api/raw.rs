@@ -1,6 +1,6 @@
 use bough_session::{EntryId, SessionId};
 use bough_store::bridge::protocol::ReadRequest;
-use bough_store::{PathQuery, PathStart, Position};
+use bough_store::{PathQuery, Position};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,13 +27,9 @@ pub enum RawRead {
     },
     /// A part of a path.
     Path {
-        /// The end of the path; the active leaf when omitted.
-        leaf: Option<EntryId>,
-        /// Where to start.
+        /// Which part; its limit is clamped to the configured page size.
         #[schemars(with = "Value")]
-        start: PathStart<EntryId>,
-        /// How many entries at most; clamped to the configured page size.
-        limit: usize,
+        query: PathQuery,
     },
     /// Records after a position.
     Records {
@@ -58,8 +54,8 @@ impl RawRead {
         match self {
             Self::State => ReadRequest::State { session_id },
             Self::Entry { entry_id } => ReadRequest::Entry { session_id, entry_id },
-            Self::Path { leaf, start, limit } => {
-                let query = PathQuery { leaf, start, limit: page(limit) };
+            Self::Path { mut query } => {
+                query.limit = page(query.limit);
                 ReadRequest::Path { session_id, query }
             }
             Self::Records { after, limit } => {

@@ -283,15 +283,15 @@ async fn all_entries(
     let mut position = bough_store::Position::default();
     loop {
         let page = store.records(session, position, FEED_RECORDS_PER_READ).await?;
-        let Some(last) = page.records.last().map(bough_store::StoredRecord::position) else {
-            return Ok(entries);
-        };
         for added in page.records.iter().filter_map(|stored| stored.record.as_entry()) {
             if let Some(stored) = store.entry(session, &added.id).await? {
                 entries.push(stored.entry.to_wire());
             }
         }
-        position = last;
+        if !page.more {
+            return Ok(entries);
+        }
+        position = page.position_after(position);
     }
 }
 

@@ -174,7 +174,8 @@ async fn a_session_is_read_as_it_is_kept(bed: Bed) {
     assert_eq!(one["end"], records["end"]);
     assert_eq!(read(json!({"op": "entry", "entry_id": a})).await["record"]["id"], json!(a));
     assert_eq!(read(json!({"op": "branch_heads", "limit": 9})).await.as_array().unwrap().len(), 2);
-    let path = read(json!({"op": "path", "start": "root", "limit": 9})).await;
+    let path =
+        read(json!({"op": "path", "query": {"leaf": null, "start": "root", "limit": 9}})).await;
     assert_eq!(path["entries"].as_array().unwrap().len(), 2);
 }
 

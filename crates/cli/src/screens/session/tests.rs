@@ -39,7 +39,7 @@ fn news(events: Vec<(&str, serde_json::Value)>) -> Answer {
     let events = events.into_iter().map(|(kind, payload)| Happening {
         kind: format!("session::{kind}"),
         seq: 1,
-        revision: 0,
+        step: 0,
         payload,
     });
     let news = Watched { events: events.collect(), next: "cursor".into(), gap: false };

@@ -52,7 +52,7 @@ macro_rules! words {
 
 words! {
     /// Why the model stopped.
-    StopReason {
+    PhiStopReason {
         /// It was done.
         Stop = "stop",
         /// It ran into the limit of its output.
@@ -141,7 +141,7 @@ mod tests {
         check("User", "User");
         check("FollowUp", "Continuation");
         check("Telepathy", "Telepathy");
-        assert_eq!(StopReason::from("toolUse"), StopReason::ToolUse);
+        assert_eq!(PhiStopReason::from("toolUse"), PhiStopReason::ToolUse);
         assert_eq!(ApiProtocol::from("openai_completions").as_str(), "openai_completions");
     }
 }

@@ -1,33 +1,31 @@
-//! Sessions that are here only so that others can be linked with them.
+//! Sessions that are in memory only to be linked with.
 //!
-//! Whoever records such a session may be another process, right now: nothing of it is changed but its links, and none
-//! of its loops is broken off.
+//! Another process may be recording such a session: only its links change, and its loops are not aborted.
 
 use super::live::{Live, Stage};
 use super::{SessionKey, SessionRecorder};
-use crate::model::Session;
+use crate::model::RecordedSession;
 
 impl SessionRecorder {
     /// Takes in a session for as long as links with it are written. It says nothing to the events of its own loops:
-    /// [`Self::leave`] comes before the next of them.
-    pub(crate) fn visit(&mut self, session: Session) {
+    /// [`Self::drop_linked`] comes before the next of them.
+    pub(crate) fn hold_linked(&mut self, session: RecordedSession) {
         if !self.by_session.contains_key(&session.session_id) {
-            let key = self.hold(Live::new(session, Stage::Guest));
+            let key = self.hold(Live::new(session, Stage::Linked));
             self.find_places(key);
         }
     }
 
-    /// Lets go of a session that [`Self::visit`] took in.
-    pub(crate) fn leave(&mut self, session_id: &str) {
-        let key = self.by_session.get(session_id).copied().filter(|_| self.is_guest(session_id));
-        if let Some((key, live)) = key.and_then(|key| Some((key, self.lives.remove(&key)?))) {
-            self.forget_names(key, &live.session);
+    /// Lets go of a session that [`Self::hold_linked`] took in.
+    pub(crate) fn drop_linked(&mut self, session_id: &str) {
+        if self.is_linked(session_id) {
+            self.drop_session(session_id);
         }
     }
 
     /// Whether a session is here only so that others can be linked with it.
-    pub(crate) fn is_guest(&self, session_id: &str) -> bool {
-        self.live_by_id(session_id).is_some_and(|live| live.stage == Stage::Guest)
+    pub(crate) fn is_linked(&self, session_id: &str) -> bool {
+        self.live_by_id(session_id).is_some_and(|live| live.stage == Stage::Linked)
     }
 
     /// The session that a loop belongs to.
@@ -36,8 +34,16 @@ impl SessionRecorder {
         self.lives.get(&place.session).map(|live| live.session.session_id.as_str())
     }
 
+    /// Drops a session, as if it had never been held.
+    pub(crate) fn drop_session(&mut self, session_id: &str) {
+        let key = self.by_session.get(session_id).copied();
+        if let Some((key, live)) = key.and_then(|key| Some((key, self.lives.remove(&key)?))) {
+            self.forget_names(key, &live.session);
+        }
+    }
+
     /// Forgets what a session that is gone told of others, and others of it.
-    pub(super) fn forget_names(&mut self, key: SessionKey, session: &Session) {
+    pub(super) fn forget_names(&mut self, key: SessionKey, session: &RecordedSession) {
         self.last_place = None;
         self.echoes.forget(key);
         self.by_session.remove(&session.session_id);

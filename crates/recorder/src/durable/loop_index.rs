@@ -1,13 +1,13 @@
-//! Where loops are that events may name while their sessions are not at hand.
+//! Which session a loop belongs to, for loops whose sessions are not in memory.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::limits::{REMEMBERED_IDS_MAX, REMEMBERED_LOOPS_MAX};
 use crate::model::session_id_in;
 
-/// What a durable recorder remembers of loops whose sessions it may have let go of.
+/// What a durable recorder remembers of loops whose sessions may not be in memory any more.
 #[derive(Debug, Default)]
-pub(super) struct Whereabouts {
+pub(super) struct LoopIndex {
     /// The sessions of loops whose ids do not say it.
     recorded: Pairs,
     /// The sessions that named a loop which was not heard of.
@@ -16,7 +16,7 @@ pub(super) struct Whereabouts {
     missed: HashSet<String>,
 }
 
-impl Whereabouts {
+impl LoopIndex {
     /// A loop is recorded in a session from now on.
     pub(super) fn loop_is_in(&mut self, loop_id: &str, session_id: &str) {
         self.missed.remove(loop_id);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_loop_is_looked_for_where_it_was_recorded_and_else_where_its_id_says() {
-        let mut known = Whereabouts::default();
+        let mut known = LoopIndex::default();
         assert_eq!(known.session_of("s.cfg.1"), Some("s"));
         assert_eq!(known.session_of("opaque"), None);
         known.loop_is_in("opaque", "s");

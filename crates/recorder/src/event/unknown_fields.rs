@@ -9,9 +9,9 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 /// A deserializer that notes the fields which the struct it is for does not have, also those of structs in its fields.
-pub(super) struct Noting<'n, D> {
+pub(super) struct UnknownFields<'n, D> {
     pub(super) from: D,
-    pub(super) noted: &'n mut Vec<String>,
+    pub(super) unknown: &'n mut Vec<String>,
     /// The field that is being read, of an event.
     pub(super) within: Option<&'static str>,
 }
@@ -27,7 +27,7 @@ macro_rules! as_ever {
     };
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Noting<'_, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for UnknownFields<'_, D> {
     type Error = D::Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -36,13 +36,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Noting<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let Self { from, noted, within } = self;
-        from.deserialize_struct(name, fields, Fields { of: visitor, fields, noted, within })
+        let Self { from, unknown, within } = self;
+        from.deserialize_struct(name, fields, Fields { of: visitor, fields, unknown, within })
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let Self { from, noted, within } = self;
-        from.deserialize_option(Fields { of: visitor, fields: &[], noted, within })
+        let Self { from, unknown, within } = self;
+        from.deserialize_option(Fields { of: visitor, fields: &[], unknown, within })
     }
 
     as_ever! {
@@ -62,7 +62,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Noting<'_, D> {
 struct Fields<'n, V> {
     of: V,
     fields: &'static [&'static str],
-    noted: &'n mut Vec<String>,
+    unknown: &'n mut Vec<String>,
     within: Option<&'static str>,
 }
 
@@ -74,8 +74,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Fields<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        let Self { of, fields, noted, within } = self;
-        of.visit_map(Known { map, fields, noted, within, at: None })
+        let Self { of, fields, unknown, within } = self;
+        of.visit_map(Known { map, fields, unknown, within, at: None })
     }
 
     fn visit_seq<A: serde::de::SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
@@ -91,8 +91,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Fields<'_, V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<V::Value, D::Error> {
-        let Self { of, noted, within, .. } = self;
-        of.visit_some(Noting { from, noted, within })
+        let Self { of, unknown, within, .. } = self;
+        of.visit_some(UnknownFields { from, unknown, within })
     }
 }
 
@@ -100,7 +100,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Fields<'_, V> {
 struct Known<'n, A> {
     map: A,
     fields: &'static [&'static str],
-    noted: &'n mut Vec<String>,
+    unknown: &'n mut Vec<String>,
     within: Option<&'static str>,
     at: Option<&'static str>,
 }
@@ -125,7 +125,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Known<'_, A> {
                 Read::Unknown(name, back) => {
                     seed = back;
                     let path = self.within.map_or_else(String::new, |within| format!("{within}."));
-                    self.noted.push(path + &name);
+                    self.unknown.push(path + &name);
                     self.map.next_value::<IgnoredAny>()?;
                 }
             }
@@ -137,7 +137,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Known<'_, A> {
         if self.within.is_some() {
             return self.map.next_value_seed(seed);
         }
-        self.map.next_value_seed(Value { seed, noted: self.noted, within: self.at })
+        self.map.next_value_seed(Value { seed, unknown: self.unknown, within: self.at })
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -147,7 +147,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Known<'_, A> {
 
 struct Value<'n, S> {
     seed: S,
-    noted: &'n mut Vec<String>,
+    unknown: &'n mut Vec<String>,
     within: Option<&'static str>,
 }
 
@@ -155,8 +155,8 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Value<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<S::Value, D::Error> {
-        let Self { seed, noted, within } = self;
-        seed.deserialize(Noting { from, noted, within })
+        let Self { seed, unknown, within } = self;
+        seed.deserialize(UnknownFields { from, unknown, within })
     }
 }
 
@@ -207,16 +207,16 @@ mod tests {
     #[test]
     fn an_event_is_the_same_whether_its_fields_are_noted_or_not() {
         for line in VARIANTS.lines().filter(|line| line.starts_with('{')) {
-            let (event, noted) = AgentEvent::from_json_noting(line).unwrap();
+            let (event, unknown) = AgentEvent::from_json_with_unknown_fields(line).unwrap();
             assert_eq!(event, AgentEvent::from_json(line).unwrap());
-            assert!(noted.is_empty(), "{line}: {noted:?}");
+            assert!(unknown.is_empty(), "{line}: {unknown:?}");
             let more = format!("{},\"more\":{{\"a\":[1]}}}}", line.strip_suffix('}').unwrap());
             let sorted: serde_json::Value = serde_json::from_str(&more).unwrap();
             // The type first, and among the others.
             for text in [more.clone(), sorted.to_string()] {
-                let (event, noted) = AgentEvent::from_json_noting(&text).unwrap();
+                let (event, unknown) = AgentEvent::from_json_with_unknown_fields(&text).unwrap();
                 assert_eq!(event, AgentEvent::from_json(line).unwrap());
-                assert_eq!(noted, ["more"], "{text}");
+                assert_eq!(unknown, ["more"], "{text}");
             }
         }
     }
@@ -225,23 +225,23 @@ mod tests {
     fn fields_of_fields_are_noted_too() {
         let text = r#"{"type":"ToolExecutionEnd","x":1,"loop_id":"l","tool_call_id":"c","tool_name":"t",
             "result":{"content":[],"details":{"any":1},"took_ms":5},"is_error":false,"child_loop_id":null}"#;
-        let (_, noted) = AgentEvent::from_json_noting(text).unwrap();
-        assert_eq!(noted, ["x", "result.took_ms"]);
+        let (_, unknown) = AgentEvent::from_json_with_unknown_fields(text).unwrap();
+        assert_eq!(unknown, ["x", "result.took_ms"]);
         let text = r#"{"type":"AgentStart","agent_id":"a","session_id":"s","loop_id":"l","parent_loop_id":null,
             "continuation_kind":"Initial","timestamp":"2026-01-01T00:00:00Z","metadata":{"mine":1},
             "config_snapshot":{"model":"m","provider":"p","config_id":null,"seed":7}}"#;
-        let (event, noted) = AgentEvent::from_json_noting(text).unwrap();
-        assert_eq!(noted, ["config_snapshot.seed"]);
+        let (event, unknown) = AgentEvent::from_json_with_unknown_fields(text).unwrap();
+        assert_eq!(unknown, ["config_snapshot.seed"]);
         assert_eq!(event, AgentEvent::from_json(text).unwrap());
     }
 
     #[test]
     fn an_unknown_event_keeps_everything_and_a_bad_one_is_refused_as_ever() {
         let text = r#"{"type":"Dreamt","loop_id":"l","more":1}"#;
-        assert!(AgentEvent::from_json_noting(text).unwrap().1.is_empty());
+        assert!(AgentEvent::from_json_with_unknown_fields(text).unwrap().1.is_empty());
         for text in ["{}", "[]", r#"{"type":"TurnStart","loop_id":"l"}"#, r#"{"type":"Dreamt"} x"#]
         {
-            let refused = AgentEvent::from_json_noting(text).unwrap_err();
+            let refused = AgentEvent::from_json_with_unknown_fields(text).unwrap_err();
             assert_eq!(refused.to_string(), AgentEvent::from_json(text).unwrap_err().to_string());
         }
     }

@@ -5,22 +5,25 @@ use std::collections::HashMap;
 use super::{Replay, Step, facts_of};
 use crate::event::AgentEvent;
 use crate::fact::Fact;
-use crate::model::Session;
+use crate::model::RecordedSession;
 use crate::time::Timestamp;
 
 /// What a log said so far, in its order.
 #[derive(Debug, Default)]
-pub(crate) struct Tape {
+pub(crate) struct EventLog {
     steps: Vec<Step>,
     /// How many events each loop has.
     counts: HashMap<String, u64>,
-    /// A session was put into the log as a value: the log does not have all of its events.
-    has_values: bool,
 }
 
-impl Tape {
+impl EventLog {
     /// Takes in the next event of a log, and the session as it was before it.
-    pub(crate) fn hear(&mut self, loop_id: &str, event: &AgentEvent, before: Option<&Session>) {
+    pub(crate) fn hear(
+        &mut self,
+        loop_id: &str,
+        event: &AgentEvent,
+        before: Option<&RecordedSession>,
+    ) {
         let place = match Fact::from_event(event) {
             None => self.place_of(loop_id, event),
             Some(Fact::Resumed { .. }) => None,
@@ -32,10 +35,7 @@ impl Tape {
                 }
                 None
             }
-            Some(fact) => {
-                self.has_values |= matches!(fact, Fact::Stored { .. });
-                return;
-            }
+            Some(_) => return,
         };
         let at = event.timestamp().or(self.steps.last().map(|last| last.at));
         let at = at.unwrap_or(Timestamp::from_unix_ms(0));
@@ -52,10 +52,7 @@ impl Tape {
     }
 
     /// The replay of the session that the log makes.
-    pub(crate) fn play(&self, session: &Session) -> Replay {
-        if self.has_values {
-            return Replay::of(session);
-        }
+    pub(crate) fn play(&self, session: &RecordedSession) -> Replay {
         let is_abort =
             |step: &&Step| matches!(Fact::from_event(&step.event), Some(Fact::Aborted { .. }));
         // Whatever is open at the end of a recording is broken off then, in the same order.

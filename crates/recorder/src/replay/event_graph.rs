@@ -1,16 +1,16 @@
-//! The events of a session as the notes of a score, and what is known of their order.
+//! The events of a session as the notes of a graph, and what is known of their order.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Step, synthesis};
 use crate::event::{AgentEvent, ParallelLoopEnd, ParallelLoopStart};
 use crate::fact::Fact;
-use crate::model::{LoopRecord, LoopStatus, ParallelGroupRecord, Session};
+use crate::model::{LoopRecord, LoopStatus, ParallelGroupRecord, RecordedSession};
 use crate::time::Timestamp;
 
 /// The events of a session, and which must come before which.
-pub(super) struct Score<'a> {
-    pub(super) session: &'a Session,
+pub(super) struct EventGraph<'a> {
+    pub(super) session: &'a RecordedSession,
     pub(super) steps: Vec<Step>,
     /// For each event those that must come after it.
     pub(super) then: Vec<Vec<usize>>,
@@ -37,8 +37,8 @@ pub(super) struct Span {
     pub(super) decided: Option<usize>,
 }
 
-impl<'a> Score<'a> {
-    pub(super) fn new(session: &'a Session) -> Self {
+impl<'a> EventGraph<'a> {
+    pub(super) fn new(session: &'a RecordedSession) -> Self {
         let order: Vec<&LoopRecord> = session.loops.iter().collect();
         let ids = order.iter().map(|record| record.loop_id.as_str());
         Self {

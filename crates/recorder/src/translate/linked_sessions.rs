@@ -1,4 +1,4 @@
-//! Sessions that are at hand only so that links with them can be written.
+//! Sessions that are in memory only so that links with them can be written.
 
 use bough_session::Record;
 
@@ -8,8 +8,8 @@ impl Translator {
     /// Takes in a session from its log for as long as links with it are written, and says whether there was one. Loops
     /// that are still to end stay so: somebody else may be recording them.
     ///
-    /// [`Self::leave`] comes before the next event of the session itself.
-    pub(crate) fn visit(&mut self, session_id: &str, records: &[Record]) -> bool {
+    /// [`Self::drop_linked`] comes before the next event of the session itself.
+    pub(crate) fn load_linked(&mut self, session_id: &str, records: &[Record]) -> bool {
         if self.holds(session_id) {
             return false;
         }
@@ -18,14 +18,14 @@ impl Translator {
             return false;
         };
         self.trees.insert(session_id.to_owned(), tree);
-        self.recorder.visit(session);
+        self.recorder.hold_linked(session);
         true
     }
 
-    /// Lets go of a session that [`Self::visit`] took in.
-    pub(crate) fn leave(&mut self, session_id: &str) {
-        if self.recorder.is_guest(session_id) {
-            self.recorder.leave(session_id);
+    /// Lets go of a session that [`Self::load_linked`] took in.
+    pub(crate) fn drop_linked(&mut self, session_id: &str) {
+        if self.recorder.is_linked(session_id) {
+            self.recorder.drop_linked(session_id);
             self.trees.remove(session_id);
         }
     }

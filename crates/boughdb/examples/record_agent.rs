@@ -1,0 +1,70 @@
+//! Record an agent while it works, and find its session in the store: durable, listed, with its loops.
+//!
+//! `cargo run -p boughdb --example record_agent`
+
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use boughdb::recording::{
+    AgentEnd, AgentEvent, AgentStart, MessageEnd, PhiMessage, PhiUsage, Timestamp, TurnEnd,
+    TurnStart,
+};
+use boughdb::{Bough, Error};
+use tokio::sync::mpsc;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let temporary = tempfile::tempdir()?;
+    let bough = Bough::open(temporary.path()).await?;
+    let recorder = bough.recorder()?;
+
+    // The agent sends its events to a channel, as agents do.
+    let (events, mut inbox) = mpsc::unbounded_channel();
+    let agent = tokio::spawn(async move {
+        for event in run_once("chat-1", "chat-1.small.1", "Name a tree.", "Hazel.") {
+            if events.send(event).is_err() {
+                break;
+            }
+        }
+    });
+    while let Some(event) = inbox.recv().await {
+        recorder.record(event).await?;
+    }
+    agent.await.map_err(std::io::Error::other)?;
+    let recording = recorder.finish().await?;
+    println!("{} session, {} not stored", recording.sessions.len(), recording.events_not_stored);
+
+    // The same session, as a conversation and as loops.
+    if let Some(session) = bough.session("chat-1").await? {
+        for said in session.messages().await? {
+            println!("{}: {}", said.message.role().as_str(), said.text());
+        }
+    }
+    if let Some(recorded) = bough.recorded("chat-1").await? {
+        for one in &recorded.loops {
+            let tokens = one.usage.total_tokens;
+            println!(
+                "{}: {:?}, {} turn, {tokens} tokens",
+                one.loop_id,
+                one.status,
+                one.turns.len()
+            );
+        }
+    }
+    bough.close().await
+}
+
+/// What an agent says in a loop of one turn.
+fn run_once(session: &str, loop_id: &str, question: &str, answer: &str) -> Vec<AgentEvent> {
+    let now = Timestamp::now();
+    let usage = PhiUsage { input: 12, output: 3, total_tokens: 15, ..PhiUsage::default() };
+    let asked = PhiMessage::user(question, 1);
+    let answered = PhiMessage::assistant("local", "small", answer, 2).with_usage(usage);
+    vec![
+        AgentStart::new("agent", session, loop_id, now).into(),
+        TurnStart::new(loop_id, 0, now).into(),
+        MessageEnd::new(loop_id, asked.clone()).into(),
+        MessageEnd::new(loop_id, answered.clone()).into(),
+        TurnEnd::new(loop_id, answered.clone(), now).into(),
+        AgentEnd::new(loop_id, vec![asked, answered], now).into(),
+    ]
+}

@@ -1,0 +1,53 @@
+use std::sync::Arc;
+
+use bough_recorder::{
+    AgentEvent, CompactionBlock, DurableOptions, DurableRecorder, Fact, Recording, StoreSink,
+};
+use bough_store::{Store, StoreError};
+
+use crate::Error;
+
+/// Records the events of any number of agents into a store. Cheap to clone; the recording ends with
+/// [`Recorder::finish`], or with the last clone.
+///
+/// A session belongs to one recorder while a loop of it is open: another recorder, also one of another process, is
+/// refused meanwhile.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    inner: DurableRecorder<StoreSink>,
+}
+
+impl Recorder {
+    pub(crate) fn start(store: Arc<dyn Store>, options: DurableOptions) -> Self {
+        let sink = Arc::new(StoreSink::new(store));
+        Self { inner: DurableRecorder::start(sink, options) }
+    }
+
+    /// Takes an event. It is stored soon after; this waits only while too many events are not stored yet.
+    pub async fn record(&self, event: impl Into<AgentEvent> + Send) -> Result<(), Error> {
+        Ok(self.inner.record(event.into()).await?)
+    }
+
+    /// Waits until every event that was taken is durable; an error if one is not.
+    pub async fn sync(&self) -> Result<(), Error> {
+        Ok(self.inner.sync().await?)
+    }
+
+    /// Lays a compaction over a loop, or takes it off. The loop's messages stay as they are; the context loader
+    /// ([`recording::build_context_from_session`](crate::recording::build_context_from_session)) reads the block in
+    /// their place.
+    pub async fn set_compaction_block(
+        &self,
+        session_id: &str,
+        loop_id: &str,
+        block: Option<CompactionBlock>,
+    ) -> Result<(), Error> {
+        let (session_id, loop_id) = (session_id.to_owned(), loop_id.to_owned());
+        self.record(Fact::Compaction { session_id, loop_id, block }).await
+    }
+
+    /// Aborts the loops that are still open, stores everything, and returns the sessions.
+    pub async fn finish(self) -> Result<Recording<StoreError>, Error> {
+        Ok(self.inner.finish().await?)
+    }
+}

@@ -1,0 +1,244 @@
+//! Constructors for the events that every agent sends.
+
+use serde_json::Value;
+
+use super::{
+    AgentEnd, AgentStart, ContinuationKind, InputRejected, MessageEnd, MessageStart,
+    ParallelLoopEnd, ParallelLoopStart, ToolExecutionEnd, ToolExecutionStart, ToolResult, TurnEnd,
+    TurnStart,
+};
+use crate::message::{Content, Message, PhiMessage, PhiUsage};
+use crate::model::LoopConfigSnapshot;
+use crate::open_enums::TurnTrigger;
+use crate::time::Timestamp;
+
+impl AgentStart {
+    /// A loop that begins a conversation.
+    #[must_use]
+    pub fn new(
+        agent_id: impl Into<String>,
+        session_id: impl Into<String>,
+        loop_id: impl Into<String>,
+        timestamp: Timestamp,
+    ) -> Self {
+        Self {
+            agent_id: agent_id.into(),
+            session_id: session_id.into(),
+            loop_id: loop_id.into(),
+            timestamp,
+            ..Self::default()
+        }
+    }
+
+    /// The same loop, as one that goes on from another.
+    #[must_use]
+    pub fn continuing(self, parent_loop_id: impl Into<String>) -> Self {
+        self.after(parent_loop_id, ContinuationKind::Default)
+    }
+
+    /// The same loop, as one that tries another one again.
+    #[must_use]
+    pub fn rerunning(self, parent_loop_id: impl Into<String>, tag: impl Into<String>) -> Self {
+        self.after(parent_loop_id, ContinuationKind::Rerun { tag: tag.into() })
+    }
+
+    /// The same loop, as one that explores another way from a loop on.
+    #[must_use]
+    pub fn branching(self, parent_loop_id: impl Into<String>, tag: impl Into<String>) -> Self {
+        self.after(parent_loop_id, ContinuationKind::Branch { tag: tag.into() })
+    }
+
+    /// The same loop, as one that a tool of a loop of another session runs.
+    #[must_use]
+    pub fn spawned_by(self, parent_loop_id: impl Into<String>) -> Self {
+        self.after(parent_loop_id, ContinuationKind::Initial)
+    }
+
+    /// The same loop, with the model and the settings that it runs with.
+    #[must_use]
+    pub fn with_config(self, config: LoopConfigSnapshot) -> Self {
+        Self { config_snapshot: Some(Box::new(config)), ..self }
+    }
+
+    /// The same loop, with data of the caller's. `task_name` in it names the task of the session.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Value) -> Self {
+        Self { metadata: Some(metadata), ..self }
+    }
+
+    fn after(self, parent_loop_id: impl Into<String>, kind: ContinuationKind) -> Self {
+        Self { parent_loop_id: Some(parent_loop_id.into()), continuation_kind: kind, ..self }
+    }
+}
+
+impl AgentEnd {
+    /// A loop ended with these messages. Its usage is the sum of what they say; set `usage` where that is not right.
+    #[must_use]
+    pub fn new(
+        loop_id: impl Into<String>,
+        messages: Vec<PhiMessage>,
+        timestamp: Timestamp,
+    ) -> Self {
+        let usage = messages.iter().map(usage_of).sum();
+        Self { loop_id: loop_id.into(), messages, usage, timestamp, rejection: None }
+    }
+
+    /// A loop ended because a filter refused its input.
+    #[must_use]
+    pub fn rejected(
+        loop_id: impl Into<String>,
+        reason: impl Into<String>,
+        timestamp: Timestamp,
+    ) -> Self {
+        Self { rejection: Some(reason.into()), ..Self::new(loop_id, Vec::new(), timestamp) }
+    }
+}
+
+impl TurnStart {
+    /// A turn begins because a user asked something.
+    #[must_use]
+    pub fn new(loop_id: impl Into<String>, turn_index: u32, timestamp: Timestamp) -> Self {
+        Self { loop_id: loop_id.into(), turn_index, timestamp, triggered_by: TurnTrigger::User }
+    }
+}
+
+impl TurnEnd {
+    /// A turn ended with what the model said. Its usage is the message's.
+    #[must_use]
+    pub fn new(loop_id: impl Into<String>, message: PhiMessage, timestamp: Timestamp) -> Self {
+        let usage = usage_of(&message);
+        Self { loop_id: loop_id.into(), message, usage, timestamp, tool_results: Vec::new() }
+    }
+}
+
+impl MessageStart {
+    /// A message begins.
+    #[must_use]
+    pub fn new(loop_id: impl Into<String>, message: PhiMessage) -> Self {
+        Self { loop_id: loop_id.into(), message }
+    }
+}
+
+impl MessageEnd {
+    /// A message is complete.
+    #[must_use]
+    pub fn new(loop_id: impl Into<String>, message: PhiMessage) -> Self {
+        Self { loop_id: loop_id.into(), message }
+    }
+}
+
+impl ToolExecutionStart {
+    /// A tool is called.
+    #[must_use]
+    pub fn new(
+        loop_id: impl Into<String>,
+        tool_call_id: impl Into<String>,
+        tool_name: impl Into<String>,
+        args: Value,
+    ) -> Self {
+        Self {
+            loop_id: loop_id.into(),
+            tool_call_id: tool_call_id.into(),
+            tool_name: tool_name.into(),
+            args,
+        }
+    }
+}
+
+impl ToolExecutionEnd {
+    /// A tool answered.
+    #[must_use]
+    pub fn new(
+        loop_id: impl Into<String>,
+        tool_call_id: impl Into<String>,
+        tool_name: impl Into<String>,
+        result: ToolResult,
+    ) -> Self {
+        Self {
+            loop_id: loop_id.into(),
+            tool_call_id: tool_call_id.into(),
+            tool_name: tool_name.into(),
+            result,
+            is_error: false,
+            child_loop_id: None,
+        }
+    }
+}
+
+impl ToolResult {
+    /// The answer of a tool, in words.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Content::Text { text: text.into() }], ..Self::default() }
+    }
+
+    /// The same answer, given by a sub-agent that ran this loop.
+    #[must_use]
+    pub fn from_sub_agent(self, child_loop_id: impl Into<String>) -> Self {
+        Self { child_loop_id: Some(child_loop_id.into()), ..self }
+    }
+}
+
+impl InputRejected {
+    /// A filter refused what the user said.
+    #[must_use]
+    pub fn new(loop_id: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { loop_id: loop_id.into(), reason: reason.into() }
+    }
+}
+
+impl ParallelLoopStart {
+    /// Loops are about to run side by side, in the order of their configurations.
+    #[must_use]
+    pub fn new(
+        session_id: impl Into<String>,
+        loop_ids: impl IntoIterator<Item = impl Into<String>>,
+        timestamp: Timestamp,
+    ) -> Self {
+        let loop_ids = loop_ids.into_iter().map(Into::into).collect();
+        Self { session_id: session_id.into(), loop_ids, timestamp }
+    }
+}
+
+impl ParallelLoopEnd {
+    /// One of several loops was chosen, by its place among the configurations, at no cost.
+    #[must_use]
+    pub fn new(
+        session_id: impl Into<String>,
+        selected_loop_id: impl Into<String>,
+        selected_config_index: u64,
+        timestamp: Timestamp,
+    ) -> Self {
+        Self {
+            session_id: session_id.into(),
+            selected_loop_id: selected_loop_id.into(),
+            selected_config_index,
+            evaluation_usage: PhiUsage::default(),
+            timestamp,
+        }
+    }
+}
+
+/// What a message cost; only a model's costs something.
+fn usage_of(message: &PhiMessage) -> PhiUsage {
+    match message.as_llm() {
+        Some(Message::Assistant { usage, .. }) => *usage,
+        _ => PhiUsage::default(),
+    }
+}
+
+/// A beginning of a conversation at the epoch, of nobody: to be filled in.
+impl Default for AgentStart {
+    fn default() -> Self {
+        Self {
+            agent_id: String::new(),
+            session_id: String::new(),
+            loop_id: String::new(),
+            parent_loop_id: None,
+            continuation_kind: ContinuationKind::Initial,
+            timestamp: Timestamp::default(),
+            metadata: None,
+            config_snapshot: None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Two recorders of one process and one session.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bough_platform::Platform;
+use bough_recorder::{
+    AgentEvent, DurableError, DurableOptions, DurableRecorder, LoopStatus, RecordSink as _,
+    RecordedSession, StoreSink, fold_records,
+};
+use bough_session::{MetaChange, Record, SessionId};
+use bough_store::{MemoryStore, NativeOptions, NativeStore, Store, StoreError};
+
+fn start(number: u32) -> AgentEvent {
+    let text = format!(
+        r#"{{"type":"AgentStart","agent_id":"a","session_id":"s","loop_id":"s.c.{number}",
+            "parent_loop_id":null,"timestamp":"2026-01-01T00:00:0{number}Z","metadata":null}}"#
+    );
+    AgentEvent::from_json(&text).unwrap()
+}
+
+fn end(number: u32) -> AgentEvent {
+    let text = format!(
+        r#"{{"type":"AgentEnd","loop_id":"s.c.{number}","messages":[],
+            "usage":{{"input":1,"output":1}},"timestamp":"2026-01-01T00:00:0{number}Z"}}"#
+    );
+    AgentEvent::from_json(&text).unwrap()
+}
+
+fn recorder(store: &Arc<dyn Store>) -> DurableRecorder<StoreSink> {
+    let sink = Arc::new(StoreSink::new(Arc::clone(store)));
+    DurableRecorder::start(sink, DurableOptions::default())
+}
+
+async fn says(recorder: &DurableRecorder<StoreSink>, event: AgentEvent) {
+    recorder.record(event).await.unwrap();
+    recorder.sync().await.unwrap();
+}
+
+async fn stored(store: &Arc<dyn Store>) -> RecordedSession {
+    let records = StoreSink::new(Arc::clone(store)).load("s").await.unwrap();
+    fold_records("s", &records).unwrap()
+}
+
+async fn stores(dir: &Path) -> Vec<Arc<dyn Store>> {
+    let platform = Platform::system(dir).unwrap();
+    let memory = MemoryStore::new(Arc::clone(&platform.entropy)).unwrap();
+    let native = NativeStore::open(platform, dir.to_owned(), NativeOptions::default()).await;
+    vec![Arc::new(memory), Arc::new(native.unwrap())]
+}
+
+#[tokio::test]
+async fn a_session_with_an_open_loop_has_one_recorder() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in stores(folder.path()).await {
+        let (first, second) = (recorder(&store), recorder(&store));
+        says(&first, start(1)).await;
+        second.record(start(2)).await.unwrap();
+        let refused = second.sync().await.unwrap_err();
+        let DurableError::NotStored { source, .. } = refused else { panic!("{refused}") };
+        assert!(matches!(*source, StoreError::Locked { .. }), "{source}");
+        assert_eq!(second.finish().await.unwrap().events_not_stored, 1);
+        says(&first, end(1)).await;
+        let session = stored(&store).await;
+        let loops: Vec<_> = session.loops.iter().map(|one| (&*one.loop_id, one.status)).collect();
+        assert_eq!(loops, [("s.c.1", LoopStatus::Completed)]);
+        store.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn recorders_take_turns_between_loops() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in stores(folder.path()).await {
+        let (first, second) = (recorder(&store), recorder(&store));
+        for (number, recorder) in
+            [(1, &first), (2, &second), (3, &first), (4, &first), (5, &second)]
+        {
+            says(recorder, start(number)).await;
+            says(recorder, end(number)).await;
+        }
+        let session = stored(&store).await;
+        assert_eq!(session.loops.len(), 5);
+        assert!(session.loops.iter().all(|one| one.status == LoopStatus::Completed));
+        for recorder in [first, second] {
+            let recording = recorder.finish().await.unwrap();
+            assert!(recording.failures.is_empty(), "{:?}", recording.failures);
+        }
+        store.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_recorded_stops_no_recorder() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in stores(folder.path()).await {
+        let id = SessionId::parse("s").unwrap();
+        let recorder = recorder(&store);
+        says(&recorder, start(1)).await;
+        for event in [end(1), start(2)] {
+            let head = store.state(&id).await.unwrap().unwrap().head;
+            let title = MetaChange { title: Some("mine".to_owned()), ..MetaChange::default() };
+            store.append(&id, &head, vec![Record::Meta(title).at(1)].into()).await.unwrap();
+            says(&recorder, event).await;
+        }
+        assert!(recorder.finish().await.unwrap().failures.is_empty());
+        assert_eq!(stored(&store).await.loops.len(), 2);
+        store.close().await.unwrap();
+    }
+}
+
+/// The log of an agent's loop that somebody else writes while this recorder thinks that it is its own.
+#[tokio::test]
+async fn a_recorder_that_was_overtaken_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let platform = Platform::system(folder.path()).unwrap();
+    let memory = MemoryStore::new(Arc::clone(&platform.entropy)).unwrap();
+    let store: Arc<dyn Store> = Arc::new(memory.clone());
+    // Another handle of the same sessions, as another process has it on a store without locks.
+    let elsewhere: Arc<dyn Store> = Arc::new(memory);
+    let (first, second) = (recorder(&store), recorder(&elsewhere));
+    says(&first, start(1)).await;
+    says(&second, start(2)).await;
+    first.record(end(1)).await.unwrap();
+    let refused = first.sync().await.unwrap_err();
+    let DurableError::NotStored { source, .. } = refused else { panic!("{refused}") };
+    assert!(matches!(*source, StoreError::Locked { .. }), "{source}");
+}
