@@ -1,0 +1,41 @@
+/// When to compact, and how much to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactionSettings {
+    /// Whether compaction may happen without being asked for.
+    pub enabled: bool,
+    /// Room that the model's window must have left.
+    pub reserve_tokens: u64,
+    /// How much of the newest conversation stays as it is.
+    pub keep_recent_tokens: u64,
+}
+
+impl Default for CompactionSettings {
+    fn default() -> Self {
+        Self { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 }
+    }
+}
+
+impl CompactionSettings {
+    /// Whether a context of `tokens` is too much for a window. Never when no window is known.
+    #[must_use]
+    pub fn is_due(&self, tokens: u64, window: Option<u64>) -> bool {
+        let limit = window.map(|window| window.saturating_sub(self.reserve_tokens));
+        self.enabled && limit.is_some_and(|limit| tokens > limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn due_only_over_a_known_window_less_the_reserve() {
+        let settings =
+            CompactionSettings { enabled: true, reserve_tokens: 10, keep_recent_tokens: 0 };
+        assert!(!settings.is_due(90, Some(100)));
+        assert!(settings.is_due(91, Some(100)));
+        assert!(!settings.is_due(1_000_000, None));
+        assert!(settings.is_due(1, Some(5)), "a window smaller than the reserve");
+        assert!(!CompactionSettings { enabled: false, ..settings }.is_due(91, Some(100)));
+    }
+}

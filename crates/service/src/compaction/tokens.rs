@@ -1,0 +1,72 @@
+use bough_session::{
+    AgentMessage, Bookkeeping, Canonical, Entry, EntryBody, StopReason, Usage, context_view,
+    estimate_text_tokens, estimate_tokens,
+};
+
+use super::path::{PathItem, newest_compaction};
+
+/// How many tokens the context of a path has: what the newest answer reported, and estimates for all that
+/// came after it. A report from before the newest compaction says nothing about the context now. Without a report, it
+/// is the estimate of what a model would be sent.
+#[must_use]
+pub fn context_tokens(path: &[PathItem]) -> u64 {
+    let after = newest_compaction(path).map_or(0, |found| found.at + 1);
+    let reported = path.iter().enumerate().skip(after).rev().find_map(|(at, item)| {
+        let reported = reported(item)?;
+        Some((at, reported))
+    });
+    let (start, base) = reported.map_or((0, 0), |(at, tokens)| (at + 1, tokens));
+    let rest: Vec<Entry> = path.iter().skip(start).map(entry_of).collect();
+    base.saturating_add(context_view(&rest, None).tokens as u64)
+}
+
+/// An item as the entry that a context is built from; contents are shared, not copied.
+pub(super) fn entry_of(item: &PathItem) -> Entry {
+    let body = match &item.said {
+        Canonical::Message(message) => EntryBody::Message(message.clone()),
+        Canonical::Custom(custom) => EntryBody::Custom(custom.clone()),
+    };
+    let id = item.id.clone();
+    Entry { id, parent_id: None, timestamp: 0, revision: 0, origin: None, body }
+}
+
+/// The same from the end of a path alone, where an answer in it reported the context and no compaction came after
+/// that.
+#[must_use]
+pub fn reported_tokens(end: &[PathItem]) -> Option<u64> {
+    let after = newest_compaction(end).map_or(0, |found| found.at + 1);
+    end.iter().skip(after).any(|item| reported(item).is_some()).then(|| context_tokens(end))
+}
+
+/// What an entry adds to a context, estimated.
+pub(super) fn item_tokens(item: &PathItem) -> u64 {
+    if let Some(message) = item.message() {
+        return estimate_tokens(message) as u64;
+    }
+    match item.bookkeeping() {
+        Some(Bookkeeping::BranchSummary(summary)) => text_tokens(&summary.summary),
+        _ => 0,
+    }
+}
+
+fn text_tokens(text: &str) -> u64 {
+    estimate_text_tokens(text) as u64
+}
+
+/// The whole context as an answer reported it. An answer that broke off reported something else.
+fn reported(item: &PathItem) -> Option<u64> {
+    let AgentMessage::Assistant(message) = item.message()? else {
+        return None;
+    };
+    if matches!(message.stop_reason, StopReason::Aborted | StopReason::Error) {
+        return None;
+    }
+    message.usage.as_ref().map(total).filter(|tokens| *tokens > 0)
+}
+
+fn total(usage: &Usage) -> u64 {
+    [usage.input, usage.output, usage.cache_read, usage.cache_write]
+        .into_iter()
+        .flatten()
+        .fold(0, u64::saturating_add)
+}
