@@ -115,6 +115,11 @@ fn refuse_special(path: &Path) -> CommandResult<()> {
     Err(CommandError::usage(text).hint("name a file, or leave it out and redirect the output"))
 }
 
+/// Whether a path leads to a folder.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    matches!(follow(path), Ok(Some(named)) if named.kind == NamedKind::Folder)
+}
+
 /// Whether something is at a path.
 pub(crate) fn exists(path: &Path) -> bool {
     let Ok((folder, name)) = parts(path) else { return false };

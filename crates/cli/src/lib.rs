@@ -17,6 +17,7 @@ mod compacting;
 mod editor;
 mod engine_link;
 mod files;
+mod fork_file;
 mod globals;
 mod limits;
 mod output;

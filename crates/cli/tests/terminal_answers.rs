@@ -345,3 +345,35 @@ fn a_long_session_of_a_known_model_is_compacted_by_itself() {
     let done = place.json(&["compact", "--auto"]);
     assert_eq!(done["compacted"][0]["tokens_before"], 190_500);
 }
+
+#[test]
+fn a_session_file_of_pi_is_forked_into_another_one() {
+    let place = Place::new();
+    let file = place.file("one.jsonl").display().to_string();
+    let line = |id: &str, parent: Option<&str>, text: &str| {
+        json!({"type": "message", "id": id, "parentId": parent,
+            "timestamp": "2026-02-07T14:00:01.000Z",
+            "message": {"role": "user", "content": text, "timestamp": 1}})
+    };
+    let header = json!({"type": "session", "version": 3, "id": "pi-one",
+        "timestamp": "2026-02-07T14:00:00.000Z", "cwd": "/p"});
+    let lines = [header, line("a1", None, "Hello"), line("a2", Some("a1"), "One way")];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&file, &text).unwrap();
+    let folder = place.path().display().to_string();
+    let made = place.json(&["fork", &file, "a1", "--pi-file", &folder]);
+    let fork = made["file"].as_str().unwrap();
+    let written = std::fs::read_to_string(fork).unwrap();
+    let written: Vec<Value> =
+        written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(written[0]["id"], made["session_id"]);
+    assert_ne!(written[0]["id"], "pi-one");
+    assert_eq!(written[0]["parentSession"], json!(file));
+    assert_eq!((written[0]["cwd"].as_str(), written.len()), (Some("/p"), 2));
+    assert_eq!(written[1]["id"], "a1");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "the old one stays as it is");
+    assert_eq!(place.json(&["ls"])["sessions"], json!([]), "no session was made");
+    let shown = place.json(&["show", fork]);
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(place.run(&["fork", &file, "--pi-file", fork]).code, 2, "never over a file");
+}
