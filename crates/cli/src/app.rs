@@ -20,14 +20,14 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Opens the sessions, does something with them and lets go of them again, however it ended.
+    /// Opens the backend, runs `work` with it, and closes it however `work` ended.
     pub(crate) async fn with_backend<T>(
         &self,
         work: impl AsyncFnOnce(&Backend) -> CommandResult<T>,
     ) -> CommandResult<T> {
         let backend = Backend::open(&self.globals).await?;
         if let Backend::Local(local) = &backend {
-            local.recovered().iter().for_each(|told| self.output.warn(told));
+            local.recovered().iter().for_each(|text| self.output.warn(text));
         }
         let done = work(&backend).await;
         let closed = backend.close().await;
@@ -75,7 +75,7 @@ fn block_on(work: impl Future<Output = CommandResult<()>>) -> CommandResult<()> 
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(CommandError::from)?;
     let done = runtime.block_on(work);
-    // A question for news that nobody waits for any more must not keep the program.
+    // A request for events may still wait for an answer that nobody needs any more.
     runtime.shutdown_background();
     done
 }

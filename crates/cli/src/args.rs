@@ -8,11 +8,11 @@ use crate::globals::Globals;
 
 /// The session store for AI agents.
 ///
-/// Sessions live in a data directory. Commands work on it directly or, when a server holds a session,
-/// through that server; `--server` names a server elsewhere.
+/// Bough keeps sessions in a data directory. A command opens the directory itself; where a running server holds a
+/// session, the command goes through that server. `--server` uses a server on another machine.
 ///
-/// Where a SESSION is asked for, give its id, a unique beginning of it, its title, or `last` for the one that
-/// changed last; or a session file of pi, which is then read and written as it is.
+/// SESSION is a session's id, a beginning of an id that no other session has, a title, or `last` for the session that
+/// changed last. It can also be the path of a pi session file, which is then read and written in place.
 #[derive(Debug, Parser)]
 #[command(name = "bough", version, max_term_width = 100, propagate_version = false)]
 #[command(after_help = EXAMPLES, after_long_help = LONG_AFTER.as_str())]
@@ -20,7 +20,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) globals: Globals,
 
-    /// Pick a session to resume, as `bough resume` does
+    /// Pick a session and open it, as `bough resume` does
     #[arg(short = 'r', long = "resume", exclusive = false)]
     pub(crate) resume: bool,
 
@@ -30,15 +30,15 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  bough ls                     the sessions that changed last
-  bough -r                     pick one
-  bough show last              read the newest
+  bough ls                     list the sessions that changed last
+  bough -r                     pick a session and open it
+  bough show last              read the newest session
   bough tail -f last           follow it while it is written
   bough tree last              walk its branches
-  bough migrate ~/.pi          bring sessions in from elsewhere
-  bough serve                  serve them over HTTP
+  bough migrate ~/.pi          bring in the sessions of pi
+  bough serve                  serve the sessions over HTTP
 
-`bough COMMAND --help` says more about each.";
+`bough COMMAND --help` describes a command.";
 
 static LONG_AFTER: std::sync::LazyLock<String> =
     std::sync::LazyLock::new(|| format!("{EXAMPLES}\n\n{EXIT_CODES}"));

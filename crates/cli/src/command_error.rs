@@ -8,7 +8,7 @@ use std::fmt;
 pub(crate) enum ErrorKind {
     /// Something went wrong.
     Failed,
-    /// The command line makes no sense.
+    /// The command line has to be changed.
     Usage,
     /// There is no such session, entry or file.
     NotFound,
@@ -63,10 +63,10 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    failed
-  2    the command line makes no sense
+  2    wrong usage: a flag or an argument must be changed
   3    no such session, entry or file
-  4    somebody else is writing there, or was faster
-  5    damage was found
+  4    conflict: another process holds the session, or changed it first
+  5    stored data is damaged
   6    not allowed
   7    the server does not answer
   130  cancelled";

@@ -1,18 +1,21 @@
-//! A session that is compacted: asked for, or by itself when it outgrew its model's window.
+//! Compacting a session of the backend: because somebody asked for it, or because it outgrew its model's window.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::path::Path;
 
 use bough_service::Service;
+use bough_service::compaction::{
+    CompactionSettings, NothingToCompact, PathItem, Plan, context_tokens, plan, reported_tokens,
+};
 use bough_session::{AgentMessage, ContentBlock, EntryId, SessionId, SessionStatus};
 use bough_store::{ChangeCursor, Store, StoreError};
 
 use crate::app::App;
 use crate::backend::{Backend, Summary};
 use crate::command_error::CommandResult;
-use crate::compact::{Nothing, PathItem, Plan, Settings, plan, reported_tokens};
 use crate::limits::{CHANGES_PER_LOOK, COMPACT_SETTLE, TRANSCRIPT_PAGE};
+use crate::recorded::Recorded;
 use crate::summarise::{Configured, SummarySource, summarise};
 
 /// A session that is about to be compacted.
@@ -27,8 +30,8 @@ impl Work {
     pub(crate) async fn load(
         backend: &Backend,
         session: Summary,
-        settings: &Settings,
-    ) -> CommandResult<Result<Self, (Summary, Nothing)>> {
+        settings: &CompactionSettings,
+    ) -> CommandResult<Result<Self, (Summary, NothingToCompact)>> {
         let path = backend.path(session.id(), None).await?;
         Ok(match plan(&path, settings) {
             Ok(plan) => Ok(Self { session, path, plan }),
@@ -50,28 +53,31 @@ impl Work {
 /// Why a session is not compacted by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotDue {
-    /// Nobody wants that.
+    /// The configuration says so.
     #[error("compaction is switched off (`compaction.enabled` in the configuration)")]
     SwitchedOff,
     /// There is nothing to compare with.
-    #[error("the window of its model is not known")]
+    #[error(
+        "the window of its model is not known (`compaction.windows` in the configuration can name it)"
+    )]
     NoWindow,
     /// There is room.
     #[error("it fits into its model's window")]
     Fits,
     /// It is too much, and no cut makes it less.
     #[error("it exceeds its model's window, but {0}")]
-    NothingToCut(Nothing),
+    NothingToCut(NothingToCompact),
 }
 
 /// What is to be written for a session, if its context exceeds its model's window less the reserve.
 pub(crate) async fn due(
     backend: &Backend,
     session: Summary,
-    settings: &Settings,
+    configured: &Configured,
     source: &SummarySource,
 ) -> CommandResult<Result<(Work, String), NotDue>> {
-    let window = session.details.context_window;
+    let settings = &configured.settings;
+    let window = configured.windows.of_session(&session.details);
     // Reading a session is the expensive part; without a window there is nothing to decide, and what the newest
     // answer reported mostly decides it.
     if !settings.enabled {
@@ -88,7 +94,7 @@ pub(crate) async fn due(
     let work = match Work::load(backend, session, settings).await? {
         Ok(work) => work,
         // What the newest answer reported is of before a compaction that came after it.
-        Err((_, why @ Nothing::AllIsRecent)) if reported.is_some() => {
+        Err((_, why @ NothingToCompact::AllIsRecent)) if reported.is_some() => {
             return Ok(Err(NotDue::NothingToCut(why)));
         }
         Err(_) => return Ok(Err(NotDue::Fits)),
@@ -100,17 +106,39 @@ pub(crate) async fn due(
     Ok(Ok((work, summary)))
 }
 
-/// The end of the path, oldest first.
+/// How many tokens the context of a path has, read from its end where that is enough: the number that decides about
+/// compaction, and that every command shows.
+pub(crate) async fn tokens_of_context(
+    backend: &Backend,
+    session: &SessionId,
+    leaf: Option<&EntryId>,
+) -> CommandResult<u64> {
+    let end = end_of_path(backend, session, leaf).await?;
+    match reported_tokens(&end) {
+        Some(tokens) => Ok(tokens),
+        None => Ok(context_tokens(&backend.path(session, leaf).await?)),
+    }
+}
+
+/// The end of the active path, oldest first.
 async fn newest(backend: &Backend, session: &SessionId) -> CommandResult<Vec<PathItem>> {
-    let page = backend.path_page(session, None, true, TRANSCRIPT_PAGE, None).await?;
+    end_of_path(backend, session, None).await
+}
+
+async fn end_of_path(
+    backend: &Backend,
+    session: &SessionId,
+    leaf: Option<&EntryId>,
+) -> CommandResult<Vec<PathItem>> {
+    let page = backend.path_page(session, leaf, true, TRANSCRIPT_PAGE, None).await?;
     let mut items: Vec<PathItem> =
         page.items.into_iter().filter_map(PathItem::of_message).collect();
     items.reverse();
     Ok(items)
 }
 
-/// Compacts sessions of a server that outgrow their windows, for as long as it runs. Only where nobody is in the
-/// middle of a turn, and never by force: a session that went on meanwhile is looked at again.
+/// Compacts sessions of a server that outgrow their windows, for as long as it runs: between turns only, and a session that
+/// went on meanwhile is looked at again.
 pub(crate) async fn keep_compacted(
     app: &App,
     config: Option<&Path>,
@@ -179,15 +207,21 @@ async fn compact_quiet(
     session: &SessionId,
 ) -> CommandResult<Option<u64>> {
     let Some(summary) = backend.summary(session).await? else { return Ok(None) };
-    let quiet = summary.meta.status != SessionStatus::Working
-        && summary.details.context_window.is_some()
+    let configured = Configured::load_from(&app.globals, config)?;
+    let is_quiet = summary.meta.status != SessionStatus::Working
+        && configured.windows.of_session(&summary.details).is_some()
         && newest(backend, session).await?.last().is_some_and(is_end_of_turn);
-    if !quiet {
+    if !is_quiet {
         return Ok(None);
     }
-    let configured = Configured::load_from(&app.globals, config)?;
     let source = configured.source(None);
-    let Ok((work, text)) = due(backend, summary, &configured.settings, &source).await? else {
+    if let Some(recorded) = Recorded::load(app, backend, &summary).await? {
+        let due = recorded.plan_if_due(&summary, &configured, &source).await?;
+        let Ok(plan) = due else { return Ok(None) };
+        recorded.write(backend, &plan).await?;
+        return Ok(Some(plan.tokens_before));
+    }
+    let Ok((work, text)) = due(backend, summary, &configured, &source).await? else {
         return Ok(None);
     };
     let before = work.plan.tokens_before;

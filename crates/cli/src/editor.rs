@@ -7,11 +7,14 @@ use bough_platform::Entropy;
 use crate::command_error::{CommandError, CommandResult};
 use crate::files::TempFile;
 
-/// Lets the person edit a text in `$VISUAL` or `$EDITOR` (`vi` without either); what they left in it.
+/// Lets the person edit a text in `$VISUAL` or `$EDITOR` (`vi` without either); what they saved.
+///
+/// A person who ends the editor without saving, or saves nothing but spaces, has cancelled.
 pub(crate) fn edit(text: &str, entropy: &dyn Entropy) -> CommandResult<String> {
     let mut random = [0; 8];
     entropy.fill(&mut random)?;
     let file = TempFile::new(random, ".md", text)?;
+    let before = file.changed_at()?;
     let command = chosen();
     let (program, arguments) = command.split_first().ok_or_else(|| no_editor("it is empty"))?;
     let status = Command::new(program).args(arguments).arg(file.path()).status();
@@ -19,7 +22,12 @@ pub(crate) fn edit(text: &str, entropy: &dyn Entropy) -> CommandResult<String> {
     if !status.success() {
         return Err(no_editor(&format!("{program} ended with {status}")));
     }
-    file.read()
+    let edited = file.read()?;
+    let is_saved = file.changed_at()? != before || edited != text;
+    if !is_saved || edited.trim().is_empty() {
+        return Err(CommandError::cancelled());
+    }
+    Ok(edited)
 }
 
 /// The editor and its arguments.

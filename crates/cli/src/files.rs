@@ -1,10 +1,10 @@
-//! Files that a person names: read whole, written whole, through the one door to the disk.
+//! Files that a person names: read and written as a whole.
 
 use std::path::{Path, PathBuf};
 
 use bough_platform::{Access, Disk, File, NamedKind, OsDisk, RelPath, follow};
 
-use crate::command_error::{CommandError, CommandResult, ErrorKind};
+use crate::command_error::{CommandError, CommandResult};
 use crate::limits::FILE_BYTES_MAX;
 
 /// The folder and the name of a path.
@@ -115,6 +115,11 @@ fn refuse_special(path: &Path) -> CommandResult<()> {
     Err(CommandError::usage(text).hint("name a file, or leave it out and redirect the output"))
 }
 
+/// Whether a path leads to a folder.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    matches!(follow(path), Ok(Some(named)) if named.kind == NamedKind::Folder)
+}
+
 /// Whether something is at a path.
 pub(crate) fn exists(path: &Path) -> bool {
     let Ok((folder, name)) = parts(path) else { return false };
@@ -142,6 +147,11 @@ impl TempFile {
     /// Where it is.
     pub(crate) fn path(&self) -> PathBuf {
         self.disk.root().join(self.name.as_str())
+    }
+
+    /// When its content last changed, in milliseconds; `None` when it is gone.
+    pub(crate) fn changed_at(&self) -> CommandResult<Option<i64>> {
+        Ok(self.disk.stat(&self.name)?.map(|stat| stat.modified_ms))
     }
 
     /// What is in it now.
@@ -246,13 +256,14 @@ pub(crate) fn refuse_existing(path: &Path, force: bool) -> CommandResult<()> {
     if force || !exists(path) {
         return Ok(());
     }
-    let text = format!("{} is there already", path.display());
-    Err(CommandError::new(ErrorKind::Conflict, text).hint("pass --force to write over it"))
+    let text = format!("{} exists already", path.display());
+    Err(CommandError::usage(text).hint("name another file, or pass --force to write over it"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_error::ErrorKind;
 
     fn lines(text: &str, limit: usize) -> Vec<(u64, LineRead)> {
         let reader = std::io::BufReader::with_capacity(3, text.as_bytes());

@@ -8,22 +8,22 @@ use crate::output::ColorChoice;
 /// Flags that every command takes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Globals {
-    /// Where sessions are kept [default: the user's data directory]
+    /// The data directory [default: the user's own]
     #[arg(long, global = true, env = "BOUGH_DATA_DIR", value_name = "DIR")]
     #[arg(help_heading = "Global options", hide_env_values = true)]
     pub(crate) data_dir: Option<PathBuf>,
 
-    /// Use the sessions of a server instead, such as http://127.0.0.1:7717
+    /// Use a server instead of a data directory, such as http://127.0.0.1:7717
     #[arg(long, global = true, env = "BOUGH_SERVER", value_name = "URL")]
     #[arg(help_heading = "Global options", hide_env_values = true)]
     pub(crate) server: Option<String>,
 
-    /// The token to show to the server
+    /// The token for the server
     #[arg(long, global = true, env = "BOUGH_TOKEN", value_name = "TOKEN")]
     #[arg(help_heading = "Global options", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
 
@@ -38,8 +38,8 @@ impl Globals {
     pub(crate) fn data_dir(&self) -> CommandResult<PathBuf> {
         let given = self.data_dir.clone().filter(|dir| !dir.as_os_str().is_empty());
         given.or_else(bough_platform::user_data_dir).ok_or_else(|| {
-            CommandError::usage("there is no home directory to keep sessions in")
-                .hint("name a place with --data-dir, or in BOUGH_DATA_DIR")
+            CommandError::usage("there is no home directory for the data directory")
+                .hint("name a data directory with --data-dir, or in BOUGH_DATA_DIR")
         })
     }
 

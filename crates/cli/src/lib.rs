@@ -6,10 +6,7 @@
 //! - Only `output` and the terminal of `screens` print, and no text of a transcript reaches a terminal as it is.
 //! - A screen is a state, a function from events to states and a function from states to frames; it touches
 //!   neither the store nor the terminal.
-//! - [`compact`] is pure: a server can follow the same rules.
 //! - Every bound is in `limits`.
-
-pub mod compact;
 
 mod app;
 mod args;
@@ -20,9 +17,11 @@ mod compacting;
 mod editor;
 mod engine_link;
 mod files;
+mod fork_file;
 mod globals;
 mod limits;
 mod output;
+mod recorded;
 mod resolve;
 mod screens;
 mod summarise;

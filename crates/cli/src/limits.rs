@@ -6,29 +6,35 @@ use std::time::Duration;
 pub(crate) const PICKER_PAGE: usize = 100;
 /// Sessions that a search reads at a time while it goes through all of them.
 pub(crate) const SEARCH_PAGE: usize = 500;
-/// Sessions that the picker keeps at hand; beyond that, a search with `bough ls` is the way.
+/// Sessions that the picker holds in memory; `bough ls` searches more.
 pub(crate) const PICKER_SESSIONS_MAX: usize = 200_000;
+/// Session files of pi that the picker lists, the last changed first.
+pub(crate) const PI_FILES_MAX: usize = 2_000;
+/// How much of a session file of pi is read for a list.
+pub(crate) const PI_FILE_HEAD_BYTES: usize = 64 * 1024;
 /// Entries of a session that are read at a time.
 pub(crate) const ENTRIES_PAGE: usize = 500;
 /// Entries that are read at a time where only their outline is kept.
 pub(crate) const OUTLINE_PAGE: usize = 2_000;
 /// Messages that the session screen reads at a time.
 pub(crate) const TRANSCRIPT_PAGE: usize = 50;
-/// Messages that the session screen keeps at hand.
+/// Messages that the session screen holds in memory.
 pub(crate) const TRANSCRIPT_ITEMS_MAX: usize = 20_000;
 /// Lines of one block that the session screen shows.
 pub(crate) const BLOCK_LINES_MAX: usize = 2_000;
 /// Lines of a block that is folded away.
 pub(crate) const FOLDED_LINES: usize = 1;
-/// Candidates that are named when a session argument fits several.
+/// Candidates that are named when an argument matches several sessions.
 pub(crate) const CANDIDATES_SHOWN: usize = 8;
-/// Sessions that are looked through for a title.
+/// Sessions that are searched for a title at a time.
 pub(crate) const TITLE_PAGE: usize = 200;
-/// Longest wait of one question for news.
-pub(crate) const NEWS_WAIT: Duration = Duration::from_secs(20);
+/// Longest wait of one request for events.
+pub(crate) const EVENTS_WAIT: Duration = Duration::from_secs(20);
+/// A line that grows is ended for a program that reads it, when nothing is added for so long.
+pub(crate) const LINE_REST: Duration = Duration::from_secs(2);
 /// Longest wait for a connection to a server.
 pub(crate) const CONNECT_WAIT: Duration = Duration::from_secs(5);
-/// Longest wait for an answer of a server; news may take [`NEWS_WAIT`].
+/// Longest wait for an answer of a server; a request for events may take [`EVENTS_WAIT`].
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(60);
 /// Largest answer of a server.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -46,7 +52,7 @@ pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) const PASSED_OVER_TOLD: u64 = 10;
 /// Fields of events that are not kept of which each is told.
 pub(crate) const UNKNOWN_FIELDS_TOLD: usize = 20;
-/// What changes is gathered for so long before a server looks whether it has to be compacted.
+/// How often a server looks at the sessions that changed, to compact them.
 pub(crate) const COMPACT_SETTLE: Duration = Duration::from_secs(1);
-/// How many changes a server reads at a time to find the sessions that it looks at.
+/// How many changes a server reads at a time to find those sessions.
 pub(crate) const CHANGES_PER_LOOK: usize = 1_000;

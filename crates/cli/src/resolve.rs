@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use bough_session::{EntryId, SessionId};
+use bough_service::api::MessageItem;
+use bough_session::{Bookkeeping, EntryId, SessionId};
 
-use crate::backend::{Backend, ListAsk, Outline, Summary};
+use crate::backend::{Backend, ListRequest, Outline, Summary};
 use crate::command_error::{CommandError, CommandResult};
 use crate::files;
 use crate::limits::{CANDIDATES_SHOWN, TITLE_PAGE};
@@ -27,7 +28,7 @@ pub(crate) async fn session(backend: &Backend, text: &str) -> CommandResult<Summ
         return last(backend).await;
     }
     if text.is_empty() {
-        return Err(CommandError::usage("the name of the session is empty"));
+        return Err(CommandError::usage("SESSION is empty"));
     }
     if let Some(found) = backend.summary(&SessionId::from_stored(text)).await? {
         return Ok(found);
@@ -56,7 +57,7 @@ async fn in_file(backend: &Backend, text: &str) -> CommandResult<Option<Summary>
 }
 
 async fn last(backend: &Backend) -> CommandResult<Summary> {
-    let page = backend.list(&ListAsk::recent(1)).await?;
+    let page = backend.list(&ListRequest::recent(1)).await?;
     let first = page.sessions.into_iter().next();
     first.ok_or_else(|| {
         CommandError::not_found("there are no sessions yet")
@@ -65,10 +66,10 @@ async fn last(backend: &Backend) -> CommandResult<Summary> {
 }
 
 async fn with_prefix(backend: &Backend, prefix: &str) -> CommandResult<Vec<Summary>> {
-    let ask = ListAsk {
+    let ask = ListRequest {
         id_prefix: Some(prefix.to_owned()),
         archived: "include",
-        ..ListAsk::recent(CANDIDATES_SHOWN + 1)
+        ..ListRequest::recent(CANDIDATES_SHOWN + 1)
     };
     let page = backend.list(&ask).await?;
     let fits = |found: &Summary| found.id().as_str().starts_with(prefix);
@@ -77,10 +78,10 @@ async fn with_prefix(backend: &Backend, prefix: &str) -> CommandResult<Vec<Summa
 
 /// Sessions that are called so; failing that, those whose caption has it in it.
 async fn with_title(backend: &Backend, title: &str) -> CommandResult<Vec<Summary>> {
-    let ask = ListAsk {
+    let ask = ListRequest {
         query: Some(title.to_owned()),
         archived: "include",
-        ..ListAsk::recent(TITLE_PAGE)
+        ..ListRequest::recent(TITLE_PAGE)
     };
     let page = backend.list(&ask).await?;
     let wanted = title.to_lowercase();
@@ -102,15 +103,15 @@ fn only(text: &str, mut found: Vec<Summary>) -> CommandResult<Option<Summary>> {
         return Ok(found.pop());
     }
     let more = found.len() > CANDIDATES_SHOWN;
-    let mut error = CommandError::usage(format!("{text:?} fits more than one session"));
+    let mut error = CommandError::usage(format!("{text:?} matches more than one session"));
     for candidate in found.iter().take(CANDIDATES_SHOWN) {
         error = error.hint(format!("{}  {}", candidate.id(), candidate.caption()));
     }
-    Err(if more { error.hint("... and more") } else { error })
+    Err(if more { error.hint("and others") } else { error })
 }
 
 fn nothing(text: &str) -> CommandError {
-    CommandError::not_found(format!("no session fits {text:?}"))
+    CommandError::not_found(format!("no session matches {text:?}"))
         .hint("`bough ls --all` lists the sessions, `bough restore --list` the deleted ones")
 }
 
@@ -128,25 +129,66 @@ pub(crate) async fn entry(
     if backend.entry(session.id(), &exact).await?.is_some() {
         return Ok(exact);
     }
-    let tree = all_entries(backend, session.id()).await?.0;
-    let labelled = labels(&tree).into_iter().filter(|(_, label)| *label == text);
-    let mut found: Vec<EntryId> = labelled.map(|(id, _)| id.clone()).collect();
-    if found.is_empty() {
-        let fits = tree.iter().filter(|entry| entry.id.as_str().starts_with(text));
-        found = fits.map(|entry| entry.id.clone()).collect();
+    // Where another program gave one label to two entries, the last one that got it is meant.
+    if let Some(newest) = backend.labelled(session.id(), Some(text)).await?.pop() {
+        return Ok(newest);
     }
+    let tree = all_entries(backend, session.id()).await?.0;
+    let mut labelled: Vec<EntryId> = Vec::new();
+    labelled.extend(
+        labels(&tree).into_iter().filter(|(_, label)| *label == text).map(|(id, _)| id.clone()),
+    );
+    let fits = |entry: &&Outline| entry.id.as_str().starts_with(text);
+    let found: Vec<EntryId> = match labelled.pop() {
+        Some(newest) => vec![newest],
+        None => tree.iter().filter(fits).map(|entry| entry.id.clone()).collect(),
+    };
     match found.as_slice() {
         [one] => Ok(one.clone()),
-        [] => Err(CommandError::not_found(format!("no entry or label fits {text:?}"))
+        [] => Err(CommandError::not_found(format!("no entry or label matches {text:?}"))
             .hint("`bough tree SESSION --print` shows the entries with their ids")),
         _ => {
-            let error = CommandError::usage(format!("{text:?} fits more than one entry"));
+            let error = CommandError::usage(format!("{text:?} matches more than one entry"));
             Err(found
                 .iter()
                 .take(CANDIDATES_SHOWN)
                 .fold(error, |error, id| error.hint(id.as_str())))
         }
     }
+}
+
+/// Finds the entry that is to be labelled. `leaf` is the newest entry of the active path that is no label itself.
+pub(crate) async fn entry_to_label(
+    backend: &Backend,
+    session: &Summary,
+    text: &str,
+) -> CommandResult<EntryId> {
+    if text != LEAF {
+        let found = entry(backend, session, text).await?;
+        let page = backend.path_page(session.id(), Some(&found), true, 1, None).await?;
+        if page.items.first().is_some_and(is_label) {
+            let error = CommandError::usage(format!("{found} is a label itself"));
+            return Err(error.hint("name the entry that it labels"));
+        }
+        return Ok(found);
+    }
+    let mut cursor: Option<String> = None;
+    loop {
+        let page =
+            backend.path_page(session.id(), None, true, TITLE_PAGE, cursor.as_deref()).await?;
+        if let Some(item) = page.items.iter().find(|item| !is_label(item)) {
+            return Ok(item.entry_id.clone());
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Err(CommandError::not_found("the session has no entry that can be labelled"));
+        }
+    }
+}
+
+fn is_label(item: &MessageItem) -> bool {
+    let note = item.custom.as_ref().and_then(Bookkeeping::from_payload);
+    matches!(note, Some(Bookkeeping::Label(_)))
 }
 
 /// The active leaf of a session.

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use bough_server::config::{Overrides, load};
+use bough_service::compaction::{
+    CompactionSettings, ModelWindows, PathItem, Plan, branch_digest, conversation_text, digest,
+};
 
 use crate::command_error::{CommandError, CommandResult};
-use crate::compact::{PathItem, Plan, Settings, branch_digest, conversation_text, digest};
 use crate::files;
 use crate::globals::Globals;
 use crate::limits::{FILE_BYTES_MAX, SUMMARY_BYTES_MAX};
@@ -15,7 +17,9 @@ use crate::limits::{FILE_BYTES_MAX, SUMMARY_BYTES_MAX};
 /// What the configuration says about compaction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Configured {
-    pub(crate) settings: Settings,
+    pub(crate) settings: CompactionSettings,
+    /// How much models read at most.
+    pub(crate) windows: ModelWindows,
     /// The program that writes summaries, with its arguments; empty when there is none.
     pub(crate) command: Vec<String>,
 }
@@ -41,11 +45,12 @@ impl Configured {
         })?;
         let compaction = loaded.config.compaction;
         Ok(Self {
-            settings: Settings {
+            settings: CompactionSettings {
                 enabled: compaction.enabled,
                 reserve_tokens: compaction.reserve_tokens,
                 keep_recent_tokens: compaction.keep_recent_tokens,
             },
+            windows: ModelWindows::with(&compaction.windows),
             command: compaction.command,
         })
     }
@@ -110,18 +115,27 @@ pub(crate) async fn summarise(
     }
 }
 
+/// The summary of some conversation that is given as text; `digest` is what the fixed rules say.
+pub(crate) async fn summarise_text(
+    digest: String,
+    conversation: String,
+    source: &SummarySource,
+) -> CommandResult<String> {
+    match source {
+        SummarySource::Digest => Ok(digest),
+        SummarySource::Text(text) => Ok(text.clone()),
+        SummarySource::Command { command, focus } => {
+            run(command, conversation, focus.clone()).await
+        }
+    }
+}
+
 /// The summary of a branch that is left behind.
 pub(crate) async fn summarise_branch(
     items: &[PathItem],
     source: &SummarySource,
 ) -> CommandResult<String> {
-    match source {
-        SummarySource::Digest => Ok(branch_digest(items)),
-        SummarySource::Text(text) => Ok(text.clone()),
-        SummarySource::Command { command, focus } => {
-            run(command, conversation_text(items), focus.clone()).await
-        }
-    }
+    summarise_text(branch_digest(items), conversation_text(items), source).await
 }
 
 /// What a program is given: the summary before, then the conversation, the turn that goes on apart.

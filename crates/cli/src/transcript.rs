@@ -88,9 +88,9 @@ fn assistant_heading(said: &AssistantMessage) -> String {
 fn problem(said: &AssistantMessage) -> Option<Block> {
     let what = match said.stop_reason {
         StopReason::End | StopReason::FunctionCall => return None,
-        StopReason::Length => "it ran out of room",
-        StopReason::Aborted => "it was stopped",
-        StopReason::Error => "it failed",
+        StopReason::Length => "cut off at the output limit",
+        StopReason::Aborted => "aborted",
+        StopReason::Error => "failed",
     };
     let body = said.error_message.clone().unwrap_or_default();
     Some(Block { kind: BlockKind::Problem, title: what.to_owned(), body })
@@ -150,13 +150,15 @@ fn shown_note(custom: &CustomPayload) -> Shown {
             note(&format!("thinking is now {}", to.thinking_level), String::new())
         }
         Some(Bookkeeping::Compaction(done)) if done.summary.is_empty() => {
-            note("compaction taken back", String::new())
+            note("compaction undone", String::new())
         }
         Some(Bookkeeping::Compaction(done)) => {
             let before = tokens(done.tokens_before);
             summary(&format!("compacted from {before} tokens"), done.summary)
         }
-        Some(Bookkeeping::BranchSummary(left)) => summary("came back from a branch", left.summary),
+        Some(Bookkeeping::BranchSummary(left)) => {
+            summary("summary of the branch that was left", left.summary)
+        }
         Some(Bookkeeping::SessionInfo(info)) => {
             note(&format!("session is called {:?}", info.name), String::new())
         }
@@ -207,7 +209,7 @@ mod tests {
             &[
                 (BlockKind::Thinking, "thinking, 2 lines"),
                 (BlockKind::Call, r#"bash {"command":"ls"}"#),
-                (BlockKind::Problem, "it was stopped"),
+                (BlockKind::Problem, "aborted"),
             ],
         );
         check(

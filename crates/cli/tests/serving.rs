@@ -216,10 +216,12 @@ fn config_snapshot(window: u64) -> Value {
         "thinking_level": "off", "temperature": 0.3})
 }
 
+/// Whether a compaction block lies over the session's loop: 1 when it does.
 fn compactions(place: &Place, session: &str) -> usize {
-    let tree = place.json(&["tree", session]);
-    let entries = tree["entries"].as_array().unwrap();
-    entries.iter().filter(|entry| entry["custom_type"] == "bough.compaction").count()
+    let context = place.json(&["context", session]);
+    let messages = context["context"]["messages"].as_array().unwrap();
+    let text = |item: &Value| item["message"]["content"][0]["text"].as_str().unwrap().to_owned();
+    usize::from(messages.iter().any(|item| text(item).starts_with("[Summary]")))
 }
 
 const SETTINGS: &str = "compaction:\n  reserve_tokens: 500\n  keep_recent_tokens: 300\n";

@@ -13,6 +13,7 @@
 //! - Nothing is queued per subscriber, and every collection has a bound in [`limits`].
 
 pub mod api;
+pub mod compaction;
 pub mod limits;
 
 mod cursor;

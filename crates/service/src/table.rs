@@ -283,7 +283,8 @@ functions! {
     "session::usage" usage = rules::views::usage, (UsageRequest) -> UsageResponse,
         Read, at(Get, "/v1/sessions/{session_id}/usage"),
         "Add up tokens and cost of a session, of a branch and of each model.";
-    "session::context" context = rules::views::context, (ContextRequest) -> ContextResponse,
+    "session::context" context = crate::compaction::context::context,
+        (ContextRequest) -> ContextResponse,
         Read, at(Get, "/v1/sessions/{session_id}/context"),
         "What a model would be sent: the path with compactions and summaries applied, within a budget.";
     "session::search" search = rules::search::search, (SearchRequest) -> SearchResponse,

@@ -12,14 +12,14 @@ use bough_store::ListOrder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::types::{ListPage, PathPage, Summary, TrashedSession, Watched};
+use super::types::{EventPage, ListPage, PathPage, Summary, TrashedSession};
 use super::{Backend, CallError};
-use crate::compact::PathItem;
-use crate::limits::{ENTRIES_PAGE, NEWS_WAIT};
+use crate::limits::{ENTRIES_PAGE, EVENTS_WAIT};
+use bough_service::compaction::PathItem;
 
 /// Which sessions to list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct ListAsk {
+pub(crate) struct ListRequest {
     pub(crate) limit: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cursor: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct ListAsk {
     pub(crate) include_details: bool,
 }
 
-impl ListAsk {
+impl ListRequest {
     /// The sessions that changed last, without the archived ones.
     pub(crate) fn recent(limit: usize) -> Self {
         Self { limit, archived: "exclude", include_details: true, ..Self::default() }
@@ -60,13 +60,14 @@ struct ListAnswer {
 
 impl Backend {
     /// A page of sessions.
-    pub(crate) async fn list(&self, ask: &ListAsk) -> Result<ListPage, CallError> {
+    pub(crate) async fn list(&self, ask: &ListRequest) -> Result<ListPage, CallError> {
         let answer: ListAnswer = self.call("session::list", ask).await?;
         let mut details = answer.details.unwrap_or_default().into_iter();
         let sessions = answer.sessions.into_iter().map(|meta| Summary {
             meta,
             details: details.next().unwrap_or_default(),
             active_leaf: None,
+            file: None,
         });
         Ok(ListPage { sessions: sessions.collect(), next_cursor: answer.next_cursor })
     }
@@ -298,24 +299,24 @@ impl Backend {
         self.call("session::context", &request).await
     }
 
-    /// What happened after a place (from now on when none is given), waiting a while for it.
-    pub(crate) async fn news(
+    /// The events after a cursor, waiting a while for the first; without a cursor, only where to begin.
+    pub(crate) async fn events(
         &self,
         session: &SessionId,
         after: Option<&str>,
-    ) -> Result<Watched, CallError> {
-        let wait = if after.is_some() { NEWS_WAIT.as_millis() } else { 0 };
+    ) -> Result<EventPage, CallError> {
+        let wait = if after.is_some() { EVENTS_WAIT.as_millis() } else { 0 };
         let wait = u64::try_from(wait).unwrap_or(0);
         let request = json!({
             "session_id": session, "after": after, "wait_ms": wait, "limit": ENTRIES_PAGE,
-            "types": NEWS,
+            "types": EVENT_TYPES,
         });
         self.call("session::watch", &request).await
     }
 }
 
-/// What a follower of one session wants to hear.
-const NEWS: [&str; 10] = [
+/// The events that a follower of one session asks for.
+const EVENT_TYPES: [&str; 10] = [
     "session::created",
     "session::message-added",
     "session::message-updated",

@@ -1,15 +1,15 @@
-//! What is read from a session as its store keeps it, here or through a server: what is known of it, all its entries as
-//! an outline, the loops of a recorded session.
+//! Reads of a session as its store keeps it, here or through a server: its summary, an outline of all its entries, the loops
+//! of a recorded session.
 
 use bough_recorder::RecordFold;
 use bough_session::text::preview;
-use bough_session::{Bookkeeping, Canonical, ContentBlock, Entry, Role, SessionId};
+use bough_session::{Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Role, SessionId};
 use bough_store::{Position, Store};
 
 use super::calls::absent_is_none;
 use super::error::store_failed;
 use super::types::{EntriesPage, LoopOutline, Outline, Summary};
-use super::{Backend, CallError};
+use super::{Backend, CallError, pi_files};
 use crate::limits::{ENTRIES_PAGE, OUTLINE_PAGE};
 
 /// Characters of an entry's beginning.
@@ -24,7 +24,53 @@ impl Backend {
             meta: snapshot.state.meta(),
             details: snapshot.state.details(),
             active_leaf: snapshot.state.leaf,
+            file: None,
         }))
+    }
+
+    /// The session files of pi that were not brought in, the last changed first; none through a server.
+    pub(crate) async fn pi_files(&self) -> Result<Vec<Summary>, CallError> {
+        let (Self::Local(_), Some(dir)) = (self, pi_files::sessions_dir()) else {
+            return Ok(Vec::new());
+        };
+        let found = tokio::task::spawn_blocking(move || pi_files::find(&dir)).await;
+        let mut files = Vec::new();
+        for file in found.unwrap_or_default() {
+            if self.summary(file.id()).await?.is_none() {
+                files.push(file);
+            }
+        }
+        Ok(files)
+    }
+
+    /// Gives an entry a label, or takes it away with `None`. Other entries that have the label lose it, so that it names one
+    /// entry; they are returned.
+    pub(crate) async fn move_label(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+        label: Option<&str>,
+    ) -> Result<Vec<EntryId>, CallError> {
+        let mut others = self.labelled(session, label).await?;
+        others.retain(|other| other != entry);
+        self.set_label(session, entry, label).await?;
+        for other in &others {
+            self.set_label(session, other, None).await?;
+        }
+        Ok(others)
+    }
+
+    /// The entries that have a label, the one that got it last at the end; none for `None`.
+    pub(crate) async fn labelled(
+        &self,
+        session: &SessionId,
+        label: Option<&str>,
+    ) -> Result<Vec<EntryId>, CallError> {
+        let Some(label) = label else { return Ok(Vec::new()) };
+        let snapshot = self.reads().state(session).await.map_err(store_failed)?;
+        let labels = snapshot.map(|snapshot| snapshot.state.labels).unwrap_or_default();
+        let found = labels.iter().filter(|(_, text)| *text == label);
+        Ok(found.map(|(entry, _)| entry.clone()).collect())
     }
 
     /// A page of all entries of a session, whatever branch they are on, in the order of the log. The cursor is a place in it.
@@ -44,7 +90,7 @@ impl Backend {
         }
         let at = page.position_after(after);
         let next = page.more.then(|| format!("{}.{}", at.seq, at.step));
-        // Where the path ends is told with the first page and again with the last.
+        // The first page and the last one name the active leaf.
         let active_leaf = match cursor.is_none() || next.is_none() {
             true => {
                 store.state(session).await.map_err(store_failed)?.and_then(|now| now.state.leaf)

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::command_error::{CommandError, ErrorKind};
 
-/// Why a call was not answered, from either side of the seam.
+/// Why a call was not answered, by this process or by a server.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct CallError {
@@ -14,7 +14,7 @@ pub(crate) struct CallError {
     pub(crate) code: String,
     /// What happened.
     pub(crate) message: String,
-    /// The next step in the service's words, where there is none in ours.
+    /// The next step, where the code does not say it.
     hint: String,
     kind: ErrorKind,
 }
@@ -25,7 +25,7 @@ impl CallError {
         Self {
             code: "cli/unexpected_answer".to_owned(),
             message: format!("the answer has an unexpected form ({error})"),
-            hint: "Use the same version of bough on both sides.".to_owned(),
+            hint: "use the same version of bough on both sides".to_owned(),
             kind: ErrorKind::Failed,
         }
     }
@@ -35,19 +35,19 @@ impl CallError {
         Self {
             code: "cli/unreachable".to_owned(),
             message: format!("no answer from {server}: {reason}"),
-            hint:
-                "See that the server runs there, or leave --server out to use the data directory."
-                    .to_owned(),
+            hint: "see that the server runs, or leave --server out to use the data directory"
+                .to_owned(),
             kind: ErrorKind::Unreachable,
         }
     }
 
     /// A function that has no place in a server's HTTP interface.
-    pub(super) fn no_route(function: &str) -> Self {
+    pub(super) fn no_route() -> Self {
         Self {
             code: "cli/no_route".to_owned(),
-            message: format!("{function} cannot be called through a server"),
-            hint: "Use the data directory of the server's machine.".to_owned(),
+            message: "this cannot be done through a server".to_owned(),
+            hint: "run the command on the server's machine, without --server and BOUGH_SERVER"
+                .to_owned(),
             kind: ErrorKind::Usage,
         }
     }
@@ -60,7 +60,7 @@ impl CallError {
         let message = text("detail").or_else(|| text("title"));
         Self {
             message: message.unwrap_or_else(|| format!("the server answered with status {status}")),
-            hint: text("hint").unwrap_or_default(),
+            hint: String::new(),
             code,
             kind,
         }
@@ -77,15 +77,15 @@ impl CallError {
     }
 }
 
-/// A failure of a store, as the service would tell it; or as the server told it that the store is behind.
+/// A failure of a store as the service reports it. A failure that came through a server is taken as the server reported it.
 pub(crate) fn store_failed(error: StoreError) -> CallError {
-    let told = match &error {
+    let reported = match &error {
         StoreError::Io(error) => {
             error.get_ref().and_then(|inner| inner.downcast_ref::<CallError>())
         }
         _ => None,
     };
-    told.cloned().unwrap_or_else(|| ServiceError::from(error).into())
+    reported.cloned().unwrap_or_else(|| ServiceError::from(error).into())
 }
 
 impl From<ServiceError> for CallError {
@@ -100,7 +100,7 @@ impl From<ServiceError> for CallError {
         Self {
             code: error.code().to_owned(),
             message: error.to_string(),
-            hint: error.hint().to_owned(),
+            hint: String::new(),
             kind,
         }
     }
@@ -108,10 +108,13 @@ impl From<ServiceError> for CallError {
 
 impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
-        let hint = own_hint(&error).map_or_else(|| error.hint.clone(), str::to_owned);
-        let kind = error.kind;
-        let failed = Self::new(kind, error.message);
-        if hint.is_empty() { failed } else { failed.hint(hint) }
+        let hint =
+            own_hint(&error).or_else(|| Some(error.hint.clone()).filter(|hint| !hint.is_empty()));
+        let failed = Self::new(error.kind, error.message);
+        match hint {
+            Some(hint) => failed.hint(hint),
+            None => failed,
+        }
     }
 }
 
@@ -125,25 +128,60 @@ fn kind_of(code: &str, status: u16) -> ErrorKind {
     }
 }
 
-/// The next step in the words of the command line; the service's own hints name its functions.
-fn own_hint(error: &CallError) -> Option<&'static str> {
-    if error.kind == ErrorKind::Damaged {
-        return Some("`bough verify` lists the damage, `bough salvage` copies what is whole");
-    }
-    Some(match error.code.as_str() {
+/// The next step in the words of the command line. The service's own hints are for callers of its functions, so every code
+/// has one here.
+fn own_hint(error: &CallError) -> Option<String> {
+    let hint = match error.code.as_str() {
+        _ if error.kind == ErrorKind::Damaged => {
+            "`bough verify` lists the damage, `bough salvage` copies what is whole"
+        }
         "session/not_found" => {
             "`bough ls --all` lists the sessions, `bough restore --list` the deleted ones"
         }
-        "session/entry_not_found" => "`bough tree SESSION` shows the entries with their ids",
-        "session/leaf_conflict" => "somebody appended meanwhile; look again and repeat the command",
-        "session/not_in_trash" => "`bough restore --list` shows what can be brought back",
-        "session/already_exists" => "delete or rename the session that has the id now",
-        "session/locked" => {
-            "close the program that writes it, or run the command again when it ends"
+        "session/entry_not_found" | "session/parent_not_found" => {
+            "`bough tree SESSION --print` shows the entries with their ids"
         }
+        "session/leaf_conflict" | "session/other_life" | "session/invalid_cursor" => {
+            "the session changed meanwhile; look at it and run the command again"
+        }
+        "session/not_in_trash" => "`bough restore --list` lists the deleted sessions",
+        "session/already_exists" => {
+            "`bough rm` the session that has the id now, or `bough fork` it before"
+        }
+        "session/locked" => "end the program that writes it, or run the command again later",
         "session/busy" => "run the command again",
-        "session/forbidden" => "use a token whose rights allow it: --token, or BOUGH_TOKEN",
+        "session/forbidden" => "use a token with the right for it: --token, or BOUGH_TOKEN",
         _ if error.kind == ErrorKind::Forbidden => "give a token with --token, or in BOUGH_TOKEN",
+        "session/unsupported" => "`bough migrate FILE` brings the file in; sessions can do more",
+        "session/too_large" => "give less text, or keep it in a file and name the file",
+        "session/storage" => "see that the disk has room and can be written, then run it again",
+        code if code.starts_with("session/") => "`bough help COMMAND` shows what it takes",
         _ => return None,
-    })
+    };
+    Some(hint.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_name_commands_and_never_functions() {
+        let errors = [
+            ServiceError::NotFound { session: "s".into() },
+            ServiceError::EntryNotFound { session: "s".into(), entry: "e".into() },
+            ServiceError::InvalidRequest { reason: "r".into() },
+            ServiceError::Unsupported { what: "be renamed" },
+            ServiceError::Storage { reason: "r".into(), source: None },
+            ServiceError::EmptyBatch,
+        ];
+        for error in errors {
+            let failed = CommandError::from(CallError::from(error));
+            assert_eq!(failed.hints.len(), 1, "{failed}");
+            assert!(
+                !failed.hints[0].contains("::") && !failed.hints[0].contains('_'),
+                "{failed:?}"
+            );
+        }
+    }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Local {
     data_dir: Arc<PathBuf>,
     /// The store below the service, where this process opened it.
     served: Option<ServedStore>,
-    /// What was found interrupted, and what was done about it.
+    /// Interrupted migrations that were found, and what was done about each.
     recovered: Arc<[String]>,
 }
 
@@ -36,7 +36,8 @@ impl Local {
         let native = opened.map_err(|error| refused(&data_dir, &error))?;
         let served = ServedStore::over(native, platform, Arc::new(OsV1Files));
         let recovered = served.recover().await.map_err(|error| refused(&data_dir, &error))?;
-        let recovered = recovered.iter().map(|(session, done)| told(session, done)).collect();
+        let recovered =
+            recovered.iter().map(|(session, done)| recovery_text(session, done)).collect();
         let service = Service::new(Arc::new(served.clone()), clock, entropy);
         let scope = Scope::owner();
         Ok(Self { service, scope, data_dir: Arc::new(data_dir), served: Some(served), recovered })
@@ -48,7 +49,7 @@ impl Local {
         Self { service, scope, data_dir, served: None, recovered: Arc::new([]) }
     }
 
-    /// What was found interrupted when the directory was opened, and what was done about it.
+    /// Interrupted migrations that were found when the directory was opened, and what was done about each.
     pub(crate) fn recovered(&self) -> &[String] {
         &self.recovered
     }
@@ -99,26 +100,28 @@ impl Local {
     }
 }
 
-fn told(session: &SessionId, done: &Recovered) -> String {
+fn recovery_text(session: &SessionId, done: &Recovered) -> String {
     let what = match done {
         Recovered::Nothing | Recovered::UnderWay => "nothing had to be done".to_owned(),
         Recovered::SourceGoesOn => {
-            "a migration was interrupted; its file goes on answering".to_owned()
+            "a migration was interrupted; its file is used as before".to_owned()
         }
         Recovered::Completed => "an interrupted migration was verified and completed".to_owned(),
-        Recovered::ForcedBack { reason } => format!("its file answers again: {reason}"),
+        Recovered::ForcedBack { reason } => format!("its file is used again: {reason}"),
         Recovered::RollbackAbandoned => {
             "a rollback was interrupted before it took effect; nothing changed".to_owned()
         }
         Recovered::RollbackFinished => "an interrupted rollback was finished".to_owned(),
-        Recovered::NeedsOperator { reason } => format!("it needs a person: {reason}"),
+        Recovered::NeedsOperator { reason } => {
+            format!("it cannot be recovered without help: {reason}")
+        }
     };
     format!("{session}: {what}")
 }
 
 fn refused(data_dir: &Path, error: &dyn std::error::Error) -> CommandError {
     let text = format!("the data directory {} cannot be opened: {error}", data_dir.display());
-    CommandError::failed(text).hint("name another one with --data-dir, or in BOUGH_DATA_DIR")
+    CommandError::failed(text).hint("name another directory with --data-dir, or in BOUGH_DATA_DIR")
 }
 
 /// What a process writes into the locks that it holds.

@@ -1,4 +1,4 @@
-//! Where sessions are: in a data directory that this process opens, or behind a server.
+//! The sessions that a command works on: in a data directory that this process opens, or behind a server.
 //!
 //! Every command speaks to a [`Backend`] in the functions of the service's table, so that it works the same on
 //! either. A session that another process holds is reached through that process's server, if it has one.
@@ -7,6 +7,7 @@ mod calls;
 mod direct;
 mod error;
 mod local;
+mod pi_files;
 mod remote;
 mod route;
 mod types;
@@ -22,13 +23,13 @@ use serde_json::Value;
 use crate::command_error::CommandResult;
 use crate::globals::Globals;
 
-pub(crate) use calls::ListAsk;
+pub(crate) use calls::ListRequest;
 pub(crate) use error::{CallError, store_failed};
 pub(crate) use local::Local;
 pub(crate) use remote::Remote;
 pub(crate) use types::{
-    EntriesPage, Happening, ListPage, LoopOutline, Outline, PathPage, Summary, TrashedSession,
-    Watched,
+    EntriesPage, EventPage, ListPage, LoopOutline, Outline, PathPage, SessionEvent, Summary,
+    TrashedSession,
 };
 
 /// Where sessions are. Cheap to clone; clones are the same place.

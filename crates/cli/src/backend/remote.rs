@@ -56,7 +56,7 @@ impl Remote {
     ) -> Result<Value, CallError> {
         let found = bough_service::function(function);
         let made = found.and_then(|function| sendable(function, request));
-        let sendable = made.ok_or_else(|| CallError::no_route(function))?;
+        let sendable = made.ok_or_else(CallError::no_route)?;
         let shared = self.shared.clone();
         let sent = tokio::task::spawn_blocking(move || shared.send(sendable)).await;
         sent.map_err(|error| CallError::unreachable(self.address(), &error.to_string()))?

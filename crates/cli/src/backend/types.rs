@@ -16,6 +16,9 @@ pub(crate) struct Summary {
     /// The active leaf, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) active_leaf: Option<EntryId>,
+    /// The session file of pi that it is in, where it was not brought in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
 }
 
 impl Summary {
@@ -110,7 +113,7 @@ pub(crate) type TrashedSession = TrashItem;
 
 /// Something that happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Happening {
+pub(crate) struct SessionEvent {
     #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) seq: u64,
@@ -120,8 +123,8 @@ pub(crate) struct Happening {
 
 /// News of a session, and where to go on.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub(crate) struct Watched {
-    pub(crate) events: Vec<Happening>,
+pub(crate) struct EventPage {
+    pub(crate) events: Vec<SessionEvent>,
     pub(crate) next: String,
     #[serde(default)]
     pub(crate) gap: bool,

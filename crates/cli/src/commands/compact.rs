@@ -1,23 +1,24 @@
 use std::path::PathBuf;
 
-use bough_session::{Bookkeeping, EntryId, SessionId};
+use bough_service::compaction::{BlockPlan, CompactionSettings, Undo, undo};
+use bough_session::{EntryId, SessionId};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
-use crate::backend::{Backend, ListAsk, Summary};
+use crate::backend::{Backend, ListRequest, Summary};
 use crate::command_error::{CommandError, CommandResult};
-use crate::compact::{Settings, Undo, undo};
 use crate::compacting::{NotDue, Work, due};
 use crate::limits::SEARCH_PAGE;
 use crate::output::{Line, Style};
+use crate::recorded::Recorded;
 use crate::resolve;
 use crate::summarise::{Configured, SummarySource, summarise};
 use crate::text::{count, tokens};
 
-/// Sum up the older part of a conversation, so that a model is sent less
+/// Summarise the older part of a conversation, so that a model is sent less
 ///
-/// Nothing is removed: an entry is added that stands for what came before it, and `--undo` takes it back. The
-/// summary is shown before it is written.
+/// Nothing is removed: the summary is added, and `--undo` takes it out of the context again. It is shown before it is
+/// written. In a recorded session it lies over the turns of the loops, where the recorder's loader finds it too.
 ///
 /// The summary comes from `--summary-file`, from a program (`--command`, or `compaction.command` in the configuration)
 /// that reads the conversation on its standard input and prints the summary, or else from fixed rules that
@@ -36,11 +37,11 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "auto")]
     session: Option<String>,
 
-    /// Act only where the context exceeds the model's window less the reserve, and do not ask
+    /// Compact only what exceeds its model's window less the reserve, without asking
     #[arg(long)]
     auto: bool,
 
-    /// Take the last compaction back
+    /// Undo the last compaction
     #[arg(long, conflicts_with_all = ["auto", "dry_run", "summary_file", "command", "focus"])]
     undo: bool,
 
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short = 'y', long)]
     yes: bool,
 
@@ -64,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["command", "summary_file"])]
     digest: bool,
 
-    /// What the summary should pay attention to; for the program
+    /// What the program should pay attention to
     #[arg(long, value_name = "TEXT")]
     focus: Option<String>,
 
@@ -74,20 +75,26 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
-    let configured = Configured::load(&app.globals)?;
-    let mut settings = configured.settings;
-    settings.keep_recent_tokens = args.keep_recent.unwrap_or(settings.keep_recent_tokens);
+    let mut configured = Configured::load(&app.globals)?;
+    if let Some(tokens) = args.keep_recent {
+        configured.settings.keep_recent_tokens = tokens;
+    }
     let source = source(&args, &configured)?;
     app.with_backend(async |backend| {
         if args.auto {
-            return automatic(app, backend, &args, &settings, &source).await;
+            return automatic(app, backend, &args, &configured, &source).await;
         }
         let name = args.session.as_deref().unwrap_or_default();
         let session = resolve::session(backend, name).await?;
+        let recorded = Recorded::load(app, backend, &session).await?;
+        if let Some(recorded) = &recorded {
+            let how = (&configured.settings, &source);
+            return compact_recorded(app, backend, &args, &session, recorded, how).await;
+        }
         if args.undo {
             return take_back(app, backend, &session).await;
         }
-        let work = Work::load(backend, session, &settings).await?;
+        let work = Work::load(backend, session, &configured.settings).await?;
         match work {
             Ok(work) => asked(app, backend, &args, work, &source).await,
             Err((session, nothing)) => nothing_to_do(app, &session, &nothing.to_string()),
@@ -108,6 +115,88 @@ fn source(args: &Args, configured: &Configured) -> CommandResult<SummarySource> 
         return Ok(SummarySource::Digest);
     }
     Ok(configured.source(focus))
+}
+
+/// Compacts a recorded session, or takes its compaction back: with blocks over its loops.
+async fn compact_recorded(
+    app: &App,
+    backend: &Backend,
+    args: &Args,
+    session: &Summary,
+    recorded: &Recorded,
+    (settings, source): (&CompactionSettings, &SummarySource),
+) -> CommandResult<()> {
+    if args.undo {
+        return match recorded.take_back(backend).await? {
+            0 => nothing_to_do(app, session, "no compaction is in force"),
+            loops => report_taken_back(app, session, loops as u64),
+        };
+    }
+    let Some(plan) = recorded.plan(settings, source).await? else {
+        return nothing_to_do(app, session, "everything fits into the part that is kept");
+    };
+    if !app.output.is_json() {
+        show_block_plan(app, session, &plan)?;
+    }
+    if args.dry_run {
+        return report_blocks(app, session, &plan, false);
+    }
+    let turns = count(plan.summarised_turns, "turn", "turns");
+    let ask = || app.output.confirm(&format!("Write this summary of {turns}?"), "--yes");
+    if !args.yes && !ask().map_err(|error| error.hint("pass --dry-run to only look"))? {
+        return Err(CommandError::cancelled());
+    }
+    recorded.write(backend, &plan).await?;
+    report_blocks(app, session, &plan, true)
+}
+
+fn show_block_plan(app: &App, session: &Summary, plan: &BlockPlan) -> CommandResult<()> {
+    let (before, after) = (tokens(plan.tokens_before), tokens(plan.tokens_after));
+    app.output.line(Line::of(Style::Strong, session.caption()))?;
+    app.output.line(format!("context    about {before} tokens, {after} afterwards"))?;
+    let turns = count(plan.summarised_turns, "turn", "turns");
+    let loops = count(plan.blocks.len() as u64, "loop", "loops");
+    app.output.line(format!("summed up  {turns} of {loops}"))?;
+    app.output.line("")?;
+    app.output.text(&plan.summary())?;
+    app.output.line("")
+}
+
+fn report_blocks(
+    app: &App,
+    session: &Summary,
+    plan: &BlockPlan,
+    is_written: bool,
+) -> CommandResult<()> {
+    if app.output.is_json() {
+        return app.output.json(&block_document(session, plan, is_written));
+    }
+    if !is_written {
+        app.output.note(Line::of(Style::Dim, "nothing was written (--dry-run)"));
+        return Ok(());
+    }
+    let loops = count(plan.blocks.len() as u64, "loop", "loops");
+    app.output.line(format!("compacted {loops}"))?;
+    let hint = format!("undo it with `bough compact {} --undo`", session.id());
+    app.output.note(Line::of(Style::Dim, hint));
+    Ok(())
+}
+
+fn block_document(session: &Summary, plan: &BlockPlan, is_written: bool) -> Value {
+    let loops: Vec<&str> = plan.blocks.iter().map(|(loop_id, _)| loop_id.as_str()).collect();
+    json!({
+        "session_id": session.id(), "written": is_written, "loops": loops,
+        "summary": plan.summary(), "summarised_turns": plan.summarised_turns,
+        "tokens_before": plan.tokens_before, "tokens_after": plan.tokens_after,
+    })
+}
+
+fn report_taken_back(app: &App, session: &Summary, loops: u64) -> CommandResult<()> {
+    if app.output.is_json() {
+        return app.output.json(&json!({ "session_id": session.id(), "undone_loops": loops }));
+    }
+    let loops = count(loops, "loop", "loops");
+    app.output.line(format!("the compaction of {loops} is undone"))
 }
 
 /// Shows what would be done, asks, and does it.
@@ -167,7 +256,7 @@ fn report(app: &App, work: &Work, summary: &str, entry: Option<&EntryId>) -> Com
     match entry {
         Some(entry) => {
             app.output.line(format!("compacted as {entry}"))?;
-            let hint = format!("take it back with `bough compact {} --undo`", work.session.id());
+            let hint = format!("undo it with `bough compact {} --undo`", work.session.id());
             app.output.note(Line::of(Style::Dim, hint));
         }
         None => app.output.note(Line::of(Style::Dim, "nothing was written (--dry-run)")),
@@ -211,7 +300,6 @@ async fn take_back(app: &App, backend: &Backend, session: &Summary) -> CommandRe
             (compaction, None)
         }
         Undo::Append { compaction, entry } => {
-            debug_assert!(matches!(entry, Bookkeeping::Compaction(_)));
             let appended = backend.append_note(session.id(), &entry, leaf.as_ref()).await?;
             (compaction, Some(appended))
         }
@@ -221,7 +309,7 @@ async fn take_back(app: &App, backend: &Backend, session: &Summary) -> CommandRe
             "session_id": session.id(), "undone": compaction, "entry_id": entry,
         }));
     }
-    app.output.line(format!("the compaction {compaction} is taken back"))
+    app.output.line(format!("the compaction {compaction} is undone"))
 }
 
 /// Compacts what outgrew its window: one session, or all of them.
@@ -229,33 +317,27 @@ async fn automatic(
     app: &App,
     backend: &Backend,
     args: &Args,
-    settings: &Settings,
+    configured: &Configured,
     source: &SummarySource,
 ) -> CommandResult<()> {
     let sessions = match &args.session {
         Some(name) => vec![resolve::session(backend, name).await?],
-        None => with_windows(backend).await?,
+        None => with_windows(backend, configured).await?,
     };
-    let (mut done, mut why) = (Vec::new(), Why::new(args.session.is_some(), settings));
+    let (mut done, mut why) = (Vec::new(), Why::new(args.session.is_some(), configured));
     for session in sessions {
         let (id, caption) = (session.id().clone(), session.caption().to_owned());
-        let (work, summary) = match due(backend, session, settings, source).await? {
-            Ok(due) => due,
-            Err(not) => {
-                why.note(&id, caption, not);
-                continue;
+        match compact_one(app, backend, args, session, configured, source).await? {
+            Ok((before, document)) => {
+                if !app.output.is_json() {
+                    let would = if args.dry_run { "would be compacted" } else { "compacted" };
+                    let before = tokens(before);
+                    app.output.line(format!("{caption}: {would} from about {before} tokens"))?;
+                }
+                done.push(document);
             }
-        };
-        let entry = match args.dry_run {
-            true => None,
-            false => Some(work.write(backend, summary.clone()).await?),
-        };
-        if !app.output.is_json() {
-            let (caption, before) = (work.session.caption(), tokens(work.plan.tokens_before));
-            let would = if args.dry_run { "would be compacted" } else { "compacted" };
-            app.output.line(format!("{caption}: {would} from about {before} tokens"))?;
+            Err(not) => why.note(&id, caption, not),
         }
-        done.push(document(&work, &summary, entry.as_ref()));
     }
     if app.output.is_json() {
         return app.output.json(&why.beside(json!({ "compacted": done })));
@@ -265,6 +347,37 @@ async fn automatic(
         app.output.line("nothing to do: no session exceeds its model's window")?;
     }
     Ok(())
+}
+
+/// Compacts a session if it is due; the tokens that it had, and the answer for programs.
+async fn compact_one(
+    app: &App,
+    backend: &Backend,
+    args: &Args,
+    session: Summary,
+    configured: &Configured,
+    source: &SummarySource,
+) -> CommandResult<Result<(u64, Value), NotDue>> {
+    if let Some(recorded) = Recorded::load(app, backend, &session).await? {
+        let plan = match recorded.plan_if_due(&session, configured, source).await? {
+            Ok(plan) => plan,
+            Err(not) => return Ok(Err(not)),
+        };
+        if !args.dry_run {
+            recorded.write(backend, &plan).await?;
+        }
+        let document = block_document(&session, &plan, !args.dry_run);
+        return Ok(Ok((plan.tokens_before, document)));
+    }
+    let (work, summary) = match due(backend, session, configured, source).await? {
+        Ok(due) => due,
+        Err(not) => return Ok(Err(not)),
+    };
+    let entry = match args.dry_run {
+        true => None,
+        false => Some(work.write(backend, summary.clone()).await?),
+    };
+    Ok(Ok((work.plan.tokens_before, document(&work, &summary, entry.as_ref()))))
 }
 
 /// Why sessions were left as they are, where somebody wants to know.
@@ -277,9 +390,9 @@ struct Why {
 }
 
 impl Why {
-    fn new(asked: bool, settings: &Settings) -> Self {
+    fn new(asked: bool, configured: &Configured) -> Self {
         let off = format!("nothing to do: {}", NotDue::SwitchedOff);
-        let said = Some(off).filter(|_| !settings.enabled).into_iter().collect();
+        let said = Some(off).filter(|_| !configured.settings.enabled).into_iter().collect();
         Self { asked, said, reasons: Map::new() }
     }
 
@@ -301,12 +414,14 @@ impl Why {
     }
 }
 
-async fn with_windows(backend: &Backend) -> CommandResult<Vec<Summary>> {
-    let mut ask = ListAsk::recent(SEARCH_PAGE);
+/// All sessions whose model's window is known.
+async fn with_windows(backend: &Backend, configured: &Configured) -> CommandResult<Vec<Summary>> {
+    let has_window = |found: &Summary| configured.windows.of_session(&found.details).is_some();
+    let mut ask = ListRequest::recent(SEARCH_PAGE);
     let mut found = Vec::new();
     loop {
         let page = backend.list(&ask).await?;
-        found.extend(page.sessions.into_iter().filter(|s| s.details.context_window.is_some()));
+        found.extend(page.sessions.into_iter().filter(has_window));
         match page.next_cursor {
             Some(next) => ask.cursor = Some(next),
             None => return Ok(found),

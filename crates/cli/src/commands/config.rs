@@ -28,9 +28,9 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
 enum Action {
-    /// Print what a server would run with: defaults, file, environment and flags together
+    /// Print what a server would run with: defaults, file, environment and flags combined
     Show,
-    /// Say whether the configuration can be used
+    /// Check whether the configuration is valid
     Check,
     /// Print a file with every field, its default and what it means
     Example,
@@ -80,10 +80,10 @@ fn check(app: &App, loaded: &Loaded) -> CommandResult<()> {
         return app.output.json(&json!({ "ok": true, "file": loaded.file }));
     }
     match &loaded.file {
-        Some(file) => app.output.line(format!("{} is well", file.display())),
+        Some(file) => app.output.line(format!("{} is valid", file.display())),
         None => app
             .output
-            .line(format!("{} does not exist; the defaults hold", loaded.watched.display())),
+            .line(format!("{} does not exist; the defaults apply", loaded.watched.display())),
     }
 }
 

@@ -1,17 +1,22 @@
 use bough_service::api::MessageItem;
+use bough_session::EntryId;
 use serde_json::json;
 
 use crate::app::App;
+use crate::backend::{Backend, Summary};
 use crate::command_error::CommandResult;
 use crate::commands::print::print_item;
+use crate::compacting::tokens_of_context;
 use crate::output::{Line, Style};
+use crate::recorded::Recorded;
 use crate::resolve;
+use crate::summarise::Configured;
 use crate::text::{count, tokens};
 
 /// Show what a model would be sent
 ///
-/// The active path with compactions and branch summaries in the place of what they stand for. Tokens are
-/// estimated as a quarter of the characters.
+/// Prints the active path; a summary takes the place of the messages that it sums up. The tokens are those that the
+/// newest answer reported, and estimates (a quarter of the characters) for what came after it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +24,7 @@ Examples:
   bough context last --max-tokens 8000
   bough context last --json > context.json")]
 pub(crate) struct Args {
-    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
+    /// The session: an id or a unique beginning of one, a title, `last`, or the path of a pi session file
     session: String,
 
     /// The end of the path [default: the active leaf]
@@ -30,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT")]
     max_tokens: Option<u64>,
 
-    /// Show thoughts, arguments and results in full
+    /// Show thinking, tool arguments and tool results in full
     #[arg(long)]
     full: bool,
 }
@@ -43,8 +48,16 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             None => None,
         };
         let context = backend.context(session.id(), leaf.as_ref(), args.max_tokens).await?;
+        // A budget is counted in estimates.
+        let size = match args.max_tokens {
+            Some(_) => context.estimated_tokens,
+            None => size_of(app, backend, &session, leaf.as_ref()).await?,
+        };
+        let window = Configured::load(&app.globals)?.windows.of_session(&session.details);
         if app.output.is_json() {
-            return app.output.json(&json!({ "session_id": session.id(), "context": context }));
+            return app.output.json(&json!({
+                "session_id": session.id(), "context": context, "tokens": size, "window": window,
+            }));
         }
         for item in &context.messages {
             let message = Some(item.message.clone());
@@ -52,14 +65,29 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             print_item(app, &item, args.full)?;
         }
         let messages = count(context.messages.len() as u64, "message", "messages");
-        let mut text = format!("{messages}, about {} tokens", tokens(context.estimated_tokens));
-        if let Some(window) = session.details.context_window {
+        let mut text = format!("{messages}, about {} tokens", tokens(size));
+        if let Some(window) = window {
             text.push_str(&format!(" of {}", tokens(window)));
         }
         if context.left_out > 0 {
-            text.push_str(&format!(", {} left out", context.left_out));
+            text.push_str("; older ones are left out");
         }
         app.output.line(Line::of(Style::Dim, text))
     })
     .await
+}
+
+/// The tokens of a whole context, as compaction counts them.
+async fn size_of(
+    app: &App,
+    backend: &Backend,
+    session: &Summary,
+    leaf: Option<&EntryId>,
+) -> CommandResult<u64> {
+    if leaf.is_none()
+        && let Some(recorded) = Recorded::load(app, backend, session).await?
+    {
+        return Ok(recorded.tokens());
+    }
+    tokens_of_context(backend, session.id(), leaf).await
 }

@@ -1,21 +1,28 @@
+use std::path::{Path, PathBuf};
+
+use bough_session::EntryId;
 use serde_json::json;
 
 use crate::app::App;
+use crate::backend::Summary;
 use crate::command_error::{CommandError, CommandResult};
+use crate::files;
+use crate::fork_file::{ForkedFile, fork_to_file};
 use crate::output::{Line, Style};
 use crate::resolve;
 
 /// Copy a session up to an entry into a new session
 ///
-/// The new session has entries of its own; the old one stays as it is.
+/// The old session stays as it is; the new one has copies of its entries.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   bough fork last                        up to where it is now
   bough fork last e_91c --title 'Plan B'
-  bough fork last e_91c --before         up to the entry before that one")]
+  bough fork last e_91c --before         up to the entry before that one
+  bough fork session.jsonl --pi-file .   a session file of pi as another one")]
 pub(crate) struct Args {
-    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
+    /// The session: an id or a unique beginning of one, a title, `last`, or the path of a pi session file
     session: String,
 
     /// The last entry to copy: an id, a beginning of one, or a label [default: the active leaf]
@@ -25,9 +32,13 @@ pub(crate) struct Args {
     #[arg(short = 't', long)]
     title: Option<String>,
 
-    /// Copy up to the entry before that one, to answer differently
+    /// Copy up to the entry before ENTRY, so that you can say something else there
     #[arg(long, requires = "entry")]
     before: bool,
+
+    /// Write the fork as a session file of pi instead: this file, or a new one in this directory
+    #[arg(long, value_name = "PATH", conflicts_with = "title")]
+    pi_file: Option<PathBuf>,
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
@@ -36,11 +47,17 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let named = args.entry.as_deref().unwrap_or("leaf");
         let mut entry = resolve::entry(backend, &session, named).await?;
         if args.before {
-            let path = backend.path(session.id(), Some(&entry)).await?;
-            let parent = path.iter().rev().nth(1).map(|item| item.id.clone());
+            let page = backend.path_page(session.id(), Some(&entry), true, 2, None).await?;
+            let parent = page.items.into_iter().nth(1).map(|item| item.entry_id);
             entry = parent.ok_or_else(|| {
-                CommandError::usage("that entry is the first one; nothing comes before it")
+                CommandError::usage("that is the first entry; there is none before it")
             })?;
+        }
+        if let Some(to) = &args.pi_file {
+            let parent = Path::new(&args.session);
+            let parent = Some(parent).filter(|path| files::exists(path));
+            let made = fork_to_file(app, backend, (session.id(), &entry), to, parent).await?;
+            return report_file(app, &session, &entry, &made);
         }
         let fork = backend.fork(session.id(), &entry, args.title.as_deref()).await?;
         if app.output.is_json() {
@@ -55,4 +72,22 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         Ok(())
     })
     .await
+}
+
+fn report_file(
+    app: &App,
+    session: &Summary,
+    entry: &EntryId,
+    made: &ForkedFile,
+) -> CommandResult<()> {
+    if app.output.is_json() {
+        return app.output.json(&json!({
+            "session_id": made.session_id, "forked_from": session.id(), "entry_id": entry,
+            "file": made.path,
+        }));
+    }
+    app.output.line(made.path.display().to_string())?;
+    let note = format!("forked from {} at {entry}", session.caption());
+    app.output.note(Line::of(Style::Dim, note));
+    Ok(())
 }

@@ -5,19 +5,18 @@ use bough_store::ListOrder;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::backend::{Backend, ListAsk, ListPage, Summary};
+use crate::backend::{Backend, ListPage, ListRequest, Summary};
 use crate::command_error::{CommandError, CommandResult};
-use crate::commands::print::short_id;
 use crate::limits::SEARCH_PAGE;
 use crate::output::{Cell, Line, Style, Table};
-use crate::text::{age, cost};
+use crate::text::{age, cost, unique_ids};
 
-/// List sessions, the last changed first
+/// List sessions, most recently changed first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  bough ls                           the newest 50
-  bough ls --here                    those of this directory
+  bough ls                           the last 50
+  bough ls --here                    the sessions of this directory
   bough ls --search parser -n 5
   bough ls --status error --json
   bough ls --meta owner=u_1 --sort created")]
@@ -26,11 +25,11 @@ pub(crate) struct Args {
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "50", value_parser = at_least_one)]
     limit: NonZeroUsize,
 
-    /// Show all of them, archived ones too
+    /// Show all sessions, including archived ones
     #[arg(short = 'a', long, conflicts_with = "limit")]
     all: bool,
 
-    /// Show only archived ones
+    /// Show only archived sessions
     #[arg(long, conflicts_with = "all")]
     archived: bool,
 
@@ -50,31 +49,31 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     task: Option<String>,
 
-    /// Only sessions whose task stands there
+    /// Only sessions whose task has this status
     #[arg(long, value_name = "STATUS", value_parser = ["pending", "running", "completed", "failed"])]
     task_status: Option<String>,
 
-    /// Only sessions with this metadata; may be repeated
+    /// Only sessions with this metadata; can be given several times
     #[arg(long = "meta", value_name = "KEY=VALUE")]
     metadata: Vec<String>,
 
-    /// In which order
+    /// The order of the list
     #[arg(long, value_name = "ORDER", default_value = "updated")]
     sort: Sort,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Sort {
-    /// The last changed first
+    /// Most recently changed first
     Updated,
-    /// The last made first
+    /// Most recently created first
     Created,
-    /// The first made first
+    /// Oldest first
     Oldest,
 }
 
 fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "give a number from 1 on, or --all".to_owned())
+    text.parse().map_err(|_| "give a number of at least 1, or --all".to_owned())
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
@@ -97,7 +96,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     Ok(())
 }
 
-fn ask_of(args: &Args) -> CommandResult<ListAsk> {
+fn ask_of(args: &Args) -> CommandResult<ListRequest> {
     let mut metadata = JsonMap::new();
     for pair in &args.metadata {
         let (key, value) = parse_pair(pair)?;
@@ -111,7 +110,7 @@ fn ask_of(args: &Args) -> CommandResult<ListAsk> {
         (_, true) => "only",
         _ => "exclude",
     };
-    Ok(ListAsk {
+    Ok(ListRequest {
         order: Some(match args.sort {
             Sort::Updated => ListOrder::UpdatedDesc,
             Sort::Created => ListOrder::CreatedDesc,
@@ -123,7 +122,7 @@ fn ask_of(args: &Args) -> CommandResult<ListAsk> {
         query: args.search.clone(),
         archived,
         metadata,
-        ..ListAsk::recent(SEARCH_PAGE)
+        ..ListRequest::recent(SEARCH_PAGE)
     })
 }
 
@@ -135,7 +134,7 @@ fn word<T: serde::de::DeserializeOwned>(text: &str) -> CommandResult<T> {
 pub(crate) fn parse_pair(pair: &str) -> CommandResult<(String, Value)> {
     let parts = pair.split_once('=').filter(|(key, _)| !key.is_empty());
     let (key, text) = parts.ok_or_else(|| {
-        CommandError::usage(format!("{pair:?} is not a pair")).hint("write KEY=VALUE")
+        CommandError::usage(format!("{pair:?} is not KEY=VALUE")).hint("such as --meta owner=u_1")
     })?;
     let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
     Ok((key.to_owned(), value))
@@ -146,7 +145,7 @@ pub(crate) fn current_dir() -> CommandResult<String> {
     Ok(std::env::current_dir()?.to_string_lossy().into_owned())
 }
 
-async fn read(backend: &Backend, mut ask: ListAsk, limit: usize) -> CommandResult<ListPage> {
+async fn read(backend: &Backend, mut ask: ListRequest, limit: usize) -> CommandResult<ListPage> {
     let mut found = ListPage::default();
     loop {
         ask.limit = SEARCH_PAGE.min(limit - found.sessions.len()).max(1);
@@ -161,11 +160,13 @@ async fn read(backend: &Backend, mut ask: ListAsk, limit: usize) -> CommandResul
 }
 
 fn table(sessions: &[Summary], now_ms: i64) -> Table {
-    let mut table = Table::new(&["ID", "TITLE", "MSGS", "AGE", "MODEL", "COST"], Some(1));
-    for session in sessions {
+    let headings = ["ID", "TITLE", "MSGS", "AGE", "MODEL", "COST"];
+    let mut table = Table::new(&headings, Some(1)).with_optional(&[4, 5, 2]);
+    let ids: Vec<&str> = sessions.iter().map(|session| session.id().as_str()).collect();
+    for (session, id) in sessions.iter().zip(unique_ids(&ids)) {
         let style = if session.is_named() { Style::Strong } else { Style::Plain };
         table.row(vec![
-            Cell::of(Style::Dim, short_id(session.id().as_str())),
+            Cell::of(Style::Dim, id),
             Cell::of(style, caption(session)),
             Cell::new(session.meta.message_count.to_string()).right(),
             Cell::new(age(now_ms, session.meta.updated_at)).right(),
@@ -193,7 +194,7 @@ fn empty_note(args: &Args) -> Line {
         || args.archived
         || !args.metadata.is_empty();
     if filtered {
-        Line::from("no session fits; `bough ls` shows the others")
+        Line::from("no session matches; `bough ls` shows the others")
     } else {
         Line::from("no sessions yet; `bough migrate` brings some in, `bough record` records one")
     }

@@ -6,18 +6,13 @@ use crate::app::App;
 use crate::backend::Summary;
 use crate::command_error::CommandResult;
 use crate::output::{Line, Style};
-use crate::text::{clean_text, cost, count, fit, stamp, tokens};
+use crate::text::{cost, count, fit, short_id, stamp, tokens};
 use crate::transcript::{Block, BlockKind, Shown, Speaker, shown};
 
-/// How many columns of an id are shown where it is only a handle.
-const SHORT_ID: usize = 12;
-/// Columns of a block that is folded into its title.
-const TITLE_COLUMNS: usize = 100;
-
-/// The beginning of an id, enough to name it by.
-pub(crate) fn short_id(id: &str) -> String {
-    id.chars().take(SHORT_ID).collect()
-}
+/// The most columns of a block that is folded into its title.
+const TITLE_COLUMNS_MAX: usize = 100;
+/// Columns that a title stands in from the left, with its mark.
+const TITLE_INDENT: usize = 4;
 
 /// Everything about a session but its messages.
 pub(crate) fn print_header(app: &App, session: &Summary) -> CommandResult<()> {
@@ -84,8 +79,9 @@ pub(crate) fn heading(shown: &Shown, entry: &str) -> Line {
 
 /// One block of a message. `full` shows what is otherwise folded away.
 pub(crate) fn print_block(app: &App, block: &Block, full: bool) -> CommandResult<()> {
+    let columns = app.output.columns().saturating_sub(TITLE_INDENT).min(TITLE_COLUMNS_MAX);
     let title = |style: Style, mark: &str| {
-        app.output.line(Line::of(style, format!("  {mark}{}", fit(&block.title, TITLE_COLUMNS))))
+        app.output.line(Line::of(style, format!("  {mark}{}", fit(&block.title, columns))))
     };
     match block.kind {
         BlockKind::Text => return print_body(app, block),
@@ -102,8 +98,7 @@ fn print_body(app: &App, block: &Block) -> CommandResult<()> {
     if block.body.is_empty() {
         return Ok(());
     }
-    for line in clean_text(&block.body).lines() {
-        app.output.line(format!("  {line}"))?;
-    }
-    Ok(())
+    let mut flow = app.output.flow();
+    app.output.add_to(&mut flow, block.body.trim_end_matches('\n'))?;
+    app.output.finish(&mut flow)
 }

@@ -4,14 +4,14 @@ use crate::app::App;
 use crate::command_error::CommandResult;
 use crate::resolve;
 
-/// Give a session another title
+/// Change the title of a session
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   bough rename last 'Fix the date parser'
-  bough rename s_4f2a ''                    take the title away")]
+  bough rename s_4f2a ''                    remove the title")]
 pub(crate) struct Args {
-    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
+    /// The session: an id or a unique beginning of one, a title, `last`, or the path of a pi session file
     session: String,
 
     /// The new title

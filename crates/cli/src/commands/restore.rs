@@ -3,26 +3,25 @@ use serde_json::json;
 use crate::app::App;
 use crate::backend::{Backend, TrashedSession};
 use crate::command_error::{CommandError, CommandResult};
-use crate::commands::print::short_id;
 use crate::limits::{CANDIDATES_SHOWN, ENTRIES_PAGE};
 use crate::output::{Cell, Style, Table};
-use crate::text::{age, stamp};
+use crate::text::{age, stamp, unique_ids};
 
-/// Bring a deleted session back
+/// Restore a deleted session
 ///
-/// Without a session, the one that was deleted last.
+/// Without SESSION, the one that was deleted last.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  bough restore                    what was deleted last
+  bough restore                    the session that was deleted last
   bough restore s_4f2a
-  bough restore --list             what can be brought back
+  bough restore --list             list the sessions in the trash
   bough undo                       the same as `bough restore`")]
 pub(crate) struct Args {
     /// The session: an id, a unique beginning of one, or its title
     session: Option<String>,
 
-    /// Only show what can be brought back
+    /// List the sessions in the trash
     #[arg(short = 'l', long, conflicts_with = "session")]
     list: bool,
 }
@@ -39,7 +38,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         if app.output.is_json() {
             return app.output.json(&json!({ "meta": meta }));
         }
-        app.output.line(format!("{} is back ({id})", named(chosen)))
+        app.output.line(format!("restored {} ({id})", named(chosen)))
     })
     .await
 }
@@ -62,14 +61,16 @@ fn list(app: &App, trash: &[TrashedSession]) -> CommandResult<()> {
         return app.output.json(&json!({ "sessions": trash }));
     }
     if trash.is_empty() {
-        app.output.note("nothing was deleted, or its retention has ended");
+        app.output.note("the trash is empty");
         return Ok(());
     }
     let now = app.now_ms();
-    let mut table = Table::new(&["ID", "TITLE", "MSGS", "DELETED", "KEPT UNTIL"], Some(1));
-    for item in trash {
+    let headings = ["ID", "TITLE", "MSGS", "DELETED", "KEPT UNTIL"];
+    let mut table = Table::new(&headings, Some(1)).with_optional(&[2, 3]);
+    let ids: Vec<&str> = trash.iter().map(|item| item.meta.session_id.as_str()).collect();
+    for (item, id) in trash.iter().zip(unique_ids(&ids)) {
         table.row(vec![
-            Cell::of(Style::Dim, short_id(item.meta.session_id.as_str())),
+            Cell::of(Style::Dim, id),
             Cell::new(named(item)),
             Cell::new(item.meta.message_count.to_string()).right(),
             Cell::new(age(now, item.deleted_at)).right(),
@@ -86,7 +87,7 @@ fn choose<'a>(
 ) -> CommandResult<&'a TrashedSession> {
     let Some(text) = text else {
         return trash.first().ok_or_else(|| {
-            CommandError::not_found("nothing was deleted, or its retention has ended")
+            CommandError::not_found("the trash is empty")
                 .hint("`bough ls --all` lists the sessions that are there")
         });
     };
@@ -105,10 +106,11 @@ fn choose<'a>(
     }
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(CommandError::not_found(format!("no deleted session fits {text:?}"))
-            .hint("`bough restore --list` shows what can be brought back")),
+        [] => Err(CommandError::not_found(format!("no deleted session matches {text:?}"))
+            .hint("`bough restore --list` shows list the sessions in the trash")),
         many => {
-            let error = CommandError::usage(format!("{text:?} fits more than one deleted session"));
+            let error =
+                CommandError::usage(format!("{text:?} matches more than one deleted session"));
             let named =
                 |item: &&TrashedSession| format!("{}  {}", item.meta.session_id, named(item));
             Err(many.iter().take(CANDIDATES_SHOWN).map(named).fold(error, CommandError::hint))
@@ -116,12 +118,12 @@ fn choose<'a>(
     }
 }
 
-/// What people call it: its title, or the name that an entry gave it.
+/// What lists call it: its title, the name that an entry gave it, or how it begins.
 fn called(item: &TrashedSession) -> Option<&str> {
-    let names = [Some(item.meta.title.as_str()), item.name.as_deref()];
+    let names = [Some(item.meta.title.as_str()), item.name.as_deref(), item.preview.as_deref()];
     names.into_iter().flatten().find(|name| !name.trim().is_empty())
 }
 
 fn named(item: &TrashedSession) -> String {
-    called(item).unwrap_or("(no title)").to_owned()
+    called(item).unwrap_or("(empty)").to_owned()
 }

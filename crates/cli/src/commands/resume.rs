@@ -3,13 +3,14 @@ use serde_json::json;
 use crate::app::App;
 use crate::command_error::{CommandError, CommandResult};
 use crate::commands::ls::current_dir;
-use crate::screens::{Desk, Outcome, PickerOptions, PickerScope, ScreenOptions};
+use crate::screens::{Outcome, PickerOptions, PickerScope, ScreenOptions, ScreenStack};
 use crate::summarise::Configured;
 
 /// Pick a session to resume
 ///
-/// Type to search titles, first messages, folders and models. Enter opens the session; with `--print-id` its id
-/// is printed instead, for scripts: the screen is drawn on standard error.
+/// Type to search titles, first messages, folders and models. Session files of pi that were not brought in are listed
+/// too, marked `[pi file]`. Enter opens the session; with `--print-id` its id, or the path of its file, is printed
+/// instead, for scripts: the screen is drawn on standard error.
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,7 +38,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
         let options = ScreenOptions::new(app, backend, Configured::load(&app.globals)?);
         let outcome = crate::screens::run(options, |size, now_ms| {
-            Desk::with_picker(PickerOptions { size, now_ms, project, scope, only_pick })
+            ScreenStack::with_picker(PickerOptions { size, now_ms, project, scope, only_pick })
         })
         .await?;
         match outcome {
@@ -45,6 +46,10 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
                 app.output.json(&json!({ "session_id": session }))
             }
             Outcome::Picked(session) => app.output.line(session.as_str()),
+            Outcome::PickedFile(file) if app.output.is_json() => {
+                app.output.json(&json!({ "file": file }))
+            }
+            Outcome::PickedFile(file) => app.output.line(file),
             Outcome::Cancelled if only_pick => Err(CommandError::cancelled()),
             Outcome::Cancelled | Outcome::Left => Ok(()),
             Outcome::Done(text) => app.output.line(text),

@@ -7,26 +7,25 @@ use crate::output::{Line, Style};
 use crate::resolve;
 use crate::text::count;
 
-/// Delete sessions; they can be brought back for a while
+/// Move sessions to the trash
 ///
-/// Deleted sessions wait in the trash until their retention ends (30 days unless configured otherwise).
-/// `bough restore` brings them back.
+/// `bough restore` brings them back until their retention ends: 30 days, unless the configuration says otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   bough rm s_4f2a
   bough rm s_4f2a s_77b1 --yes
-  bough restore                    bring back what was deleted last")]
+  bough restore                    restore the session that was deleted last")]
 pub(crate) struct Args {
-    /// The sessions, each by its id, a unique beginning of it, its title, or `last`
+    /// The sessions: ids or unique beginnings of ids, titles, or `last`
     #[arg(required = true)]
     sessions: Vec<String>,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short = 'y', long)]
     yes: bool,
 
-    /// Remove them for good at once; they cannot be brought back
+    /// Delete them for good; they cannot be restored
     #[arg(long)]
     purge: bool,
 }
@@ -40,16 +39,25 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         if !args.yes && !app.output.confirm(&question(&sessions, args.purge), "--yes")? {
             return Err(CommandError::cancelled());
         }
+        let (mut done, mut failed) = (0, None);
         for session in &sessions {
-            delete(backend, session, args.purge).await?;
+            match delete(backend, session, args.purge).await {
+                Ok(()) => done += 1,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
         }
-        report(app, &sessions, args.purge)
+        // What was deleted is said, also where something failed after it.
+        report(app, sessions.get(..done).unwrap_or_default(), args.purge)?;
+        failed.map_or(Ok(()), Err)
     })
     .await
 }
 
 fn question(sessions: &[Summary], purge: bool) -> String {
-    let how = if purge { "for good" } else { "(it can be brought back)" };
+    let how = if purge { "for good" } else { "(`bough restore` brings it back)" };
     match sessions {
         [one] => {
             let messages = count(one.meta.message_count, "message", "messages");
@@ -62,7 +70,7 @@ fn question(sessions: &[Summary], purge: bool) -> String {
 async fn delete(backend: &Backend, session: &Summary, purge: bool) -> CommandResult<()> {
     let deleted = backend.delete(session.id()).await?;
     if !deleted {
-        return Err(CommandError::not_found(format!("{} is gone already", session.id())));
+        return Err(CommandError::not_found(format!("{} no longer exists", session.id())));
     }
     if purge {
         let (newest, _) = backend.trash(1, None).await?;
@@ -82,7 +90,7 @@ fn report(app: &App, sessions: &[Summary], purge: bool) -> CommandResult<()> {
     for session in sessions {
         app.output.line(format!("deleted {} ({})", session.caption(), session.id()))?;
         if !purge {
-            let hint = format!("bring it back with `bough restore {}`", session.id());
+            let hint = format!("restore it with `bough restore {}`", session.id());
             app.output.note(Line::of(Style::Dim, hint));
         }
     }

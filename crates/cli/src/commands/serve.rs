@@ -15,7 +15,7 @@ use crate::engine_link;
 
 /// Serve the sessions over HTTP, as live streams, and on the bus
 ///
-/// Listens on this machine only unless tokens exist (`bough token create`).
+/// Listens on this machine only, unless there is a token (`bough token create`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,11 +25,11 @@ Examples:
   bough serve --config bough.yaml
   bough serve --engine ws://127.0.0.1:49134 --bus off")]
 pub(crate) struct Args {
-    /// Where HTTP is served [default: 127.0.0.1:7717]
+    /// The address for HTTP [default: 127.0.0.1:7717]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
 
-    /// Where the bus is served, or `off` [default: 127.0.0.1:49134]
+    /// The address for the bus, or `off` [default: 127.0.0.1:49134]
     #[arg(long, value_name = "HOST:PORT|off")]
     bus: Option<String>,
 
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// How log lines look
+    /// The format of log lines
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     log: Option<String>,
 }

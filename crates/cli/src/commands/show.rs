@@ -12,8 +12,8 @@ use crate::resolve;
 
 /// Show a session and its newest messages
 ///
-/// Messages are those of the active path, the oldest first. Thoughts, and what tools were given and gave back, are
-/// folded into one line each; `--full` shows them.
+/// Shows the messages of the active path, oldest first. Thinking, tool arguments and tool results take one line each;
+/// `--full` shows them whole.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +22,7 @@ Examples:
   bough show s_4f2a --leaf before-refactor
   bough show last --loops")]
 pub(crate) struct Args {
-    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
+    /// The session: an id or a unique beginning of one, a title, `last`, or the path of a pi session file
     session: String,
 
     /// How many of the newest messages to show
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ENTRY")]
     leaf: Option<String>,
 
-    /// Show thoughts, arguments and results in full
+    /// Show thinking, tool arguments and tool results in full
     #[arg(long)]
     full: bool,
 
@@ -74,30 +74,34 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     .await
 }
 
-/// The newest items of a path, the oldest of them first, and whether there are older ones.
+/// The newest messages of a path with the bookkeeping between and after them, the oldest first, and whether there are
+/// older entries. Only messages count towards the limit.
 pub(crate) async fn newest(
     backend: &Backend,
     session: &Summary,
     leaf: Option<&EntryId>,
     limit: usize,
 ) -> CommandResult<(Vec<MessageItem>, bool)> {
-    let mut items = Vec::new();
-    let mut cursor: Option<String> = None;
-    if limit == 0 {
-        let page = backend.path_page(session.id(), leaf, true, 1, None).await?;
-        return Ok((items, !page.items.is_empty()));
-    }
-    while items.len() < limit {
-        let size = ENTRIES_PAGE.min(limit - items.len());
+    let mut items: Vec<MessageItem> = Vec::new();
+    let (mut messages, mut cursor) = (0, None);
+    loop {
+        // One more than is missing tells whether there are older ones.
+        let size = (limit - messages).saturating_add(1).min(ENTRIES_PAGE);
         let page = backend.path_page(session.id(), leaf, true, size, cursor.as_deref()).await?;
-        items.extend(page.items);
+        for item in page.items {
+            if messages == limit {
+                items.reverse();
+                return Ok((items, true));
+            }
+            messages += usize::from(item.message.is_some());
+            items.push(item);
+        }
         cursor = page.next_cursor;
         if cursor.is_none() {
-            break;
+            items.reverse();
+            return Ok((items, false));
         }
     }
-    items.reverse();
-    Ok((items, cursor.is_some()))
 }
 
 async fn show_loops(app: &App, backend: &Backend, session: &Summary) -> CommandResult<()> {
@@ -106,7 +110,7 @@ async fn show_loops(app: &App, backend: &Backend, session: &Summary) -> CommandR
         return app.output.json(&json!({ "session_id": session.id(), "loops": loops }));
     }
     if loops.is_empty() {
-        app.output.note("the session has no loops; they come with `bough record`");
+        app.output.note("the session has no loops; only sessions of `bough record` do");
         return Ok(());
     }
     // Whole ids: they are what `bough replay --loop` takes.

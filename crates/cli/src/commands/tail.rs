@@ -5,19 +5,19 @@ use bough_session::EntryId;
 use serde_json::json;
 
 use crate::app::App;
-use crate::backend::{Backend, Happening, Summary};
+use crate::backend::{Backend, SessionEvent, Summary};
 use crate::command_error::CommandResult;
 use crate::commands::print::{heading, print_block};
 use crate::commands::show::newest;
+use crate::limits::LINE_REST;
 use crate::output::{Line, Style};
 use crate::resolve;
-use crate::text::clean_text;
+use crate::text::Flow;
 use crate::transcript::{Block, BlockKind, Shown, shown};
 
 /// Show the newest messages of a session, and follow it
 ///
-/// With `-f` it goes on while the session is written, by this or another process, until Ctrl-C or until the
-/// session is deleted.
+/// With `-f` it keeps printing what any process adds to the session, until Ctrl-C or until the session is deleted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,18 +25,18 @@ Examples:
   bough tail -f last
   bough tail -f last --json | jq .payload")]
 pub(crate) struct Args {
-    /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
+    /// The session: an id or a unique beginning of one, a title, `last`, or the path of a pi session file
     session: String,
 
-    /// Go on as it is written
+    /// Keep printing new messages as they arrive
     #[arg(short = 'f', long)]
     follow: bool,
 
-    /// How many of the newest messages to begin with
+    /// How many of the newest messages to print first
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
 
-    /// Show thoughts, arguments and results in full
+    /// Show thinking, tool arguments and tool results in full
     #[arg(long)]
     full: bool,
 }
@@ -44,9 +44,9 @@ pub(crate) struct Args {
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
         let session = resolve::session(backend, &args.session).await?;
-        // Where to go on is asked for first: what comes in between is then told twice, never not at all.
+        // Where the events begin is asked for first: what comes in between then arrives twice, and is never missed.
         let start = match args.follow {
-            true => Some(backend.news(session.id(), None).await?.next),
+            true => Some(backend.events(session.id(), None).await?.next),
             false => None,
         };
         let (items, _) = newest(backend, &session, None, args.limit).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         for item in items {
             follower.show(item)?;
         }
-        follower.rest()?;
+        follower.show_all()?;
         match start {
             Some(start) => follow(backend, &session, start, &mut follower).await,
             None => follower.close(),
@@ -73,21 +73,33 @@ async fn follow(
     // One for the whole loop: a Ctrl-C between two of them would be nobody's.
     let mut stop = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
-        let news = tokio::select! {
-            news = backend.news(session.id(), Some(&after)) => news?,
-            stopped = &mut stop => return Ok(stopped?),
+        let page = {
+            let mut asked = std::pin::pin!(backend.events(session.id(), Some(&after)));
+            loop {
+                tokio::select! {
+                    page = &mut asked => break page?,
+                    () = tokio::time::sleep(LINE_REST), if follower.keeps_program_waiting() => {
+                        follower.end_line()?;
+                        follower.show_all()?;
+                    }
+                    stopped = &mut stop => {
+                        follower.close()?;
+                        return Ok(stopped?);
+                    }
+                }
+            }
         };
-        if news.gap {
-            follower.app.output.warn("some of what happened in between is missing here");
+        if page.gap {
+            follower.app.output.warn("some events are missing here: they are no longer kept");
         }
-        for happening in &news.events {
-            follower.hear(happening)?;
-            if happening.kind == "session::deleted" {
+        for event in &page.events {
+            follower.on_event(event)?;
+            if event.kind == "session::deleted" {
                 return Ok(());
             }
         }
-        follower.rest()?;
-        after = news.next;
+        follower.show_all()?;
+        after = page.next;
     }
 }
 
@@ -103,8 +115,8 @@ struct Follower<'a> {
 struct Last {
     entry: EntryId,
     blocks: Vec<Block>,
-    /// The line that the last text is on has no end yet.
-    mid_line: bool,
+    /// Where the printing of its last text stands.
+    flow: Flow,
 }
 
 impl Follower<'_> {
@@ -118,12 +130,10 @@ impl Follower<'_> {
         self.close()?;
         let shown = shown(&item);
         self.app.output.line(heading(&shown, item.entry_id.as_str()))?;
-        for block in &shown.blocks {
-            print_block(self.app, block, self.full)?;
-        }
         let Shown { blocks, .. } = shown;
-        self.last = Some(Last { entry: item.entry_id, blocks, mid_line: false });
-        Ok(())
+        let flow = self.app.output.flow();
+        self.last = Some(Last { entry: item.entry_id, blocks: blocks.clone(), flow });
+        blocks.iter().try_for_each(|block| self.print(block))
     }
 
     /// Ends what was printed last: something else follows.
@@ -136,32 +146,35 @@ impl Follower<'_> {
     }
 
     fn end_line(&mut self) -> CommandResult<()> {
-        let mid_line = self.last.as_mut().is_some_and(|last| std::mem::take(&mut last.mid_line));
-        if mid_line { self.app.output.line("") } else { Ok(()) }
+        match &mut self.last {
+            Some(last) => self.app.output.finish(&mut last.flow),
+            None => Ok(()),
+        }
     }
 
-    /// Everything so far is to be seen. A person watches a line grow; a program gets whole lines.
-    fn rest(&mut self) -> CommandResult<()> {
-        if !self.app.output.is_terminal() {
-            self.end_line()?;
-        }
+    fn keeps_program_waiting(&self) -> bool {
+        self.last.as_ref().is_some_and(|last| last.flow.keeps_program_waiting())
+    }
+
+    /// Sends everything so far on its way. A line that still grows is not ended, also where a program reads it.
+    fn show_all(&mut self) -> CommandResult<()> {
         self.app.output.flush()
     }
 
-    fn hear(&mut self, happening: &Happening) -> CommandResult<()> {
+    fn on_event(&mut self, event: &SessionEvent) -> CommandResult<()> {
         if self.app.output.is_json() {
-            return self.app.output.json_line(happening);
+            return self.app.output.json_line(event);
         }
-        match happening.kind.as_str() {
+        match event.kind.as_str() {
             "session::message-added" => {
-                let item = serde_json::from_value(happening.payload.clone())?;
+                let item = serde_json::from_value(event.payload.clone())?;
                 self.show(item)
             }
             "session::message-updated" => {
-                let item = serde_json::from_value(happening.payload.clone())?;
+                let item = serde_json::from_value(event.payload.clone())?;
                 self.update(item)
             }
-            _ => self.remark(happening),
+            _ => self.remark(event),
         }
     }
 
@@ -185,34 +198,40 @@ impl Follower<'_> {
         if streams && !more.text.is_empty() {
             self.add_text(&more.text)?;
         }
-        for block in blocks.iter().skip(more.from) {
-            self.end_line()?;
-            if block.kind == BlockKind::Text {
-                self.add_text(&block.body)?;
-            } else {
-                print_block(self.app, block, self.full)?;
+        blocks.iter().skip(more.from).try_for_each(|block| self.print(block))
+    }
+
+    /// Prints a block. The line that a text ends in stays open: a stream may add to it.
+    fn print(&mut self, block: &Block) -> CommandResult<()> {
+        self.end_line()?;
+        match block.kind {
+            BlockKind::Text => self.add_text(&block.body),
+            BlockKind::Thinking if self.full => {
+                let title = Block { body: String::new(), ..block.clone() };
+                print_block(self.app, &title, self.full)?;
+                self.add_text(&block.body)
             }
+            _ => print_block(self.app, block, self.full),
         }
-        Ok(())
     }
 
     /// Adds to the line that is being written, or begins one.
     fn add_text(&mut self, text: &str) -> CommandResult<()> {
-        let Some(last) = &mut self.last else { return Ok(()) };
-        let begins = if std::mem::replace(&mut last.mid_line, true) { "" } else { "  " };
-        let text = clean_text(text).replace('\n', "\n  ");
-        self.app.output.bytes(format!("{begins}{text}").as_bytes())
+        match &mut self.last {
+            Some(last) => self.app.output.add_to(&mut last.flow, text),
+            None => Ok(()),
+        }
     }
 
     /// What is not a message: one dim line.
-    fn remark(&mut self, happening: &Happening) -> CommandResult<()> {
-        let text = |field: &str| happening.payload.get(field).and_then(|value| value.as_str());
-        let remark = match happening.kind.as_str() {
+    fn remark(&mut self, event: &SessionEvent) -> CommandResult<()> {
+        let text = |field: &str| event.payload.get(field).and_then(|value| value.as_str());
+        let remark = match event.kind.as_str() {
             "session::status-changed" => format!("status: {}", text("status").unwrap_or("?")),
             "session::leaf-moved" => format!("leaf: {}", text("entry_id").unwrap_or("(start)")),
             "session::deleted" => "the session was deleted".to_owned(),
             "session::meta-updated" => format!("title: {}", text("title").unwrap_or_default()),
-            // A label is an entry, and was told as one.
+            // A label is an entry too, and is printed as one.
             _ => return Ok(()),
         };
         self.close()?;

@@ -5,14 +5,14 @@ use bough_session::{SessionId, UsageByModel, UsageTotals};
 use serde_json::json;
 
 use crate::app::App;
-use crate::backend::{Backend, ListAsk, Summary};
+use crate::backend::{Backend, ListRequest, Summary};
 use crate::command_error::CommandResult;
 use crate::limits::SEARCH_PAGE;
 use crate::output::{Cell, Line, Style, Table};
 use crate::resolve;
 use crate::text::{cost, count, tokens};
 
-/// Add up tokens and cost: of a session and its active branch, or of all sessions
+/// Show tokens and cost of a session and its active branch, or of all sessions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -107,7 +107,7 @@ fn recorded_row(name: &str, who: &str, usage: &PhiUsage) -> Vec<Cell> {
 }
 
 async fn of_all(app: &App, backend: &Backend) -> CommandResult<()> {
-    let mut ask = ListAsk { archived: "include", ..ListAsk::recent(SEARCH_PAGE) };
+    let mut ask = ListRequest { archived: "include", ..ListRequest::recent(SEARCH_PAGE) };
     let mut sums = Sums::default();
     loop {
         let page = backend.list(&ask).await?;
@@ -127,9 +127,10 @@ async fn of_all(app: &App, backend: &Backend) -> CommandResult<()> {
     add_rows(&mut table, &count(sessions, "session", "sessions"), &sum);
     app.output.table(&table)?;
     if !copied.is_empty() {
-        let (answers, money) = (copied.total.messages, cost(copied.total.cost_usd));
-        let answers = count(answers, "answer", "answers");
-        let text = format!("forks copied {answers} ({money}) more; each answer is counted once");
+        let answers = count(copied.total.messages, "answer", "answers");
+        let money = cost(copied.total.cost_usd);
+        let money = if money.is_empty() { money } else { format!(" ({money})") };
+        let text = format!("forks copied {answers}{money} more; each answer is counted once");
         app.output.note(Line::of(Style::Dim, text));
     }
     Ok(())
@@ -179,7 +180,8 @@ impl Sums {
 }
 
 fn headings() -> Table {
-    Table::new(&["", "MODEL", "ANSWERS", "IN", "OUT", "CACHE R", "CACHE W", "COST"], Some(1))
+    let headings = ["", "MODEL", "ANSWERS", "IN", "OUT", "CACHE R", "CACHE W", "COST"];
+    Table::new(&headings, Some(1)).with_optional(&[6, 5, 2])
 }
 
 fn add_rows(table: &mut Table, name: &str, usage: &UsageByModel) {

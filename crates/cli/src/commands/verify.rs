@@ -1,6 +1,6 @@
 use bough_platform::Platform;
 use bough_store::{StoreError, VerifyReport};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
@@ -8,9 +8,9 @@ use crate::output::{Line, Style};
 use crate::resolve;
 use crate::text::{bytes, count};
 
-/// Check every byte of the stored sessions; changes nothing
+/// Check every stored byte, without changing anything
 ///
-/// Exit code 0 only when all is well.
+/// The exit code is 0 only when there is no damage.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +46,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
 fn report(app: &App, reports: &[VerifyReport]) -> CommandResult<()> {
     let damaged = reports.iter().filter(|report| !report.is_well()).count();
     if app.output.is_json() {
-        app.output.json(&json!({ "ok": damaged == 0, "sessions": reports }))?;
+        let sessions = reports.iter().map(report_json).collect::<CommandResult<Vec<_>>>()?;
+        app.output.json(&json!({ "ok": damaged == 0, "sessions": sessions }))?;
     } else {
         for report in reports.iter().filter(|report| !report.is_well()) {
             app.output.line(Line::of(Style::Error, format!("damaged: {}", report.id)))?;
@@ -64,6 +65,17 @@ fn report(app: &App, reports: &[VerifyReport]) -> CommandResult<()> {
     let text = format!("{} damaged", count(damaged as u64, "session is", "sessions are"));
     Err(CommandError::new(ErrorKind::Damaged, text)
         .hint("`bough salvage --to DIR` copies what is whole into a new data directory"))
+}
+
+/// A report with the session's id under the name that it has in every other answer.
+fn report_json(report: &VerifyReport) -> CommandResult<Value> {
+    let mut value = serde_json::to_value(report)?;
+    if let Some(fields) = value.as_object_mut()
+        && let Some(id) = fields.remove("id")
+    {
+        fields.insert("session_id".to_owned(), id);
+    }
+    Ok(value)
 }
 
 /// A failure of the store, by what a person can do about it.

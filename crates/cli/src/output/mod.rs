@@ -1,5 +1,6 @@
 //! The only place that prints. Whatever text comes in is made harmless on the way out.
 
+mod json_members;
 mod line;
 mod progress;
 mod table;
@@ -12,8 +13,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
-use crate::text::{clean_text, escape_json};
+use crate::text::{Flow, clean_tabbed, clean_text, escape_json};
 
+pub(crate) use json_members::JsonMembers;
 pub(crate) use line::{Line, Style};
 pub(crate) use progress::Progress;
 pub(crate) use table::{Cell, Table};
@@ -153,11 +155,6 @@ impl Output {
         self.color_err
     }
 
-    /// Whether a person watches the answer.
-    pub(crate) const fn is_terminal(&self) -> bool {
-        self.around.stdout_is_terminal
-    }
-
     /// One line of the answer.
     pub(crate) fn line(&self, line: impl Into<Line>) -> CommandResult<()> {
         let text = line.into().render(self.color_out);
@@ -166,7 +163,30 @@ impl Output {
 
     /// Several lines of the answer, made harmless.
     pub(crate) fn text(&self, text: &str) -> CommandResult<()> {
-        self.write_out(format!("{}\n", clean_text(text).trim_end_matches('\n')).as_bytes())
+        // A program that reads the answer gets its tabs.
+        let clean =
+            if self.around.stdout_is_terminal { clean_text(text) } else { clean_tabbed(text) };
+        self.write_out(format!("{}\n", clean.trim_end_matches('\n')).as_bytes())
+    }
+
+    /// The way to print text that is indented and fits the window, at once or as it arrives.
+    pub(crate) fn flow(&self) -> Flow {
+        Flow::new(self.around.stdout_is_terminal.then_some(self.around.columns))
+    }
+
+    /// Prints the next part of a text that flows, made harmless.
+    pub(crate) fn add_to(&self, flow: &mut Flow, text: &str) -> CommandResult<()> {
+        self.write_out(flow.add(&clean_tabbed(text)).as_bytes())
+    }
+
+    /// Ends the line that a text stopped in.
+    pub(crate) fn finish(&self, flow: &mut Flow) -> CommandResult<()> {
+        self.write_out(flow.finish().as_bytes())
+    }
+
+    /// How wide a line may be.
+    pub(crate) const fn columns(&self) -> usize {
+        self.around.columns
     }
 
     /// A table, cut to the window.
@@ -181,6 +201,11 @@ impl Output {
     pub(crate) fn json(&self, value: &impl Serialize) -> CommandResult<()> {
         let text = serde_json::to_string_pretty(value)?;
         self.write_out(format!("{}\n", escape_json(&text)).as_bytes())
+    }
+
+    /// The answer as one JSON document that is printed as it is made.
+    pub(crate) const fn json_members(&self) -> JsonMembers<'_> {
+        JsonMembers::new(self)
     }
 
     /// One JSON document on a line of its own, for answers that go on.
@@ -243,7 +268,7 @@ impl Output {
     /// the flag which answers.
     pub(crate) fn confirm(&self, question: &str, flag: &str) -> CommandResult<bool> {
         if !self.around.stdin_is_terminal {
-            let text = format!("this asks before it goes on: {question}");
+            let text = format!("this command asks for confirmation: {question}");
             return Err(CommandError::usage(text).hint(format!("pass {flag} to answer yes")));
         }
         {
@@ -273,7 +298,7 @@ impl Output {
 
     fn write_err(&self, line: &str) {
         let mut err = self.err.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody is left to be told that telling failed.
+        // There is nowhere else to report a failure of standard error.
         drop(writeln!(err, "{line}"));
     }
 

@@ -2,11 +2,13 @@ use super::WIDE_ENOUGH;
 use super::line::{Line, Style};
 use crate::text::{clean_line, fit, width};
 
-/// Rows of cells in columns. One column may be cut so that the rest fits the window.
+/// Rows of cells in columns. One column may be cut so that the rest fits the window, and others may be left out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     /// The column that gives way, where one does.
     flexible: Option<usize>,
+    /// Columns that are left out of a narrow window, the least wanted first.
+    optional: &'static [usize],
     rows: Vec<Vec<Cell>>,
 }
 
@@ -38,6 +40,8 @@ impl Cell {
 const GAP: usize = 2;
 /// The least that a cell which gives way keeps.
 const FLEXIBLE_MIN: usize = 8;
+/// Below this, an optional column is left out before a longer text is cut further.
+const FLEXIBLE_WANTED: usize = 24;
 /// The most that a cell which gives way is filled up to where nothing is cut: one long text pushes the rest of
 /// its own row to the right, not that of every row.
 const FILLED_MAX: usize = 60;
@@ -45,7 +49,13 @@ const FILLED_MAX: usize = 60;
 impl Table {
     pub(crate) fn new(headings: &[&str], flexible: Option<usize>) -> Self {
         let heading = headings.iter().map(|text| Cell::of(Style::Dim, text)).collect();
-        Self { flexible, rows: vec![heading] }
+        Self { flexible, optional: &[], rows: vec![heading] }
+    }
+
+    /// The same with columns that a narrow window leaves out, the least wanted first.
+    pub(crate) const fn with_optional(mut self, columns: &'static [usize]) -> Self {
+        self.optional = columns;
+        self
     }
 
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
@@ -57,27 +67,56 @@ impl Table {
     }
 
     pub(super) fn lines(&self, columns: usize) -> Vec<Line> {
-        let widths = self.widths(columns);
-        self.rows.iter().map(|row| lay_out(row, &widths)).collect()
+        let widest = self.widest();
+        let shown = self.shown(&widest, columns);
+        let widths = self.widths(&widest, &shown, columns);
+        let cells = |row: &[Cell]| shown.iter().filter_map(|at| row.get(*at).cloned()).collect();
+        let rows = self.rows.iter().map(|row| -> Vec<Cell> { cells(row) });
+        rows.map(|row| lay_out(&row, &widths)).collect()
     }
 
-    fn widths(&self, columns: usize) -> Vec<Width> {
+    /// How wide each column would have to be for all that is in it.
+    fn widest(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |at: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
             cells.map(|cell| width(&cell.text)).max().unwrap_or(0)
         };
-        let whole = |width| Width { cut: width, filled: width };
-        let mut widths: Vec<Width> = (0..count).map(|at| whole(widest(at))).collect();
-        let total: usize =
-            widths.iter().map(|width| width.cut).sum::<usize>() + GAP * count.saturating_sub(1);
-        if let Some(cell) = self.flexible.and_then(|at| widths.get_mut(at)) {
-            let others = total - cell.cut;
-            cell.cut = cell.cut.min(columns.saturating_sub(others).max(FLEXIBLE_MIN));
-            let filled = if columns == WIDE_ENOUGH { FILLED_MAX } else { cell.cut };
-            cell.filled = cell.cut.min(filled);
+        (0..count).map(widest).collect()
+    }
+
+    /// The columns that are shown: all, or without as many optional ones as a window has no room for.
+    fn shown(&self, widest: &[usize], columns: usize) -> Vec<usize> {
+        let mut shown: Vec<usize> = (0..widest.len()).collect();
+        let wide = |at: &usize| match widest.get(*at).copied().unwrap_or(0) {
+            needed if self.flexible == Some(*at) => needed.min(FLEXIBLE_WANTED),
+            needed => needed,
+        };
+        for left_out in self.optional {
+            let needed: usize = shown.iter().map(wide).sum();
+            if needed + GAP * shown.len().saturating_sub(1) <= columns {
+                break;
+            }
+            shown.retain(|at| at != left_out);
         }
-        widths
+        shown
+    }
+
+    fn widths(&self, widest: &[usize], shown: &[usize], columns: usize) -> Vec<Width> {
+        let whole = |at: &usize| widest.get(*at).copied().unwrap_or(0);
+        let total: usize =
+            shown.iter().map(whole).sum::<usize>() + GAP * shown.len().saturating_sub(1);
+        let width_of = |at: &usize| {
+            let whole = whole(at);
+            if self.flexible != Some(*at) {
+                return Width { cut: whole, filled: whole };
+            }
+            let others = total - whole;
+            let cut = whole.min(columns.saturating_sub(others).max(FLEXIBLE_MIN));
+            let filled = if columns == WIDE_ENOUGH { FILLED_MAX } else { cut };
+            Width { cut, filled: cut.min(filled) }
+        };
+        shown.iter().map(width_of).collect()
     }
 }
 
@@ -134,6 +173,26 @@ mod tests {
             lines(20),
             ["ID    TITLE        N", "s_1   a rather …   7", "s_22  世界        12"]
         );
+    }
+
+    #[test]
+    fn a_narrow_window_leaves_out_what_is_wanted_least() {
+        let mut table = Table::new(&["TITLE", "MODEL", "N"], Some(0)).with_optional(&[1, 2]);
+        table.row(vec![
+            Cell::new("a title of thirty-one characters"),
+            Cell::new("a-model-with-a-long-name"),
+            Cell::new("7").right(),
+        ]);
+        let line = |columns: usize| {
+            let lines = table.lines(columns);
+            let line = lines.get(1).unwrap().render(false);
+            assert!(width(&line) <= columns, "{line:?} in {columns}");
+            line
+        };
+        assert_eq!(line(53), "a title of thirty-one c…  a-model-with-a-long-name  7");
+        assert_eq!(line(52), "a title of thirty-one characters  7");
+        assert_eq!(line(30), "a title of thirty-one char…  7");
+        assert_eq!(line(26), "a title of thirty-one cha…");
     }
 
     #[test]

@@ -6,18 +6,18 @@ use std::time::Duration;
 use bough_platform::{Clock, Entropy};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::desk::{Desk, Effect, Outcome};
+use super::effects::{EditedEntry, EffectRunner, needs_editor, run_effect};
 use super::event::{Event, Size};
-use super::paint::Theme;
-use super::perform::{EditedEntry, Performer, needs_editor, perform};
-use super::terminal::{Keys, Taken};
+use super::stack::{Effect, Outcome, ScreenStack};
+use super::terminal::{Keys, TerminalGuard};
+use super::theme::Theme;
 use crate::app::App;
 use crate::backend::Backend;
 use crate::command_error::CommandResult;
 use crate::editor;
 use crate::summarise::Configured;
 
-/// What a screen needs beside its desk.
+/// What the screens are run with.
 pub(crate) struct ScreenOptions {
     pub(crate) backend: Backend,
     pub(crate) clock: Arc<dyn Clock>,
@@ -39,8 +39,8 @@ impl ScreenOptions {
     }
 }
 
-/// How often ages are made anew.
-const TICK: Duration = Duration::from_secs(20);
+/// How often ages are made anew, and the picker looks for sessions that changed.
+const TICK: Duration = Duration::from_secs(2);
 
 /// The size of the window; a usual one where it does not say.
 pub(crate) fn window_size() -> Size {
@@ -48,60 +48,60 @@ pub(crate) fn window_size() -> Size {
     Size { columns, rows }
 }
 
-/// Shows a desk until it has an outcome. `make` is given the size of the window.
+/// Shows screens until there is an outcome. `make` is given the size of the window and the time.
 pub(crate) async fn run(
     options: ScreenOptions,
-    make: impl FnOnce(Size, i64) -> (Desk, Vec<Effect>),
+    make: impl FnOnce(Size, i64) -> (ScreenStack, Vec<Effect>),
 ) -> CommandResult<Outcome> {
     let (sender, receiver) = unbounded_channel();
-    let taken = Taken::take()?;
+    let taken = TerminalGuard::take()?;
     let keys = Keys::start(sender.clone());
-    let (desk, effects) = make(window_size(), options.clock.now_ms());
-    let performer = Performer {
+    let (stack, effects) = make(window_size(), options.clock.now_ms());
+    let runner = EffectRunner {
         backend: options.backend.clone(),
         clock: options.clock.clone(),
         configured: Arc::new(options.configured.clone()),
     };
-    let mut shown = Shown { taken, keys, desk, sender, performer, options };
+    let mut shown = ScreenLoop { taken, keys, stack, sender, runner, options };
     shown.start(effects).await?;
     shown.run(receiver).await
 }
 
-struct Shown {
-    taken: Taken,
+struct ScreenLoop {
+    taken: TerminalGuard,
     keys: Keys,
-    desk: Desk,
+    stack: ScreenStack,
     sender: UnboundedSender<Event>,
-    performer: Performer,
+    runner: EffectRunner,
     options: ScreenOptions,
 }
 
-impl Shown {
+impl ScreenLoop {
     async fn run(mut self, mut events: UnboundedReceiver<Event>) -> CommandResult<Outcome> {
         let theme = Theme { color: self.options.color };
         let mut ticks = tokio::time::interval(TICK);
         loop {
-            self.taken.canvas.draw(|frame| self.desk.view(frame, theme))?;
+            self.taken.canvas.draw(|frame| self.stack.view(frame, theme))?;
             let event = tokio::select! {
                 event = events.recv() => event.unwrap_or(Event::Closed),
                 _ = ticks.tick() => Event::Tick { now_ms: self.options.clock.now_ms() },
             };
-            self.hear(event).await?;
+            self.handle(event).await?;
             // What has come meanwhile is heard before the next frame is drawn.
             while let Ok(event) = events.try_recv() {
-                self.hear(event).await?;
+                self.handle(event).await?;
             }
-            if let Some(outcome) = self.desk.outcome() {
+            if let Some(outcome) = self.stack.outcome() {
                 return Ok(outcome.clone());
             }
         }
     }
 
-    async fn hear(&mut self, event: Event) -> CommandResult<()> {
-        if self.desk.outcome().is_some() {
+    async fn handle(&mut self, event: Event) -> CommandResult<()> {
+        if self.stack.outcome().is_some() {
             return Ok(());
         }
-        let effects = self.desk.update(event);
+        let effects = self.stack.update(event);
         self.start(effects).await
     }
 
@@ -111,9 +111,9 @@ impl Shown {
                 Some(entry) => Some(self.edit(entry).await?),
                 None => None,
             };
-            let (performer, sender) = (self.performer.clone(), self.sender.clone());
+            let (runner, sender) = (self.runner.clone(), self.sender.clone());
             tokio::spawn(async move {
-                let answer = perform(&performer, effect, edited).await;
+                let answer = run_effect(&runner, effect, edited).await;
                 // The screen may be gone by now; then nobody wants to know.
                 drop(sender.send(Event::Answer(answer)));
             });
@@ -123,7 +123,7 @@ impl Shown {
 
     /// Gives the terminal to the person's editor. The text is read first.
     async fn edit(&mut self, entry: EditedEntry) -> CommandResult<Result<String, String>> {
-        let text = match self.performer.text_of(&entry).await {
+        let text = match self.runner.text_of(&entry).await {
             Ok(text) => text,
             Err(error) => return Ok(Err(error)),
         };

@@ -21,11 +21,11 @@ use crate::command_error::{CommandError, CommandResult};
 pub(crate) type Canvas = Terminal<CrosstermBackend<Stderr>>;
 
 /// The terminal while a screen is shown. Dropping it gives the terminal back.
-pub(crate) struct Taken {
+pub(crate) struct TerminalGuard {
     pub(crate) canvas: Canvas,
 }
 
-impl Taken {
+impl TerminalGuard {
     pub(crate) fn take() -> CommandResult<Self> {
         give_back_on_panic();
         take_over()?;
@@ -44,7 +44,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         // The program ends; there is nobody left to tell.
         drop(give_back());

@@ -11,7 +11,7 @@ use ratatui::{Frame, Terminal};
 use serde_json::json;
 
 use super::event::{Key, Size};
-use super::paint::Theme;
+use super::theme::Theme;
 use crate::backend::{Outline, Summary};
 
 /// The time in all tests.
@@ -46,6 +46,7 @@ pub(crate) fn summary(id: &str, title: &str, hours_ago: i64) -> Summary {
         },
         details,
         active_leaf: None,
+        file: None,
     }
 }
 

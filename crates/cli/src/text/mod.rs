@@ -1,13 +1,17 @@
 //! Words made ready for a terminal: harmless, of a known width, times in few letters. Pure.
 
 mod clock_words;
+mod flow;
 mod fuzzy;
 mod numbers;
 mod sanitize;
+mod short_ids;
 mod width;
 
 pub(crate) use clock_words::{age, stamp};
+pub(crate) use flow::Flow;
 pub(crate) use fuzzy::{Query, Score};
 pub(crate) use numbers::{bytes, cost, count, tokens};
-pub(crate) use sanitize::{clean_line, clean_text, escape_json};
+pub(crate) use sanitize::{clean_line, clean_tabbed, clean_text, escape_json};
+pub(crate) use short_ids::{short_id, unique_ids};
 pub(crate) use width::{fit, pad, width, wrap};

@@ -8,6 +8,8 @@
 
 use std::borrow::Cow;
 
+use super::width::expand_tabs;
+
 /// What stands for a character that may not be shown.
 const REPLACEMENT: char = '\u{fffd}';
 
@@ -19,8 +21,18 @@ pub(crate) fn clean_line(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// A text of several harmless lines: line breaks stay, tabs become spaces.
+/// A text of several harmless lines: line breaks stay, tabs become as many spaces as they stand for.
 pub(crate) fn clean_text(text: &str) -> Cow<'_, str> {
+    let clean = clean_tabbed(text);
+    if !clean.contains('\t') {
+        return clean;
+    }
+    let lines: Vec<String> = clean.split('\n').map(expand_tabs).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+/// A text of several harmless lines: line breaks and tabs stay.
+pub(crate) fn clean_tabbed(text: &str) -> Cow<'_, str> {
     let text = if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n"))
     } else {
@@ -29,7 +41,7 @@ pub(crate) fn clean_text(text: &str) -> Cow<'_, str> {
     let keep = |character| match character {
         '\n' => Some('\n'),
         '\u{2028}' | '\u{2029}' | '\u{85}' => Some('\n'),
-        '\t' => Some(' '),
+        '\t' => Some('\t'),
         _ => None,
     };
     match text {
@@ -41,7 +53,9 @@ pub(crate) fn clean_text(text: &str) -> Cow<'_, str> {
 /// JSON in which the same characters are written as escapes, which every JSON reader reads back. Outside of
 /// strings JSON has none of them.
 pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
-    if !json.chars().any(|character| !character.is_ascii() && is_dangerous(character)) {
+    if json.is_ascii()
+        || !json.chars().any(|character| !character.is_ascii() && is_dangerous(character))
+    {
         return Cow::Borrowed(json);
     }
     let mut escaped = String::with_capacity(json.len() + 16);
@@ -111,7 +125,9 @@ mod tests {
 
     #[test]
     fn texts_keep_their_lines() {
-        assert_eq!(clean_text("a\r\nb\n\tc\u{1b}"), "a\nb\n c␛");
+        assert_eq!(clean_text("a\r\nb\n\tc\u{1b}"), "a\nb\n    c␛");
+        assert_eq!(clean_text("ab\tc\td"), "ab  c   d");
+        assert_eq!(clean_tabbed("a\tb\u{1b}"), "a\tb␛");
         assert_eq!(clean_text("a\rb"), "a␍b", "a lone return would overwrite the line");
         assert!(matches!(clean_text("plain"), Cow::Borrowed(_)));
     }

@@ -3,6 +3,9 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+/// Tabs lead to the next column that is a multiple of this.
+pub(super) const TAB_COLUMNS: usize = 4;
+
 /// Columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
@@ -26,6 +29,20 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(width(&text));
     text.extend(std::iter::repeat_n(' ', missing));
     text
+}
+
+/// A line with spaces in the place of its tabs.
+pub(super) fn expand_tabs(line: &str) -> String {
+    let mut expanded = String::with_capacity(line.len() + TAB_COLUMNS);
+    let mut parts = line.split('\t').peekable();
+    while let Some(part) = parts.next() {
+        expanded.push_str(part);
+        if parts.peek().is_some() {
+            let missing = TAB_COLUMNS - width(&expanded) % TAB_COLUMNS;
+            expanded.extend(std::iter::repeat_n(' ', missing));
+        }
+    }
+    expanded
 }
 
 /// A text in lines of at most `columns`, broken between words where that is possible. At most `lines_max` lines.

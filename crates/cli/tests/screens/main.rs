@@ -56,9 +56,9 @@ fn a_session_is_deleted_from_the_picker_and_brought_back() {
     terminal.press(CTRL_D);
     terminal.wait_for("Delete session?");
     terminal.press("y");
-    terminal.wait_for("Ctrl+Z brings it back");
+    terminal.wait_for("Ctrl+Z restores it");
     terminal.press("\u{1a}");
-    terminal.wait_for("Brought back");
+    terminal.wait_for("Restored");
     terminal.wait_for("Date parser");
     terminal.press(ESC);
     terminal.end();
@@ -150,6 +150,27 @@ fn a_question_is_asked_differently_in_the_editor() {
 }
 
 #[test]
+fn an_editor_that_is_left_without_saving_changes_nothing() {
+    let place = Place::new();
+    let (session, entries) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
+    let editor = ("EDITOR", "true");
+    let mut terminal = Terminal::start(&place, 24, 100, &["tree", session.as_str()], &[editor]);
+    terminal.wait_for("← active");
+    terminal.press(UP);
+    terminal.press("f");
+    terminal.wait_for("cancelled");
+    terminal.press(ENTER);
+    terminal.wait_for("messages are left behind");
+    terminal.press(ENTER);
+    terminal.wait_for("cancelled");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+    assert_eq!(place.json(&["ls"])["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(place.json(&["tree", session.as_str()])["active_leaf"], entries[5].as_str());
+}
+
+#[test]
 fn the_first_question_is_asked_differently_here_and_through_a_server() {
     for through_a_server in [false, true] {
         let place = Place::new();
@@ -205,7 +226,7 @@ fn entries_are_labelled_and_forked_in_the_tree() {
     let mut terminal = Terminal::start(&place, 24, 100, &["tree", session.as_str()], &[]);
     terminal.wait_for("← active");
     terminal.press("l");
-    terminal.wait_for("Enter sets it");
+    terminal.wait_for("Enter sets the label");
     terminal.press("good");
     terminal.press(ENTER);
     terminal.wait_for("[good]");

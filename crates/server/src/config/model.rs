@@ -1,5 +1,6 @@
 //! What can be configured, as the file says it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bough_session::limits::{PAGE_DEFAULT, PAGE_MAX};
@@ -255,6 +256,8 @@ pub struct CompactionConfig {
     pub keep_recent_tokens: u64,
     /// The program that writes a summary, with its arguments: the conversation goes in, the summary comes out.
     pub command: Vec<String>,
+    /// Tokens that models read at most, by the beginning of their names; added to the windows that are known.
+    pub windows: BTreeMap<String, u64>,
 }
 
 impl Default for CompactionConfig {
@@ -264,6 +267,7 @@ impl Default for CompactionConfig {
             reserve_tokens: 16_384,
             keep_recent_tokens: 20_000,
             command: Vec::new(),
+            windows: BTreeMap::new(),
         }
     }
 }

@@ -57,6 +57,7 @@ const NOT_THE_SERVERS: &[&str] = &[
     "compaction.enabled",
     "compaction.keep_recent_tokens",
     "compaction.reserve_tokens",
+    "compaction.windows",
     "session.scope",
 ];
 

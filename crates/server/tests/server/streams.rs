@@ -50,9 +50,8 @@ fn check(heard: &[Event]) {
     let mut places = BTreeSet::new();
     let mut revisions: BTreeMap<String, u64> = BTreeMap::new();
     for event in heard {
-        let place = (number(&event.data["seq"]), number(&event.data["revision"]));
-        assert!(places.last().is_none_or(|last| *last < place), "{place:?} after {places:?}");
-        places.insert(place);
+        let place = (number(&event.data["seq"]), number(&event.data["step"]));
+        assert!(places.insert(place), "{place:?} after {places:?}");
         let said = &event.data["payload"];
         if event.name == "session::message-updated" {
             let entry = said["entry_id"].as_str().unwrap().to_owned();

@@ -38,6 +38,9 @@ pub struct TrashItem {
     /// The name that an entry of it gave it, where it has no title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The beginning of its first user message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
     /// When it was deleted, milliseconds since epoch.
     pub deleted_at: i64,
     /// When its retention ends and it may be purged, milliseconds since epoch; absent when it is kept until it is

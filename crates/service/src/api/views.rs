@@ -49,6 +49,7 @@ pub struct ContextResponse {
     pub messages: Vec<ContextItem>,
     /// How many tokens it is, estimated as characters / 4.
     pub estimated_tokens: u64,
-    /// How many messages the budget left out.
+    /// How many messages the budget left out. Where a long path is not read to its beginning, those that were not read
+    /// are not counted.
     pub left_out: u64,
 }

@@ -152,5 +152,6 @@ fn item(settings: &Settings, trashed: Trashed) -> TrashItem {
         expires_at: trashed.deleted_at.and_then(|at| settings.expires_at(at)),
         meta: trashed.state.meta(),
         name: trashed.state.name.clone(),
+        preview: trashed.state.preview.clone(),
     }
 }

@@ -98,6 +98,10 @@ pub struct SessionState {
     /// Labels of entries.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
+    /// How many compactions its log has, on any branch: entries, and blocks over recorded loops. `None` in a snapshot from
+    /// before this was counted. Where there are none, a context need not be searched for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compactions: Option<u64>,
 }
 
 /// Labels of entries, the newest [`STATE_LABELS_MAX`] of them.
@@ -169,6 +173,7 @@ impl SessionState {
             name: None,
             preview: None,
             labels: Labels::default(),
+            compactions: Some(0),
         }
     }
 
@@ -352,9 +357,8 @@ impl SessionState {
             Bookkeeping::Label(label) => {
                 self.labels.set(&label.target_id, label.label.as_deref());
             }
-            Bookkeeping::ThinkingLevelChange(_)
-            | Bookkeeping::Compaction(_)
-            | Bookkeeping::BranchSummary(_) => {}
+            Bookkeeping::Compaction(_) => self.count_compaction(),
+            Bookkeeping::ThinkingLevelChange(_) | Bookkeeping::BranchSummary(_) => {}
         }
     }
 
@@ -369,7 +373,15 @@ impl SessionState {
         self.usage.add(&usage.model, &usage.after);
     }
 
+    fn count_compaction(&mut self) {
+        self.compactions = self.compactions.map(|count| count.saturating_add(1));
+    }
+
     fn apply_loop(&mut self, event: &LoopEvent) {
+        // One too many costs a search; an event is not parsed for it.
+        if event.event.get().contains(COMPACTION_EVENT) {
+            self.count_compaction();
+        }
         let Some(phase) = event.phase else { return };
         self.loops.note(&event.loop_id, phase);
         if phase == LoopPhase::Running
@@ -408,6 +420,9 @@ impl Fold for SessionState {
         serde_json::to_string(self).unwrap_or_else(|_| "null".to_owned())
     }
 }
+
+/// The type of the recorder's event that lays a compaction over a loop.
+const COMPACTION_EVENT: &str = "\"bough:compaction\"";
 
 /// The context window that the start of a loop speaks of, in the recorder's words.
 fn context_window_of(event: &LoopEvent) -> Option<u64> {

@@ -2,7 +2,8 @@
 //!
 //! It is SQLite, shared by processes (write-ahead log, a wait for a busy writer), and written behind:
 //! rows are queued in memory and written in one transaction, by whoever flushes. A list flushes first, so
-//! within a process it is exact. Nothing true lives only here: delete the file, and it is rebuilt.
+//! within a process it is exact. Nothing true lives only here: delete the file, and it is rebuilt. Where it cannot be written
+//! (a full disk, a directory that is read-only), it is rebuilt in memory, so that everything can be read.
 //!
 //! Tables:
 //! - `sessions`: one row a session, with what a list shows and what orders it;
@@ -19,6 +20,7 @@ mod pages;
 mod queue;
 mod rows;
 mod schema;
+mod unshared;
 
 #[cfg(test)]
 mod tests;
@@ -38,6 +40,7 @@ use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery};
 use bough_record::Position;
 use feed::Written;
 use queue::{Pending, Queue};
+use unshared::Unshared;
 
 /// How many deleted lives are remembered.
 pub const GONE_KEPT: u64 = 10_000;
@@ -65,6 +68,8 @@ pub struct Catalogue {
     reader: Mutex<Connection>,
     pending: Mutex<Queue>,
     epoch: Incarnation,
+    /// Where it is in memory: what is done so that other processes learn of what it alone knows.
+    unshared: Option<Unshared>,
 }
 
 /// What opening a catalogue found.
@@ -78,18 +83,39 @@ pub enum Found {
 
 impl Catalogue {
     /// Opens the catalogue, making it where it is missing. A file that is damaged or of another version
-    /// is removed and made anew: it holds nothing of its own. `fresh_epoch` is used when it is made.
+    /// is removed and made anew: it holds nothing of its own. `fresh_epoch` is used when it is made. Where the file cannot
+    /// be written, the catalogue is one in memory.
     pub fn open(
         file: &CatalogueFile,
         fresh_epoch: Incarnation,
     ) -> Result<(Self, Found), StoreError> {
-        match Self::try_open(file, fresh_epoch) {
+        let opened = match Self::try_open(file, fresh_epoch) {
             Err(StoreError::Corrupt { .. }) => {
-                remove_files(file)?;
-                Self::try_open(file, fresh_epoch)
+                remove_files(file).and_then(|()| Self::try_open(file, fresh_epoch))
             }
             other => other,
+        };
+        match opened {
+            Err(error) if cannot_write(&error) => Self::in_memory(file, fresh_epoch),
+            other => other,
         }
+    }
+
+    fn in_memory(
+        file: &CatalogueFile,
+        fresh_epoch: Incarnation,
+    ) -> Result<(Self, Found), StoreError> {
+        let connect = || unshared::connect(fresh_epoch).map_err(sqlite_error);
+        let mut writer = connect()?;
+        let (epoch, found) = schema::prepare(&mut writer, fresh_epoch).map_err(sqlite_error)?;
+        let catalogue = Self {
+            reader: Mutex::new(connect()?),
+            writer: Mutex::new(writer),
+            pending: Mutex::default(),
+            epoch,
+            unshared: Some(Unshared::beside(file, epoch)?),
+        };
+        Ok((catalogue, found))
     }
 
     fn try_open(
@@ -110,6 +136,7 @@ impl Catalogue {
                 writer: Mutex::new(writer),
                 pending: Mutex::default(),
                 epoch,
+                unshared: None,
             },
             found,
         ))
@@ -153,7 +180,10 @@ impl Catalogue {
             return Ok(None);
         }
         match rows::write(&mut writer, &queued) {
-            Ok(written) => Ok(Some(written)),
+            Ok(written) => {
+                self.unshared.iter().for_each(Unshared::note_written);
+                Ok(Some(written))
+            }
             Err(error) => {
                 self.put_back(queued);
                 Err(sqlite_error(error))
@@ -170,6 +200,7 @@ impl Catalogue {
     /// Forgets the changes so far: they told of sessions that were put in again, not of what happened.
     pub fn forget_changes(&self) -> Result<(), StoreError> {
         self.flush()?;
+        self.unshared.iter().for_each(Unshared::note_filled);
         feed::forget_all(&mut self.lock_writer()).map_err(sqlite_error)
     }
 
@@ -200,13 +231,13 @@ impl Catalogue {
     /// A page of a list, exact for what this process has put in, and the sessions on it whose rows could not be read and are
     /// to be put in again.
     pub fn list(&self, query: &ListQuery) -> Result<(ListPage, Vec<SessionId>), StoreError> {
-        self.flush()?;
+        self.flush_if_possible()?;
         pages::list(&self.lock_reader(), query)
     }
 
     /// How many sessions a query matches.
     pub fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
-        self.flush()?;
+        self.flush_if_possible()?;
         pages::count(&self.lock_reader(), query).map_err(sqlite_error)
     }
 
@@ -250,6 +281,14 @@ impl Catalogue {
     #[must_use]
     pub const fn epoch(&self) -> Incarnation {
         self.epoch
+    }
+
+    /// Writes what is queued, if the disk takes it. A list of what was written before is better than none.
+    fn flush_if_possible(&self) -> Result<(), StoreError> {
+        match self.flush() {
+            Err(error) if cannot_write(&error) => Ok(()),
+            other => other.map(drop),
+        }
     }
 
     /// Puts a queue that could not be written in front of what came since.
@@ -318,11 +357,42 @@ fn sqlite_error(error: rusqlite::Error) -> StoreError {
             StoreError::corrupt("the catalogue cannot be read", "catalogue")
         }
         Some(ErrorCode::DiskFull) => StoreError::Full,
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            std::io::Error::new(std::io::ErrorKind::PermissionDenied, error).into()
+        }
         _ if is_busy(&error) => {
             StoreError::Unavailable { reason: "the catalogue is busy".to_owned() }
         }
         _ => std::io::Error::other(error).into(),
     }
+}
+
+/// Whether an error says that nothing can be written here, while reading may go on.
+pub(crate) fn cannot_write(error: &StoreError) -> bool {
+    use std::io::ErrorKind;
+    match error {
+        StoreError::Full => true,
+        StoreError::Io(error) => {
+            let kind = matches!(
+                error.kind(),
+                ErrorKind::ReadOnlyFilesystem
+                    | ErrorKind::PermissionDenied
+                    | ErrorKind::StorageFull
+                    | ErrorKind::QuotaExceeded
+                    | ErrorKind::FileTooLarge
+            );
+            kind || is_failed_write(error)
+        }
+        _ => false,
+    }
+}
+
+/// Whether SQLite could not read or write a file. On a full disk its side files cannot grow, for which it has no code of
+/// its own.
+fn is_failed_write(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rusqlite::Error>());
+    let code = inner.and_then(rusqlite::Error::sqlite_error_code);
+    code == Some(rusqlite::ErrorCode::SystemIoFailure)
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {

@@ -14,7 +14,7 @@ use super::tail_cache::TailCache;
 use super::touched::Touched;
 use super::{NativeOptions, Shared, convert, listing};
 use crate::StoreError;
-use crate::catalogue::{Catalogue, CatalogueFile, Found};
+use crate::catalogue::{Catalogue, CatalogueFile, Found, cannot_write};
 use crate::changes::ChangeHub;
 use crate::memory::draw;
 
@@ -42,7 +42,12 @@ impl Shared {
         };
         let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;
         let hub = ChangeHub::new(catalogue.epoch());
-        let mark = Mutex::new(Some(listing::leave_mark(&platform, &options.address)?));
+        // A disk that takes no writing takes no mark; what is there can be read.
+        let mark = match listing::leave_mark(&platform, &options.address) {
+            Err(error) if cannot_write(&error) => None,
+            mark => Some(mark?),
+        };
+        let mark = Mutex::new(mark);
         let (live, passed_over) = (Mutex::default(), Mutex::default());
         let filled = watch::Sender::new(false);
         let shared = Self {

@@ -8,5 +8,5 @@ mod view;
 mod tests;
 
 pub(crate) use state::{Answer, Effect, PickerOptions, PickerState, Scope};
-pub(crate) use update::{start, update};
+pub(crate) use update::{refresh, start, update};
 pub(crate) use view::{KEYS, view};

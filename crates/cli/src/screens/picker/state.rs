@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::super::event::Size;
 use super::super::input::Input;
 use super::super::list::Window;
-use super::super::paint::Status;
-use crate::backend::{ListAsk, ListPage, Summary};
+use super::super::theme::Status;
+use crate::backend::{ListPage, ListRequest, Summary};
 use crate::limits::{PICKER_PAGE, PICKER_SESSIONS_MAX, SEARCH_PAGE};
 use crate::text::{Query, Score};
 
@@ -68,10 +68,37 @@ pub(crate) enum Preview {
 /// What the picker wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    Load { ask: ListAsk, generation: u64 },
+    Load {
+        ask: ListRequest,
+        generation: u64,
+    },
+    /// The newest sessions once more: others write sessions too.
+    Refresh {
+        ask: ListRequest,
+        generation: u64,
+    },
+    /// The session files of pi that were not brought in.
+    FindFiles {
+        generation: u64,
+    },
+    /// Opens such a file.
+    OpenFile {
+        file: String,
+    },
+    /// Opens such a file, to show its newest messages.
+    PreviewFile {
+        session: SessionId,
+        file: String,
+    },
     Preview(SessionId),
-    Rename { session: SessionId, title: String },
-    SetArchived { session: SessionId, archived: bool },
+    Rename {
+        session: SessionId,
+        title: String,
+    },
+    SetArchived {
+        session: SessionId,
+        archived: bool,
+    },
     Delete(SessionId),
     Undelete(SessionId),
 }
@@ -80,6 +107,9 @@ pub(crate) enum Effect {
 #[derive(Debug)]
 pub(crate) enum Answer {
     Loaded { generation: u64, page: Result<ListPage, String> },
+    Refreshed { generation: u64, page: Result<ListPage, String> },
+    FoundFiles { generation: u64, files: Result<Vec<Summary>, String> },
+    OpenedFile { session: Result<SessionId, String> },
     Previewed { session: SessionId, items: Result<Vec<MessageItem>, String> },
     Renamed { session: SessionId, title: Result<String, String> },
     Archived { session: SessionId, archived: bool, done: Result<(), String> },
@@ -115,6 +145,8 @@ pub(crate) struct PickerState {
     pub(crate) rows: Vec<Row>,
     pub(crate) window: Window,
     pub(crate) is_loading: bool,
+    /// Whether the newest sessions are being read once more.
+    pub(super) is_refreshing: bool,
     /// Which question the answers belong to; older ones are dropped.
     pub(super) generation: u64,
     pub(super) cursor: Option<String>,
@@ -155,6 +187,7 @@ impl PickerState {
             rows: Vec::new(),
             window: Window::default(),
             is_loading: false,
+            is_refreshing: false,
             generation: 0,
             cursor: None,
             is_complete: false,
@@ -186,37 +219,89 @@ impl PickerState {
     }
 
     /// The question for the next page.
-    pub(super) fn ask(&self) -> ListAsk {
+    pub(super) fn ask(&self) -> ListRequest {
         let mut metadata = JsonMap::new();
         if let (Scope::Project, Some(project)) = (self.scope, &self.project) {
             metadata.insert("cwd".to_owned(), Value::String(project.clone()));
         }
         let searching = !self.search.is_empty() || self.named_only || self.sort == Sort::Threaded;
-        ListAsk {
+        ListRequest {
             order: Some(ListOrder::UpdatedDesc),
             archived: if self.show_archived { "include" } else { "exclude" },
             cursor: self.cursor.clone(),
             metadata,
-            ..ListAsk::recent(if searching { SEARCH_PAGE } else { PICKER_PAGE })
+            ..ListRequest::recent(if searching { SEARCH_PAGE } else { PICKER_PAGE })
         }
     }
 
-    /// Takes a page in. A session that changed while the list was read may come twice; the newer one counts.
-    pub(super) fn take(&mut self, page: ListPage) {
-        for summary in page.sessions {
-            let known = Known { haystack: haystack(&summary), summary };
-            match self.places.get(known.summary.id()) {
-                Some(at) => {
-                    if let Some(slot) = self.sessions.get_mut(*at) {
-                        *slot = known;
-                    }
-                }
-                None => {
-                    self.places.insert(known.summary.id().clone(), self.sessions.len());
-                    self.sessions.push(known);
+    /// The question for the newest sessions, whatever was read of the others.
+    pub(super) fn ask_newest(&self) -> ListRequest {
+        ListRequest { cursor: None, limit: PICKER_PAGE, ..self.ask() }
+    }
+
+    /// Takes a session in. One that changed while the list was read may come twice; the newer one counts.
+    fn take_one(&mut self, summary: Summary) {
+        let known = Known { haystack: haystack(&summary), summary };
+        match self.places.get(known.summary.id()) {
+            Some(at) => {
+                if let Some(slot) = self.sessions.get_mut(*at) {
+                    *slot = known;
                 }
             }
+            None => {
+                self.places.insert(known.summary.id().clone(), self.sessions.len());
+                self.sessions.push(known);
+            }
         }
+    }
+
+    /// Takes in the session files of pi. Of a session that is in both, the file is left out.
+    pub(super) fn take_files(&mut self, files: Vec<Summary>) {
+        let in_scope = |file: &Summary| match (self.scope, &self.project) {
+            (Scope::Project, Some(project)) => file.cwd() == Some(project.as_str()),
+            _ => true,
+        };
+        let new = |file: &Summary| !self.places.contains_key(file.id());
+        let files: Vec<Summary> =
+            files.into_iter().filter(|file| in_scope(file) && new(file)).collect();
+        files.into_iter().for_each(|file| self.take_one(file));
+    }
+
+    /// Takes in the newest sessions once more: those that changed or are new, without those that are gone.
+    pub(super) fn take_newest(&mut self, page: ListPage) {
+        let listed: HashSet<SessionId> =
+            page.sessions.iter().map(|summary| summary.id().clone()).collect();
+        // Everything that is newer than the end of the page would be on it.
+        let oldest = match (&page.next_cursor, page.sessions.last()) {
+            (Some(_), Some(last)) => last.meta.updated_at,
+            _ => i64::MIN,
+        };
+        let is_gone = |known: &Known| {
+            let summary = &known.summary;
+            summary.file.is_none()
+                && summary.meta.updated_at > oldest
+                && !listed.contains(summary.id())
+        };
+        let gone: Vec<SessionId> = self
+            .sessions
+            .iter()
+            .filter(|known| is_gone(known))
+            .map(|k| k.summary.id().clone())
+            .collect();
+        gone.iter().for_each(|session| self.remove(session));
+        for summary in page.sessions {
+            let before = self.places.get(summary.id()).and_then(|at| self.sessions.get(*at));
+            if before.is_none_or(|known| known.summary.meta.updated_at != summary.meta.updated_at) {
+                self.previews.remove(summary.id());
+            }
+            self.take_one(summary);
+        }
+        self.lay_out();
+    }
+
+    /// Takes a page in.
+    pub(super) fn take(&mut self, page: ListPage) {
+        page.sessions.into_iter().for_each(|summary| self.take_one(summary));
         let full = self.sessions.len() >= PICKER_SESSIONS_MAX;
         self.is_complete = page.next_cursor.is_none() || full;
         self.cursor = page.next_cursor;
@@ -269,10 +354,14 @@ impl PickerState {
                 found.push((at, score));
             }
         }
+        // Pages come in this order; what was read once more, and files, do not.
+        let updated_at =
+            |at: usize| self.sessions.get(at).map(|known| known.summary.meta.updated_at);
+        found.sort_by_key(|(at, _)| std::cmp::Reverse(updated_at(*at)));
         self.rows = match self.sort {
             Sort::Threaded => threads(&found, &self.sessions, &self.places),
             Sort::Best => {
-                found.sort_by_key(|(at, score)| (std::cmp::Reverse(*score), *at));
+                found.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
                 flat(&found)
             }
             Sort::Recent => flat(&found),

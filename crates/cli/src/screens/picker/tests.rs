@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
-use super::super::desk::{Request, Target};
 use super::super::event::{self, Event};
+use super::super::stack::{Request, Target};
 use super::super::testing::*;
 use super::state::*;
 use super::*;
@@ -94,8 +94,10 @@ fn a_window_made_tiny_breaks_nothing() {
 #[test]
 fn the_first_screen_reads_one_page() {
     let mut state = PickerState::new(options(SMALL));
-    let asked = start(&mut state);
-    assert_eq!(asked.len(), 1);
+    let asked = effects(start(&mut state));
+    let [Effect::Load { .. }, Effect::FindFiles { .. }] = asked.as_slice() else {
+        panic!("one page, and the files: {asked:?}")
+    };
     let many: Vec<Summary> = (0..100).map(|n| summary(&format!("s_{n}"), "x", n)).collect();
     let more = tell(&mut state, page(1, many, Some("next")));
     assert_eq!(effects(more), [], "a full screen is enough, however many sessions there are");
@@ -193,7 +195,9 @@ fn enter_opens_or_picks() {
 fn tab_asks_for_this_folder_alone() {
     let mut state = with_sessions(SMALL, some_sessions());
     let asked = press(&mut state, &["Tab"]);
-    let [Effect::Load { ask, generation: 2 }] = &effects(asked)[..] else {
+    let [Effect::Load { ask, generation: 2 }, Effect::FindFiles { generation: 2 }] =
+        &effects(asked)[..]
+    else {
         panic!("a new question")
     };
     assert_eq!(ask.metadata["cwd"], "/home/u/project");
@@ -220,4 +224,56 @@ proptest! {
         update(&mut state, Event::Resize(size));
         draw(size, |frame, theme| view(&state, frame, theme));
     }
+}
+
+fn refreshed(sessions: Vec<Summary>, next: Option<&str>) -> Answer {
+    let next_cursor = next.map(str::to_owned);
+    Answer::Refreshed { generation: 1, page: Ok(ListPage { sessions, next_cursor }) }
+}
+
+#[test]
+fn sessions_that_others_made_or_deleted_are_seen_when_time_goes_by() {
+    let mut state = with_sessions(SMALL, some_sessions());
+    let asked = effects(update(&mut state, Event::Tick { now_ms: NOW }));
+    assert!(matches!(asked.as_slice(), [Effect::Refresh { generation: 1, .. }]), "{asked:?}");
+    assert_eq!(effects(update(&mut state, Event::Tick { now_ms: NOW })), [], "one at a time");
+    press(&mut state, &["Down"]);
+    let mut newest = some_sessions();
+    newest.remove(2);
+    newest.insert(0, summary("s_new", "Made elsewhere", 0));
+    tell(&mut state, refreshed(newest, None));
+    assert_eq!(captions(&state), ["s_new", "s_parser", "s_wide", "s_escape", "s_fork"]);
+    assert_eq!(state.chosen().unwrap().id().as_str(), "s_wide", "the choice stays");
+    tell(&mut state, refreshed(vec![summary("s_escape", "Changed", 0)], Some("more")));
+    assert_eq!(
+        captions(&state),
+        ["s_escape", "s_new", "s_parser", "s_wide", "s_fork"],
+        "what is older than the page is not on it"
+    );
+}
+
+#[test]
+fn files_of_pi_are_listed_marked_and_left_alone() {
+    let mut state = with_sessions(SMALL, some_sessions());
+    let file = |id: &str, hours_ago| Summary {
+        file: Some(format!("/pi/{id}.jsonl")),
+        ..summary(id, "", hours_ago)
+    };
+    let files = Ok(vec![file("pi_1", 1), file("s_wide", 0)]);
+    tell(&mut state, Answer::FoundFiles { generation: 1, files });
+    assert_eq!(captions(&state)[..3], ["pi_1", "s_parser", "s_wide"], "a session is listed once");
+    let drawn = draw(SMALL, |frame, theme| view(&state, frame, theme));
+    assert_eq!(drawn.matches("[pi file]").count(), 1, "{drawn}");
+    press(&mut state, &["Up", "Up"]);
+    for changing in ["Ctrl+d", "Ctrl+r"] {
+        press(&mut state, &[changing]);
+        assert_eq!(state.mode, Mode::Browse);
+        assert!(state.status.as_ref().unwrap().is_problem);
+    }
+    assert_eq!(effects(press(&mut state, &["Ctrl+a"])), []);
+    let opened = effects(press(&mut state, &["Enter"]));
+    assert_eq!(opened, [Effect::OpenFile { file: "/pi/pi_1.jsonl".into() }]);
+    let session = Ok(SessionId::from_stored("pi_1"));
+    let requests = tell(&mut state, Answer::OpenedFile { session });
+    assert_eq!(requests, [Request::Open(Target::Session(SessionId::from_stored("pi_1")))]);
 }

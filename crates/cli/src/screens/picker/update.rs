@@ -1,18 +1,30 @@
 use bough_session::SessionId;
 use ratatui::crossterm::event::KeyCode;
 
-use super::super::desk::{Request, Target};
 use super::super::event::{Event, Key};
 use super::super::input::Input;
-use super::super::paint::Status;
+use super::super::stack::{Request, Target};
+use super::super::theme::Status;
 use super::state::{Answer, Effect, Mode, PickerState, Preview, Scope, Sort};
 use super::view::list_rows;
 
-/// What to do when the picker opens: the first page, and nothing more.
+/// What to do when the picker opens: the first page, and the files beside it.
 pub(crate) fn start(state: &mut PickerState) -> Vec<Request> {
     state.generation += 1;
     state.is_loading = true;
-    vec![load(state)]
+    state.is_refreshing = false;
+    let generation = state.generation;
+    vec![load(state), Request::Picker(Effect::FindFiles { generation })]
+}
+
+/// Reads the newest sessions once more: the list is seen again, or time went by.
+pub(crate) fn refresh(state: &mut PickerState) -> Vec<Request> {
+    if state.is_loading || state.is_refreshing {
+        return Vec::new();
+    }
+    state.is_refreshing = true;
+    let (ask, generation) = (state.ask_newest(), state.generation);
+    vec![Request::Picker(Effect::Refresh { ask, generation })]
 }
 
 /// From an event to the next state, and what is to be done.
@@ -31,7 +43,7 @@ pub(crate) fn update(state: &mut PickerState, event: Event) -> Vec<Request> {
         Event::Answer(super::super::event::Answer::Picker(answer)) => on_answer(state, answer),
         Event::Tick { now_ms } => {
             state.now_ms = now_ms;
-            Vec::new()
+            refresh(state)
         }
         Event::Answer(_) | Event::Closed => Vec::new(),
     };
@@ -44,12 +56,15 @@ fn with_needs(state: &mut PickerState, mut requests: Vec<Request>) -> Vec<Reques
         state.is_loading = true;
         requests.push(load(state));
     }
-    let wanted = state.chosen().map(|summary| summary.id().clone());
-    if let Some(session) = wanted.filter(|_| state.show_preview)
+    let wanted = state.chosen().map(|summary| (summary.id().clone(), summary.file.clone()));
+    if let Some((session, file)) = wanted.filter(|_| state.show_preview)
         && !state.previews.contains_key(&session)
     {
         state.keep_preview(session.clone(), Preview::Loading);
-        requests.push(Request::Picker(Effect::Preview(session)));
+        requests.push(Request::Picker(match file {
+            Some(file) => Effect::PreviewFile { session, file },
+            None => Effect::Preview(session),
+        }));
     }
     requests
 }
@@ -129,7 +144,9 @@ fn on_ctrl_key(state: &mut PickerState, key: Key) -> Vec<Request> {
             relaid(state)
         }
         'r' => {
-            if let Some(chosen) = state.chosen() {
+            if is_changeable(state)
+                && let Some(chosen) = state.chosen()
+            {
                 state.mode = Mode::Rename(Input::of(&chosen.meta.title));
             }
             Vec::new()
@@ -177,10 +194,12 @@ fn open(state: &PickerState) -> Vec<Request> {
         return Vec::new();
     };
     let session = chosen.id().clone();
-    if state.only_pick {
-        return vec![Request::Pick(session)];
+    match (&chosen.file, state.only_pick) {
+        (Some(file), true) => vec![Request::PickFile(file.clone())],
+        (Some(file), false) => vec![Request::Picker(Effect::OpenFile { file: file.clone() })],
+        (None, true) => vec![Request::Pick(session)],
+        (None, false) => vec![Request::Open(Target::Session(session))],
     }
-    vec![Request::Open(Target::Session(session))]
 }
 
 fn switch_scope(state: &mut PickerState) -> Vec<Request> {
@@ -196,10 +215,20 @@ fn switch_scope(state: &mut PickerState) -> Vec<Request> {
 }
 
 fn ask_to_delete(state: &mut PickerState) -> Vec<Request> {
-    if state.chosen().is_some() {
+    if is_changeable(state) {
         state.mode = Mode::ConfirmDelete;
     }
     Vec::new()
+}
+
+/// Whether a session is chosen that can be changed here. A file of pi cannot: the status line says so.
+fn is_changeable(state: &mut PickerState) -> bool {
+    let is_file = state.chosen().map(|chosen| chosen.file.is_some());
+    if is_file == Some(true) {
+        let text = "This is a session file of pi; `bough migrate` brings it in";
+        state.status = Some(Status::problem(text));
+    }
+    is_file == Some(false)
 }
 
 fn on_confirm_key(state: &mut PickerState, key: Key) -> Vec<Request> {
@@ -228,7 +257,10 @@ fn on_rename_key(state: &mut PickerState, mut input: Input, key: Key) -> Vec<Req
     Vec::new()
 }
 
-fn archive(state: &PickerState) -> Vec<Request> {
+fn archive(state: &mut PickerState) -> Vec<Request> {
+    if !is_changeable(state) {
+        return Vec::new();
+    }
     let Some(chosen) = state.chosen() else {
         return Vec::new();
     };
@@ -240,7 +272,7 @@ fn bring_back(state: &mut PickerState) -> Vec<Request> {
     match state.deleted.take() {
         Some(session) => vec![Request::Picker(Effect::Undelete(session))],
         None => {
-            state.status = Some(Status::problem("Nothing was deleted here"));
+            state.status = Some(Status::problem("Nothing to restore"));
             Vec::new()
         }
     }
@@ -260,6 +292,23 @@ fn on_answer(state: &mut PickerState, answer: Answer) -> Vec<Request> {
             }
             relaid(state)
         }
+        Answer::Refreshed { generation, page } => {
+            state.is_refreshing = false;
+            // What fails now is tried again soon; the list stays as it is.
+            if let (true, Ok(page)) = (generation == state.generation, page) {
+                state.take_newest(page);
+            }
+            Vec::new()
+        }
+        Answer::FoundFiles { generation, files } => {
+            if let (true, Ok(files)) = (generation == state.generation, files) {
+                state.take_files(files);
+            }
+            relaid(state)
+        }
+        Answer::OpenedFile { session } => {
+            after(state, session, |_, session| vec![Request::Open(Target::Session(session))])
+        }
         Answer::Previewed { session, items } => {
             let preview = items.map_or_else(Preview::Failed, Preview::Shown);
             state.keep_preview(session, preview);
@@ -274,12 +323,12 @@ fn on_answer(state: &mut PickerState, answer: Answer) -> Vec<Request> {
         Answer::Deleted { session, done } => after(state, done, |state, ()| {
             state.remove(&session);
             state.deleted = Some(session);
-            state.status = Some(Status::done("Deleted; Ctrl+Z brings it back"));
+            state.status = Some(Status::done("Deleted; Ctrl+Z restores it"));
             Vec::new()
         }),
         Answer::Undeleted { done } => after(state, done, |state, ()| {
             let requests = reload(state);
-            state.status = Some(Status::done("Brought back"));
+            state.status = Some(Status::done("Restored"));
             requests
         }),
     }

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders};
 
-use super::super::paint::{Keys, Theme, dialog, footer, header, row, text_lines};
+use super::super::theme::{Keys, Theme, dialog, footer, header, row, text_lines};
 use super::state::{Mode, PickerState, Preview, Row, Scope, Sort};
 use crate::backend::Summary;
 use crate::text::{age, clean_line, cost, fit, pad, stamp, width};
@@ -19,6 +19,8 @@ const TALL: u16 = 18;
 const PREVIEW_ROWS: u16 = 7;
 /// From this width of the list on, names of models have more room.
 const WIDE_LIST: usize = 90;
+/// Below this width of the list, titles get the room of models and costs.
+const NARROW_LIST: usize = 72;
 /// Below this, only rows are shown.
 const TINY_ROWS: u16 = 5;
 
@@ -35,7 +37,7 @@ pub(crate) const KEYS: &Keys = &[
     ("^N", "only named ones"),
     ("^P", "paths"),
     ("^T", "archived ones too"),
-    ("^Z", "bring the last deleted one back"),
+    ("^Z", "restore the last deleted"),
 ];
 
 /// Where things are.
@@ -173,7 +175,7 @@ fn list(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
 fn empty_words(state: &PickerState) -> String {
     let words = match () {
         () if state.is_loading => "Reading…",
-        () if !state.search.is_empty() => "Nothing fits. Esc clears the search.",
+        () if !state.search.is_empty() => "No match. Esc clears the search.",
         () if state.named_only => "No session has a name. Ctrl+N shows all.",
         () if state.scope == Scope::Project => "No sessions of this folder. Tab shows all.",
         () => "No sessions yet. `bough migrate` brings some in, `bough record` records one.",
@@ -198,6 +200,7 @@ fn row_line<'a>(
         SessionStatus::Idle | SessionStatus::Done => "",
     };
     let archived = if summary.details.archived { "[archived] " } else { "" };
+    let archived = if summary.file.is_some() { "[pi file] " } else { archived };
     let caption = clean_line(summary.caption()).into_owned();
     let mut text = format!("{indent}{mark}{archived}{caption}");
     if let (true, Some(path)) = (state.show_path, summary.cwd()) {
@@ -221,10 +224,14 @@ fn thread_mark(depth: usize) -> String {
 }
 
 fn facts_columns(state: &PickerState, summary: &Summary, columns: usize) -> String {
-    let count = summary.meta.message_count.to_string();
+    // A file is not read to its end for a list.
+    let count = match summary.file {
+        Some(_) => "-".to_owned(),
+        None => summary.meta.message_count.to_string(),
+    };
     let when = age(state.now_ms, summary.meta.updated_at);
     let short = format!("{count:>5} {when:>4}");
-    if columns < 60 {
+    if columns < NARROW_LIST {
         return if columns < 24 { String::new() } else { short };
     }
     let model_columns = if columns < WIDE_LIST { 16 } else { 26 };
@@ -287,7 +294,7 @@ fn confirm(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
     let Some(chosen) = state.chosen() else { return };
     let room = usize::from(area.width).saturating_sub(8);
     let messages =
-        format!("{} messages; it can be brought back for a while", chosen.meta.message_count);
+        format!("{} messages; `bough restore` brings it back", chosen.meta.message_count);
     let lines = [
         Line::styled(fit(&clean_line(chosen.caption()), room), theme.strong()),
         Line::from(messages),

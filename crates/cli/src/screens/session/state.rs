@@ -4,10 +4,10 @@ use bough_service::api::MessageItem;
 use bough_session::{EntryId, SessionId};
 
 use super::super::event::Size;
-use super::super::paint::Status;
+use super::super::theme::Status;
 use super::lines::{TextLine, Unfolded, lines_of};
 use super::outline::{OutlineLine, outline_lines};
-use crate::backend::{LoopOutline, PathPage, Summary, Watched};
+use crate::backend::{EventPage, LoopOutline, PathPage, Summary};
 
 /// From which end the transcript was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) enum Effect {
 pub(crate) enum Answer {
     Summary { session: SessionId, summary: Result<Option<Summary>, String> },
     Page { session: SessionId, generation: u64, from: From, page: Result<PathPage, String> },
-    Watched { session: SessionId, news: Result<Watched, String> },
+    Events { session: SessionId, page: Result<EventPage, String> },
     Loops { session: SessionId, loops: Result<Vec<LoopOutline>, String> },
 }
 
@@ -66,11 +66,13 @@ pub(crate) struct SessionState {
     pub(crate) status: Option<Status>,
     pub(crate) is_loading: bool,
     pub(crate) is_gone: bool,
+    /// Whether events no longer arrive: the server ended, or the store cannot be read. Asked for again at every tick.
+    pub(crate) is_cut_off: bool,
     pub(super) flipped: HashSet<EntryId>,
     pub(super) generation: u64,
     /// Where the next page in the direction of reading starts; `None` at the end of the path.
     pub(super) cursor: Option<String>,
-    /// Where the news go on.
+    /// Where the events go on.
     pub(super) after: Option<String>,
 }
 
@@ -92,6 +94,7 @@ impl SessionState {
             status: None,
             is_loading: false,
             is_gone: false,
+            is_cut_off: false,
             flipped: HashSet::new(),
             generation: 0,
             cursor: None,

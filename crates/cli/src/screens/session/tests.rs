@@ -3,12 +3,12 @@ use bough_session::{EntryId, SessionId};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::desk::{Request, Target};
 use super::super::event::{self, Event, Size};
+use super::super::stack::{Request, Target};
 use super::super::testing::*;
 use super::state::*;
 use super::*;
-use crate::backend::{Happening, LoopOutline, PathPage, Watched};
+use crate::backend::{EventPage, LoopOutline, PathPage, SessionEvent};
 
 fn session() -> SessionId {
     SessionId::from_stored("s_1")
@@ -22,7 +22,7 @@ fn opened(size: Size, items: Vec<MessageItem>, older: Option<&str>) -> SessionSt
         &mut state,
         Answer::Summary { session: session(), summary: Ok(Some(summary("s_1", "Readme tour", 1))) },
     );
-    tell(&mut state, news(vec![]));
+    tell(&mut state, events(vec![]));
     tell(&mut state, page(1, From::Tail, items, older));
     state
 }
@@ -35,15 +35,15 @@ fn page(generation: u64, from: From, mut items: Vec<MessageItem>, next: Option<&
     Answer::Page { session: session(), generation, from, page }
 }
 
-fn news(events: Vec<(&str, serde_json::Value)>) -> Answer {
-    let events = events.into_iter().map(|(kind, payload)| Happening {
+fn events(events: Vec<(&str, serde_json::Value)>) -> Answer {
+    let events = events.into_iter().map(|(kind, payload)| SessionEvent {
         kind: format!("session::{kind}"),
         seq: 1,
         step: 0,
         payload,
     });
-    let news = Watched { events: events.collect(), next: "cursor".into(), gap: false };
-    Answer::Watched { session: session(), news: Ok(news) }
+    let page = EventPage { events: events.collect(), next: "cursor".into(), gap: false };
+    Answer::Events { session: session(), page: Ok(page) }
 }
 
 fn added(item: &MessageItem, parent: Option<&str>) -> (&'static str, serde_json::Value) {
@@ -121,12 +121,12 @@ fn one_message_is_unfolded_alone() {
 fn what_is_written_is_seen_at_once() {
     let mut state = opened(SMALL, conversation(), None);
     let next = user("u2", "Thanks!");
-    tell(&mut state, news(vec![added(&next, Some("a2"))]));
+    tell(&mut state, events(vec![added(&next, Some("a2"))]));
     assert_eq!(ids(&state), ["u1", "a1", "r1", "a2", "u2"]);
-    tell(&mut state, news(vec![added(&next, Some("a2"))]));
+    tell(&mut state, events(vec![added(&next, Some("a2"))]));
     assert_eq!(ids(&state).len(), 5, "told twice, shown once");
     let grown = serde_json::to_value(user("u2", "Thanks a lot!")).unwrap();
-    tell(&mut state, news(vec![("message-updated", grown)]));
+    tell(&mut state, events(vec![("message-updated", grown)]));
     assert!(text(&state).contains("Thanks a lot!"));
     assert!(state.follows);
 }
@@ -134,13 +134,13 @@ fn what_is_written_is_seen_at_once() {
 #[test]
 fn another_branch_is_read_anew() {
     let mut state = opened(SMALL, conversation(), None);
-    let asked = tell(&mut state, news(vec![added(&user("u9", "From before"), Some("a1"))]));
+    let asked = tell(&mut state, events(vec![added(&user("u9", "From before"), Some("a1"))]));
     assert!(
         asked
             .iter()
             .any(|request| matches!(request, Request::Session(Effect::Page { cursor: None, .. })))
     );
-    let asked = tell(&mut state, news(vec![("leaf-moved", json!({"entry_id": "a1"}))]));
+    let asked = tell(&mut state, events(vec![("leaf-moved", json!({"entry_id": "a1"}))]));
     assert!(
         asked
             .iter()
@@ -188,7 +188,7 @@ fn keys_that_leave() {
     let mut state = opened(SMALL, conversation(), None);
     assert_eq!(press(&mut state, &["t"]), [Request::Open(Target::Tree(session()))]);
     assert_eq!(press(&mut state, &["q"]), [Request::Back]);
-    tell(&mut state, news(vec![("deleted", json!({}))]));
+    tell(&mut state, events(vec![("deleted", json!({}))]));
     assert!(
         draw(SMALL, |frame, theme| view(&state, frame, theme)).contains("The session was deleted")
     );
@@ -225,4 +225,23 @@ fn ids_are_compared_whole() {
     let state = opened(SMALL, conversation(), None);
     assert_eq!(state.place(&EntryId::from_stored("a2")), Some(3));
     assert_eq!(state.place(&EntryId::from_stored("a")), None);
+}
+
+#[test]
+fn a_screen_whose_server_ended_says_so_and_tries_again() {
+    let mut state = opened(SMALL, vec![user("u1", "hi")], None);
+    let facts = |state: &SessionState| {
+        let drawn = draw(SMALL, |frame, theme| view(state, frame, theme));
+        drawn.lines().next().unwrap().trim_end().to_owned()
+    };
+    assert!(facts(&state).ends_with("· live"), "{}", facts(&state));
+    let page = Err("no answer".to_owned());
+    assert_eq!(tell(&mut state, Answer::Events { session: session(), page }), []);
+    assert!(facts(&state).ends_with("· not live"), "{}", facts(&state));
+    let asked = update(&mut state, Event::Tick { now_ms: NOW });
+    let watch = Effect::Watch { session: session(), after: Some("cursor".into()) };
+    assert_eq!(asked, [Request::Session(watch)]);
+    tell(&mut state, events(vec![]));
+    assert!(facts(&state).ends_with("· live"), "{}", facts(&state));
+    assert_eq!(update(&mut state, Event::Tick { now_ms: NOW }), []);
 }

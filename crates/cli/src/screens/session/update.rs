@@ -3,16 +3,16 @@ use bough_session::EntryId;
 use ratatui::crossterm::event::KeyCode;
 use serde_json::Value;
 
-use super::super::desk::{Request, Target};
 use super::super::event::{self, Event, Key};
-use super::super::paint::Status;
+use super::super::stack::{Request, Target};
+use super::super::theme::Status;
 use super::state::{Answer, Effect, From, Item, SessionState};
 use super::view::text_rows;
-use crate::backend::{Happening, PathPage, Watched};
+use crate::backend::{EventPage, PathPage, SessionEvent};
 use crate::limits::TRANSCRIPT_ITEMS_MAX;
 
-/// What to do when the screen opens. Where the news go on is asked for before anything is read, so that nothing
-/// is missed in between.
+/// What to do when the screen opens. Where the events begin is asked for before anything is read, so that none is missed
+/// in between.
 pub(crate) fn start(state: &mut SessionState) -> Vec<Request> {
     let session = state.id.clone();
     vec![
@@ -58,7 +58,7 @@ pub(crate) fn update(state: &mut SessionState, event: Event) -> Vec<Request> {
         }
         Event::Tick { now_ms } => {
             state.now_ms = now_ms;
-            Vec::new()
+            if state.is_cut_off { vec![watch(state)] } else { Vec::new() }
         }
         Event::Answer(event::Answer::Session(answer)) => on_answer(state, answer),
         Event::Answer(_) | Event::Paste(_) | Event::Closed => Vec::new(),
@@ -184,7 +184,7 @@ fn on_answer(state: &mut SessionState, answer: Answer) -> Vec<Request> {
             }
             Vec::new()
         }
-        Answer::Watched { session, news } if session == state.id => watched(state, news),
+        Answer::Events { session, page } if session == state.id => on_events(state, page),
         Answer::Loops { session, loops } if session == state.id => {
             // Sessions that no recorder made have none; that is not worth a word.
             if let Ok(loops) = loops {
@@ -195,9 +195,15 @@ fn on_answer(state: &mut SessionState, answer: Answer) -> Vec<Request> {
         }
         Answer::Summary { .. }
         | Answer::Page { .. }
-        | Answer::Watched { .. }
+        | Answer::Events { .. }
         | Answer::Loops { .. } => Vec::new(),
     }
+}
+
+/// Asks for the events after the last one.
+fn watch(state: &SessionState) -> Request {
+    let (session, after) = (state.id.clone(), state.after.clone());
+    Request::Session(Effect::Watch { session, after })
 }
 
 fn gone(state: &mut SessionState) {
@@ -214,7 +220,7 @@ fn take_page(state: &mut SessionState, from: From, page: PathPage) {
             state.items.extend(items);
         }
         From::Tail => {
-            // Newest first; what came as news meanwhile is there already.
+            // Newest first; what an event added meanwhile is there already.
             let older = page.items.into_iter().filter(|item| state.place(&item.entry_id).is_none());
             let older: Vec<MessageItem> = older.collect();
             let older: Vec<Item> =
@@ -229,29 +235,32 @@ fn take_page(state: &mut SessionState, from: From, page: PathPage) {
     state.settle();
 }
 
-fn watched(state: &mut SessionState, news: Result<Watched, String>) -> Vec<Request> {
-    let news = match news {
-        Ok(news) => news,
+fn on_events(state: &mut SessionState, page: Result<EventPage, String>) -> Vec<Request> {
+    let page = match page {
+        Ok(page) => page,
         Err(text) => {
+            state.is_cut_off = true;
             state.status = Some(Status::problem(format!("No longer live: {text}")));
             return Vec::new();
         }
     };
+    if std::mem::take(&mut state.is_cut_off) {
+        state.status = Some(Status::done("Live again"));
+    }
     let first = state.after.is_none();
-    state.after = Some(news.next.clone());
-    let session = state.id.clone();
-    let mut requests = vec![Request::Session(Effect::Watch { session, after: Some(news.next) })];
+    state.after = Some(page.next);
+    let mut requests = vec![watch(state)];
     if first {
         requests.extend(read_from(state, From::Tail));
         return requests;
     }
-    if news.gap {
+    if page.gap {
         requests.extend(read_from(state, state.from));
     }
     let mut facts_changed = false;
-    for happening in news.events {
-        facts_changed |= happening.kind != "session::message-updated";
-        requests.extend(hear(state, happening));
+    for event in page.events {
+        facts_changed |= event.kind != "session::message-updated";
+        requests.extend(on_event(state, event));
     }
     if facts_changed && !state.is_gone {
         requests.push(Request::Session(Effect::Summary(state.id.clone())));
@@ -259,11 +268,11 @@ fn watched(state: &mut SessionState, news: Result<Watched, String>) -> Vec<Reque
     requests
 }
 
-fn hear(state: &mut SessionState, happening: Happening) -> Vec<Request> {
-    match happening.kind.as_str() {
-        "session::message-added" => added(state, happening.payload),
+fn on_event(state: &mut SessionState, event: SessionEvent) -> Vec<Request> {
+    match event.kind.as_str() {
+        "session::message-added" => added(state, event.payload),
         "session::message-updated" => {
-            updated(state, happening.payload);
+            updated(state, event.payload);
             Vec::new()
         }
         "session::leaf-moved" if state.from == From::Tail => read_from(state, From::Tail),

@@ -5,7 +5,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders};
 
-use super::super::paint::{Keys, Theme, footer, header, row};
+use super::super::theme::{Keys, Theme, footer, header, row};
 use super::lines::{LineKind, TextLine};
 use super::state::{From, SessionState};
 use crate::text::{cost, count, fit, tokens};
@@ -91,6 +91,7 @@ fn facts(state: &SessionState) -> String {
     });
     let place = match (state.from, state.follows) {
         (_, _) if state.is_gone => "deleted",
+        (_, _) if state.is_cut_off => "not live",
         (From::Tail, true) => "live",
         (From::Tail, false) => "scrolled",
         (From::Head, _) => "from the start",

@@ -116,11 +116,17 @@ impl Forest {
         self.nodes.get(at).and_then(|node| self.labels.get(&node.entry.id))
     }
 
-    pub(crate) fn set_label(&mut self, id: EntryId, label: Option<Label>) {
+    /// Gives an entry a label that no other entry keeps, or takes its label away.
+    pub(crate) fn move_label(&mut self, id: EntryId, label: Option<Label>) {
         match label {
-            Some(label) => self.labels.insert(id, label),
-            None => self.labels.remove(&id),
-        };
+            Some(label) => {
+                self.labels.retain(|_, other| other.text != label.text);
+                self.labels.insert(id, label);
+            }
+            None => {
+                self.labels.remove(&id);
+            }
+        }
     }
 
     /// The places from an entry up to its root, the entry first. Parents come before their children, so it ends.

@@ -7,18 +7,21 @@ use bough_session::EntryId;
 use super::layout::{Drawing, Filter, Forest};
 use super::view::entry_words;
 use crate::backend::Outline;
-use crate::text::{Query, fit};
+use crate::text::{Query, fit, unique_ids, width};
 
-/// Columns of an entry's beginning.
-const PREVIEW_COLUMNS: usize = 60;
-/// Columns of an id that are enough to name it.
-const ID_COLUMNS: usize = 12;
+/// The least that is shown of an entry, however deep it lies.
+const WORDS_COLUMNS_MIN: usize = 20;
+/// The most that is shown of an entry.
+const WORDS_COLUMNS_MAX: usize = 160;
+const ACTIVE_END: &str = "  ← active";
 
-/// One line an entry; the active path is marked.
+/// One line for each entry, as wide as the window; the active path is marked. The ids are long enough to be pasted into
+/// other commands.
 pub(crate) fn print_lines(
     entries: Vec<Outline>,
     active_leaf: Option<&EntryId>,
     filter: Filter,
+    columns: usize,
 ) -> Vec<String> {
     let mut forest = Forest::default();
     forest.add(entries);
@@ -26,16 +29,20 @@ pub(crate) fn print_lines(
     let active: HashSet<usize> = forest.upwards(leaf).collect();
     let drawing = Drawing::of(&forest, leaf, filter, &Query::default(), &HashSet::new());
     let active_end = drawing.seen_end(&forest, leaf);
+    // A beginning must be told apart from all entries, not only from those that are printed.
+    let ids: Vec<&str> = forest.nodes.iter().map(|node| node.entry.id.as_str()).collect();
+    let short_ids = unique_ids(&ids);
     let line = |row: &super::layout::Row| {
-        let node = forest.node(row.node)?;
+        let (node, id) = (forest.node(row.node)?, short_ids.get(row.node)?);
         let mark = if active.contains(&row.node) { "• " } else { "  " };
         let label = forest.label(row.node).map(|label| format!("[{}] ", label.text));
         let (who, what) = entry_words(&node.entry);
-        let text = fit(&format!("{who}: {what}"), PREVIEW_COLUMNS);
-        let id = fit(node.entry.id.as_str(), ID_COLUMNS);
-        let end = if active_end == Some(row.node) { "  ← active" } else { "" };
-        let gutter = drawing.gutter(*row);
-        Some(format!("{mark}{gutter}{}{text}  {id}{end}", label.unwrap_or_default()))
+        let before = format!("{mark}{}{}", drawing.gutter(*row), label.unwrap_or_default());
+        let end = if active_end == Some(row.node) { ACTIVE_END } else { "" };
+        let room = columns.saturating_sub(width(&before) + 2 + width(id) + width(end));
+        let room = room.clamp(WORDS_COLUMNS_MIN, WORDS_COLUMNS_MAX);
+        let text = fit(&format!("{who}: {what}"), room);
+        Some(format!("{before}{text}  {id}{end}"))
     };
     drawing.rows.iter().filter_map(line).collect()
 }

@@ -5,7 +5,7 @@ use bough_session::{EntryId, Role, SessionId, SessionStatus};
 use super::super::event::Size;
 use super::super::input::Input;
 use super::super::list::Window;
-use super::super::paint::Status;
+use super::super::theme::Status;
 use super::layout::{Drawing, Filter, Forest, Row};
 use crate::backend::{EntriesPage, Summary};
 use crate::text::Query;

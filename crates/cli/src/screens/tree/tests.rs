@@ -1,8 +1,8 @@
 use bough_session::{EntryId, Role, SessionId, SessionStatus};
 use proptest::prelude::*;
 
-use super::super::desk::Request;
 use super::super::event::{self, Event, Size};
+use super::super::stack::Request;
 use super::super::testing::*;
 use super::state::*;
 use super::*;
@@ -103,7 +103,7 @@ fn an_active_path_whose_end_is_filtered_out_ends_at_what_is_seen() {
     label.label_target = Some(id(leaf));
     label.label = Some("here".to_owned());
     entries.push(label);
-    let lines = print_lines(entries, Some(&id("l1")), Filter::Default);
+    let lines = print_lines(entries, Some(&id("l1")), Filter::Default, 80);
     let ends: Vec<&String> = lines.iter().filter(|line| line.ends_with("← active")).collect();
     assert_eq!(ends, ["• │  [here] user: More please  u4  ← active"]);
 }
@@ -112,7 +112,7 @@ fn an_active_path_whose_end_is_filtered_out_ends_at_what_is_seen() {
 fn the_printed_tree() {
     let (entries, leaf) = small_tree();
     assert_eq!(
-        print_lines(entries, Some(&id(leaf)), Filter::Default),
+        print_lines(entries, Some(&id(leaf)), Filter::Default, 80),
         [
             "• user: What is here?  u1",
             "• assistant: → bash  a1",

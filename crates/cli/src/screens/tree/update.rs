@@ -1,9 +1,9 @@
 use ratatui::crossterm::event::KeyCode;
 
-use super::super::desk::Request;
 use super::super::event::{self, Event, Key};
 use super::super::input::Input;
-use super::super::paint::Status;
+use super::super::stack::Request;
+use super::super::theme::Status;
 use super::layout::{Filter, Label};
 use super::state::{
     Answer, Choice, Effect, Mode, SUMMARY_OPTIONS, SummaryWish, Switch, Switched, TreeState,
@@ -362,7 +362,7 @@ fn on_answer(state: &mut TreeState, answer: Answer) -> Vec<Request> {
             match label {
                 Ok(label) => {
                     let at_ms = state.now_ms;
-                    state.forest.set_label(entry, label.map(|text| Label { text, at_ms }));
+                    state.forest.move_label(entry, label.map(|text| Label { text, at_ms }));
                     state.lay_out();
                 }
                 Err(text) => state.status = Some(Status::problem(text)),

@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::super::paint::{Keys, Theme, dialog, footer, header, row};
+use super::super::theme::{Keys, Theme, dialog, footer, header, row};
 use super::layout::Row;
 use super::state::{Mode, SUMMARY_OPTIONS, TreeState};
 use crate::backend::Outline;
@@ -24,7 +24,7 @@ pub(crate) const KEYS: &Keys = &[
     ("^T", "no tools"),
     ("^L", "labelled"),
     ("^A", "all"),
-    ("^D", "usual"),
+    ("^D", "messages"),
     ("Esc", "back"),
     ("↑↓ j k", "move"),
     ("←→ PgUp PgDn", "page"),
@@ -98,7 +98,7 @@ fn rows(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
         } else if state.forest.nodes.is_empty() {
             "The session has no entries yet."
         } else {
-            "Nothing to see with this filter. Ctrl+D shows the usual, Ctrl+A all."
+            "No entries with this filter. Ctrl+D shows messages, Ctrl+A everything."
         };
         let line = Line::styled(fit(words, usize::from(area.width)), theme.dim());
         frame.render_widget(line, row(area, 0));
@@ -182,14 +182,16 @@ fn overlay(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
     match &state.mode {
         Mode::Browse | Mode::Search => {}
         Mode::Label(input) => {
-            let hint =
-                Line::styled("Enter sets it, empty takes it away · Esc cancels", theme.dim());
+            let hint = Line::styled(
+                "Enter sets the label, an empty one removes it · Esc cancels",
+                theme.dim(),
+            );
             dialog(frame, area, theme, "Label", &[typed(input.text()), hint]);
         }
         Mode::ConfirmSwitch(_) => {
             let lines = [
                 Line::styled("The session is working.", theme.warning()),
-                Line::from("Switching now may disturb whoever writes it."),
+                Line::from("Switching now may disturb the agent that writes it."),
                 Line::styled("y switches anyway · any other key cancels", theme.dim()),
             ];
             dialog(frame, area, theme, "Switch?", &lines);

@@ -31,6 +31,25 @@ fn a_damaged_or_foreign_file_is_made_anew() {
     });
 }
 
+#[test]
+fn where_the_file_cannot_be_written_one_in_memory_takes_its_place() {
+    let place = Place::new();
+    let path = place.dir.path().join("no-such-folder").join("catalogue.sqlite");
+    let file = CatalogueFile { path, ..place.file() };
+    let processes = RelPath::parse("processes").unwrap();
+    file.disk.create_dir(&processes).unwrap();
+    let marks = || file.disk.list(&processes).unwrap().len();
+    let (catalogue, found) = Catalogue::open(&file, Incarnation::new([3; 16])).unwrap();
+    assert_eq!(found, Found::Empty);
+    catalogue.put(row("a", 1, 10));
+    assert_eq!(names(&catalogue, &all(9)), ["a"]);
+    catalogue.forget_changes().unwrap();
+    assert_eq!(marks(), 0, "what was read from the logs is no news for others");
+    catalogue.put(row("b", 1, 20));
+    assert_eq!(names(&catalogue, &all(9)).len(), 2);
+    assert_eq!(marks(), 1, "others are made to look at the logs");
+}
+
 /// Processes that begin at once on a new directory.
 #[test]
 fn many_make_the_same_catalogue_at_once() {

@@ -2,7 +2,9 @@
 //!
 //! The rules are fixed, so that the same path always gives the same text:
 //!
-//! 1. *Goal*: the first user message of the path, at most [`GOAL_CHARS_MAX`] characters.
+//! 1. *Goal*: the first user message of the path that was meant for the model, at most [`GOAL_CHARS_MAX`] characters. A
+//!    command to the agent's program (`/model`) is not, and neither is a message whose answer was broken off before it
+//!    said anything, unless there is no other.
 //! 2. *Earlier summary*: the summary of the compaction before, unless that was a digest (a digest is made
 //!    from the whole path, so it repeats nothing), at most [`EARLIER_CHARS_MAX`] characters.
 //! 3. *So far*: how many user messages, answers and calls there were up to the cut, the calls by name (most
@@ -16,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use bough_session::{AgentMessage, Role};
+use bough_session::{AgentMessage, AssistantMessage, Role, StopReason};
 
 use super::cut::{Plan, calls};
 use super::path::PathItem;
@@ -56,9 +58,27 @@ pub(super) struct Facts<'a> {
     answers: usize,
     failed: usize,
     calls: BTreeMap<&'a str, usize>,
-    goal: Option<(usize, &'a AgentMessage)>,
+    goal: Option<Goal<'a>>,
     last_user: Option<(usize, &'a AgentMessage)>,
     last_answer: Option<&'a AgentMessage>,
+}
+
+/// A user message that may be what the conversation is about.
+#[derive(Clone, Copy)]
+struct Goal<'a> {
+    at: usize,
+    message: &'a AgentMessage,
+    doubt: Doubt,
+}
+
+/// Why a message may not be the goal, the least doubtful first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Doubt {
+    None,
+    /// Its answer was broken off before it said anything.
+    BrokenOff,
+    /// It is a command to the agent's program.
+    Command,
 }
 
 impl<'a> Facts<'a> {
@@ -86,15 +106,15 @@ impl<'a> Facts<'a> {
             AgentMessage::User(_) => {
                 self.users += 1;
                 if says_something {
-                    self.goal.get_or_insert((at, message));
-                    self.last_user = Some((at, message));
+                    self.note_user(at, message);
                 }
             }
-            AgentMessage::Assistant(_) => {
+            AgentMessage::Assistant(answer) => {
                 self.answers += 1;
                 if says_something {
                     self.last_answer = Some(message);
                 }
+                self.note_broken_off(answer, says_something);
                 for call in calls(message) {
                     *self.calls.entry(&call.function_id).or_default() += 1;
                 }
@@ -104,8 +124,31 @@ impl<'a> Facts<'a> {
         }
     }
 
+    fn note_user(&mut self, at: usize, message: &'a AgentMessage) {
+        let doubt = if is_command(&message.text()) { Doubt::Command } else { Doubt::None };
+        if self.goal.is_none_or(|goal| doubt < goal.doubt) {
+            self.goal = Some(Goal { at, message, doubt });
+        }
+        if doubt == Doubt::None || self.last_user.is_none() {
+            self.last_user = Some((at, message));
+        }
+    }
+
+    /// An answer that was stopped before it said anything puts the message before it in doubt.
+    fn note_broken_off(&mut self, answer: &AssistantMessage, says_something: bool) {
+        let broken_off = matches!(answer.stop_reason, StopReason::Aborted | StopReason::Error);
+        let is_first_sign = self.last_answer.is_none() && self.calls.is_empty();
+        let asked = self.last_user.map(|(at, _)| at);
+        if let Some(goal) = &mut self.goal
+            && (broken_off && !says_something && is_first_sign)
+            && asked == Some(goal.at)
+        {
+            goal.doubt = goal.doubt.max(Doubt::BrokenOff);
+        }
+    }
+
     pub(super) fn goal_section(&self) -> String {
-        let goal = self.goal.map(|(_, message)| cut_text(message, GOAL_CHARS_MAX));
+        let goal = self.goal.map(|goal| cut_text(goal.message, GOAL_CHARS_MAX));
         goal.map_or_else(String::new, |goal| format!("## Goal\n{goal}\n\n"))
     }
 
@@ -136,7 +179,7 @@ impl<'a> Facts<'a> {
     }
 
     pub(super) fn last_sections(&self) -> String {
-        let is_goal = |at: usize| self.goal.is_some_and(|(goal, _)| goal == at);
+        let is_goal = |at: usize| self.goal.is_some_and(|goal| goal.at == at);
         let user = self.last_user.filter(|(at, _)| !is_goal(*at)).map(|(_, message)| message);
         let section = |title: &str, message: Option<&AgentMessage>| {
             let text = message.map(|message| cut_text(message, LAST_CHARS_MAX));
@@ -150,6 +193,16 @@ fn earlier_summary(plan: &Plan) -> Option<String> {
     let summary = &plan.previous.as_ref()?.compaction.summary;
     let own = summary.trim_end().ends_with(DIGEST_MARK);
     (!own && !summary.trim().is_empty()).then(|| cut_chars(summary.trim(), EARLIER_CHARS_MAX))
+}
+
+/// Whether a text is a command to the agent's program, such as `/model` or `/compact the parser`, and not a path.
+fn is_command(text: &str) -> bool {
+    let word = text.trim_start().split_whitespace().next().unwrap_or_default();
+    let is_name = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
+    };
+    word.strip_prefix('/').is_some_and(is_name)
 }
 
 fn cut_text(message: &AgentMessage, limit: usize) -> String {

@@ -1,30 +1,31 @@
-//! Effects, carried out on the backend.
+//! Runs the effects that screens ask for, on the backend.
 
 use std::sync::Arc;
 
 use bough_platform::Clock;
+use bough_service::api::MessageItem;
 use bough_session::{
     AgentMessage, Bookkeeping, BranchSummary, Canonical, ContentBlock, EntryId, SessionEntry,
     SessionId, UserMessage,
 };
 
-use super::desk::Effect;
 use super::event::Answer;
 use super::session::From;
+use super::stack::Effect;
 use super::tree::{SummaryWish, Switch, Switched};
 use super::{picker, session, tree};
 use crate::backend::{Backend, CallError};
 use crate::command_error::CommandError;
-use crate::compact::{PathItem, left_behind};
 use crate::limits::TRANSCRIPT_PAGE;
 use crate::summarise::{Configured, SummarySource, summarise_branch};
+use bough_service::compaction::{PathItem, left_behind};
 
 /// Messages of a preview.
 const PREVIEW_MESSAGES: usize = 6;
 
-/// Who carries effects out.
+/// Runs effects.
 #[derive(Clone)]
-pub(super) struct Performer {
+pub(super) struct EffectRunner {
     pub(super) backend: Backend,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) configured: Arc<Configured>,
@@ -48,19 +49,19 @@ pub(super) fn needs_editor(effect: &Effect) -> Option<EditedEntry> {
 }
 
 /// Carries an effect out. `edited` is what an editor gave back, for the effects that need one.
-pub(super) async fn perform(
-    performer: &Performer,
+pub(super) async fn run_effect(
+    runner: &EffectRunner,
     effect: Effect,
     edited: Option<Result<String, String>>,
 ) -> Answer {
     match effect {
-        Effect::Picker(effect) => Answer::Picker(performer.picker(effect).await),
-        Effect::Tree(effect) => Answer::Tree(performer.tree(effect, edited).await),
-        Effect::Session(effect) => Answer::Session(performer.session(effect).await),
+        Effect::Picker(effect) => Answer::Picker(runner.picker(effect).await),
+        Effect::Tree(effect) => Answer::Tree(runner.tree(effect, edited).await),
+        Effect::Session(effect) => Answer::Session(runner.session(effect).await),
     }
 }
 
-impl Performer {
+impl EffectRunner {
     async fn picker(&self, effect: picker::Effect) -> picker::Answer {
         let backend = &self.backend;
         match effect {
@@ -68,9 +69,26 @@ impl Performer {
                 let page = backend.list(&ask).await.map_err(words);
                 picker::Answer::Loaded { generation, page }
             }
+            picker::Effect::Refresh { ask, generation } => {
+                let page = backend.list(&ask).await.map_err(words);
+                picker::Answer::Refreshed { generation, page }
+            }
+            picker::Effect::FindFiles { generation } => {
+                let files = backend.pi_files().await.map_err(words);
+                picker::Answer::FoundFiles { generation, files }
+            }
+            picker::Effect::OpenFile { file } => {
+                picker::Answer::OpenedFile { session: self.open_file(&file).await }
+            }
+            picker::Effect::PreviewFile { session, file } => {
+                let items = match self.open_file(&file).await {
+                    Ok(session) => self.newest_messages(&session).await,
+                    Err(text) => Err(text),
+                };
+                picker::Answer::Previewed { session, items }
+            }
             picker::Effect::Preview(session) => {
-                let page = backend.path_page(&session, None, true, PREVIEW_MESSAGES, None).await;
-                let items = page.map(|page| page.items).map_err(words);
+                let items = self.newest_messages(&session).await;
                 picker::Answer::Previewed { session, items }
             }
             picker::Effect::Rename { session, title } => {
@@ -92,6 +110,20 @@ impl Performer {
         }
     }
 
+    async fn newest_messages(&self, session: &SessionId) -> Result<Vec<MessageItem>, String> {
+        let page = self.backend.path_page(session, None, true, PREVIEW_MESSAGES, None).await;
+        page.map(|page| page.items).map_err(words)
+    }
+
+    /// Opens a session file of pi where it is.
+    async fn open_file(&self, file: &str) -> Result<SessionId, String> {
+        let Backend::Local(local) = &self.backend else {
+            return Err("A server does not open files of this machine".to_owned());
+        };
+        let served = local.serve_file(file).await.map_err(|error| command_words(&error))?;
+        served.ok_or_else(|| "This data directory does not open files".to_owned())
+    }
+
     async fn session(&self, effect: session::Effect) -> session::Answer {
         let backend = &self.backend;
         match effect {
@@ -107,8 +139,8 @@ impl Performer {
                 session::Answer::Page { session, generation, from, page: page.map_err(words) }
             }
             session::Effect::Watch { session, after } => {
-                let news = backend.news(&session, after.as_deref()).await.map_err(words);
-                session::Answer::Watched { session, news }
+                let page = backend.events(&session, after.as_deref()).await.map_err(words);
+                session::Answer::Events { session, page }
             }
             session::Effect::Loops(session) => {
                 let loops = backend.loops(&session).await.map_err(words);
@@ -134,8 +166,8 @@ impl Performer {
                 tree::Answer::Summary { session, summary }
             }
             tree::Effect::Label { session, entry, label } => {
-                let done = self.backend.set_label(&session, &entry, label.as_deref()).await;
-                let label = done.map(|()| label).map_err(words);
+                let done = self.backend.move_label(&session, &entry, label.as_deref()).await;
+                let label = done.map(|_| label).map_err(words);
                 tree::Answer::Labelled { session, entry, label }
             }
             tree::Effect::Switch(switch) => {

@@ -1,13 +1,13 @@
-//! The screens that lie on each other, and what moves between them. Pure.
+//! The stack of screens: which one is on top, and what moves between them. Pure.
 
 use bough_session::SessionId;
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
 
 use super::event::{Answer, Event, Key, Size};
-use super::paint::{Keys, Theme, keys_dialog};
 use super::picker::{self, PickerOptions, PickerState};
 use super::session::{self, SessionState};
+use super::theme::{Keys, Theme, keys_dialog};
 use super::tree::{self, TreeState};
 
 /// What a screen asks for.
@@ -27,6 +27,8 @@ pub(crate) enum Request {
     Quit,
     /// All screens away, with a choice.
     Pick(SessionId),
+    /// The same with a session file of pi.
+    PickFile(String),
 }
 
 /// Another screen.
@@ -53,6 +55,8 @@ pub(crate) enum Outcome {
     Cancelled,
     /// A session was chosen.
     Picked(SessionId),
+    /// A session file of pi was chosen.
+    PickedFile(String),
     /// Something was done, in words.
     Done(String),
 }
@@ -64,9 +68,9 @@ enum Screen {
     Session(Box<SessionState>),
 }
 
-/// The screens that lie on each other.
+/// The open screens, the one that is seen last.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ScreenStack {
     size: Size,
     now_ms: i64,
     screens: Vec<Screen>,
@@ -76,23 +80,23 @@ pub(crate) struct Desk {
     shows_keys: bool,
 }
 
-impl Desk {
+impl ScreenStack {
     /// The picker alone, and what it needs first.
     pub(crate) fn with_picker(options: PickerOptions) -> (Self, Vec<Effect>) {
-        let mut desk = Self::empty(options.size, options.now_ms);
-        desk.only_pick = options.only_pick;
+        let mut stack = Self::empty(options.size, options.now_ms);
+        stack.only_pick = options.only_pick;
         let mut state = PickerState::new(options);
         let requests = picker::start(&mut state);
-        desk.screens.push(Screen::Picker(Box::new(state)));
-        let effects = desk.serve(requests);
-        (desk, effects)
+        stack.screens.push(Screen::Picker(Box::new(state)));
+        let effects = stack.serve(requests);
+        (stack, effects)
     }
 
     /// One other screen alone, and what it needs first.
     pub(crate) fn with(target: Target, size: Size, now_ms: i64) -> (Self, Vec<Effect>) {
-        let mut desk = Self::empty(size, now_ms);
-        let effects = desk.serve(vec![Request::Open(target)]);
-        (desk, effects)
+        let mut stack = Self::empty(size, now_ms);
+        let effects = stack.serve(vec![Request::Open(target)]);
+        (stack, effects)
     }
 
     const fn empty(size: Size, now_ms: i64) -> Self {
@@ -178,10 +182,11 @@ impl Desk {
                     let needs = self.open(target);
                     effects.extend(self.serve(needs));
                 }
-                Request::Back => self.close(Outcome::Left),
-                Request::Done(text) => self.close(Outcome::Done(text)),
+                Request::Back => effects.extend(self.close(Outcome::Left)),
+                Request::Done(text) => effects.extend(self.close(Outcome::Done(text))),
                 Request::Quit => self.outcome = Some(Outcome::Cancelled),
                 Request::Pick(session) => self.outcome = Some(Outcome::Picked(session)),
+                Request::PickFile(file) => self.outcome = Some(Outcome::PickedFile(file)),
             }
         }
         effects
@@ -204,12 +209,19 @@ impl Desk {
         }
     }
 
-    fn close(&mut self, outcome: Outcome) {
+    /// Takes the screen on top away. A picker below it is read once more: sessions may have been made meanwhile.
+    fn close(&mut self, outcome: Outcome) -> Vec<Effect> {
         self.screens.pop();
-        if self.screens.is_empty() {
-            let cancelled = outcome == Outcome::Left && self.only_pick;
-            self.outcome = Some(if cancelled { Outcome::Cancelled } else { outcome });
-        }
+        let requests = match self.screens.last_mut() {
+            Some(Screen::Picker(state)) => picker::refresh(state),
+            Some(_) => Vec::new(),
+            None => {
+                let cancelled = outcome == Outcome::Left && self.only_pick;
+                self.outcome = Some(if cancelled { Outcome::Cancelled } else { outcome });
+                Vec::new()
+            }
+        };
+        self.serve(requests)
     }
 }
 
@@ -244,39 +256,54 @@ fn quits(key: Key) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::picker::Scope;
-    use super::super::testing::{SMALL, TINY, check_snapshot, draw, key};
+    use super::super::testing::{SMALL, TINY, check_snapshot, draw, key, summary};
     use super::*;
+    use crate::backend::ListPage;
 
-    fn picker(size: Size) -> Desk {
+    fn picker(size: Size) -> ScreenStack {
         let (now_ms, project) = (0, None);
         let options = PickerOptions { size, now_ms, project, scope: Scope::All, only_pick: false };
-        Desk::with_picker(options).0
+        ScreenStack::with_picker(options).0
     }
 
-    fn shown(desk: &Desk, size: Size) -> String {
-        draw(size, |frame, theme| desk.view(frame, theme))
+    fn shown(stack: &ScreenStack, size: Size) -> String {
+        draw(size, |frame, theme| stack.view(frame, theme))
     }
 
     #[test]
     fn f1_shows_all_keys_and_any_key_puts_them_away() {
-        let mut desk = picker(SMALL);
-        let before = shown(&desk, SMALL);
-        desk.update(Event::Key(key("F1")));
-        check_snapshot("keys_80x24", &shown(&desk, SMALL));
-        desk.update(Event::Key(key("x")));
-        assert_eq!(shown(&desk, SMALL), before, "the key that closes is not typed");
-        assert!(desk.outcome().is_none());
-        desk.update(Event::Key(key("F1")));
-        desk.update(Event::Key(key("Ctrl+c")));
-        assert_eq!(desk.outcome(), Some(&Outcome::Cancelled), "leaving works from anywhere");
+        let mut stack = picker(SMALL);
+        let before = shown(&stack, SMALL);
+        stack.update(Event::Key(key("F1")));
+        check_snapshot("keys_80x24", &shown(&stack, SMALL));
+        stack.update(Event::Key(key("x")));
+        assert_eq!(shown(&stack, SMALL), before, "the key that closes is not typed");
+        assert!(stack.outcome().is_none());
+        stack.update(Event::Key(key("F1")));
+        stack.update(Event::Key(key("Ctrl+c")));
+        assert_eq!(stack.outcome(), Some(&Outcome::Cancelled), "leaving works from anywhere");
     }
 
     #[test]
     fn keys_in_a_tiny_window_break_nothing() {
         for size in TINY {
-            let mut desk = picker(size);
-            desk.update(Event::Key(key("F1")));
-            shown(&desk, size);
+            let mut stack = picker(size);
+            stack.update(Event::Key(key("F1")));
+            shown(&stack, size);
         }
+    }
+
+    #[test]
+    fn a_picker_that_is_seen_again_reads_its_newest_sessions() {
+        let mut stack = picker(SMALL);
+        let page = ListPage { sessions: vec![summary("s_1", "One", 1)], next_cursor: None };
+        let loaded = picker::Answer::Loaded { generation: 1, page: Ok(page) };
+        stack.update(Event::Answer(Answer::Picker(loaded)));
+        stack.update(Event::Key(key("Enter")));
+        let effects = stack.update(Event::Key(key("Esc")));
+        let [Effect::Picker(picker::Effect::Refresh { .. })] = effects.as_slice() else {
+            panic!("{effects:?}");
+        };
+        assert!(stack.outcome().is_none());
     }
 }

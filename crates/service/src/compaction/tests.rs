@@ -83,8 +83,8 @@ fn answer(content: Vec<ContentBlock>, usage: Option<Usage>) -> AgentMessage {
     })
 }
 
-fn keep(keep_recent_tokens: u64) -> Settings {
-    Settings { keep_recent_tokens, ..Settings::default() }
+fn keep(keep_recent_tokens: u64) -> CompactionSettings {
+    CompactionSettings { keep_recent_tokens, ..CompactionSettings::default() }
 }
 
 /// Forty characters: ten tokens.
@@ -163,10 +163,10 @@ fn the_range_starts_where_the_last_compaction_kept_from() {
 #[test]
 fn nothing_to_compact() {
     let check = |path: Path, expected| assert_eq!(plan(&path.0, &keep(20)).unwrap_err(), expected);
-    check(Path::default(), Nothing::Empty);
-    check(Path::default().model(), Nothing::Empty);
-    check(Path::default().user(TEN).answer(TEN), Nothing::AllIsRecent);
-    check(four_turns().compaction("s", "4"), Nothing::JustCompacted);
+    check(Path::default(), NothingToCompact::Empty);
+    check(Path::default().model(), NothingToCompact::Empty);
+    check(Path::default().user(TEN).answer(TEN), NothingToCompact::AllIsRecent);
+    check(four_turns().compaction("s", "4"), NothingToCompact::JustCompacted);
 }
 
 #[test]
@@ -247,6 +247,37 @@ fn the_worked_example() {
          \n\
          (Digest by fixed rules; no model wrote this.)"
     );
+}
+
+#[test]
+fn the_goal_is_what_was_meant_for_the_model() {
+    let goal = |path: Path| {
+        let path = path.user(TEN).answer(TEN).user(TEN);
+        let plan = plan(&path.0, &keep(5)).unwrap();
+        let text = digest(&path.0, &plan);
+        text.lines().nth(1).unwrap().to_owned()
+    };
+    let stopped = || {
+        let AgentMessage::Assistant(said) = answer(Vec::new(), None) else { unreachable!() };
+        AgentMessage::Assistant(AssistantMessage { stop_reason: StopReason::Aborted, ..said })
+    };
+    let fix = "Fix the parser";
+    let command = || Path::default().user("/model opus").message(stopped());
+    assert_eq!(goal(command().user(fix).answer("done")), fix);
+    assert_eq!(goal(Path::default().user("no, wait").message(stopped()).user(fix)), fix);
+    assert_eq!(goal(Path::default().user(fix).answer("done").user("/compact")), fix);
+    let path = "/home/u/date.rs does not compile";
+    assert_eq!(goal(Path::default().user(path).answer("done")), path);
+    let broken_off = Path::default().user(fix).call("1", "read", json!({})).message(stopped());
+    assert_eq!(goal(broken_off), fix, "it was begun");
+}
+
+#[test]
+fn without_a_report_the_context_is_as_large_as_what_is_sent() {
+    let path = four_turns().compaction("A summary.", "4").user(TEN);
+    let entries: Vec<_> = path.0.iter().map(super::tokens::entry_of).collect();
+    let sent = bough_session::context_view(&entries, None).tokens as u64;
+    assert_eq!(context_tokens(&path.0), sent);
 }
 
 #[test]

@@ -1,27 +1,33 @@
 use bough_session::{
-    AgentMessage, Bookkeeping, StopReason, Usage, estimate_text_tokens, estimate_tokens,
+    AgentMessage, Bookkeeping, Canonical, Entry, EntryBody, StopReason, Usage, context_view,
+    estimate_text_tokens, estimate_tokens,
 };
 
 use super::path::{PathItem, newest_compaction};
 
 /// How many tokens the context of a path has: what the newest answer reported, and estimates for all that
-/// came after it. A report from before the newest compaction says nothing about the context now.
+/// came after it. A report from before the newest compaction says nothing about the context now. Without a report, it
+/// is the estimate of what a model would be sent.
 #[must_use]
 pub fn context_tokens(path: &[PathItem]) -> u64 {
-    let previous = newest_compaction(path);
-    let (from, after) = previous.as_ref().map_or((0, 0), |found| (found.kept_from, found.at + 1));
+    let after = newest_compaction(path).map_or(0, |found| found.at + 1);
     let reported = path.iter().enumerate().skip(after).rev().find_map(|(at, item)| {
         let reported = reported(item)?;
         Some((at, reported))
     });
-    let (start, base) = match reported {
-        Some((at, tokens)) => (at + 1, tokens),
-        None => {
-            let summary = previous.map_or(0, |found| text_tokens(&found.compaction.summary));
-            (from, summary)
-        }
+    let (start, base) = reported.map_or((0, 0), |(at, tokens)| (at + 1, tokens));
+    let rest: Vec<Entry> = path.iter().skip(start).map(entry_of).collect();
+    base.saturating_add(context_view(&rest, None).tokens as u64)
+}
+
+/// An item as the entry that a context is built from; contents are shared, not copied.
+pub(super) fn entry_of(item: &PathItem) -> Entry {
+    let body = match &item.said {
+        Canonical::Message(message) => EntryBody::Message(message.clone()),
+        Canonical::Custom(custom) => EntryBody::Custom(custom.clone()),
     };
-    path.iter().skip(start).map(item_tokens).fold(base, u64::saturating_add)
+    let id = item.id.clone();
+    Entry { id, parent_id: None, timestamp: 0, revision: 0, origin: None, body }
 }
 
 /// The same from the end of a path alone, where an answer in it reported the context and no compaction came after

@@ -1,5 +1,6 @@
-use bough_service::api::MessageItem;
 use bough_session::{AgentMessage, Bookkeeping, Canonical, Compaction, EntryId};
+
+use crate::api::MessageItem;
 
 /// One entry of a path, root first, as far as compaction looks at it.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +25,9 @@ pub struct Previous {
 }
 
 impl PathItem {
-    /// An item of a path as the service gives it.
-    pub(crate) fn of_message(item: MessageItem) -> Option<Self> {
+    /// An item of a path as `session::messages` returns it; `None` when it says nothing.
+    #[must_use]
+    pub fn of_message(item: MessageItem) -> Option<Self> {
         let said = item.message.map(Canonical::Message);
         let said = said.or_else(|| item.custom.map(Canonical::Custom))?;
         Some(Self { id: item.entry_id, said })

@@ -1,6 +1,6 @@
 /// When to compact, and how much to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct CompactionSettings {
     /// Whether compaction may happen without being asked for.
     pub enabled: bool,
     /// Room that the model's window must have left.
@@ -9,13 +9,13 @@ pub struct Settings {
     pub keep_recent_tokens: u64,
 }
 
-impl Default for Settings {
+impl Default for CompactionSettings {
     fn default() -> Self {
         Self { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 }
     }
 }
 
-impl Settings {
+impl CompactionSettings {
     /// Whether a context of `tokens` is too much for a window. Never when no window is known.
     #[must_use]
     pub fn is_due(&self, tokens: u64, window: Option<u64>) -> bool {
@@ -30,11 +30,12 @@ mod tests {
 
     #[test]
     fn due_only_over_a_known_window_less_the_reserve() {
-        let settings = Settings { enabled: true, reserve_tokens: 10, keep_recent_tokens: 0 };
+        let settings =
+            CompactionSettings { enabled: true, reserve_tokens: 10, keep_recent_tokens: 0 };
         assert!(!settings.is_due(90, Some(100)));
         assert!(settings.is_due(91, Some(100)));
         assert!(!settings.is_due(1_000_000, None));
         assert!(settings.is_due(1, Some(5)), "a window smaller than the reserve");
-        assert!(!Settings { enabled: false, ..settings }.is_due(91, Some(100)));
+        assert!(!CompactionSettings { enabled: false, ..settings }.is_due(91, Some(100)));
     }
 }

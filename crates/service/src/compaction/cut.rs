@@ -8,7 +8,7 @@ use bough_session::{
 use super::path::{PathItem, Previous, newest_compaction};
 use super::tokens::{context_tokens, item_tokens};
 use super::undo::is_undo;
-use super::{Files, Settings};
+use super::{CompactionSettings, Files};
 
 /// What a compaction would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub struct Plan {
 
 /// Why there is nothing to compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Nothing {
+pub enum NothingToCompact {
     /// The path has no messages.
     #[error("the session has no messages")]
     Empty,
@@ -46,23 +46,23 @@ pub enum Nothing {
 }
 
 /// Decides where to cut a path, root first.
-pub fn plan(path: &[PathItem], settings: &Settings) -> Result<Plan, Nothing> {
+pub fn plan(path: &[PathItem], settings: &CompactionSettings) -> Result<Plan, NothingToCompact> {
     if !path.iter().any(|item| item.message().is_some()) {
-        return Err(Nothing::Empty);
+        return Err(NothingToCompact::Empty);
     }
     let previous = newest_compaction(path);
     let just_now = |found: &Previous| found.at + 1 == path.len() && !is_undo(&found.compaction);
     if previous.as_ref().is_some_and(just_now) {
-        return Err(Nothing::JustCompacted);
+        return Err(NothingToCompact::JustCompacted);
     }
     let start = previous.as_ref().map_or(0, |found| found.kept_from);
     let cut = cut_point(path, start, settings.keep_recent_tokens);
     let summarised = path.get(start..cut).unwrap_or_default();
     if !summarised.iter().any(|item| item_tokens(item) > 0) {
-        return Err(Nothing::AllIsRecent);
+        return Err(NothingToCompact::AllIsRecent);
     }
     let Some(first) = path.get(cut) else {
-        return Err(Nothing::AllIsRecent);
+        return Err(NothingToCompact::AllIsRecent);
     };
     let kept = path.get(cut..).unwrap_or_default();
     Ok(Plan {

@@ -1,7 +1,7 @@
 //! Compaction: where to cut, what the summary says, and how it is taken back.
 //!
-//! Everything here is pure: a path of entries goes in, a plan or a text comes out. No terminal, no disk, no
-//! clock, so that a server can act by the same rules.
+//! Everything here is pure: a path of entries goes in, a plan or a text comes out. It knows no terminal, no disk and no
+//! clock, so the command line, a server and a library follow the same rules.
 //!
 //! The rules:
 //! - The summarised range starts at the first entry that the compaction before kept (at the first entry of
@@ -13,7 +13,9 @@
 //! - Bookkeeping just before the cut stays with what it introduces.
 //! - A compaction that has nothing after it is not compacted again.
 
+mod blocks;
 mod branch;
+pub(crate) mod context;
 mod cut;
 mod digest;
 mod files;
@@ -22,16 +24,19 @@ mod settings;
 mod tokens;
 mod transcript;
 mod undo;
+mod windows;
 
 #[cfg(test)]
 mod tests;
 
+pub use blocks::{BlockPlan, loop_of, plan_blocks, undo_blocks};
 pub use branch::{branch_digest, left_behind};
-pub use cut::{Nothing, Plan, plan};
+pub use cut::{NothingToCompact, Plan, plan};
 pub use digest::{DIGEST_MARK, digest};
 pub use files::Files;
 pub use path::{PathItem, Previous};
-pub use settings::Settings;
+pub use settings::CompactionSettings;
 pub use tokens::{context_tokens, reported_tokens};
 pub use transcript::conversation_text;
 pub use undo::{Undo, undo};
+pub use windows::ModelWindows;

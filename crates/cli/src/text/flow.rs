@@ -1,0 +1,198 @@
+//! Text that arrives in pieces and is printed as it comes: indented, and broken between words where a window ends.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::width::{TAB_COLUMNS, width};
+
+/// Columns that text stands in from the left.
+const INDENT: usize = 2;
+
+/// Where printing stands in a text. The text that goes in must be harmless already; tabs and line breaks may be in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// How wide the window is; `None` where nobody looks, so that nothing is broken and tabs stay.
+    columns: Option<usize>,
+    /// The column that the next character is printed in; `None` at the beginning of a line, before the indent.
+    at: Option<usize>,
+    /// The part of the last word that is on the screen already.
+    printed: String,
+}
+
+impl Flow {
+    pub(crate) const fn new(columns: Option<usize>) -> Self {
+        Self { columns, at: None, printed: String::new() }
+    }
+
+    /// Whether a program reads the text, and its last line has no end yet.
+    pub(crate) const fn keeps_program_waiting(&self) -> bool {
+        self.columns.is_none() && self.at.is_some()
+    }
+
+    /// What to print for more text.
+    pub(crate) fn add(&mut self, text: &str) -> String {
+        let mut out = String::new();
+        for (number, line) in text.split('\n').enumerate() {
+            if number > 0 {
+                self.end_line(&mut out);
+            }
+            if !line.is_empty() {
+                self.add_to_line(line, &mut out);
+            }
+        }
+        out
+    }
+
+    /// What to print where the text ends: nothing when its last line has ended.
+    pub(crate) fn finish(&mut self) -> &'static str {
+        self.printed.clear();
+        if self.at.take().is_some() { "\n" } else { "" }
+    }
+
+    fn end_line(&mut self, out: &mut String) {
+        self.printed.clear();
+        self.at = None;
+        out.push('\n');
+    }
+
+    fn add_to_line(&mut self, line: &str, out: &mut String) {
+        let Some(columns) = self.columns else {
+            if self.at.replace(INDENT).is_none() {
+                out.push_str("  ");
+            }
+            out.push_str(line);
+            return;
+        };
+        // The last column stays free: a terminal that has written it is in one of two places.
+        let end = columns.saturating_sub(1).max(INDENT + 1);
+        for piece in line.split_inclusive([' ', '\t']) {
+            let word = piece.trim_end_matches([' ', '\t']);
+            if !word.is_empty() {
+                self.add_word(word, end, out);
+            }
+            match piece.get(word.len()..) {
+                Some("\t") => self.add_space(TAB_COLUMNS, end, out),
+                Some(" ") => self.add_space(1, end, out),
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds the next part of a word. A word that does not fit goes to the next line as a whole, with what is on the screen of
+    /// it; one that fits no line is broken.
+    fn add_word(&mut self, word: &str, end: usize, out: &mut String) {
+        let begun = width(&self.printed);
+        let at = self.start_line(out);
+        if at + width(word) <= end {
+            out.push_str(word);
+            self.at = Some(at + width(word));
+            self.printed.push_str(word);
+            return;
+        }
+        let whole = format!("{}{word}", self.printed);
+        if at - begun > INDENT {
+            if begun > 0 {
+                out.push_str(&format!("\x1b[{begun}D\x1b[K"));
+            }
+            self.break_line(out);
+            self.add_broken(&whole, end, out);
+        } else {
+            self.add_broken(word, end, out);
+        }
+    }
+
+    /// Adds a word that may be longer than a line.
+    fn add_broken(&mut self, word: &str, end: usize, out: &mut String) {
+        for cluster in word.graphemes(true) {
+            let at = self.start_line(out);
+            if at + width(cluster) > end && at > INDENT {
+                self.break_line(out);
+            }
+            let at = self.start_line(out);
+            out.push_str(cluster);
+            self.at = Some(at + width(cluster));
+            self.printed.push_str(cluster);
+        }
+    }
+
+    /// A space, or as many as lead to the next multiple of `step`. Nothing at the end of a line.
+    fn add_space(&mut self, step: usize, end: usize, out: &mut String) {
+        self.printed.clear();
+        let at = self.start_line(out);
+        let next = INDENT + (at - INDENT + step) / step * step;
+        if next <= end {
+            out.extend(std::iter::repeat_n(' ', next - at));
+            self.at = Some(next);
+        }
+    }
+
+    fn break_line(&mut self, out: &mut String) {
+        out.truncate(out.trim_end_matches(' ').len());
+        self.end_line(out);
+    }
+
+    fn start_line(&mut self, out: &mut String) -> usize {
+        *self.at.get_or_insert_with(|| {
+            out.push_str("  ");
+            INDENT
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn printed(columns: Option<usize>, pieces: &[&str]) -> String {
+        let mut flow = Flow::new(columns);
+        let mut out: String = pieces.iter().map(|piece| flow.add(piece)).collect();
+        out.push_str(flow.finish());
+        out
+    }
+
+    /// What a terminal shows of it.
+    fn seen(columns: u16, pieces: &[&str]) -> Vec<String> {
+        let mut terminal = vt100::Parser::new(60, columns, 0);
+        terminal.process(printed(Some(columns.into()), pieces).replace('\n', "\r\n").as_bytes());
+        let screen = terminal.screen().contents();
+        screen.lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn words_stay_whole_and_indented_however_they_arrive() {
+        let expected = ["  the quick", "  brown fox"];
+        assert_eq!(seen(14, &["the quick brown fox"]), expected);
+        assert_eq!(seen(14, &["the qui", "ck bro", "wn f", "ox"]), expected);
+        let letters: Vec<String> = "the quick brown fox".chars().map(String::from).collect();
+        assert_eq!(seen(14, &letters.iter().map(String::as_str).collect::<Vec<_>>()), expected);
+        assert_eq!(seen(8, &["unbreak", "able"]), ["  unbre", "  akabl", "  e"]);
+        assert_eq!(seen(20, &["a\n", "\nb"]), ["  a", "", "  b"]);
+    }
+
+    #[test]
+    fn tabs_lead_to_the_next_stop_on_a_terminal_and_stay_in_a_pipe() {
+        assert_eq!(seen(30, &["\tx\ta"]), ["      x   a"]);
+        assert_eq!(printed(None, &["\tx", "\ta\n", "b"]), "  \tx\ta\n  b\n");
+    }
+
+    #[test]
+    fn a_pipe_gets_lines_as_they_are() {
+        let long = "word ".repeat(100);
+        assert_eq!(printed(None, &[&long, "end"]), format!("  {long}end\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_too_wide(
+            pieces in prop::collection::vec("[a-d 世\n]{0,12}", 0..8),
+            columns in 6..30_u16,
+        ) {
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            let lines = seen(columns, &pieces);
+            prop_assert!(lines.iter().all(|line| width(line) < usize::from(columns)));
+            let letters = |text: &str| text.replace([' ', '\n'], "");
+            prop_assert_eq!(letters(&lines.concat()), letters(&pieces.concat()));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Compacting a recorded session: one context, whoever builds it.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
+
+mod common;
+
+use std::io::Write;
+use std::process::Stdio;
+
+use bough_recorder::{
+    CompactionConfig, CompactionScope, HeuristicTokenCounter, RecordSink, StoreSink,
+    build_context_from_session, fold_records,
+};
+use common::{Place, Server, answered};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const LOOP: &str = "sess.p.m.1";
+
+/// The events of a loop of many turns.
+fn events(turns: usize) -> Vec<Value> {
+    let at = |second: usize| format!("2026-11-15T07:{:02}:{:02}Z", second / 60, second % 60);
+    let mut events = vec![json!({"type": "AgentStart", "agent_id": "a", "session_id": "sess",
+        "loop_id": LOOP, "parent_loop_id": null, "continuation_kind": "Initial",
+        "timestamp": at(0), "metadata": null, "config_snapshot": null})];
+    let mut said = Vec::new();
+    for turn in 0..turns {
+        let answer = json!({"role": "assistant", "model": "m", "provider": "p", "timestamp": 1,
+            "stopReason": "stop", "usage": {"input": 1, "output": 1, "cache_read": 0,
+            "cache_write": 0, "reasoning": 0, "total_tokens": 2},
+            "content": [{"type": "text", "text": format!("Answer {turn}: {}", "word ".repeat(60))}]});
+        let question = json!({"role": "user", "timestamp": 1,
+            "content": [{"type": "text", "text": format!("Question {turn}")}]});
+        events.push(json!({"type": "TurnStart", "loop_id": LOOP, "turn_index": turn,
+            "timestamp": at(turn), "triggered_by": "User"}));
+        for message in [question, answer.clone()] {
+            said.push(message.clone());
+            for kind in ["MessageStart", "MessageEnd"] {
+                events.push(json!({"type": kind, "loop_id": LOOP, "message": message}));
+            }
+        }
+        events.push(json!({"type": "TurnEnd", "loop_id": LOOP, "turn_index": turn,
+            "timestamp": at(turn), "message": answer, "tool_results": [],
+            "usage": {"input": 1, "output": 1, "cache_read": 0, "cache_write": 0, "reasoning": 0,
+            "total_tokens": 2}}));
+    }
+    events.push(
+        json!({"type": "AgentEnd", "loop_id": LOOP, "messages": said, "timestamp": at(turns),
+        "usage": {"input": 1, "output": 1, "cache_read": 0, "cache_write": 0, "reasoning": 0,
+        "total_tokens": 2}, "rejection": null}),
+    );
+    events
+}
+
+fn recorded() -> Place {
+    let place = Place::new();
+    let mut child = place
+        .command(&["record"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines: String = events(20).iter().map(|event| format!("{event}\n")).collect();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let done = answered(child.wait_with_output().unwrap());
+    assert_eq!(done.code, 0, "{done:?}");
+    place
+}
+
+fn texts(context: &Value) -> Vec<String> {
+    let messages = context["messages"].as_array().unwrap().iter();
+    let text = |item: &Value| item["message"]["content"][0]["text"].as_str().unwrap().to_owned();
+    messages.map(text).collect()
+}
+
+/// The context as the recorder's loader builds it from the same log.
+fn loaded(place: &Place) -> Vec<String> {
+    place.with_store(async |store| {
+        let sink = StoreSink::new(Arc::new(store.clone()));
+        let records = sink.load("sess").await.unwrap();
+        let session = fold_records("sess", &records).unwrap();
+        let config = CompactionConfig {
+            compaction_scope: CompactionScope::FixedCount(usize::MAX),
+            ..CompactionConfig::default()
+        };
+        let counter = HeuristicTokenCounter;
+        let context = build_context_from_session(&session, LOOP, &config, usize::MAX, &counter);
+        context.messages.iter().map(bough_recorder::AgentMessage::text).collect()
+    })
+}
+
+#[test]
+fn blocks_are_written_and_every_context_honours_them() {
+    let place = recorded();
+    let whole = texts(&place.json(&["context", "sess"])["context"]);
+    assert_eq!(whole.len(), 40);
+    assert_eq!(whole, loaded(&place));
+    let planned = place.json(&["compact", "sess", "--keep-recent", "500", "--dry-run"]);
+    assert_eq!((&planned["written"], &planned["loops"]), (&json!(false), &json!([LOOP])));
+    assert_eq!(texts(&place.json(&["context", "sess"])["context"]), whole, "nothing was written");
+    let done = place.json(&["compact", "sess", "--keep-recent", "500", "--yes"]);
+    assert!(done["tokens_after"].as_u64().unwrap() < done["tokens_before"].as_u64().unwrap());
+    let compacted = texts(&place.json(&["context", "sess"])["context"]);
+    assert!(compacted.iter().any(|text| text.starts_with("[Summary]")), "{compacted:?}");
+    assert!(compacted.concat().len() < whole.concat().len());
+    assert_eq!(compacted, loaded(&place), "the library's loader says the same");
+    {
+        let server = Server::start(&place);
+        let address = ["--server", &server.address];
+        let args: Vec<&str> = ["context", "sess"].into_iter().chain(address).collect();
+        assert_eq!(texts(&place.json(&args)["context"]), compacted, "and so does a server");
+    }
+    place.ok(&["compact", "sess", "--undo"]);
+    assert_eq!(texts(&place.json(&["context", "sess"])["context"]), whole);
+    assert_eq!(
+        place.json(&["compact", "sess", "--undo"])["nothing_to_do"],
+        "no compaction is in force"
+    );
+}
+
+#[test]
+fn a_summary_of_somebody_else_stands_for_the_turns() {
+    let place = recorded();
+    let summary = place.file("summary.md").display().to_string();
+    {
+        #![expect(clippy::disallowed_methods, reason = "a test makes files of its own")]
+        std::fs::write(&summary, "They asked, and were answered.").unwrap();
+    }
+    place.ok(&["compact", "sess", "--keep-recent", "500", "--summary-file", &summary, "--yes"]);
+    let context = texts(&place.json(&["context", "sess"])["context"]);
+    let summaries = context.iter().filter(|text| *text == "They asked, and were answered.");
+    assert_eq!(summaries.count(), 1, "{context:?}");
+    assert_eq!(context, loaded(&place));
+}

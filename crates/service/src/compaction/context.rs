@@ -1,0 +1,160 @@
+//! The context of a session: its path as a model would be sent it, read from the end and no further than it counts.
+
+use bough_recorder::{RecordFold, RecordedSession};
+use bough_session::{
+    Bookkeeping, Canonical, Entry, EntryId, SessionId, SessionState, context_view, estimate_tokens,
+};
+use bough_store::{Position, Store};
+
+use super::blocks::with_blocks;
+use crate::api::{ContextItem, ContextRequest, ContextResponse};
+use crate::error::ServiceError;
+use crate::limits::SCAN_ENTRIES;
+use crate::rules::reading::{Direction, Walk};
+use crate::scope::Scope;
+use crate::service::Service;
+
+pub(crate) async fn context(
+    service: &Service,
+    scope: &Scope,
+    request: ContextRequest,
+) -> Result<ContextResponse, ServiceError> {
+    let runtime = service.runtime();
+    let (store, session) = (&*runtime.store, &request.session_id);
+    let state = runtime.need(scope, session).await?.state;
+    let budget = request.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
+    let recorded = with_compacted_loops(store, session, &state).await?;
+    // A block over a loop can make any part of the path smaller, so a budget does not say how far to read then.
+    let reach = Reach {
+        budget: budget.filter(|_| recorded.is_none()),
+        has_no_compaction: state.compactions == Some(0),
+    };
+    let mut end = PathEnd::read(store, session, request.from_entry_id, reach).await?;
+    if let Some(recorded) = &recorded {
+        end.entries = with_blocks(end.entries, recorded, end.is_whole);
+    }
+    let view = context_view(&end.entries, budget);
+    let messages = view
+        .items
+        .into_iter()
+        .map(|item| ContextItem { entry_id: item.entry_id, message: item.message });
+    Ok(ContextResponse {
+        messages: messages.collect(),
+        estimated_tokens: view.tokens as u64,
+        left_out: (view.left_out as u64).saturating_add(end.left_out),
+    })
+}
+
+/// The recorder's view of a session, where a compaction block lies over one of its loops.
+async fn with_compacted_loops(
+    store: &dyn Store,
+    session: &SessionId,
+    state: &SessionState,
+) -> Result<Option<RecordedSession>, ServiceError> {
+    if state.compactions == Some(0) || state.task_status().is_none() {
+        return Ok(None);
+    }
+    let mut fold = RecordFold::new(session.as_str());
+    let mut after = Position::default();
+    loop {
+        let page = store.records(session, after, SCAN_ENTRIES).await?;
+        page.records.iter().for_each(|stored| fold.read(&stored.record));
+        if !page.more {
+            break;
+        }
+        after = page.position_after(after);
+    }
+    let is_compacted =
+        |session: &RecordedSession| session.loops.iter().any(|one| one.compaction_block.is_some());
+    Ok(fold.into_session().filter(is_compacted))
+}
+
+/// How far back a path is read.
+#[derive(Clone, Copy)]
+struct Reach {
+    /// The tokens that are wanted; all when `None`.
+    budget: Option<usize>,
+    /// Whether the session is known to have no compaction, so that nothing older than the budget matters.
+    has_no_compaction: bool,
+}
+
+/// The end of a path, as far back as a context needs it.
+#[derive(Default)]
+struct PathEnd {
+    /// The oldest first once it is read. A compaction that is older than the budget reaches stands first.
+    entries: Vec<Entry>,
+    /// Messages that were read and are too old for the budget.
+    left_out: u64,
+    /// Whether the path was read to its root.
+    is_whole: bool,
+    tokens: usize,
+    is_full: bool,
+    kept_from: Option<EntryId>,
+}
+
+impl PathEnd {
+    /// Reads a path from its end back to the first entry that the newest compaction keeps. With a budget, what is older than
+    /// it reaches is only searched for a compaction, and not read at all where there is none.
+    async fn read(
+        store: &dyn Store,
+        session: &SessionId,
+        leaf: Option<EntryId>,
+        reach: Reach,
+    ) -> Result<Self, ServiceError> {
+        let mut end = Self::default();
+        let mut walk = Walk::new(store, session, Direction::NewestFirst).ending_at(leaf);
+        'walk: loop {
+            let Some(entries) = walk.next(SCAN_ENTRIES).await? else {
+                end.is_whole = true;
+                break;
+            };
+            for stored in entries {
+                if end.take(stored.entry) {
+                    break 'walk;
+                }
+            }
+            end.is_full = end.is_full || reach.budget.is_some_and(|budget| end.exceeds(budget));
+            if end.is_full && reach.has_no_compaction {
+                break;
+            }
+        }
+        end.entries.reverse();
+        Ok(end)
+    }
+
+    /// Takes in the next older entry; says whether it is the first one that counts.
+    fn take(&mut self, entry: Entry) -> bool {
+        let is_compaction = self.kept_from.is_none() && self.notes_compaction(&entry);
+        let is_first_kept = self.kept_from.as_ref() == Some(&entry.id);
+        let message = match entry.canonical() {
+            Canonical::Message(message) => Some(message),
+            Canonical::Custom(_) => None,
+        };
+        if self.is_full && !is_compaction {
+            self.left_out += u64::from(message.is_some());
+        } else {
+            self.tokens += message.map_or(0, |message| estimate_tokens(&message));
+            self.entries.push(entry);
+        }
+        is_first_kept
+    }
+
+    fn notes_compaction(&mut self, entry: &Entry) -> bool {
+        let Some(Bookkeeping::Compaction(compaction)) = entry.bookkeeping() else {
+            return false;
+        };
+        self.kept_from = Some(compaction.first_kept_entry_id);
+        true
+    }
+
+    /// Whether what was read is more than a budget. The rough sum has messages in it that are not sent; it is made exact
+    /// when it matters.
+    fn exceeds(&mut self, budget: usize) -> bool {
+        if self.tokens <= budget {
+            return false;
+        }
+        let path: Vec<Entry> = self.entries.iter().rev().cloned().collect();
+        self.tokens = context_view(&path, None).tokens;
+        self.tokens > budget
+    }
+}
