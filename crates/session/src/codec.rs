@@ -325,7 +325,7 @@ fn decode_revision(entry_id: EntryId, to: u64, fields: &mut Fields<'_>) -> Optio
         from: fields.need("from")?,
         to,
         change: fields.need_change()?,
-        details: fields.get::<Value>("details")?,
+        details: fields.get("details")?,
         origin: fields.get::<JsonMap>("origin")?,
         finish: fields.get("finish")?,
     })

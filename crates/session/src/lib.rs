@@ -24,6 +24,7 @@ mod fold;
 mod foreign;
 mod ids;
 mod json;
+mod members;
 mod mend;
 mod message;
 mod meta;
@@ -46,11 +47,12 @@ pub use foreign::{FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Re
 pub use ids::{EntryId, Incarnation, IncarnationError, LoopId, SessionId, hex, unhex};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
 pub use limits::LimitError;
+pub use members::UnknownMembers;
 pub use mend::{Unseen, mended};
 pub use message::{
     AgentMessage, AssistantMessage, ContentBlock, CustomMessage, ErrorKind, FunctionCallBlock,
-    FunctionResultBlock, FunctionResultMessage, ImageBlock, Role, StopReason, TextBlock,
-    ThinkingBlock, Usage, UserMessage,
+    FunctionResultBlock, FunctionResultMessage, ImageBlock, NewMessage, Role, StopReason,
+    TextBlock, ThinkingBlock, Usage, UserMessage,
 };
 pub use meta::{ModelName, SessionDetails, SessionMeta, SessionStatus, TaskStatus};
 pub use record::{LoopEvent, LoopPhase, MetaChange, NewRecord, Record, StatusChange};

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::diff::{ContentChange, DiffError};
 use crate::{
-    AgentMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap, Role, StopReason,
-    Usage,
+    AgentMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap, RawJson, Role,
+    StopReason, Usage,
 };
 
 /// A change of a message's content: one step, or a whole range of steps put together.
@@ -24,7 +23,7 @@ pub struct Revision {
     /// How the content changes.
     pub change: ContentChange,
     /// New details, for the roles that have them.
-    pub details: Option<Value>,
+    pub details: Option<RawJson>,
     /// The writer's own correlation; told to the feed, not kept on the entry.
     pub origin: Option<JsonMap>,
     /// The last words about a model's message. Rare, and larger than all the rest.
@@ -43,7 +42,7 @@ pub struct Delta {
     /// How the content changes.
     pub change: ContentChange,
     /// New details, for the roles that have them.
-    pub details: Option<Value>,
+    pub details: Option<RawJson>,
     /// The writer's own correlation.
     pub origin: Option<JsonMap>,
 }
@@ -127,7 +126,7 @@ pub enum RevisionError {
 impl Revision {
     /// The step from the entry's present content to `content`, stored as the difference.
     #[must_use]
-    pub fn replace(entry: &Entry, content: &[ContentBlock], details: Option<Value>) -> Self {
+    pub fn replace(entry: &Entry, content: &[ContentBlock], details: Option<RawJson>) -> Self {
         let message = entry.message();
         let old = message.as_deref().map_or(&[][..], AgentMessage::content);
         Self {

@@ -103,7 +103,7 @@ fn a_revision_holds_the_difference() {
         from: 3,
         to: 9,
         change: ContentChange::Append(TextAppend { block: 0, text: "more".into() }),
-        details: Some(json!({"d": 1})),
+        details: Some(json!({"d": 1}).into()),
         origin: Some(map(json!({"t": 1}))),
         finish: Some(Box::new(Finish {
             stop_reason: Some(StopReason::Length),

@@ -191,7 +191,7 @@ fn a_later_session_manager_message_is_read_by_what_is_known() {
         json!({"role": "assistant", "content": [
             {"type": "text", "text": "a"},
             {"type": "text", "text": "{\"name\":\"f\",\"type\":\"file\"}"},
-        ], "stop_reason": "end", "model": "m", "provider": "p", "timestamp": 2})
+        ], "stop_reason": "end", "model": "m", "provider": "p", "timestamp": 2, "agent": "pi"})
     );
     let unknown_role =
         shown(FORMAT_SESSION_MANAGER, r#"{"role":"judge","content":[],"timestamp":9}"#);

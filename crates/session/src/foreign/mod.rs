@@ -40,7 +40,7 @@ pub struct Replaced {
     pub content: Vec<ContentBlock>,
     /// The details, where they were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
+    pub details: Option<RawJson>,
 }
 
 impl ForeignBody {

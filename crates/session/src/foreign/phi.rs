@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Look, pi};
+use crate::members::UnknownMembers;
 use crate::{
     AgentMessage, AssistantMessage, Canonical, CustomPayload, FunctionResultMessage, StopReason,
     Usage, UserMessage,
@@ -13,7 +14,7 @@ pub(super) fn canonical(message: &Value, entry_time: i64) -> Option<Canonical> {
     let timestamp = message.time("timestamp").unwrap_or(entry_time);
     let content = pi::content_of(message);
     let message = match message.text("role")? {
-        "user" => AgentMessage::User(UserMessage { content, timestamp }),
+        "user" => AgentMessage::User(UserMessage::new(content, timestamp)),
         "assistant" => AgentMessage::Assistant(AssistantMessage {
             content,
             stop_reason: stop_reason(message.text("stopReason").unwrap_or("stop")),
@@ -25,14 +26,16 @@ pub(super) fn canonical(message: &Value, entry_time: i64) -> Option<Canonical> {
             model: message.texts("model"),
             provider: message.texts("provider"),
             timestamp,
+            unknown: UnknownMembers::NONE,
         }),
         "toolResult" => AgentMessage::FunctionResult(FunctionResultMessage {
             function_call_id: message.texts("toolCallId"),
             function_id: message.texts("toolName"),
             content,
-            details: message.some("details").unwrap_or_default(),
+            details: message.some("details").unwrap_or_default().into(),
             is_error: message.flag("isError").unwrap_or(false),
             timestamp,
+            unknown: UnknownMembers::NONE,
         }),
         _ => return extension(message),
     };
@@ -64,5 +67,6 @@ fn usage(usage: &Value) -> Usage {
         cache_write: usage.number("cache_write"),
         reasoning: usage.number("reasoning"),
         cost_usd: None,
+        unknown: UnknownMembers::NONE,
     }
 }

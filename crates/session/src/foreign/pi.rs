@@ -6,6 +6,7 @@ use super::Look;
 use crate::bookkeeping::{
     BranchSummary, Compaction, Label, ModelChange, SessionInfo, ThinkingLevelChange,
 };
+use crate::members::UnknownMembers;
 use crate::{
     AgentMessage, AssistantMessage, Bookkeeping, Canonical, ContentBlock, CustomMessage,
     CustomPayload, EntryId, FunctionCallBlock, FunctionResultMessage, ImageBlock, StopReason,
@@ -56,7 +57,9 @@ fn bookkeeping(kind: &str, line: &Value) -> Option<Bookkeeping> {
             details,
             from_hook,
         }),
-        "session_info" => Bookkeeping::SessionInfo(SessionInfo { name: line.texts("name") }),
+        "session_info" => Bookkeeping::SessionInfo(SessionInfo {
+            name: line.texts("name"),
+        }),
         "label" => Bookkeeping::Label(Label {
             target_id: EntryId::from_stored(line.text("targetId")?),
             label: line.text("label").map(str::to_owned),
@@ -88,15 +91,16 @@ fn message(message: &Value, entry_time: i64) -> Option<AgentMessage> {
     let timestamp = message.time("timestamp").unwrap_or(entry_time);
     let content = content_of(message);
     Some(match message.text("role")? {
-        "user" => AgentMessage::User(UserMessage { content, timestamp }),
+        "user" => AgentMessage::User(UserMessage::new(content, timestamp)),
         "assistant" => AgentMessage::Assistant(assistant(message, content, timestamp)),
         "toolResult" => AgentMessage::FunctionResult(FunctionResultMessage {
             function_call_id: message.texts("toolCallId"),
             function_id: message.texts("toolName"),
             content,
-            details: message.some("details").unwrap_or_default(),
+            details: message.some("details").unwrap_or_default().into(),
             is_error: message.flag("isError").unwrap_or(false),
             timestamp,
+            unknown: UnknownMembers::NONE,
         }),
         "bashExecution" => AgentMessage::Custom(bash_execution(message, timestamp)),
         // `hookMessage` is what files before version 3 call it.
@@ -105,8 +109,9 @@ fn message(message: &Value, entry_time: i64) -> Option<AgentMessage> {
             custom_type: format!("pi.{role}"),
             content,
             display: None,
-            details: Some(message.clone()),
+            details: Some(message.clone().into()),
             timestamp,
+            unknown: UnknownMembers::NONE,
         }),
     })
 }
@@ -124,6 +129,7 @@ fn assistant(message: &Value, content: Vec<ContentBlock>, timestamp: i64) -> Ass
         model: message.texts("model"),
         provider: message.texts("provider"),
         timestamp,
+        unknown: UnknownMembers::NONE,
     }
 }
 
@@ -146,6 +152,7 @@ fn usage(usage: &Value) -> Usage {
         cache_write: usage.number("cacheWrite"),
         reasoning: usage.number("reasoning"),
         cost_usd: cost.and_then(Value::as_f64),
+        unknown: UnknownMembers::NONE,
     }
 }
 
@@ -154,8 +161,9 @@ fn custom_message(message: &Value, timestamp: i64) -> CustomMessage {
         custom_type: message.texts("customType"),
         content: content_of(message),
         display: message.flag("display").map(|shown| shown.to_string()),
-        details: message.some("details"),
+        details: message.some("details").map(Into::into),
         timestamp: message.time("timestamp").unwrap_or(timestamp),
+        unknown: UnknownMembers::NONE,
     }
 }
 
@@ -180,8 +188,9 @@ fn bash_execution(message: &Value, timestamp: i64) -> CustomMessage {
         custom_type: "bashExecution".to_owned(),
         content: vec![ContentBlock::text(text)],
         display: None,
-        details: Some(message.clone()),
+        details: Some(message.clone().into()),
         timestamp,
+        unknown: UnknownMembers::NONE,
     }
 }
 
@@ -199,6 +208,7 @@ fn block(block: &Value) -> ContentBlock {
         "image" => ContentBlock::Image(ImageBlock {
             mime: block.texts("mimeType"),
             data: block.texts("data"),
+            unknown: UnknownMembers::NONE,
         }),
         "thinking" => ContentBlock::Thinking(ThinkingBlock {
             text: block.texts("thinking"),
@@ -206,11 +216,13 @@ fn block(block: &Value) -> ContentBlock {
                 .iter()
                 .find_map(|key| block.text(key))
                 .map(str::to_owned),
+            unknown: UnknownMembers::NONE,
         }),
         "toolCall" => ContentBlock::FunctionCall(FunctionCallBlock {
             id: block.texts("id"),
             function_id: block.texts("name"),
-            arguments: block.some("arguments").unwrap_or_default(),
+            arguments: block.some("arguments").unwrap_or_default().into(),
+            unknown: UnknownMembers::NONE,
         }),
         // A block of a later version: shown as it is rather than left out.
         _ => ContentBlock::text(block.to_string()),
