@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::limits::SHORT_TEXT_BYTES;
-use crate::mend::mended_value;
+use crate::lossy_json::lossy_value;
 use crate::text::cut_bytes;
 
 /// A JSON object: metadata and origins.
@@ -62,10 +62,10 @@ impl RawJson {
         self.0.get()
     }
 
-    /// The value, for looking into. What no value can hold is replaced in its place: see [`crate::mended`].
+    /// The value, for looking into. What no value can hold is replaced in its place: see [`crate::lossy_json`].
     #[must_use]
     pub fn value(&self) -> Value {
-        serde_json::from_str(self.get()).unwrap_or_else(|_| mended_value(self.get()))
+        serde_json::from_str(self.get()).unwrap_or_else(|_| lossy_value(self.get()))
     }
 }
 

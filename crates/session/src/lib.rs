@@ -24,8 +24,8 @@ mod fold;
 mod foreign;
 mod ids;
 mod json;
+mod lossy_json;
 mod members;
-mod mend;
 mod message;
 mod meta;
 mod record;
@@ -47,8 +47,8 @@ pub use foreign::{FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Re
 pub use ids::{EntryId, Incarnation, IncarnationError, LoopId, SessionId, hex, unhex};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
 pub use limits::LimitError;
+pub use lossy_json::{Unseen, lossy_json};
 pub use members::UnknownMembers;
-pub use mend::{Unseen, mended};
 pub use message::{
     AgentMessage, AssistantMessage, ContentBlock, CustomMessage, ErrorKind, FunctionCallBlock,
     FunctionResultBlock, FunctionResultMessage, ImageBlock, NewMessage, Role, StopReason,
