@@ -27,7 +27,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::diff::ContentChange;
-use crate::foreign::{ForeignBody, Replaced};
+use crate::formats::{ForeignBody, Replaced};
 use crate::json::Short;
 use crate::limits::SHORT_PAYLOAD_BYTES;
 use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, StatusChange};

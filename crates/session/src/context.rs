@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::bookkeeping::{BranchSummary, Compaction};
-use crate::foreign::context_edit_of;
+use crate::formats::context_edit_of;
 use crate::{
     AgentMessage, Bookkeeping, Canonical, ContentBlock, Entry, EntryId, ModelName, RawJson, Role,
     UserMessage,

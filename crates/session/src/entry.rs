@@ -7,7 +7,7 @@ use serde::de::{Error, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::foreign::{self, ForeignBody};
+use crate::formats::{self, ForeignBody};
 use crate::json::json_bytes;
 use crate::members::{Draft, UnknownMembers, read_draft};
 use crate::{AgentMessage, Bookkeeping, ContentBlock, EntryId, JsonMap, RawJson, Role};
@@ -109,7 +109,7 @@ impl Entry {
         match &self.body {
             EntryBody::Message(message) => Canonical::Message(message.clone()),
             EntryBody::Custom(custom) => Canonical::Custom(custom.clone()),
-            EntryBody::Foreign(body) => foreign::canonical(body, self.timestamp),
+            EntryBody::Foreign(body) => formats::canonical(body, self.timestamp),
         }
     }
 
@@ -210,8 +210,12 @@ impl Entry {
                 true
             }
             EntryBody::Foreign(body) => {
-                let details = details.or_else(|| body.replaced.take().and_then(|old| old.details));
-                body.replaced = Some(foreign::Replaced { content, details });
+                let (old_details, finish) = match body.replaced.take() {
+                    Some(old) => (old.details, old.finish),
+                    None => (None, None),
+                };
+                let details = details.or(old_details);
+                body.replaced = Some(formats::Replaced { content, details, finish });
                 true
             }
         }

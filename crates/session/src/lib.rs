@@ -21,7 +21,7 @@ mod context;
 mod diff;
 mod entry;
 mod fold;
-mod foreign;
+mod formats;
 mod ids;
 mod json;
 mod lossy_json;
@@ -43,7 +43,10 @@ pub use context::{
 pub use diff::{BlockEdit, ContentChange, DiffError, TextAppend, TextSplice};
 pub use entry::{Canonical, CustomPayload, Entry, EntryBody, SessionEntry};
 pub use fold::{Labels, LoopTally, SessionState};
-pub use foreign::{FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Replaced};
+pub use formats::{
+    Conversation, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Format, FormatError,
+    Loss, LossReason, Mapped, Replaced, context_to_format, conversation_to_format, entry_to_format,
+};
 pub use ids::{EntryId, Incarnation, IncarnationError, LoopId, SessionId, hex, unhex};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
 pub use limits::LimitError;

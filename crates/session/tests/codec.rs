@@ -89,7 +89,8 @@ fn a_foreign_entry_keeps_its_text() {
         })
     };
     check(at(body.clone()), r#"{"foreign":"pi","json":{"z": 1.0, "a":  "é"}}"#);
-    body.replaced = Some(Replaced { content: vec![ContentBlock::text("new")], details: None });
+    body.replaced =
+        Some(Replaced { content: vec![ContentBlock::text("new")], details: None, finish: None });
     check(
         at(body),
         r#"{"foreign":"pi","json":{"z": 1.0, "a":  "é"},"replaced":{"content":[{"type":"text","text":"new"}]}}"#,
