@@ -116,7 +116,9 @@ impl Recorded {
             return Err(CommandError::usage(text).hint(hint));
         }
         let sink = StoreSink::new(backend.reads());
-        let appended = sink.append(&self.session.session_id, records).await;
+        // A session that is being recorded is its recorder's: a block beside it would be written over.
+        let (mut claim, _) = sink.claim(&self.session.session_id).await.map_err(store_failed)?;
+        let appended = sink.append(&mut claim, records).await;
         appended.map_err(|error| store_failed(error).into())
     }
 }

@@ -109,7 +109,7 @@ fn block(block: &ContentBlock) -> Block {
             made(BlockKind::Picture, format!("picture, {}, {size}", image.mime), String::new())
         }
         ContentBlock::FunctionCall(call) => {
-            let body = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
+            let body = serde_json::to_string_pretty(&call.arguments.value()).unwrap_or_default();
             let title = format!("{} {}", call.function_id, call.arguments);
             made(BlockKind::Call, title, body)
         }

@@ -130,7 +130,7 @@ fn patched(entry: &Entry) -> Option<(String, Map<String, Value>)> {
         };
         holder.insert("content".to_owned(), blocks(&replaced.content));
         if let Some(details) = &replaced.details {
-            holder.insert("details".to_owned(), details.clone());
+            holder.insert("details".to_owned(), details.value());
         }
     }
     Some((kind, members))
@@ -216,7 +216,7 @@ fn custom_message(said: &CustomMessage) -> Value {
         "timestamp": said.timestamp,
     });
     if let (Some(details), Some(members)) = (&said.details, message.as_object_mut()) {
-        members.insert("details".to_owned(), details.clone());
+        members.insert("details".to_owned(), details.value());
     }
     message
 }

@@ -155,7 +155,7 @@ impl Document {
         }
         self.add_blocks(message.content(), result);
         if let Some(details) = message.details() {
-            self.add_details(details, result);
+            self.add_details(&details.value(), result);
         }
     }
 
@@ -174,7 +174,7 @@ impl Document {
                 ContentBlock::Thinking(thought) => self.add(FieldKind::Thinking, &thought.text),
                 ContentBlock::FunctionCall(call) => {
                     self.tools.push(call.function_id.clone());
-                    let arguments = strings_of(&call.arguments, |_| true);
+                    let arguments = strings_of(&call.arguments.value(), |_| true);
                     self.add(FieldKind::Call, &format!("{} {arguments}", call.function_id));
                 }
                 ContentBlock::FunctionResult(given) => {

@@ -29,7 +29,7 @@ use serde_json::value::RawValue;
 use bough_record::Envelope;
 
 use crate::diff::ContentChange;
-use crate::foreign::{ForeignBody, Replaced};
+use crate::formats::{ForeignBody, Replaced};
 use crate::json::Short;
 use crate::limits::SHORT_PAYLOAD_BYTES;
 use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, StatusChange};
@@ -244,7 +244,7 @@ fn decode_revision(entry_id: EntryId, to: u64, fields: &mut Fields<'_>) -> Optio
         from: fields.need("from")?,
         to,
         change: fields.need_change()?,
-        details: fields.get::<Value>("details")?,
+        details: fields.get("details")?,
         origin: fields.get::<JsonMap>("origin")?,
         finish: fields.get("finish")?,
     })

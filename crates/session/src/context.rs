@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::bookkeeping::{BranchSummary, Compaction};
-use crate::foreign::context_edit_of;
+use crate::formats::context_edit_of;
 use crate::{
-    AgentMessage, Bookkeeping, Canonical, ContentBlock, Entry, EntryId, ModelName, Role,
+    AgentMessage, Bookkeeping, Canonical, ContentBlock, Entry, EntryId, ModelName, RawJson, Role,
     UserMessage,
 };
 
@@ -116,7 +116,7 @@ fn block_chars(block: &ContentBlock) -> usize {
         ContentBlock::Thinking(block) => block.text.chars().count(),
         ContentBlock::Image(_) => IMAGE_CHARS,
         ContentBlock::FunctionCall(call) => {
-            call.function_id.chars().count() + call.arguments.to_string().chars().count()
+            call.function_id.chars().count() + call.arguments.get().chars().count()
         }
         ContentBlock::FunctionResult(result) => content_chars(&result.content),
     }
@@ -241,12 +241,11 @@ fn stays_out(message: &AgentMessage) -> bool {
     let AgentMessage::Custom(custom) = message else {
         return false;
     };
-    let excluded = custom
-        .details
-        .as_ref()
-        .and_then(|details| details.get("excludeFromContext"))
-        .and_then(serde_json::Value::as_bool);
-    custom.custom_type == BASH_EXECUTION && excluded == Some(true)
+    if custom.custom_type != BASH_EXECUTION {
+        return false;
+    }
+    let details = custom.details.as_ref().map(RawJson::value).unwrap_or_default();
+    details.get("excludeFromContext").and_then(serde_json::Value::as_bool) == Some(true)
 }
 
 fn compaction_item(entry: &Entry, compaction: &Compaction) -> ContextItem {
@@ -274,7 +273,7 @@ fn branch_message(entry: &Entry, summary: &BranchSummary) -> AgentMessage {
 }
 
 fn user_message(text: String, timestamp: i64) -> AgentMessage {
-    AgentMessage::User(UserMessage { content: vec![ContentBlock::text(text)], timestamp })
+    AgentMessage::User(UserMessage::new(vec![ContentBlock::text(text)], timestamp))
 }
 
 /// How many items at the front do not fit.

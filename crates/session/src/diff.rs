@@ -172,6 +172,7 @@ impl TextSplice {
     /// the text stayed for this to be shorter than the new text.
     fn between(before: &ContentBlock, after: &ContentBlock) -> Option<Self> {
         let (old, new) = match (before, after) {
+            _ if before.unknown() != after.unknown() => return None,
             (ContentBlock::Text(old), ContentBlock::Text(new)) => (&old.text, &new.text),
             (ContentBlock::Thinking(old), ContentBlock::Thinking(new))
                 if old.signature == new.signature =>
@@ -235,6 +236,7 @@ const fn is_zero(number: &u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::UnknownMembers;
     use crate::{FunctionCallBlock, ThinkingBlock};
     use proptest::prelude::*;
     use serde_json::json;
@@ -290,7 +292,12 @@ mod tests {
     }
 
     fn call() -> FunctionCallBlock {
-        FunctionCallBlock { id: "c".into(), function_id: "f".into(), arguments: json!({"a": 1}) }
+        FunctionCallBlock {
+            id: "c".into(),
+            function_id: "f".into(),
+            arguments: json!({"a": 1}).into(),
+            unknown: UnknownMembers::default(),
+        }
     }
 
     fn any_block() -> impl Strategy<Value = ContentBlock> {
@@ -298,7 +305,11 @@ mod tests {
         prop_oneof![
             words.prop_map(ContentBlock::text),
             (words, proptest::option::of("[s]{0,2}")).prop_map(|(text, signature)| {
-                ContentBlock::Thinking(ThinkingBlock { text, signature })
+                ContentBlock::Thinking(ThinkingBlock {
+                    text,
+                    signature,
+                    unknown: UnknownMembers::default(),
+                })
             }),
             Just(ContentBlock::FunctionCall(call())),
         ]

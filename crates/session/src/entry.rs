@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, MapAccess};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::foreign::{self, ForeignBody};
+use crate::formats::{self, ForeignBody};
 use crate::json::json_bytes;
-use crate::{AgentMessage, Bookkeeping, ContentBlock, EntryId, JsonMap, Role};
+use crate::members::{Draft, UnknownMembers, read_draft};
+use crate::{AgentMessage, Bookkeeping, ContentBlock, EntryId, JsonMap, RawJson, Role};
 
 /// A node of the tree as it is stored: identity, place, time, and a body that may be another system's.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +60,7 @@ pub enum Canonical {
 }
 
 /// An entry as the API shows it, told apart by `kind`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SessionEntry {
     /// A message of the transcript.
@@ -107,7 +109,7 @@ impl Entry {
         match &self.body {
             EntryBody::Message(message) => Canonical::Message(message.clone()),
             EntryBody::Custom(custom) => Canonical::Custom(custom.clone()),
-            EntryBody::Foreign(body) => foreign::canonical(body, self.timestamp),
+            EntryBody::Foreign(body) => formats::canonical(body, self.timestamp),
         }
     }
 
@@ -196,7 +198,7 @@ impl Entry {
     }
 
     /// Replaces the content of a message, canonical or foreign; says whether the entry is a message.
-    pub fn set_content(&mut self, content: Vec<ContentBlock>, details: Option<Value>) -> bool {
+    pub fn set_content(&mut self, content: Vec<ContentBlock>, details: Option<RawJson>) -> bool {
         match &mut self.body {
             EntryBody::Custom(_) => false,
             EntryBody::Message(message) => {
@@ -208,8 +210,12 @@ impl Entry {
                 true
             }
             EntryBody::Foreign(body) => {
-                let details = details.or_else(|| body.replaced.take().and_then(|old| old.details));
-                body.replaced = Some(foreign::Replaced { content, details });
+                let (old_details, finish) = match body.replaced.take() {
+                    Some(old) => (old.details, old.finish),
+                    None => (None, None),
+                };
+                let details = details.or(old_details);
+                body.replaced = Some(formats::Replaced { content, details, finish });
                 true
             }
         }
@@ -254,5 +260,71 @@ impl From<SessionEntry> for Entry {
                 body: EntryBody::Custom(CustomPayload { custom_type, data }),
             },
         }
+    }
+}
+
+/// The members of an entry of either kind. The message keeps what it does not know; the entry does not.
+#[derive(Default)]
+struct EntryDraft {
+    is_message: Option<bool>,
+    id: Option<EntryId>,
+    parent_id: Option<EntryId>,
+    timestamp: Option<i64>,
+    revision: u64,
+    origin: Option<JsonMap>,
+    message: Option<Arc<AgentMessage>>,
+    custom_type: Option<String>,
+    data: Value,
+}
+
+impl Draft for EntryDraft {
+    const TAG: Option<&'static str> = Some("kind");
+    const EXPECTED: &'static str = "an entry";
+
+    fn has_tag(&self) -> bool {
+        self.is_message.is_some()
+    }
+
+    fn set_tag<E: Error>(&mut self, word: &str) -> Result<(), E> {
+        self.is_message = Some(match word {
+            "message" => true,
+            "custom" => false,
+            _ => return Err(E::unknown_variant(word, &["message", "custom"])),
+        });
+        Ok(())
+    }
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        let is_message = self.is_message == Some(true);
+        match key {
+            "id" => self.id = Some(map.next_value()?),
+            "parent_id" => self.parent_id = map.next_value()?,
+            "timestamp" => self.timestamp = Some(map.next_value()?),
+            "revision" => self.revision = map.next_value()?,
+            "origin" => self.origin = map.next_value()?,
+            "message" if is_message => self.message = Some(map.next_value()?),
+            "custom_type" if !is_message => self.custom_type = Some(map.next_value()?),
+            "data" if !is_message => self.data = map.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn keep(&mut self, _unknown: UnknownMembers) {}
+}
+
+impl<'de> Deserialize<'de> for SessionEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let draft: EntryDraft = read_draft(deserializer)?;
+        let missing = D::Error::missing_field;
+        let id = draft.id.ok_or_else(|| missing("id"))?;
+        let timestamp = draft.timestamp.ok_or_else(|| missing("timestamp"))?;
+        let EntryDraft { parent_id, revision, origin, data, .. } = draft;
+        if draft.is_message == Some(true) {
+            let message = draft.message.ok_or_else(|| missing("message"))?;
+            return Ok(Self::Message { id, parent_id, timestamp, revision, origin, message });
+        }
+        let custom_type = draft.custom_type.ok_or_else(|| missing("custom_type"))?;
+        Ok(Self::Custom { id, parent_id, timestamp, revision, origin, custom_type, data })
     }
 }

@@ -3,13 +3,16 @@
 use std::fmt;
 use std::io;
 
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::limits::SHORT_TEXT_BYTES;
-use crate::mend::mended_value;
+use crate::lossy_json::lossy_value;
 use crate::text::cut_bytes;
 
 /// A JSON object: metadata and origins.
@@ -37,16 +40,70 @@ impl RawJson {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
+    pub(crate) fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// Whether it is `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.get() == "null"
+    }
+
+    /// How deeply it is nested: 0 for a number or text, 1 for `[]`.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        text_depth(self.get())
+    }
+
     /// The text.
     #[must_use]
     pub fn get(&self) -> &str {
         self.0.get()
     }
 
-    /// The value, for looking into. What no value can hold is replaced in its place: see [`crate::mended`].
+    /// The value, for looking into. What no value can hold is replaced in its place: see [`crate::lossy_json`].
     #[must_use]
     pub fn value(&self) -> Value {
-        serde_json::from_str(self.get()).unwrap_or_else(|_| mended_value(self.get()))
+        serde_json::from_str(self.get()).unwrap_or_else(|_| lossy_value(self.get()))
+    }
+}
+
+impl Default for RawJson {
+    fn default() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+}
+
+impl From<&RawValue> for RawJson {
+    fn from(raw: &RawValue) -> Self {
+        let text = raw.get();
+        if text.contains(['\n', '\r']) {
+            // Line breaks stand between tokens only, so that the text stays JSON without them.
+            return Self::parse(text).unwrap_or_default();
+        }
+        Self(raw.to_owned())
+    }
+}
+
+impl From<Value> for RawJson {
+    fn from(value: Value) -> Self {
+        // A value holds nothing that JSON cannot say.
+        Self::of(&value).unwrap_or_default()
+    }
+}
+
+impl JsonSchema for RawJson {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        Value::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Value::json_schema(generator)
     }
 }
 
@@ -57,6 +114,12 @@ impl PartialEq for RawJson {
 }
 
 impl Eq for RawJson {}
+
+impl fmt::Display for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
 
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +136,10 @@ impl Serialize for RawJson {
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::parse(Box::<str>::from(raw)).map_err(serde::de::Error::custom)
+        if raw.get().contains(['\n', '\r']) {
+            return Self::parse(Box::<str>::from(raw)).map_err(serde::de::Error::custom);
+        }
+        Ok(Self(raw))
     }
 }
 
@@ -167,6 +233,26 @@ pub fn json_depth(value: &Value) -> usize {
     deepest
 }
 
+/// How deeply a JSON text is nested, by its brackets.
+fn text_depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 /// Whether every key of `wanted` has an equal value in `have`. An empty `wanted` matches anything, also
 /// a session without metadata; a key whose wanted value is `null` needs a stored `null`.
 #[must_use]
@@ -208,6 +294,9 @@ mod tests {
         assert_eq!(json_depth(&value), 4);
         assert_eq!(json_depth(&json!(1)), 0);
         assert_eq!(json_depth(&json!([])), 1);
+        for (text, depth) in [("1", 0), ("[]", 1), (r#"{"a":["]}\"[[",{"b":[]}]}"#, 4)] {
+            assert_eq!(RawJson::parse(text).unwrap().depth(), depth, "{text}");
+        }
     }
 
     #[test]

@@ -21,10 +21,11 @@ mod context;
 mod diff;
 mod entry;
 mod fold;
-mod foreign;
+mod formats;
 mod ids;
 mod json;
-mod mend;
+mod lossy_json;
+mod members;
 mod message;
 mod meta;
 mod record;
@@ -42,15 +43,19 @@ pub use context::{
 pub use diff::{BlockEdit, ContentChange, DiffError, TextAppend, TextSplice};
 pub use entry::{Canonical, CustomPayload, Entry, EntryBody, SessionEntry};
 pub use fold::{Labels, LoopTally, SessionState};
-pub use foreign::{FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Replaced};
+pub use formats::{
+    Conversation, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Format, FormatError,
+    Loss, LossReason, Mapped, Replaced, context_to_format, conversation_to_format, entry_to_format,
+};
 pub use ids::{EntryId, LoopId, SessionId};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
 pub use limits::LimitError;
-pub use mend::{Unseen, mended};
+pub use lossy_json::{Unseen, lossy_json};
+pub use members::UnknownMembers;
 pub use message::{
     AgentMessage, AssistantMessage, ContentBlock, CustomMessage, ErrorKind, FunctionCallBlock,
-    FunctionResultBlock, FunctionResultMessage, ImageBlock, Role, StopReason, TextBlock,
-    ThinkingBlock, Usage, UserMessage,
+    FunctionResultBlock, FunctionResultMessage, ImageBlock, NewMessage, Role, StopReason,
+    TextBlock, ThinkingBlock, Usage, UserMessage,
 };
 pub use meta::{ModelName, SessionDetails, SessionMeta, SessionStatus, TaskStatus};
 pub use record::{LoopEvent, LoopPhase, MetaChange, NewRecord, Record, StatusChange};

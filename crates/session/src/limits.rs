@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::json::{JsonMap, json_bytes, json_depth};
+use crate::json::{JsonMap, RawJson, json_bytes, json_depth};
+use crate::members::UnknownMembers;
 use crate::{AgentMessage, ContentBlock, CustomPayload};
 
 /// Longest session id, in bytes.
@@ -150,17 +151,24 @@ pub fn check_origin(origin: &JsonMap) -> Result<(), LimitError> {
 /// Checks a message: blocks, depth, bytes.
 pub fn check_message(message: &AgentMessage) -> Result<(), LimitError> {
     check_blocks(message.content())?;
+    check_unknown("message", 1, message.unknown())?;
+    if let Some(usage) = message.usage() {
+        check_unknown("usage", 2, &usage.unknown)?;
+    }
     if let Some(details) = message.details() {
-        check_depth("details", details)?;
+        check_levels("details", details.depth())?;
     }
     check_size("message", message, MESSAGE_BYTES_MAX)
 }
 
 /// Checks the parts of an update: the new content and details of a message.
-pub fn check_content(content: &[ContentBlock], details: Option<&Value>) -> Result<(), LimitError> {
+pub fn check_content(
+    content: &[ContentBlock],
+    details: Option<&RawJson>,
+) -> Result<(), LimitError> {
     check_blocks(content)?;
     if let Some(details) = details {
-        check_depth("details", details)?;
+        check_levels("details", details.depth())?;
     }
     let size = json_bytes(content) + details.map_or(0, json_bytes);
     check_at_most("message", "bytes", size, MESSAGE_BYTES_MAX)
@@ -211,6 +219,14 @@ fn check_size<T: Serialize>(what: &'static str, value: &T, limit: usize) -> Resu
     check_at_most(what, "bytes", json_bytes(value), limit)
 }
 
+fn check_unknown(
+    what: &'static str,
+    level: usize,
+    unknown: &UnknownMembers,
+) -> Result<(), LimitError> {
+    unknown.iter().try_for_each(|(_, member)| check_levels(what, level + member.depth()))
+}
+
 /// Counts blocks and levels without recursion, so that a hostile message cannot use up the stack. A block
 /// is two levels of JSON below the one that it is in: the list and the object.
 fn check_blocks(content: &[ContentBlock]) -> Result<(), LimitError> {
@@ -220,12 +236,13 @@ fn check_blocks(content: &[ContentBlock]) -> Result<(), LimitError> {
         count += 1;
         check_at_most("content", "blocks", count, CONTENT_BLOCKS_MAX)?;
         check_levels("content", level)?;
+        check_unknown("content", level, block.unknown())?;
         match block {
             ContentBlock::FunctionResult(result) => {
                 left.extend(result.content.iter().map(|inner| (level + 2, inner)));
             }
             ContentBlock::FunctionCall(call) => {
-                check_levels("arguments", level + json_depth(&call.arguments))?;
+                check_levels("arguments", level + call.arguments.depth())?;
             }
             ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Thinking(_) => {}
         }

@@ -3,13 +3,22 @@
 //! These shapes are published: their JSON is what the API accepts and answers, and what the files hold.
 //! Optional fields that are absent are left out, with the exceptions that the API documents
 //! (`details` and `is_error` of a function result, `arguments` of a call).
+//!
+//! Members that these shapes do not know are kept in `unknown`, and written behind the known ones as they came.
+//! How the shapes are read is in [`read`].
+
+mod read;
+
+pub use read::NewMessage;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::json::RawJson;
+use crate::members::UnknownMembers;
 
 /// A message of the transcript, told apart by `role`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum AgentMessage {
     /// Said by the person.
@@ -23,16 +32,20 @@ pub enum AgentMessage {
 }
 
 /// Said by the person.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UserMessage {
     /// What was said.
     pub content: Vec<ContentBlock>,
     /// Milliseconds since the epoch, by the caller's clock.
     pub timestamp: i64,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// Said by the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AssistantMessage {
     /// What was said.
     pub content: Vec<ContentBlock>,
@@ -59,10 +72,14 @@ pub struct AssistantMessage {
     pub provider: String,
     /// Milliseconds since the epoch, by the caller's clock.
     pub timestamp: i64,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// What a function call gave back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionResultMessage {
     /// The id of the call that this answers.
     pub function_call_id: String,
@@ -72,16 +89,20 @@ pub struct FunctionResultMessage {
     pub content: Vec<ContentBlock>,
     /// The result as data, beside its rendering.
     #[serde(default)]
-    pub details: Value,
+    pub details: RawJson,
     /// Whether the call failed.
     #[serde(default)]
     pub is_error: bool,
     /// Milliseconds since the epoch, by the caller's clock.
     pub timestamp: i64,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// Anything else that belongs in the transcript.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CustomMessage {
     /// The application's own word for what this is.
     pub custom_type: String,
@@ -92,13 +113,17 @@ pub struct CustomMessage {
     pub display: Option<String>,
     /// Data beside the rendering.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
+    pub details: Option<RawJson>,
     /// Milliseconds since the epoch, by the caller's clock.
     pub timestamp: i64,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// The unit of content; a message's content is an ordered list of these.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
     /// Words.
@@ -114,33 +139,45 @@ pub enum ContentBlock {
 }
 
 /// Words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TextBlock {
     /// The words.
     pub text: String,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// A picture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ImageBlock {
     /// MIME type, such as `image/png`.
     pub mime: String,
     /// The bytes in base64.
     pub data: String,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// What the model thought before it spoke.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ThinkingBlock {
     /// The thought.
     pub text: String,
     /// The provider's signature over it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// A call that the model wants made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionCallBlock {
     /// Names this call; the result repeats it.
     pub id: String,
@@ -148,11 +185,15 @@ pub struct FunctionCallBlock {
     pub function_id: String,
     /// The arguments as the model made them.
     #[serde(default)]
-    pub arguments: Value,
+    pub arguments: RawJson,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// The answer to a call, inside a message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionResultBlock {
     /// The call that this answers.
     pub function_call_id: String,
@@ -161,6 +202,10 @@ pub struct FunctionResultBlock {
     /// Whether the call failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 /// Who speaks in a message.
@@ -212,7 +257,7 @@ pub enum ErrorKind {
 }
 
 /// Tokens and money, as the provider reported them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Usage {
     /// Tokens read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,6 +277,10 @@ pub struct Usage {
     /// Price in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// Members that this shape does not know, as they came.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: UnknownMembers,
 }
 
 impl AgentMessage {
@@ -267,6 +316,27 @@ impl AgentMessage {
         }
     }
 
+    /// The members that the shape does not know.
+    #[must_use]
+    pub const fn unknown(&self) -> &UnknownMembers {
+        match self {
+            Self::User(message) => &message.unknown,
+            Self::Assistant(message) => &message.unknown,
+            Self::FunctionResult(message) => &message.unknown,
+            Self::Custom(message) => &message.unknown,
+        }
+    }
+
+    /// The members that the shape does not know, to change them.
+    pub const fn unknown_mut(&mut self) -> &mut UnknownMembers {
+        match self {
+            Self::User(message) => &mut message.unknown,
+            Self::Assistant(message) => &mut message.unknown,
+            Self::FunctionResult(message) => &mut message.unknown,
+            Self::Custom(message) => &mut message.unknown,
+        }
+    }
+
     /// When it was said, by the caller's clock.
     #[must_use]
     pub const fn timestamp(&self) -> i64 {
@@ -280,7 +350,7 @@ impl AgentMessage {
 
     /// The data beside the rendering, for the roles that have it.
     #[must_use]
-    pub const fn details(&self) -> Option<&Value> {
+    pub const fn details(&self) -> Option<&RawJson> {
         match self {
             Self::FunctionResult(message) => Some(&message.details),
             Self::Custom(message) => message.details.as_ref(),
@@ -289,7 +359,7 @@ impl AgentMessage {
     }
 
     /// Sets the data beside the rendering; says whether the role has such a place.
-    pub fn set_details(&mut self, details: Value) -> bool {
+    pub fn set_details(&mut self, details: RawJson) -> bool {
         match self {
             Self::FunctionResult(message) => message.details = details,
             Self::Custom(message) => message.details = Some(details),
@@ -315,10 +385,85 @@ impl AgentMessage {
     }
 }
 
+impl UserMessage {
+    /// A message of a person.
+    #[must_use]
+    pub const fn new(content: Vec<ContentBlock>, timestamp: i64) -> Self {
+        Self { content, timestamp, unknown: UnknownMembers::NONE }
+    }
+}
+
+impl AssistantMessage {
+    /// A message of a model that ended well, without usage.
+    #[must_use]
+    pub const fn new(
+        content: Vec<ContentBlock>,
+        provider: String,
+        model: String,
+        timestamp: i64,
+    ) -> Self {
+        Self {
+            content,
+            stop_reason: StopReason::End,
+            native_stop_reason: None,
+            error_message: None,
+            error_kind: None,
+            warnings: None,
+            usage: None,
+            model,
+            provider,
+            timestamp,
+            unknown: UnknownMembers::NONE,
+        }
+    }
+}
+
+impl FunctionResultMessage {
+    /// The answer to a call that did not fail, without details.
+    #[must_use]
+    pub fn new(
+        function_call_id: String,
+        function_id: String,
+        content: Vec<ContentBlock>,
+        timestamp: i64,
+    ) -> Self {
+        Self {
+            function_call_id,
+            function_id,
+            content,
+            details: RawJson::default(),
+            is_error: false,
+            timestamp,
+            unknown: UnknownMembers::NONE,
+        }
+    }
+}
+
+impl FunctionCallBlock {
+    /// A call.
+    #[must_use]
+    pub const fn new(id: String, function_id: String, arguments: RawJson) -> Self {
+        Self { id, function_id, arguments, unknown: UnknownMembers::NONE }
+    }
+}
+
+impl CustomMessage {
+    /// The type of a message that instructs the model: what other formats call the role `system`.
+    ///
+    /// It is no role of its own, because readers of the published shapes know four roles and refuse a fifth.
+    pub const SYSTEM: &'static str = "system";
+
+    /// Whether the message instructs the model.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        self.custom_type == Self::SYSTEM
+    }
+}
+
 impl ContentBlock {
     /// A block of words.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(TextBlock { text: text.into() })
+        Self::Text(TextBlock { text: text.into(), unknown: UnknownMembers::default() })
     }
 
     /// The words of a text block.
@@ -327,6 +472,29 @@ impl ContentBlock {
         match self {
             Self::Text(block) => Some(&block.text),
             _ => None,
+        }
+    }
+
+    /// The members that the shape does not know.
+    #[must_use]
+    pub const fn unknown(&self) -> &UnknownMembers {
+        match self {
+            Self::Text(block) => &block.unknown,
+            Self::Image(block) => &block.unknown,
+            Self::Thinking(block) => &block.unknown,
+            Self::FunctionCall(block) => &block.unknown,
+            Self::FunctionResult(block) => &block.unknown,
+        }
+    }
+
+    /// The members that the shape does not know, to change them.
+    pub const fn unknown_mut(&mut self) -> &mut UnknownMembers {
+        match self {
+            Self::Text(block) => &mut block.unknown,
+            Self::Image(block) => &mut block.unknown,
+            Self::Thinking(block) => &mut block.unknown,
+            Self::FunctionCall(block) => &mut block.unknown,
+            Self::FunctionResult(block) => &mut block.unknown,
         }
     }
 

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::diff::{ContentChange, DiffError};
 use crate::{
-    AgentMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap, Role, StopReason,
-    Usage,
+    AgentMessage, AssistantMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap,
+    RawJson, Role, StopReason, Usage,
 };
 
 /// A change of a message's content: one step, or a whole range of steps put together.
@@ -24,7 +23,7 @@ pub struct Revision {
     /// How the content changes.
     pub change: ContentChange,
     /// New details, for the roles that have them.
-    pub details: Option<Value>,
+    pub details: Option<RawJson>,
     /// The writer's own correlation; told to the feed, not kept on the entry.
     pub origin: Option<JsonMap>,
     /// The last words about a model's message. Rare, and larger than all the rest.
@@ -43,13 +42,13 @@ pub struct Delta {
     /// How the content changes.
     pub change: ContentChange,
     /// New details, for the roles that have them.
-    pub details: Option<Value>,
+    pub details: Option<RawJson>,
     /// The writer's own correlation.
     pub origin: Option<JsonMap>,
 }
 
 /// The last words about a streamed model message, which its first record could not know. What is
-/// `None` stays as it is. It applies to canonical messages of the model only.
+/// `None` stays as it is. It applies to messages of the model only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Finish {
@@ -127,7 +126,7 @@ pub enum RevisionError {
 impl Revision {
     /// The step from the entry's present content to `content`, stored as the difference.
     #[must_use]
-    pub fn replace(entry: &Entry, content: &[ContentBlock], details: Option<Value>) -> Self {
+    pub fn replace(entry: &Entry, content: &[ContentBlock], details: Option<RawJson>) -> Self {
         let message = entry.message();
         let old = message.as_deref().map_or(&[][..], AgentMessage::content);
         Self {
@@ -226,29 +225,50 @@ pub fn settle(base: &Entry, settled: &Entry, origin: Option<JsonMap>) -> Option<
 }
 
 fn apply_finish(entry: &mut Entry, finish: &Finish) {
-    let EntryBody::Message(message) = &mut entry.body else { return };
-    // Whoever else said it has nothing to finish.
-    if message.role() != Role::Assistant {
-        return;
-    }
-    let AgentMessage::Assistant(message) = Arc::make_mut(message) else { return };
-    if let Some(reason) = finish.stop_reason {
-        message.stop_reason = reason;
-    }
-    let replace = |old: &mut Option<String>, new: &Option<String>| {
-        if new.is_some() {
-            old.clone_from(new);
+    match &mut entry.body {
+        // Whoever else said it has nothing to finish.
+        EntryBody::Message(message) if message.role() != Role::Assistant => {}
+        EntryBody::Message(message) => {
+            if let AgentMessage::Assistant(message) = Arc::make_mut(message) {
+                finish.apply_to(message);
+            }
         }
-    };
-    replace(&mut message.native_stop_reason, &finish.native_stop_reason);
-    replace(&mut message.error_message, &finish.error_message);
-    if finish.error_kind.is_some() {
-        message.error_kind = finish.error_kind;
+        // The stored JSON stays; its canonical view ends like this. The content was put beside it just before.
+        EntryBody::Foreign(body) => {
+            if let Some(replaced) = &mut body.replaced {
+                replaced.finish.get_or_insert_default().merge(finish);
+            }
+        }
+        EntryBody::Custom(_) => {}
     }
-    if finish.warnings.is_some() {
-        message.warnings.clone_from(&finish.warnings);
+}
+
+impl Finish {
+    /// Changes a message of the model.
+    pub(crate) fn apply_to(&self, message: &mut AssistantMessage) {
+        if let Some(reason) = self.stop_reason {
+            message.stop_reason = reason;
+        }
+        replace(&mut message.native_stop_reason, self.native_stop_reason.as_ref());
+        replace(&mut message.error_message, self.error_message.as_ref());
+        replace(&mut message.error_kind, self.error_kind.as_ref());
+        replace(&mut message.warnings, self.warnings.as_ref());
+        replace(&mut message.usage, self.usage.as_ref().map(|usage| &usage.after));
     }
-    if let Some(usage) = &finish.usage {
-        message.usage = Some(usage.after.clone());
+
+    /// Takes over what a later one says.
+    fn merge(&mut self, later: &Self) {
+        replace(&mut self.stop_reason, later.stop_reason.as_ref());
+        replace(&mut self.native_stop_reason, later.native_stop_reason.as_ref());
+        replace(&mut self.error_message, later.error_message.as_ref());
+        replace(&mut self.error_kind, later.error_kind.as_ref());
+        replace(&mut self.warnings, later.warnings.as_ref());
+        replace(&mut self.usage, later.usage.as_ref());
+    }
+}
+
+fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
+    if new.is_some() {
+        *old = new.cloned();
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::foreign::usage_of;
+use crate::formats::usage_of;
 use crate::limits::{STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, USAGE_OTHER_MODELS};
 use crate::text::cut_bytes;
 use crate::{AgentMessage, Canonical, CustomPayload, Entry, Usage};

@@ -88,7 +88,8 @@ fn a_foreign_entry_keeps_its_text() {
         })
     };
     check(at(body.clone()), r#"{"foreign":"pi","json":{"z": 1.0, "a":  "é"}}"#);
-    body.replaced = Some(Replaced { content: vec![ContentBlock::text("new")], details: None });
+    body.replaced =
+        Some(Replaced { content: vec![ContentBlock::text("new")], details: None, finish: None });
     check(
         at(body),
         r#"{"foreign":"pi","json":{"z": 1.0, "a":  "é"},"replaced":{"content":[{"type":"text","text":"new"}]}}"#,
@@ -102,7 +103,7 @@ fn a_revision_holds_the_difference() {
         from: 3,
         to: 9,
         change: ContentChange::Append(TextAppend { block: 0, text: "more".into() }),
-        details: Some(json!({"d": 1})),
+        details: Some(json!({"d": 1}).into()),
         origin: Some(map(json!({"t": 1}))),
         finish: Some(Box::new(Finish {
             stop_reason: Some(StopReason::Length),

@@ -6,7 +6,7 @@ mod common;
 use bough_session::limits::*;
 use bough_session::{
     AgentMessage, ContentBlock, CustomPayload, EntryId, FunctionResultBlock, JsonMap, LoopId,
-    Record, SessionId, codec, json_bytes,
+    Record, SessionId, UnknownMembers, codec, json_bytes,
 };
 use common::{entry, user};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ fn messages() {
     // A block is two levels, so the bound falls between two numbers of blocks.
     check_content(&[nested_block(JSON_DEPTH_MAX / 2 - 1)], None).unwrap();
     check_content(&[nested_block(JSON_DEPTH_MAX / 2)], None).unwrap_err();
-    check(JSON_DEPTH_MAX, |n| check_content(&[], Some(&nested(n))));
+    check(JSON_DEPTH_MAX, |n| check_content(&[], Some(&nested(n).into())));
     check(JSON_DEPTH_MAX, |n| {
         let message = json!({"role": "custom", "custom_type": "x", "content": [], "details": nested(n), "timestamp": 1});
         check_message(&serde_json::from_value::<AgentMessage>(message).unwrap())
@@ -108,6 +108,7 @@ fn nested_block(levels: usize) -> ContentBlock {
             function_call_id: String::new(),
             content: vec![inner],
             is_error: None,
+            unknown: UnknownMembers::default(),
         })
     })
 }

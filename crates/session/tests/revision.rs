@@ -72,10 +72,10 @@ fn a_finished_message_knows_its_cost() {
 fn details_are_replaced_where_the_role_has_them() {
     let mut said = entry("e", None, result("x"));
     let content = [ContentBlock::text("x")];
-    Revision::replace(&said, &content, Some(json!({"d": 1}))).apply(&mut said).unwrap();
-    assert_eq!(said.message().unwrap().details(), Some(&json!({"d": 1})));
+    Revision::replace(&said, &content, Some(json!({"d": 1}).into())).apply(&mut said).unwrap();
+    assert_eq!(said.message().unwrap().details(), Some(&json!({"d": 1}).into()));
     Revision::replace(&said, &content, None).apply(&mut said).unwrap();
-    assert_eq!(said.message().unwrap().details(), Some(&json!({"d": 1})));
+    assert_eq!(said.message().unwrap().details(), Some(&json!({"d": 1}).into()));
     assert_eq!(said.revision, 2);
 }
 

@@ -47,7 +47,7 @@ fn absent_fields_are_left_out_or_take_their_default() {
         r#"{"role":"function_result","function_call_id":"c","function_id":"f","content":[],"details":null,"is_error":false,"timestamp":3}"#,
     );
     check_as::<AgentMessage>(
-        r#"{"role":"custom","custom_type":"x","content":[{"type":"function_call","id":"i","function_id":"f"}],"display":null,"details":null,"timestamp":4,"unknown":1}"#,
+        r#"{"role":"custom","custom_type":"x","content":[{"type":"function_call","id":"i","function_id":"f"}],"display":null,"details":null,"timestamp":4}"#,
         r#"{"role":"custom","custom_type":"x","content":[{"type":"function_call","id":"i","function_id":"f","arguments":null}],"timestamp":4}"#,
     );
 }

@@ -181,6 +181,6 @@ fn entry(id: EntryId, parent_id: Option<EntryId>, number: usize) -> Entry {
         timestamp,
         revision: 0,
         origin: None,
-        body: EntryBody::Message(AgentMessage::User(UserMessage { content, timestamp }).into()),
+        body: EntryBody::Message(AgentMessage::User(UserMessage::new(content, timestamp)).into()),
     }
 }

@@ -269,10 +269,10 @@ impl EffectRunner {
         text: &str,
         leaf: Option<&EntryId>,
     ) -> Result<EntryId, String> {
-        let message = AgentMessage::User(UserMessage {
-            content: vec![ContentBlock::text(text.trim_end())],
-            timestamp: self.clock.now_ms(),
-        });
+        let message = AgentMessage::User(UserMessage::new(
+            vec![ContentBlock::text(text.trim_end())],
+            self.clock.now_ms(),
+        ));
         self.backend.append_message(session, &message, leaf).await.map_err(words)
     }
 }

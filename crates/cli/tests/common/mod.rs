@@ -10,8 +10,8 @@ use bough_service::api::{AppendManyRequest, AppendRequest, CreateRequest, SetAct
 use bough_service::{Scope, Service};
 use bough_session::{
     AgentMessage, AssistantMessage, ContentBlock, Entry, EntryBody, EntryId, FunctionCallBlock,
-    FunctionResultMessage, Incarnation, MetaChange, Record, SessionId, SessionState, StopReason,
-    Usage, UserMessage,
+    FunctionResultMessage, Incarnation, MetaChange, Record, SessionId, SessionState, Usage,
+    UserMessage,
 };
 use bough_store::{ChainHash, Head, NativeOptions, NativeStore, Position, Snapshot, Store};
 use serde_json::{Value, json};
@@ -194,7 +194,7 @@ impl Sessions {
 }
 
 pub(crate) fn user(text: &str) -> AgentMessage {
-    AgentMessage::User(UserMessage { content: vec![ContentBlock::text(text)], timestamp: 1 })
+    AgentMessage::User(UserMessage::new(vec![ContentBlock::text(text)], 1))
 }
 
 pub(crate) fn answer(text: &str) -> AgentMessage {
@@ -202,7 +202,7 @@ pub(crate) fn answer(text: &str) -> AgentMessage {
 }
 
 pub(crate) fn call(id: &str, function: &str, arguments: Value) -> AgentMessage {
-    let call = FunctionCallBlock { id: id.into(), function_id: function.into(), arguments };
+    let call = FunctionCallBlock::new(id.into(), function.into(), arguments.into());
     said(vec![ContentBlock::FunctionCall(call)])
 }
 
@@ -210,28 +210,14 @@ fn said(content: Vec<ContentBlock>) -> AgentMessage {
     let usage =
         Usage { input: Some(1_000), output: Some(50), cost_usd: Some(0.01), ..Usage::default() };
     AgentMessage::Assistant(AssistantMessage {
-        content,
-        stop_reason: StopReason::End,
-        native_stop_reason: None,
-        error_message: None,
-        error_kind: None,
-        warnings: None,
         usage: Some(usage),
-        model: "sonnet-4".into(),
-        provider: "p".into(),
-        timestamp: 1,
+        ..AssistantMessage::new(content, "p".into(), "sonnet-4".into(), 1)
     })
 }
 
 pub(crate) fn result(id: &str, text: &str) -> AgentMessage {
-    AgentMessage::FunctionResult(FunctionResultMessage {
-        function_call_id: id.into(),
-        function_id: "read".into(),
-        content: vec![ContentBlock::text(text)],
-        details: Value::Null,
-        is_error: false,
-        timestamp: 1,
-    })
+    let content = vec![ContentBlock::text(text)];
+    AgentMessage::FunctionResult(FunctionResultMessage::new(id.into(), "read".into(), content, 1))
 }
 
 /// A server of the real program; ended when it is dropped.

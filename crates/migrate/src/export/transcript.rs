@@ -134,7 +134,8 @@ fn block_text(block: &ContentBlock, fenced_text: bool) -> String {
             format!("*(image, {}, about {bytes} bytes)*\n", inline(&image.mime))
         }
         ContentBlock::FunctionCall(call) => {
-            let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
+            let arguments =
+                serde_json::to_string_pretty(&call.arguments.value()).unwrap_or_default();
             format!("Calls **{}**\n\n{}", inline(&call.function_id), fenced("json", &arguments))
         }
         ContentBlock::FunctionResult(result) => {

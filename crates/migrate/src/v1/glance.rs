@@ -69,7 +69,7 @@ pub(crate) fn look(text: &str) -> Seen {
     }
     // A key that no text can hold, such as half of a character, hides no object.
     if text.starts_with('{')
-        && let Ok(glance) = serde_json::from_str::<Glance>(&bough_session::mended(text))
+        && let Ok(glance) = serde_json::from_str::<Glance>(&bough_session::lossy_json(text))
     {
         return Seen::Object(Box::new(glance));
     }

@@ -168,10 +168,10 @@ pub(crate) fn native_entry(id: &str, parent: Option<&str>, text: &str, at_ms: i6
         revision: 0,
         origin: None,
         body: bough_session::EntryBody::Message(
-            bough_session::AgentMessage::User(bough_session::UserMessage {
-                content: vec![bough_session::ContentBlock::text(text)],
-                timestamp: at_ms,
-            })
+            bough_session::AgentMessage::User(bough_session::UserMessage::new(
+                vec![bough_session::ContentBlock::text(text)],
+                at_ms,
+            ))
             .into(),
         ),
     }

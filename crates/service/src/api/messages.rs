@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use bough_session::{
-    AgentMessage, ContentBlock, CustomPayload, EntryId, JsonMap, Role, SessionEntry, SessionId,
+    AgentMessage, ContentBlock, CustomPayload, EntryId, JsonMap, RawJson, Role, SessionEntry,
+    SessionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Input of `session::append`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +78,7 @@ pub struct UpdateMessageRequest {
     /// New `details`, for `function_result` and `custom` messages only.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "non_null")]
     #[schemars(schema_with = "anything")]
-    pub details: Option<Value>,
+    pub details: Option<RawJson>,
     /// When given and not the entry's current revision, nothing is written and `{ updated: false }` answers with
     /// the current one.
     pub expected_revision: Option<u64>,
@@ -182,8 +182,8 @@ pub struct GetMessageResponse {
     pub entry: SessionEntry,
 }
 
-fn non_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
-    Ok(Some(Value::deserialize(from)?).filter(|value| !value.is_null()))
+fn non_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<RawJson>, D::Error> {
+    Ok(Some(RawJson::deserialize(from)?).filter(|value| !value.is_null()))
 }
 
 fn anything(_: &mut schemars::r#gen::SchemaGenerator) -> schemars::schema::Schema {

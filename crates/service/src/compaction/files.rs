@@ -87,7 +87,8 @@ fn use_of(call: &FunctionCallBlock) -> Option<Use> {
 }
 
 fn path_of(call: &FunctionCallBlock) -> Option<String> {
-    let text = |field: &&str| call.arguments.get(*field).and_then(Value::as_str);
+    let arguments = call.arguments.value();
+    let text = |field: &&str| arguments.get(*field).and_then(Value::as_str);
     let path = PATH_FIELDS.iter().find_map(text)?;
     // A line break in a name would break the list.
     (!path.is_empty() && !path.contains(['\n', '\r'])).then(|| path.to_owned())

@@ -29,7 +29,7 @@ impl Path {
 
     fn user(self, text: &str) -> Self {
         let content = vec![ContentBlock::text(text)];
-        self.message(AgentMessage::User(UserMessage { content, timestamp: 0 }))
+        self.message(AgentMessage::User(UserMessage::new(content, 0)))
     }
 
     fn answer(self, text: &str) -> Self {
@@ -37,18 +37,19 @@ impl Path {
     }
 
     fn call(self, id: &str, function: &str, arguments: Value) -> Self {
-        let call = FunctionCallBlock { id: id.into(), function_id: function.into(), arguments };
+        let call = FunctionCallBlock::new(id.into(), function.into(), arguments.into());
         self.message(answer(vec![ContentBlock::FunctionCall(call)], None))
     }
 
     fn result(self, id: &str, text: &str, is_error: bool) -> Self {
         self.message(AgentMessage::FunctionResult(FunctionResultMessage {
-            function_call_id: id.into(),
-            function_id: String::new(),
-            content: vec![ContentBlock::text(text)],
-            details: Value::Null,
             is_error,
-            timestamp: 0,
+            ..FunctionResultMessage::new(
+                id.into(),
+                String::new(),
+                vec![ContentBlock::text(text)],
+                0,
+            )
         }))
     }
 
@@ -70,16 +71,8 @@ impl Path {
 
 fn answer(content: Vec<ContentBlock>, usage: Option<Usage>) -> AgentMessage {
     AgentMessage::Assistant(AssistantMessage {
-        content,
-        stop_reason: StopReason::End,
-        native_stop_reason: None,
-        error_message: None,
-        error_kind: None,
-        warnings: None,
         usage,
-        model: "m".into(),
-        provider: "p".into(),
-        timestamp: 0,
+        ..AssistantMessage::new(content, "p".into(), "m".into(), 0)
     })
 }
 

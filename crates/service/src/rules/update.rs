@@ -5,10 +5,9 @@ use bough_session::limits::{
     CONTENT_BLOCKS_MAX, MESSAGE_BYTES_MAX, check_at_most, check_content, check_origin,
 };
 use bough_session::{
-    AgentMessage, BlockEdit, ContentBlock, ContentChange, Delta, Entry, EntryId, JsonMap, Role,
-    TextAppend, TextBlock, ThinkingBlock, json_bytes,
+    AgentMessage, BlockEdit, ContentBlock, ContentChange, Delta, Entry, EntryId, JsonMap, RawJson,
+    Role, TextAppend, ThinkingBlock, UnknownMembers, json_bytes,
 };
-use serde_json::Value;
 
 use crate::api::{AppendDeltaRequest, DeltaBlock, UpdateMessageRequest, UpdateMessageResponse};
 use crate::error::ServiceError;
@@ -62,7 +61,7 @@ struct Update {
 
 enum Wanted {
     /// New content in place of the old.
-    Whole { content: Vec<ContentBlock>, details: Option<Value> },
+    Whole { content: Vec<ContentBlock>, details: Option<RawJson> },
     /// Text at the end of a block.
     Text { block: u32, text: String, begins: DeltaBlock },
 }
@@ -124,7 +123,7 @@ impl Update {
         }
     }
 
-    fn details(&self) -> Option<&Value> {
+    fn details(&self) -> Option<&RawJson> {
         match &self.wanted {
             Wanted::Whole { details, .. } => details.as_ref(),
             Wanted::Text { .. } => None,
@@ -180,7 +179,11 @@ fn add_text(
 
 fn new_block(begins: DeltaBlock, text: String) -> ContentBlock {
     match begins {
-        DeltaBlock::Text => ContentBlock::Text(TextBlock { text }),
-        DeltaBlock::Thinking => ContentBlock::Thinking(ThinkingBlock { text, signature: None }),
+        DeltaBlock::Text => ContentBlock::text(text),
+        DeltaBlock::Thinking => ContentBlock::Thinking(ThinkingBlock {
+            text,
+            signature: None,
+            unknown: UnknownMembers::default(),
+        }),
     }
 }

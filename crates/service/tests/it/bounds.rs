@@ -225,7 +225,7 @@ async fn bytes_of_a_batch() {
     let around = user("").to_string().len();
     let say = |bytes: usize| {
         let content = vec![ContentBlock::text(words(bytes - around))];
-        Arc::new(AgentMessage::User(UserMessage { content, timestamp: 1 }))
+        Arc::new(AgentMessage::User(UserMessage::new(content, 1)))
     };
     for (bytes, taken) in
         [(BATCH_BYTES_MAX - 1, true), (BATCH_BYTES_MAX, true), (BATCH_BYTES_MAX + 1, false)]

@@ -86,9 +86,7 @@ impl Gauged {
                 timestamp: 1,
                 revision: 0,
                 origin: None,
-                body: EntryBody::Message(
-                    AgentMessage::User(UserMessage { content, timestamp: 1 }).into(),
-                ),
+                body: EntryBody::Message(AgentMessage::User(UserMessage::new(content, 1)).into()),
             };
             last = Some(entry.id.clone());
             let appended =

@@ -10,7 +10,7 @@
 use bough_session::{
     AgentMessage, AssistantMessage, Bookkeeping, ContentBlock, CustomMessage, Entry, EntryBody,
     EntryId, FunctionCallBlock, FunctionResultBlock, FunctionResultMessage, ImageBlock, JsonMap,
-    StopReason, ThinkingBlock, Usage, UserMessage,
+    RawJson, StopReason, ThinkingBlock, UnknownMembers, Usage, UserMessage,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub fn map(value: Value) -> JsonMap {
 }
 
 pub fn user(text: &str, timestamp: i64) -> AgentMessage {
-    AgentMessage::User(UserMessage { content: vec![ContentBlock::text(text)], timestamp })
+    AgentMessage::User(UserMessage::new(vec![ContentBlock::text(text)], timestamp))
 }
 
 pub fn assistant(text: &str, model: &str, usage: Option<Usage>) -> AgentMessage {
@@ -35,6 +35,7 @@ pub fn assistant(text: &str, model: &str, usage: Option<Usage>) -> AgentMessage 
         model: model.to_owned(),
         provider: "p".to_owned(),
         timestamp: 1,
+        unknown: UnknownMembers::default(),
     })
 }
 
@@ -43,9 +44,10 @@ pub fn result(text: &str) -> AgentMessage {
         function_call_id: "c".into(),
         function_id: "f".into(),
         content: vec![ContentBlock::text(text)],
-        details: Value::Null,
+        details: RawJson::default(),
         is_error: false,
         timestamp: 1,
+        unknown: UnknownMembers::default(),
     })
 }
 
@@ -68,15 +70,23 @@ pub fn any_block() -> impl Strategy<Value = ContentBlock> {
     let leaf = prop_oneof![
         ".{0,12}".prop_map(ContentBlock::text),
         (".{0,8}", proptest::option::of(".{0,4}")).prop_map(|(text, signature)| {
-            ContentBlock::Thinking(ThinkingBlock { text, signature })
+            ContentBlock::Thinking(ThinkingBlock {
+                text,
+                signature,
+                unknown: UnknownMembers::default(),
+            })
         }),
-        "[a-z]{0,4}"
-            .prop_map(|data| ContentBlock::Image(ImageBlock { mime: "image/png".into(), data })),
+        "[a-z]{0,4}".prop_map(|data| ContentBlock::Image(ImageBlock {
+            mime: "image/png".into(),
+            data,
+            unknown: UnknownMembers::default()
+        })),
         ("[a-z]{1,4}", any_json()).prop_map(|(id, arguments)| {
             ContentBlock::FunctionCall(FunctionCallBlock {
                 id,
                 function_id: "f::g".into(),
-                arguments,
+                arguments: arguments.into(),
+                unknown: UnknownMembers::default(),
             })
         }),
     ];
@@ -87,6 +97,7 @@ pub fn any_block() -> impl Strategy<Value = ContentBlock> {
                     function_call_id: "c".into(),
                     content,
                     is_error,
+                    unknown: UnknownMembers::default(),
                 })
             },
         )
@@ -107,7 +118,7 @@ pub fn any_message() -> impl Strategy<Value = AgentMessage> {
     let content = || proptest::collection::vec(any_block(), 0..4);
     prop_oneof![
         (content(), any::<i64>()).prop_map(|(content, timestamp)| AgentMessage::User(
-            UserMessage { content, timestamp }
+            UserMessage { content, timestamp, unknown: UnknownMembers::default() }
         )),
         (content(), any::<Option<u64>>(), proptest::option::of(".{0,5}")).prop_map(
             |(content, input, native_stop_reason)| {
@@ -122,6 +133,7 @@ pub fn any_message() -> impl Strategy<Value = AgentMessage> {
                     model: "m".into(),
                     provider: "p".into(),
                     timestamp: 1,
+                    unknown: UnknownMembers::default(),
                 })
             }
         ),
@@ -130,9 +142,10 @@ pub fn any_message() -> impl Strategy<Value = AgentMessage> {
                 function_call_id: "c".into(),
                 function_id: "f".into(),
                 content,
-                details,
+                details: details.into(),
                 is_error,
                 timestamp: -1,
+                unknown: UnknownMembers::default(),
             })
         }),
         (content(), proptest::option::of(".{0,5}")).prop_map(|(content, display)| {
@@ -140,8 +153,9 @@ pub fn any_message() -> impl Strategy<Value = AgentMessage> {
                 custom_type: "x".into(),
                 content,
                 display,
-                details: Some(json!({"k": 1})),
+                details: Some(json!({"k": 1}).into()),
                 timestamp: 0,
+                unknown: UnknownMembers::default(),
             })
         }),
     ]

@@ -3,7 +3,7 @@
 use bough_session::{
     AgentMessage, AssistantMessage, ContentBlock, ContentChange, CustomPayload, Delta, Entry,
     EntryBody, EntryId, JsonMap, LoopEvent, LoopId, LoopPhase, MetaChange, NewRecord, RawJson,
-    Record, SessionId, StopReason, TextAppend, Usage, UserMessage,
+    Record, SessionId, TextAppend, Usage, UserMessage,
 };
 use serde_json::Value;
 
@@ -34,21 +34,18 @@ pub(super) fn meta(change: MetaChange, at_ms: i64) -> NewRecord {
 }
 
 pub(super) fn user(text: &str, at_ms: i64) -> AgentMessage {
-    AgentMessage::User(UserMessage { content: vec![ContentBlock::text(text)], timestamp: at_ms })
+    AgentMessage::User(UserMessage::new(vec![ContentBlock::text(text)], at_ms))
 }
 
 pub(super) fn assistant(text: &str, output: u64, at_ms: i64) -> AgentMessage {
     AgentMessage::Assistant(AssistantMessage {
-        content: vec![ContentBlock::text(text)],
-        stop_reason: StopReason::End,
-        native_stop_reason: None,
-        error_message: None,
-        error_kind: None,
-        warnings: None,
         usage: Some(Usage { output: Some(output), ..Usage::default() }),
-        model: "m".to_owned(),
-        provider: "p".to_owned(),
-        timestamp: at_ms,
+        ..AssistantMessage::new(
+            vec![ContentBlock::text(text)],
+            "p".to_owned(),
+            "m".to_owned(),
+            at_ms,
+        )
     })
 }
 

@@ -109,7 +109,7 @@ fn later_entry(entry: &Entry, body: &ForeignBody) -> Option<Value> {
         let fields = message.as_object_mut()?;
         fields.insert("content".to_owned(), serde_json::to_value(&replaced.content).ok()?);
         if let Some(details) = &replaced.details {
-            fields.insert("details".to_owned(), details.clone());
+            fields.insert("details".to_owned(), details.value());
         }
     }
     let mut shown = serde_json::to_value(entry.to_wire()).ok()?;

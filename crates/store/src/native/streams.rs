@@ -143,7 +143,7 @@ mod tests {
 
     fn message(name: &str) -> Entry {
         let content = vec![ContentBlock::text("")];
-        let message = AgentMessage::User(UserMessage { content, timestamp: 0 });
+        let message = AgentMessage::User(UserMessage::new(content, 0));
         let (id, body) = (EntryId::from_stored(name), EntryBody::Message(message.into()));
         Entry { id, parent_id: None, timestamp: 0, revision: 0, origin: None, body }
     }

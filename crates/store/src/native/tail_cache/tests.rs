@@ -28,7 +28,7 @@ async fn open(dir: &tempfile::TempDir) -> NativeStore {
 
 fn says(number: u32, text: &str) -> NewRecord {
     let content = vec![ContentBlock::text(text)];
-    let message = AgentMessage::User(UserMessage { content, timestamp: 1 });
+    let message = AgentMessage::User(UserMessage::new(content, 1));
     Record::Entry(Entry {
         id: EntryId::from_stored(number.to_string()),
         parent_id: None,

@@ -52,7 +52,8 @@ fn pi_messages_of_every_role() {
             {"type": "thinking", "text": "hm", "signature": "s"},
             {"type": "function_call", "id": "c", "function_id": "bash", "arguments": {"command": "ls"}},
         ], "stop_reason": "function_call", "native_stop_reason": "toolUse", "model": "m", "provider": "p",
-           "usage": {"input": 1, "output": 2, "cache_read": 3, "cache_write": 4, "cost_usd": 0.25}, "timestamp": 2}),
+           "usage": {"input": 1, "output": 2, "cache_read": 3, "cache_write": 4, "cost_usd": 0.25,
+                     "pi": {"cost": {"total": 0.25}}}, "timestamp": 2, "pi": {"api": "x"}}),
     );
     check_pi(
         r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"out"}],"details":{"x":1},"isError":true,"timestamp":3}}"#,
@@ -133,7 +134,7 @@ fn what_pi_adds_later_is_shown_as_it_is() {
     );
     check_pi(
         r#"{"type":"message","message":{"role":"user","content":[{"type":"video","x":1}],"timestamp":1}}"#,
-        json!({"role": "user", "content": [{"type": "text", "text": "{\"type\":\"video\",\"x\":1}"}], "timestamp": 1}),
+        json!({"role": "user", "content": [{"type": "text", "text": "[video]", "original": {"pi": {"type": "video", "x": 1}}}], "timestamp": 1}),
     );
     check_pi(r#"[1]"#, json!({"custom_type": "pi", "data": [1]}));
     assert_eq!(
@@ -146,13 +147,15 @@ fn what_pi_adds_later_is_shown_as_it_is() {
 fn phi_messages_of_every_role() {
     check_phi(
         r#"{"content":[{"text":"q","type":"text"}],"role":"user","timestamp":1,"turnId":{"loopId":"l","turnIndex":0}}"#,
-        json!({"role": "user", "content": [{"type": "text", "text": "q"}], "timestamp": 1}),
+        json!({"role": "user", "content": [{"type": "text", "text": "q"}], "timestamp": 1,
+               "phi": {"turnId": {"loopId": "l", "turnIndex": 0}}}),
     );
     check_phi(
         r#"{"content":[{"type":"thinking","thinking":"hm","signature":"s"}],"model":"m","provider":"p","role":"assistant","stopReason":"maxTurns","timestamp":2,"error_message":"bad","usage":{"input":1,"output":2,"reasoning":3,"cache_read":4,"cache_write":5,"total_tokens":15}}"#,
         json!({"role": "assistant", "content": [{"type": "thinking", "text": "hm", "signature": "s"}],
                "stop_reason": "length", "native_stop_reason": "maxTurns", "error_message": "bad", "model": "m", "provider": "p",
-               "usage": {"input": 1, "output": 2, "reasoning": 3, "cache_read": 4, "cache_write": 5}, "timestamp": 2}),
+               "usage": {"input": 1, "output": 2, "reasoning": 3, "cache_read": 4, "cache_write": 5,
+                         "phi": {"total_tokens": 15}}, "timestamp": 2}),
     );
     check_phi(
         r#"{"content":[],"isError":false,"role":"toolResult","timestamp":3,"toolCallId":"c","toolName":"t"}"#,
@@ -190,8 +193,8 @@ fn a_later_session_manager_message_is_read_by_what_is_known() {
         shown(FORMAT_SESSION_MANAGER, later),
         json!({"role": "assistant", "content": [
             {"type": "text", "text": "a"},
-            {"type": "text", "text": "{\"name\":\"f\",\"type\":\"file\"}"},
-        ], "stop_reason": "end", "model": "m", "provider": "p", "timestamp": 2})
+            {"type": "text", "text": "[file: f]", "original": {"bough": {"type": "file", "name": "f"}}},
+        ], "stop_reason": "end", "model": "m", "provider": "p", "timestamp": 2, "agent": "pi"})
     );
     let unknown_role =
         shown(FORMAT_SESSION_MANAGER, r#"{"role":"judge","content":[],"timestamp":9}"#);

@@ -1,10 +1,11 @@
-//! JSON that is right by its grammar and that no [`Value`] can hold, made readable for looking at it.
+//! Reading JSON that is right by its grammar and that no [`Value`] can hold, with some loss.
 //!
 //! Three things in other programs' files are so: half of a surrogate pair (JavaScript cuts texts in the
 //! middle of a pair and writes the half as an escape), nesting that no reader follows, and numbers that
 //! are beyond a float. Each is replaced where it stands, so that the rest of a message is still seen. What
 //! is stored is never changed by it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memchr2;
@@ -43,34 +44,38 @@ impl Unseen {
     }
 }
 
-/// The text with everything replaced that no value can hold.
+/// The text with everything replaced that no value can hold; as it is where there is nothing to replace.
 #[must_use]
-pub fn mended(text: &str) -> String {
-    let mut mended = String::with_capacity(text.len());
+pub fn lossy_json(text: &str) -> Cow<'_, str> {
+    let repairs = repairs(text);
+    if repairs.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut lossy = String::with_capacity(text.len());
     let mut done = 0;
-    for repair in repairs(text) {
-        mended.push_str(text.get(done..repair.at.start).unwrap_or_default());
+    for repair in repairs {
+        lossy.push_str(text.get(done..repair.at.start).unwrap_or_default());
         match repair.shown {
-            Shown::Half => mended.push_str(HALF_SHOWN_AS),
+            Shown::Half => lossy.push_str(HALF_SHOWN_AS),
             Shown::TooDeep => {
-                mended.push_str(&format!(
+                lossy.push_str(&format!(
                     "\"(not shown: nested more than {SHOWN_DEPTH_MAX} levels deep)\""
                 ));
             }
             Shown::Number => {
                 let number = text.get(repair.at.clone()).unwrap_or_default();
-                mended.push_str(&format!("\"{number}\""));
+                lossy.push_str(&format!("\"{number}\""));
             }
         }
         done = repair.at.end;
     }
-    mended.push_str(text.get(done..).unwrap_or_default());
-    mended
+    lossy.push_str(text.get(done..).unwrap_or_default());
+    Cow::Owned(lossy)
 }
 
 /// The value of a text that could not be read as it is.
-pub(crate) fn mended_value(text: &str) -> Value {
-    serde_json::from_str(&mended(text))
+pub(crate) fn lossy_value(text: &str) -> Value {
+    serde_json::from_str(&lossy_json(text))
         .unwrap_or_else(|error| Value::from(format!("(not shown: this JSON is not read: {error})")))
 }
 
@@ -209,7 +214,7 @@ mod tests {
     #[test]
     fn halves_of_pairs_are_replacement_characters_and_whole_pairs_stay() {
         let check = |text: &str, shown: &str, halves: usize| {
-            assert_eq!(mended_value(text), json!(shown), "{text}");
+            assert_eq!(lossy_value(text), json!(shown), "{text}");
             assert_eq!(Unseen::of(text), Unseen { halves, values: 0 }, "{text}");
         };
         check(r#""cut \ud83d""#, "cut \u{fffd}", 1);
@@ -221,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_mended_too() {
-        assert_eq!(mended_value(r#"{"\ud83d":1}"#), json!({"\u{fffd}": 1}));
+    fn keys_are_replaced_too() {
+        assert_eq!(lossy_value(r#"{"\ud83d":1}"#), json!({"\u{fffd}": 1}));
     }
 
     #[test]
     fn what_is_too_deep_is_said_in_its_place_and_the_rest_is_seen() {
         let deep = format!("{{\"x\":{}\"]\"{},\"y\":[1]}}", "[".repeat(4_000), "]".repeat(4_000));
-        let value = mended_value(&deep);
+        let value = lossy_value(&deep);
         assert_eq!(value["y"], json!([1]));
         assert!(value["x"].to_string().contains("nested more than"));
         assert_eq!(Unseen::of(&deep), Unseen { halves: 0, values: 1 });
@@ -238,7 +243,7 @@ mod tests {
     fn numbers_beyond_a_float_are_texts() {
         let long = "9".repeat(400);
         let text = format!("[1E400,-1e999,{long},1e300,0e999,12]");
-        let seen = mended_value(&text);
+        let seen = lossy_value(&text);
         assert_eq!(seen, json!(["1E400", "-1e999", long, 1e300, 0.0, 12]));
         assert_eq!(Unseen::of(&text).values, 3);
     }
@@ -246,9 +251,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_ends_and_json_that_can_be_read_stays(text in "\\PC{0,60}", words in any::<[String; 3]>()) {
-            drop(mended(&text));
+            drop(lossy_json(&text));
             let json = json!({ "words": words, "n": 1.5e3 }).to_string();
-            prop_assert_eq!(mended(&json), json);
+            prop_assert_eq!(lossy_json(&json), json.as_str());
         }
     }
 }

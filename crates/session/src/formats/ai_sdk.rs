@@ -1,0 +1,398 @@
+//! `UIMessage`s of the AI SDK, version 5 and later.
+//!
+//! A tool part is a call, and its result too once the tool has answered: two blocks. What the SDK leaves to the
+//! application, such as the model and its usage, is written under `bough` in the message's `metadata`.
+
+use serde_json::value::RawValue;
+
+use super::block::{
+    PlainRole, image_at, is_mark, joined_text, kept, kept_members, lose_plain, name_of, picture,
+    picture_url, placed, plain_role, some_mime, system_message, whole_block,
+};
+use super::check::Check;
+use super::read::{Members, list, typed};
+use super::write::{Mapping, Object, members_of};
+use super::{Codec, Format};
+use crate::members::UnknownMembers;
+use crate::{
+    AgentMessage, AssistantMessage, Canonical, ContentBlock, FormatError, FunctionCallBlock,
+    FunctionResultBlock, ImageBlock, RawJson, StopReason, TextBlock, ThinkingBlock, UserMessage,
+};
+
+const FORMAT: Format = Format::AiSdk;
+/// What of a reply has no place in a `UIMessage`, in its metadata.
+const OURS: &str = "bough";
+/// Where the members of a tool part are kept that its blocks have no place for.
+const PART: &str = "$part";
+
+/// The codec.
+pub(super) struct AiSdk;
+
+impl Codec for AiSdk {
+    fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
+        check.one_of("role", &["system", "user", "assistant"])?;
+        check.list("parts", |part| {
+            let kind = part.text("type")?;
+            if kind == "text" || kind == "reasoning" {
+                part.text("text")?;
+            }
+            if kind.starts_with("tool-") || kind == "dynamic-tool" {
+                part.text("toolCallId")?;
+            }
+            Ok(())
+        })
+    }
+
+    fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical> {
+        let mut members = Members::parse(text)?;
+        let role = members.text("role")?;
+        members.take("role");
+        let parts = members.take_list("parts")?;
+        let content: Vec<_> = parts.into_iter().flat_map(blocks_of).collect();
+        let message = match role.as_str() {
+            "user" => AgentMessage::User(UserMessage {
+                content,
+                timestamp: entry_time,
+                unknown: kept(FORMAT, members),
+            }),
+            "assistant" => assistant(members, content, entry_time),
+            "system" => system_message(content, entry_time, kept(FORMAT, members)),
+            _ => return None,
+        };
+        Some(Canonical::Message(message.into()))
+    }
+
+    fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
+        lose_plain(mapping, message);
+        let (role, provider) = match plain_role(message) {
+            PlainRole::User => ("user", None),
+            PlainRole::System => ("system", None),
+            PlainRole::Assistant(said) => ("assistant", Some(said)),
+            // A result without its call: the part says so.
+            PlainRole::Result(said) => {
+                let call = FunctionCallBlock::new(
+                    said.function_call_id.clone(),
+                    said.function_id.clone(),
+                    RawJson::default(),
+                );
+                let result = FunctionResultBlock {
+                    function_call_id: said.function_call_id.clone(),
+                    content: said.content.clone(),
+                    is_error: Some(said.is_error),
+                    unknown: said.unknown.clone(),
+                };
+                let part = write_tool("", &call, Some(("", &result)), mapping);
+                let mut object = Object::with("role", "assistant");
+                object.put("parts", [part]);
+                return vec![object.into_raw()];
+            }
+        };
+        let mut kept = mapping.kept("", message.unknown(), &[]);
+        let mut object = Object::default();
+        object.put_some("id", kept.remove("id"));
+        object.put("role", role);
+        if let Some(said) = provider {
+            let mut metadata = kept.remove("metadata").as_ref().map(members_of).unwrap_or_default();
+            if let Some(ours) = write_ours(said) {
+                metadata.set(OURS, ours);
+            }
+            object.put_some("metadata", Some(metadata).filter(|all| !all.is_empty()));
+        }
+        object.put("parts", write_parts(message.content(), mapping));
+        object.put_back(kept);
+        vec![object.into_raw()]
+    }
+
+    fn splits_results(&self) -> bool {
+        false
+    }
+
+    fn merges_steps(&self) -> bool {
+        true
+    }
+}
+
+fn assistant(mut members: Members<'_>, content: Vec<ContentBlock>, timestamp: i64) -> AgentMessage {
+    let mut said = AssistantMessage::new(content, String::new(), String::new(), timestamp);
+    let mut metadata = members.take_object("metadata");
+    if let Some(mut ours) = metadata.as_mut().and_then(|all| all.take_object(OURS)) {
+        said.model = ours.take_text("model").unwrap_or_default();
+        said.provider = ours.take_text("provider").unwrap_or_default();
+        said.stop_reason = ours.take_as("stop_reason").unwrap_or(StopReason::End);
+        said.native_stop_reason = ours.take_text("native_stop_reason");
+        said.error_message = ours.take_text("error_message");
+        said.error_kind = ours.take_as("error_kind");
+        said.warnings = ours.take_as("warnings");
+        said.usage = ours.take_as("usage");
+    }
+    let mut rest = members.into_unknown();
+    if let Some(metadata) = metadata.filter(|all| !all.is_empty()) {
+        rest.set("metadata", RawJson::of(&metadata.into_unknown()).unwrap_or_default());
+    }
+    said.unknown = kept_members(FORMAT, rest);
+    AgentMessage::Assistant(said)
+}
+
+/// What a `UIMessage` has no place for; `None` where there is nothing to say.
+fn write_ours(said: &AssistantMessage) -> Option<RawJson> {
+    let mut object = Object::default();
+    object.put_some("model", Some(&said.model).filter(|model| !model.is_empty()));
+    object.put_some("provider", Some(&said.provider).filter(|provider| !provider.is_empty()));
+    object.put_some("stop_reason", Some(said.stop_reason).filter(|it| *it != StopReason::End));
+    object.put_some("native_stop_reason", said.native_stop_reason.as_ref());
+    object.put_some("error_message", said.error_message.as_ref());
+    object.put_some("error_kind", said.error_kind);
+    object.put_some("warnings", said.warnings.as_ref());
+    object.put_some("usage", said.usage.as_ref());
+    let members = object.into_members();
+    (!members.is_empty()).then(|| RawJson::of(&members).unwrap_or_default())
+}
+
+fn blocks_of(raw: &RawValue) -> Vec<ContentBlock> {
+    let Some(mut members) = Members::of(raw) else {
+        return vec![whole_block(FORMAT, raw, raw.get().to_owned())];
+    };
+    let kind = members.text("type").unwrap_or_default();
+    if kind.starts_with("tool-") || kind == "dynamic-tool" {
+        return tool_blocks(&kind, members);
+    }
+    members.take("type");
+    vec![match kind.as_str() {
+        "text" => ContentBlock::Text(TextBlock {
+            text: members.take_text("text").unwrap_or_default(),
+            unknown: kept(FORMAT, members),
+        }),
+        "reasoning" => ContentBlock::Thinking(ThinkingBlock {
+            text: members.take_text("text").unwrap_or_default(),
+            signature: None,
+            unknown: kept(FORMAT, members),
+        }),
+        "file" => file(raw, members),
+        "step-start" => whole_block(FORMAT, raw, String::new()),
+        _ => whole_block(FORMAT, raw, name_of(&kind, &members)),
+    }]
+}
+
+fn file(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
+    let mime = members.text("mediaType").unwrap_or_default();
+    let Some(url) = members.text("url").filter(|_| mime.starts_with("image/")) else {
+        return whole_block(FORMAT, raw, name_of("file", &members));
+    };
+    members.take("url");
+    members.take("mediaType");
+    let mut block = image_at(&url, &mime);
+    for (key, value) in kept(FORMAT, members) {
+        block.unknown_mut().set(key, value);
+    }
+    block
+}
+
+fn tool_blocks(kind: &str, mut members: Members<'_>) -> Vec<ContentBlock> {
+    let id = members.take_text("toolCallId").unwrap_or_default();
+    let name = match kind.strip_prefix("tool-") {
+        Some(name) => {
+            members.take("type");
+            name.to_owned()
+        }
+        None => members.take_text("toolName").unwrap_or_default(),
+    };
+    let arguments = members.take_some("input").unwrap_or_default();
+    let result = result_of(&id, &mut members);
+    let mut call = FunctionCallBlock::new(id, name, arguments);
+    let rest = members.into_unknown();
+    if !rest.is_empty() {
+        let part = Object::with(PART, rest).into_members();
+        call.unknown = kept_members(FORMAT, part);
+    }
+    let mut blocks = vec![ContentBlock::FunctionCall(call)];
+    blocks.extend(result.map(ContentBlock::FunctionResult));
+    blocks
+}
+
+fn result_of(id: &str, members: &mut Members<'_>) -> Option<FunctionResultBlock> {
+    let (content, rest, is_error) = if members.take_word("state", "output-available") {
+        let output = members.take("output").map(RawJson::from).unwrap_or_default();
+        (output_content(&output), Object::with("output", output).into_members(), false)
+    } else if members.take_word("state", "output-error") {
+        let text = members.take_text("errorText").unwrap_or_default();
+        (vec![ContentBlock::text(text)], UnknownMembers::NONE, true)
+    } else {
+        return None;
+    };
+    Some(FunctionResultBlock {
+        function_call_id: id.to_owned(),
+        content,
+        is_error: Some(is_error),
+        unknown: kept_members(FORMAT, rest),
+    })
+}
+
+/// What a tool gave back: a text, the SDK's list of contents, or any JSON, shown as such.
+fn output_content(output: &RawJson) -> Vec<ContentBlock> {
+    if let Some(text) = typed::<String>(output.raw()) {
+        return vec![ContentBlock::text(text)];
+    }
+    let value = Members::of(output.raw())
+        .filter(|members| members.text("type").as_deref() == Some("content"))
+        .and_then(|members| list(members.get("value")?));
+    match value {
+        Some(items) => items.into_iter().map(output_item).collect(),
+        None => vec![ContentBlock::text(output.get())],
+    }
+}
+
+fn output_item(raw: &RawValue) -> ContentBlock {
+    let members = Members::of(raw).unwrap_or_default();
+    match (members.text("type").as_deref(), members.text("text"), members.text("data")) {
+        (Some("text"), Some(text), _) => ContentBlock::text(text),
+        (Some("media" | "image-data" | "file-data"), _, Some(data)) => {
+            super::block::image(members.text("mediaType").unwrap_or_default(), data)
+        }
+        (Some("image-url"), _, _) => image_at(&members.text("url").unwrap_or_default(), ""),
+        (kind, _, _) => whole_block(FORMAT, raw, name_of(kind.unwrap_or("output"), &members)),
+    }
+}
+
+fn write_parts(content: &[ContentBlock], mapping: &mut Mapping) -> Vec<RawJson> {
+    let mut parts = Vec::with_capacity(content.len());
+    let blocks: Vec<_> = placed("", content).collect();
+    let mut written = Vec::new();
+    for (at, block) in &blocks {
+        match block {
+            ContentBlock::FunctionCall(call) => {
+                let result = blocks.iter().find_map(|(at, block)| match block {
+                    ContentBlock::FunctionResult(result)
+                        if result.function_call_id == call.id && !written.contains(at) =>
+                    {
+                        Some((at.as_str(), result))
+                    }
+                    _ => None,
+                });
+                written.extend(result.map(|(at, _)| at.to_owned()));
+                parts.push(write_tool(at, call, result, mapping));
+            }
+            ContentBlock::FunctionResult(_) if written.contains(at) => {}
+            ContentBlock::FunctionResult(result) => {
+                let id = result.function_call_id.clone();
+                let call = FunctionCallBlock::new(id, String::new(), RawJson::default());
+                parts.push(write_tool("", &call, Some((at, result)), mapping));
+            }
+            _ => parts.extend(write_part(at, block, mapping)),
+        }
+    }
+    parts
+}
+
+fn write_part(at: &str, block: &ContentBlock, mapping: &mut Mapping) -> Option<RawJson> {
+    if let Some(whole) = mapping.original(block.unknown()) {
+        return Some(whole);
+    }
+    let carried = match block {
+        ContentBlock::Image(image) => picture(image).1,
+        _ => &[],
+    };
+    let kept = mapping.kept(at, block.unknown(), carried);
+    if is_mark(block) {
+        return None;
+    }
+    let mut object = match block {
+        ContentBlock::Text(block) => {
+            let mut object = Object::with("type", "text");
+            object.put("text", &block.text);
+            object
+        }
+        ContentBlock::Thinking(block) => {
+            let mut object = Object::with("type", "reasoning");
+            object.put("text", &block.text);
+            mapping.lose_some(at, "signature", block.signature.as_ref());
+            object
+        }
+        ContentBlock::Image(image) => write_file(image),
+        ContentBlock::FunctionCall(_) | ContentBlock::FunctionResult(_) => return None,
+    };
+    object.put_back(kept);
+    Some(object.into_raw())
+}
+
+fn write_file(image: &ImageBlock) -> Object {
+    let mut object = Object::with("type", "file");
+    object.put("mediaType", some_mime(image));
+    object.put("url", picture_url(image));
+    object
+}
+
+fn write_tool(
+    at: &str,
+    call: &FunctionCallBlock,
+    result: Option<(&str, &FunctionResultBlock)>,
+    mapping: &mut Mapping,
+) -> RawJson {
+    let mut kept = mapping.kept(at, &call.unknown, &[]);
+    let part = kept.remove(PART).as_ref().map(members_of).unwrap_or_default();
+    let mut object = Object::with("type", format!("tool-{}", call.function_id));
+    if part.get("type").is_some_and(|kind| kind.get() == "\"dynamic-tool\"") {
+        object.put("toolName", &call.function_id);
+    }
+    object.put("toolCallId", &call.id);
+    object.put("state", "input-available");
+    object.put("input", &call.arguments);
+    object.put_back(part);
+    if let Some((at, result)) = result {
+        let own = mapping.kept(at, &result.unknown, &[]);
+        if result.is_error == Some(true) {
+            object.put("state", "output-error");
+            object.put("errorText", joined_text(&result.content));
+            for (at, block) in placed(at, &result.content) {
+                if block.as_text().is_none() {
+                    mapping.lose(at);
+                }
+            }
+        } else {
+            object.put("state", "output-available");
+            object.put("output", write_output(own.get("output"), &result.content));
+        }
+    }
+    object.into_raw()
+}
+
+/// The output as it came while it still says what is shown; otherwise a text, or a list of contents.
+fn write_output(own: Option<&RawJson>, content: &[ContentBlock]) -> RawJson {
+    if let Some(own) = own.filter(|own| output_content(own) == content) {
+        return own.clone();
+    }
+    if let [ContentBlock::Text(text)] = content {
+        return RawJson::of(&text.text).unwrap_or_default();
+    }
+    let items: Vec<RawJson> = content
+        .iter()
+        .filter_map(|block| match block {
+            ContentBlock::Image(image) if !image.data.is_empty() => {
+                let mut item = Object::with("type", "media");
+                item.put("data", &image.data);
+                item.put("mediaType", &image.mime);
+                Some(item.into_raw())
+            }
+            ContentBlock::Image(image) => {
+                let mut item = Object::with("type", "image-url");
+                item.put("url", picture_url(image));
+                Some(item.into_raw())
+            }
+            _ => {
+                let mut item = Object::with("type", "text");
+                item.put("text", block.stream_text()?);
+                Some(item.into_raw())
+            }
+        })
+        .collect();
+    let mut output = Object::with("type", "content");
+    output.put("value", items);
+    output.into_raw()
+}
+
+/// The part that says where a step of a reply starts.
+pub(super) fn step_start() -> ContentBlock {
+    let mut block = ContentBlock::text("");
+    let part = Object::with("type", "step-start").into_raw();
+    block.unknown_mut().set(super::write::ORIGINAL, Object::with(FORMAT.name(), part).into_raw());
+    block
+}

@@ -1,0 +1,275 @@
+//! What the formats share: pictures, blocks that are kept whole, calls, roles.
+
+use serde_json::value::RawValue;
+
+use super::Format;
+use super::read::{Members, typed};
+use super::write::{Mapping, ORIGINAL, Object};
+use crate::members::UnknownMembers;
+use crate::{
+    AgentMessage, AssistantMessage, ContentBlock, CustomMessage, FunctionResultBlock,
+    FunctionResultMessage, ImageBlock, LossReason, RawJson, StopReason,
+};
+
+/// The member of an image block that names where the picture is; its `data` is empty then.
+const URL: &str = "url";
+/// The type of a picture of which no more is known.
+const ANY_IMAGE: &str = "image/*";
+
+/// Members that a format has and the canonical shape has not, under the format's name.
+pub(super) fn kept(format: Format, rest: Members<'_>) -> UnknownMembers {
+    kept_members(format, rest.into_unknown())
+}
+
+/// The same, where some of them stand elsewhere in the format.
+pub(super) fn kept_members(format: Format, rest: UnknownMembers) -> UnknownMembers {
+    let mut unknown = UnknownMembers::NONE;
+    if !rest.is_empty() {
+        unknown.set(format.name(), RawJson::of(&rest).unwrap_or_default());
+    }
+    unknown
+}
+
+/// A block that the canonical message has no words for: a text that names it, and the block as it came.
+pub(super) fn whole_block(format: Format, raw: &RawValue, text: String) -> ContentBlock {
+    let mut block = ContentBlock::text(text);
+    keep_whole(&mut block, format, raw);
+    block
+}
+
+/// Keeps a format's whole block beside what is shown of it.
+pub(super) fn keep_whole(block: &mut ContentBlock, format: Format, raw: &RawValue) {
+    block.unknown_mut().set(ORIGINAL, Object::with(format.name(), RawJson::from(raw)).into_raw());
+}
+
+/// A name for a block: its type, and what it is called where it says so.
+pub(super) fn name_of(kind: &str, members: &Members<'_>) -> String {
+    const NAMES: &[&str] = &["title", "filename", "name", "file_id", "id", "url", "fileUri"];
+    match NAMES.iter().find_map(|key| members.text(key)) {
+        Some(name) => format!("[{kind}: {name}]"),
+        None => format!("[{kind}]"),
+    }
+}
+
+/// A picture in the message itself.
+pub(super) const fn image(mime: String, data: String) -> ContentBlock {
+    ContentBlock::Image(ImageBlock { mime, data, unknown: UnknownMembers::NONE })
+}
+
+/// A picture at an address, or in it: `data:image/png;base64,…` is a picture in the message.
+pub(super) fn image_at(url: &str, mime: &str) -> ContentBlock {
+    if let Some((mime, data)) = data_url(url) {
+        return image(mime.to_owned(), data.to_owned());
+    }
+    // Formats that need a type get this one where none is known.
+    let mime = if mime == ANY_IMAGE { "" } else { mime };
+    let mut block = image(mime.to_owned(), String::new());
+    block.unknown_mut().set(URL, RawJson::of(url).unwrap_or_default());
+    block
+}
+
+fn data_url(url: &str) -> Option<(&str, &str)> {
+    url.strip_prefix("data:")?.split_once(";base64,")
+}
+
+/// Where a picture is.
+pub(super) enum Picture {
+    /// In the message.
+    Here,
+    /// At an address.
+    At(String),
+}
+
+/// Where a picture is, and the members that this says.
+pub(super) fn picture(image: &ImageBlock) -> (Picture, &'static [&'static str]) {
+    let url = image.unknown.get(URL).and_then(|url| typed(url.raw()));
+    match url {
+        Some(url) if image.data.is_empty() => (Picture::At(url), &[URL]),
+        _ => (Picture::Here, &[]),
+    }
+}
+
+/// The type of a picture for the formats that need one.
+pub(super) fn some_mime(image: &ImageBlock) -> &str {
+    if image.mime.is_empty() { ANY_IMAGE } else { &image.mime }
+}
+
+/// Notes the type of a picture at an address, for the formats that do not say it.
+pub(super) fn lose_mime(mapping: &mut Mapping, at: &str, image: &ImageBlock) {
+    if matches!(picture(image).0, Picture::At(_)) && !image.mime.is_empty() {
+        mapping.lose(format!("{at}/mime"));
+    }
+}
+
+/// A picture as one address.
+pub(super) fn picture_url(image: &ImageBlock) -> String {
+    match picture(image).0 {
+        Picture::At(url) => url,
+        Picture::Here => format!("data:{};base64,{}", image.mime, image.data),
+    }
+}
+
+/// Arguments that a format writes as a text of JSON. What is no JSON is kept as a text.
+pub(super) fn arguments_of(text: &str) -> RawJson {
+    RawJson::parse(text).unwrap_or_else(|_| RawJson::of(text).unwrap_or_default())
+}
+
+/// Arguments as a text of JSON: the reverse of [`arguments_of`].
+pub(super) fn arguments_text(arguments: &RawJson) -> String {
+    match typed::<String>(arguments.raw()) {
+        Some(text) if RawJson::parse(text.as_str()).is_err() => text,
+        _ if arguments.is_null() => "{}".to_owned(),
+        _ => arguments.get().to_owned(),
+    }
+}
+
+/// Arguments as an object, for the formats that want one.
+pub(super) fn arguments_object(arguments: &RawJson) -> RawJson {
+    if arguments.is_null() {
+        return RawJson::of(&UnknownMembers::NONE).unwrap_or_default();
+    }
+    arguments.clone()
+}
+
+/// The texts of a content, joined.
+pub(super) fn joined_text(content: &[ContentBlock]) -> String {
+    let texts = content.iter().filter_map(ContentBlock::as_text);
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The blocks of a message that a format writes, each with its place in the canonical message.
+pub(super) fn placed<'a>(
+    at: &str,
+    content: &'a [ContentBlock],
+) -> impl Iterator<Item = (String, &'a ContentBlock)> {
+    let at = format!("{at}/content");
+    content.iter().enumerate().map(move |(index, block)| (format!("{at}/{index}"), block))
+}
+
+/// A text block of another format's that says nothing by itself: a mark, such as where a step starts.
+pub(super) fn is_mark(block: &ContentBlock) -> bool {
+    block.as_text() == Some("") && block.unknown().get(ORIGINAL).is_some()
+}
+
+/// Who speaks in the formats that have no custom messages.
+pub(super) fn plain_role(message: &AgentMessage) -> PlainRole<'_> {
+    match message {
+        AgentMessage::User(_) => PlainRole::User,
+        AgentMessage::Assistant(said) => PlainRole::Assistant(said),
+        AgentMessage::FunctionResult(said) => PlainRole::Result(said),
+        AgentMessage::Custom(said) if said.is_system() => PlainRole::System,
+        AgentMessage::Custom(_) => PlainRole::User,
+    }
+}
+
+/// Who speaks.
+pub(super) enum PlainRole<'a> {
+    User,
+    Assistant(&'a AssistantMessage),
+    Result(&'a FunctionResultMessage),
+    System,
+}
+
+/// Notes what a plain format cannot say of a message as a whole.
+pub(super) fn lose_plain(mapping: &mut Mapping, message: &AgentMessage) {
+    match message {
+        AgentMessage::Custom(said) => lose_custom(mapping, said),
+        AgentMessage::FunctionResult(said) if !said.details.is_null() => {
+            mapping.lose("/details".to_owned());
+        }
+        AgentMessage::User(_) | AgentMessage::FunctionResult(_) | AgentMessage::Assistant(_) => {}
+    }
+}
+
+/// Notes what a reply says beside its content that few formats have: who served it, and of what kind its faults are.
+pub(super) fn lose_reply(mapping: &mut Mapping, said: &AssistantMessage, provider: &str) {
+    if !signature_is_ours(Some(&said.provider), provider) {
+        mapping.lose("/provider".to_owned());
+    }
+    mapping.lose_some("", "error_kind", said.error_kind.as_ref());
+    mapping.lose_some("", "warnings", said.warnings.as_ref());
+}
+
+/// Notes the text of an error, for the formats that have no place for it.
+pub(super) fn lose_error(mapping: &mut Mapping, said: &AssistantMessage) {
+    mapping.lose_some("", "error_message", said.error_message.as_ref());
+}
+
+/// Notes what is lost of a custom message that is written as the person's; a system's words too are the person's then.
+pub(super) fn lose_custom_as_user(mapping: &mut Mapping, said: &CustomMessage) {
+    if said.is_system() {
+        mapping.note("/role".to_owned(), LossReason::Changed);
+    }
+    lose_custom(mapping, said);
+}
+
+fn lose_custom(mapping: &mut Mapping, said: &CustomMessage) {
+    if !said.is_system() {
+        mapping.note("/role".to_owned(), LossReason::Changed);
+        mapping.lose("/custom_type".to_owned());
+    }
+    mapping.lose_some("", "display", said.display.as_ref());
+    mapping.lose_some("", "details", said.details.as_ref());
+}
+
+/// Whether a reply says more than its content, so that it takes the form in which an API answers.
+pub(super) const fn is_reply(said: &AssistantMessage) -> bool {
+    !said.model.is_empty() || said.usage.is_some() || said.native_stop_reason.is_some()
+}
+
+/// A signature is good for the provider that made it.
+pub(super) fn signature_is_ours(said: Option<&str>, ours: &str) -> bool {
+    said.is_none_or(|provider| provider.is_empty() || provider == ours)
+}
+
+/// The word for why a model stopped: its own where the format has that, otherwise the format's usual one.
+pub(super) fn stop_word(
+    mapping: &mut Mapping,
+    said: &AssistantMessage,
+    provider: &str,
+    read: fn(&str) -> Option<StopReason>,
+    usual: &[(StopReason, &'static str)],
+) -> Option<String> {
+    if let Some(native) = &said.native_stop_reason
+        && (read(native) == Some(said.stop_reason) || said.provider == provider)
+    {
+        return Some(native.clone());
+    }
+    let word = usual.iter().find(|(reason, _)| *reason == said.stop_reason);
+    if word.is_none() {
+        mapping.lose("/stop_reason".to_owned());
+    }
+    if said.native_stop_reason.is_some() {
+        mapping.note("/native_stop_reason".to_owned(), LossReason::Changed);
+    }
+    word.map(|(_, word)| (*word).to_owned())
+}
+
+/// One result as a message of its own.
+pub(super) fn result_message(
+    block: FunctionResultBlock,
+    function_id: String,
+    timestamp: i64,
+) -> FunctionResultMessage {
+    FunctionResultMessage {
+        is_error: block.is_error.unwrap_or(false),
+        unknown: block.unknown,
+        ..FunctionResultMessage::new(block.function_call_id, function_id, block.content, timestamp)
+    }
+}
+
+/// A message that instructs the model.
+pub(super) fn system_message(
+    content: Vec<ContentBlock>,
+    timestamp: i64,
+    unknown: UnknownMembers,
+) -> AgentMessage {
+    AgentMessage::Custom(CustomMessage {
+        custom_type: CustomMessage::SYSTEM.to_owned(),
+        content,
+        display: None,
+        details: None,
+        timestamp,
+        unknown,
+    })
+}

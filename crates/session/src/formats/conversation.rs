@@ -1,0 +1,376 @@
+//! A whole conversation in a format: what its API takes as the messages of a request.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::ai_sdk::step_start;
+use super::block::result_message;
+use super::read::{Members, list};
+use super::write::{Mapping, Object};
+use super::{Codec, Format, Loss, Mapped};
+use crate::context::{ContextKind, ContextView};
+use crate::{
+    AgentMessage, AssistantMessage, ContentBlock, Entry, EntryBody, EntryId, FunctionResultBlock,
+    FunctionResultMessage, RawJson, Role, UserMessage,
+};
+
+/// A conversation in a format.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conversation {
+    /// What instructs the model, for the formats that take it beside the messages: Anthropic's `system`, Gemini's
+    /// `systemInstruction`.
+    pub system: Option<RawJson>,
+    /// The messages, the oldest first.
+    pub messages: Vec<RawJson>,
+    /// What could not be carried.
+    pub losses: Vec<Loss>,
+}
+
+/// The messages of a path in a format.
+///
+/// A message that came in the format is as it came, without what the API puts around its replies. Between the others,
+/// results of calls are put where the format wants them.
+#[must_use]
+pub fn conversation_to_format(path: &[Entry], format: Format) -> Conversation {
+    let sources = path.iter().filter_map(|entry| Source::of(entry, format)).collect();
+    write(sources, format)
+}
+
+/// What a model would be sent, in a format. An item that is its entry's message unchanged is taken from the entry.
+#[must_use]
+pub fn context_to_format(view: &ContextView, path: &[Entry], format: Format) -> Conversation {
+    let entries: HashMap<&EntryId, &Entry> = path.iter().map(|entry| (&entry.id, entry)).collect();
+    let sources = view.items.iter().map(|item| {
+        let entry = entries.get(&item.entry_id).filter(|_| item.kind == ContextKind::Message);
+        let source = entry.and_then(|entry| Source::of(entry, format));
+        source.filter(|source| source.message == item.message).unwrap_or_else(|| Source {
+            entry_id: &item.entry_id,
+            message: item.message.clone(),
+            stored: None,
+        })
+    });
+    write(sources.collect(), format)
+}
+
+/// A message, and its JSON where it came in the format.
+struct Source<'a> {
+    entry_id: &'a EntryId,
+    message: Arc<AgentMessage>,
+    stored: Option<&'a RawJson>,
+}
+
+impl<'a> Source<'a> {
+    fn of(entry: &'a Entry, format: Format) -> Option<Self> {
+        let stored = match &entry.body {
+            EntryBody::Foreign(body) => body.as_it_came(format),
+            EntryBody::Message(_) | EntryBody::Custom(_) => None,
+        };
+        Some(Self { entry_id: &entry.id, message: entry.message()?, stored })
+    }
+}
+
+/// A message on its way out.
+#[expect(clippy::large_enum_variant, reason = "a list of these lives as long as one mapping")]
+enum Piece {
+    Stored(RawJson),
+    Message(AgentMessage),
+}
+
+fn write(sources: Vec<Source<'_>>, format: Format) -> Conversation {
+    let codec = format.codec();
+    let names = function_names(&sources);
+    let mut conversation = Conversation::default();
+    let mut system = Vec::new();
+    let mut pieces = Vec::new();
+    for source in &sources {
+        let is_system = matches!(&*source.message, AgentMessage::Custom(said) if said.is_system());
+        let list = codec.system_list().filter(|_| is_system);
+        let mut mapping = Mapping::into(format);
+        if let Some(list_name) = list {
+            system.extend(system_blocks(source, list_name, codec, &mut mapping));
+        } else if let Some(json) = source.stored {
+            pieces.extend(codec.input(json.clone(), &mut mapping).into_iter().map(Piece::Stored));
+        } else {
+            for part in split(&source.message, codec, &names) {
+                let mut own = Mapping::into(format);
+                for json in codec.write(&part.message, &mut own) {
+                    codec.input(json, &mut own);
+                }
+                part.place.relocate(own.losses, &mut mapping.losses);
+                pieces.push(Piece::Message(with_names(part.message, &names)));
+            }
+        }
+        let of_entry = |loss| Loss { entry_id: Some(source.entry_id.clone()), ..loss };
+        conversation.losses.extend(mapping.losses.into_iter().map(of_entry));
+    }
+    conversation.messages = arrange(pieces, codec)
+        .into_iter()
+        .flat_map(|piece| match piece {
+            Piece::Stored(json) => vec![json],
+            Piece::Message(message) => {
+                let mut mapping = Mapping::into(format);
+                let written = codec.write(&message, &mut mapping);
+                written.into_iter().flat_map(|json| codec.input(json, &mut mapping)).collect()
+            }
+        })
+        .collect();
+    conversation.system = (!system.is_empty()).then(|| system_json(format, &system));
+    conversation
+}
+
+/// The blocks of a system message, in the format.
+fn system_blocks(
+    source: &Source<'_>,
+    list_name: &str,
+    codec: &dyn Codec,
+    mapping: &mut Mapping,
+) -> Vec<RawJson> {
+    // A message that came with a text in place of a list is written anew.
+    let stored = source.stored.and_then(|json| list(Members::parse(json.get())?.get(list_name)?));
+    if let Some(blocks) = stored {
+        return blocks.into_iter().map(RawJson::from).collect();
+    }
+    let written = codec.write(&source.message, mapping);
+    let blocks = written.iter().filter_map(|json| {
+        let blocks = list(Members::parse(json.get())?.get(list_name)?)?;
+        Some(blocks.into_iter().map(RawJson::from).collect::<Vec<_>>())
+    });
+    blocks.flatten().collect()
+}
+
+fn system_json(format: Format, blocks: &[RawJson]) -> RawJson {
+    if format == Format::Gemini {
+        return Object::with("parts", blocks).into_raw();
+    }
+    RawJson::of(blocks).unwrap_or_default()
+}
+
+/// The function of each call, because some formats do not repeat it in the result and others need it there.
+fn function_names(sources: &[Source<'_>]) -> HashMap<String, String> {
+    names_in(sources.iter().flat_map(|source| source.message.content()))
+}
+
+fn names_in<'a>(blocks: impl Iterator<Item = &'a ContentBlock>) -> HashMap<String, String> {
+    let calls = blocks.filter_map(|block| match block {
+        ContentBlock::FunctionCall(call) => Some((call.id.clone(), call.function_id.clone())),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// The message with the functions of its results, for the formats that need them there.
+fn with_names(mut message: AgentMessage, names: &HashMap<String, String>) -> AgentMessage {
+    for block in message.content_mut() {
+        if let ContentBlock::FunctionResult(result) = block
+            && let Some(name) = names.get(&result.function_call_id)
+        {
+            super::gemini::keep_name(&mut result.unknown, name);
+        }
+    }
+    message
+}
+
+/// A canonical message in a format, where it is not part of a conversation.
+pub(super) fn write_message(message: &AgentMessage, format: Format) -> Mapped {
+    let codec = format.codec();
+    let parts = split(message, codec, &names_in(message.content().iter()));
+    let mut losses = Vec::new();
+    let mut messages = Vec::new();
+    for part in parts {
+        let mut mapping = Mapping::into(format);
+        messages.extend(codec.write(&part.message, &mut mapping));
+        part.place.relocate(mapping.losses, &mut losses);
+    }
+    Mapped { messages, losses }
+}
+
+/// A part of a message that is a message in the format.
+struct Part {
+    message: AgentMessage,
+    place: Place,
+}
+
+/// Which blocks of the message a part has.
+enum Place {
+    /// The part is the message.
+    Whole,
+    /// These blocks.
+    Blocks(Vec<usize>),
+    /// What this block, a result, says.
+    Result(usize),
+}
+
+impl Place {
+    /// Takes over what was lost of a part, by its place in the message.
+    fn relocate(&self, from: Vec<Loss>, into: &mut Vec<Loss>) {
+        for loss in from {
+            let Some(pointer) = self.pointer(&loss.pointer) else { continue };
+            let loss = Loss { pointer, ..loss };
+            // Several parts of a message lose the same members of it.
+            if !into.contains(&loss) {
+                into.push(loss);
+            }
+        }
+    }
+
+    fn pointer(&self, of_part: &str) -> Option<String> {
+        match self {
+            Self::Whole => Some(of_part.to_owned()),
+            Self::Blocks(blocks) => {
+                let Some(rest) = of_part.strip_prefix("/content/") else {
+                    return Some(of_part.to_owned());
+                };
+                let (index, rest) = rest.split_once('/').unwrap_or((rest, ""));
+                let index = blocks.get(index.parse::<usize>().ok()?)?;
+                let rest = if rest.is_empty() { String::new() } else { format!("/{rest}") };
+                Some(format!("/content/{index}{rest}"))
+            }
+            // The name of the function was found elsewhere.
+            Self::Result(_) if of_part == "/function_id" => None,
+            Self::Result(index) => Some(format!("/content/{index}{of_part}")),
+        }
+    }
+}
+
+/// The message as messages that have no result between other blocks, for the formats that want it so.
+fn split(message: &AgentMessage, codec: &dyn Codec, names: &HashMap<String, String>) -> Vec<Part> {
+    let name_of = |id: &str| names.get(id).cloned().unwrap_or_default();
+    if let AgentMessage::FunctionResult(said) = message {
+        let mut said = said.clone();
+        if said.function_id.is_empty() {
+            said.function_id = name_of(&said.function_call_id);
+        }
+        return vec![Part { message: AgentMessage::FunctionResult(said), place: Place::Whole }];
+    }
+    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::FunctionResult(_));
+    let splits = match message.role() {
+        // Results in a message of the person are joined results already.
+        Role::User => !codec.joins_results() && (codec.splits_results() || codec.merges_steps()),
+        _ => codec.splits_results(),
+    };
+    if !splits || !message.content().iter().any(is_result) {
+        return vec![Part { message: message.clone(), place: Place::Whole }];
+    }
+    let mut parts = Vec::new();
+    let mut open = Vec::new();
+    for (index, block) in message.content().iter().enumerate() {
+        match block {
+            ContentBlock::FunctionResult(result) => {
+                parts.extend(part_of(message, std::mem::take(&mut open)));
+                let name = name_of(&result.function_call_id);
+                let result = result_message(result.clone(), name, message.timestamp());
+                let message = AgentMessage::FunctionResult(result);
+                parts.push(Part { message, place: Place::Result(index) });
+            }
+            _ => open.push(index),
+        }
+    }
+    parts.extend(part_of(message, open));
+    parts
+}
+
+/// The message with some of its blocks; `None` where there are none.
+fn part_of(message: &AgentMessage, blocks: Vec<usize>) -> Option<Part> {
+    if blocks.is_empty() {
+        return None;
+    }
+    let mut part = message.clone();
+    let content = blocks.iter().filter_map(|index| message.content().get(*index)).cloned();
+    *part.content_mut() = content.collect();
+    Some(Part { message: part, place: Place::Blocks(blocks) })
+}
+
+/// Brings together what the format has in one message.
+fn arrange(pieces: Vec<Piece>, codec: &dyn Codec) -> Vec<Piece> {
+    let mut arranged: Vec<Piece> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let piece = match piece {
+            Piece::Message(AgentMessage::FunctionResult(said)) if codec.joins_results() => {
+                if let Some(Piece::Message(AgentMessage::User(joined))) = arranged.last_mut()
+                    && is_joined(joined)
+                {
+                    joined.content.push(result_block(said));
+                    continue;
+                }
+                let timestamp = said.timestamp;
+                Piece::Message(AgentMessage::User(UserMessage::new(
+                    vec![result_block(said)],
+                    timestamp,
+                )))
+            }
+            Piece::Message(message) if codec.merges_steps() => {
+                match merge(arranged.last_mut(), message) {
+                    Some(message) => Piece::Message(message),
+                    None => continue,
+                }
+            }
+            piece => piece,
+        };
+        arranged.push(piece);
+    }
+    arranged
+}
+
+/// Whether a message is nothing but results.
+fn is_joined(message: &UserMessage) -> bool {
+    message.content.iter().all(|block| matches!(block, ContentBlock::FunctionResult(_)))
+        && !message.content.is_empty()
+}
+
+fn result_block(said: FunctionResultMessage) -> ContentBlock {
+    let mut unknown = said.unknown;
+    super::gemini::keep_name(&mut unknown, &said.function_id);
+    ContentBlock::FunctionResult(FunctionResultBlock {
+        function_call_id: said.function_call_id,
+        content: said.content,
+        is_error: said.is_error.then_some(true),
+        unknown,
+    })
+}
+
+/// Puts a result, or a further step of the model, into the reply before it; gives back what belongs in none.
+fn merge(last: Option<&mut Piece>, message: AgentMessage) -> Option<AgentMessage> {
+    let Some(Piece::Message(AgentMessage::Assistant(reply))) = last else { return Some(message) };
+    match message {
+        AgentMessage::FunctionResult(said) => {
+            reply.content.push(ContentBlock::FunctionResult(FunctionResultBlock {
+                function_call_id: said.function_call_id,
+                content: said.content,
+                is_error: Some(said.is_error),
+                unknown: said.unknown,
+            }));
+            None
+        }
+        AgentMessage::Assistant(next) => {
+            merge_reply(reply, next);
+            None
+        }
+        message => Some(message),
+    }
+}
+
+fn merge_reply(reply: &mut AssistantMessage, next: AssistantMessage) {
+    reply.content.push(step_start());
+    reply.content.extend(next.content);
+    reply.stop_reason = next.stop_reason;
+    reply.native_stop_reason = next.native_stop_reason;
+    reply.error_message = next.error_message;
+    reply.error_kind = next.error_kind;
+    reply.model = next.model;
+    reply.provider = next.provider;
+    let more = next.usage.unwrap_or_default();
+    let usage = reply.usage.get_or_insert_default();
+    let add = |sum: &mut Option<u64>, more: Option<u64>| {
+        if let Some(more) = more {
+            *sum = Some(sum.unwrap_or(0).saturating_add(more));
+        }
+    };
+    add(&mut usage.input, more.input);
+    add(&mut usage.output, more.output);
+    add(&mut usage.cache_read, more.cache_read);
+    add(&mut usage.cache_write, more.cache_write);
+    add(&mut usage.reasoning, more.reasoning);
+    if let Some(cost) = more.cost_usd {
+        *usage.cost_usd.get_or_insert(0.0) += cost;
+    }
+}

@@ -1,0 +1,42 @@
+//! From what an API answered to what it takes back.
+
+use super::read::{Members, list};
+use super::write::{Mapping, escaped};
+use crate::members::UnknownMembers;
+use crate::{LossReason, RawJson};
+
+/// Only the members that a request may have. A message that has no others stays as it is, byte for byte.
+pub(super) fn only(json: RawJson, allowed: &[&str], mapping: &mut Mapping) -> RawJson {
+    let Some(members) = Members::parse(json.get()) else { return json };
+    let members = members.into_unknown();
+    if members.iter().all(|(key, _)| allowed.contains(&key)) {
+        return json;
+    }
+    let mut left = UnknownMembers::NONE;
+    for (key, value) in members {
+        if allowed.contains(&key.as_str()) {
+            left.set(key, value);
+        } else {
+            mapping.note(format!("/{}", escaped(&key)), LossReason::NotInput);
+        }
+    }
+    RawJson::of(&left).unwrap_or_default()
+}
+
+/// The object in the first item of a list: what an API answered inside its reply. The rest of the reply is noted.
+pub(super) fn first_in(
+    json: &RawJson,
+    items: &str,
+    inner: &str,
+    mapping: &mut Mapping,
+) -> Option<RawJson> {
+    let members = Members::parse(json.get())?;
+    let first = list(members.get(items)?)?.first().copied()?;
+    let found = Members::of(first)?.get(inner).map(RawJson::from)?;
+    for (key, _) in members.into_unknown() {
+        if key != items {
+            mapping.note(format!("/{}", escaped(&key)), LossReason::NotInput);
+        }
+    }
+    Some(found)
+}

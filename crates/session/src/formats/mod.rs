@@ -1,0 +1,345 @@
+//! Formats as codecs: the messages of other systems and APIs, in and out.
+//!
+//! A message in a format is stored as it came, with the name of its format. The canonical message is a pure and
+//! total function of it, computed when somebody looks: nothing is stored twice, the format gets back the very bytes,
+//! and a better mapping later improves old sessions too. Members that the canonical message has no place for stay with
+//! it, under the format's name, so that they are back when the message is written in that format again.
+//!
+//! One stored entry is one message as it came, and its canonical view is one message. A whole conversation is mapped
+//! by [`conversation_to_format`], which puts the results of calls where the format wants them.
+//!
+//! A delta, an update or the end of a stream changes the canonical view of a message, also of one that came in another
+//! format: block `n` is the block `n` of its canonical content. From then on the message is written from that view
+//! ([`Replaced`]); what the format had beside it is kept.
+
+mod ai_sdk;
+mod anthropic;
+mod block;
+mod bough;
+mod check;
+mod conversation;
+mod gemini;
+mod gemini_usage;
+mod input;
+mod openai_chat;
+mod openai_parts;
+mod openai_responses;
+mod openai_usage;
+mod phi;
+mod pi;
+mod pi_lines;
+mod read;
+mod write;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use check::FormatError;
+pub use conversation::{Conversation, context_to_format, conversation_to_format};
+
+use crate::lossy_json::lossy_json;
+use crate::revision::Finish;
+use crate::{
+    AgentMessage, Canonical, ContentBlock, CustomPayload, Entry, EntryBody, EntryId, RawJson, Usage,
+};
+use check::Check;
+use write::Mapping;
+
+/// A line of a pi session file, or a message of one.
+pub const FORMAT_PI: &str = "pi";
+/// A message of a phi session.
+pub const FORMAT_PHI: &str = "phi";
+/// A message of a session-manager that knows more than the published shapes: the format `bough` by the name that older
+/// logs have.
+pub const FORMAT_SESSION_MANAGER: &str = "session-manager";
+
+/// A format of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// The canonical message.
+    Bough,
+    /// The Anthropic Messages API.
+    Anthropic,
+    /// OpenAI's Chat Completions API.
+    OpenaiChat,
+    /// OpenAI's Responses API.
+    OpenaiResponses,
+    /// The Gemini API.
+    Gemini,
+    /// `UIMessage`s of the AI SDK.
+    AiSdk,
+    /// pi session files.
+    Pi,
+    /// phi sessions.
+    Phi,
+}
+
+/// Another system's JSON, as it came, with the name of its format.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignBody {
+    /// Which format's. A name that this version does not know is kept.
+    pub format: String,
+    /// Its JSON.
+    pub json: RawJson,
+    /// What was put in place of parts of it later, through us.
+    pub replaced: Option<Replaced>,
+}
+
+/// What was put in place of parts of a message that came in another format.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// The content.
+    pub content: Vec<ContentBlock>,
+    /// The details, where they were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<RawJson>,
+    /// How the model's message ended, where that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<Box<Finish>>,
+}
+
+/// Something that a mapping could not carry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// The entry whose message it is about, where several are mapped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry_id: Option<EntryId>,
+    /// What, as a JSON pointer into the canonical message.
+    pub pointer: String,
+    /// Why.
+    pub reason: LossReason,
+}
+
+/// Why a mapping could not carry something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossReason {
+    /// The format has no place for it.
+    NoPlace,
+    /// The format says it in another way, which does not say all of it.
+    Changed,
+    /// The format has it in replies, and takes it in no request.
+    NotInput,
+}
+
+/// A message in a format.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mapped {
+    /// The message: one JSON, or several where the format says it in several.
+    pub messages: Vec<RawJson>,
+    /// What could not be carried.
+    pub losses: Vec<Loss>,
+}
+
+/// One format's mapping, both ways.
+trait Codec: Sync {
+    /// Whether a JSON is a message of the format, as far as the mapping needs it.
+    fn check(&self, check: &Check<'_>) -> Result<(), FormatError>;
+
+    /// The canonical view of a message; `None` where nothing can be made of it.
+    fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical>;
+
+    /// The message in the format, with all that the format has a place for. Results are no blocks of it, unless the
+    /// format wants them there.
+    fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson>;
+
+    /// What a request may have of a message in the format.
+    fn input(&self, json: RawJson, _mapping: &mut Mapping) -> Vec<RawJson> {
+        vec![json]
+    }
+
+    /// Whether results are messages of their own, and never blocks of a message of the model.
+    fn splits_results(&self) -> bool {
+        true
+    }
+
+    /// Whether the results of one turn are one message.
+    fn joins_results(&self) -> bool {
+        false
+    }
+
+    /// Whether all that the model says and does between two messages of the person is one message.
+    fn merges_steps(&self) -> bool {
+        false
+    }
+
+    /// The list of a system message, where the format takes the system's words beside the messages.
+    fn system_list(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 8] = [
+        Self::Bough,
+        Self::Anthropic,
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::Gemini,
+        Self::AiSdk,
+        Self::Pi,
+        Self::Phi,
+    ];
+
+    /// The name by which the API and the log know the format.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bough => "bough",
+            Self::Anthropic => "anthropic",
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::Gemini => "gemini",
+            Self::AiSdk => "ai-sdk",
+            Self::Pi => FORMAT_PI,
+            Self::Phi => FORMAT_PHI,
+        }
+    }
+
+    /// The format of a name; names in older logs are known too.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        if name == FORMAT_SESSION_MANAGER {
+            return Some(Self::Bough);
+        }
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    fn codec(self) -> &'static dyn Codec {
+        match self {
+            Self::Bough => &bough::Bough,
+            Self::Anthropic => &anthropic::Anthropic,
+            Self::OpenaiChat => &openai_chat::OpenaiChat,
+            Self::OpenaiResponses => &openai_responses::OpenaiResponses,
+            Self::Gemini => &gemini::Gemini,
+            Self::AiSdk => &ai_sdk::AiSdk,
+            Self::Pi => &pi::Pi,
+            Self::Phi => &phi::Phi,
+        }
+    }
+
+    /// Whether a JSON is a message of the format, as far as the mapping needs it.
+    pub fn check(self, json: &RawJson) -> Result<(), FormatError> {
+        let text = lossy_json(json.get());
+        self.codec().check(&Check::message(self, &text)?)
+    }
+
+    /// What an entry holds that was given in the format: the JSON as it came. A canonical message in its usual spelling is
+    /// held as such.
+    pub fn body(self, json: RawJson) -> Result<EntryBody, FormatError> {
+        self.check(&json)?;
+        if self == Self::Bough
+            && let Ok(message) = serde_json::from_str::<AgentMessage>(json.get())
+            && RawJson::of(&message).is_ok_and(|usual| usual == json)
+        {
+            return Ok(EntryBody::Message(message.into()));
+        }
+        Ok(EntryBody::Foreign(ForeignBody::new(self.name(), json)))
+    }
+
+    /// The canonical view of a JSON of the format. Total: what is no message is bookkeeping that shows the JSON.
+    #[must_use]
+    pub fn to_canonical(self, json: &RawJson, entry_time: i64) -> Canonical {
+        canonical_json(Some(self), self.name(), json, entry_time)
+    }
+
+    /// A canonical message in the format.
+    #[must_use]
+    pub fn from_canonical(self, message: &AgentMessage) -> Mapped {
+        conversation::write_message(message, self)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl ForeignBody {
+    /// A body as it came.
+    pub fn new(format: impl Into<String>, json: RawJson) -> Self {
+        Self { format: format.into(), json, replaced: None }
+    }
+
+    /// The JSON, if it came in this format and nobody changed it since.
+    #[must_use]
+    pub fn as_it_came(&self, format: Format) -> Option<&RawJson> {
+        let same = Format::named(&self.format) == Some(format) && self.replaced.is_none();
+        same.then_some(&self.json)
+    }
+}
+
+/// The message of an entry in a format: the very bytes where it came so, mapped where not. `None` where the entry is
+/// no message.
+#[must_use]
+pub fn entry_to_format(entry: &Entry, format: Format) -> Option<Mapped> {
+    let message = entry.message()?;
+    if let EntryBody::Foreign(body) = &entry.body
+        && let Some(json) = body.as_it_came(format)
+    {
+        return Some(Mapped { messages: vec![json.clone()], losses: Vec::new() });
+    }
+    Some(format.from_canonical(&message))
+}
+
+/// Usage that an entry of another system reports and that is no message's: the model, and what it used.
+pub(crate) fn usage_of(custom: &CustomPayload) -> Option<(String, Usage)> {
+    if custom.custom_type != pi_lines::USAGE {
+        return None;
+    }
+    pi_lines::usage_line(&custom.data)
+}
+
+/// What an entry of another system puts in the place of an earlier one for the model: `None` leaves it out.
+pub(crate) fn context_edit_of(
+    custom: &CustomPayload,
+) -> Option<(EntryId, Option<Vec<ContentBlock>>)> {
+    if custom.custom_type != pi_lines::CONTEXT_EDIT {
+        return None;
+    }
+    pi_lines::context_edit(&custom.data)
+}
+
+/// What a foreign body says in canonical terms. `timestamp` is the entry's, for messages that have none.
+pub(crate) fn canonical(body: &ForeignBody, timestamp: i64) -> Canonical {
+    let mapped = canonical_json(Format::named(&body.format), &body.format, &body.json, timestamp);
+    with_replaced(mapped, body.replaced.as_ref())
+}
+
+fn canonical_json(format: Option<Format>, name: &str, json: &RawJson, timestamp: i64) -> Canonical {
+    let text = lossy_json(json.get());
+    let mapped = format.and_then(|format| format.codec().to_canonical(&text, timestamp));
+    mapped.unwrap_or_else(|| unknown(name, json.value()))
+}
+
+fn with_replaced(mapped: Canonical, replaced: Option<&Replaced>) -> Canonical {
+    match (mapped, replaced) {
+        (Canonical::Message(mut shared), Some(replaced)) => {
+            let message = Arc::make_mut(&mut shared);
+            message.content_mut().clone_from(&replaced.content);
+            if let Some(details) = &replaced.details {
+                message.set_details(details.clone());
+            }
+            if let (Some(finish), AgentMessage::Assistant(said)) = (&replaced.finish, message) {
+                finish.apply_to(said);
+            }
+            Canonical::Message(shared)
+        }
+        (mapped, _) => mapped,
+    }
+}
+
+fn unknown(format: &str, value: Value) -> Canonical {
+    let word = value.get("type").and_then(Value::as_str);
+    let custom_type = match word {
+        Some(word) => format!("{format}.{word}"),
+        None => format.to_owned(),
+    };
+    Canonical::Custom(CustomPayload { custom_type, data: value })
+}

@@ -1,0 +1,119 @@
+//! The parts of an item's content in OpenAI's Responses API.
+
+use serde_json::value::RawValue;
+
+use super::block::{
+    image_at, is_mark, kept, lose_mime, name_of, picture, picture_url, placed, whole_block,
+};
+use super::openai_responses::FORMAT;
+use super::read::{Members, typed};
+use super::write::{Mapping, Object, members_of};
+use crate::{ContentBlock, RawJson, TextBlock};
+
+/// Parts that are kept whole; whatever else is kept whole is an item.
+const WHOLE_PARTS: &[&str] =
+    &["refusal", "input_file", "input_audio", "output_audio", "input_image", "summary_text"];
+
+/// Content is one text or a list of parts. What is neither is left.
+pub(super) fn content_of(members: &mut Members<'_>, key: &str) -> Vec<ContentBlock> {
+    if let Some(text) = members.take_text(key) {
+        return vec![ContentBlock::text(text)];
+    }
+    members.take_list(key).unwrap_or_default().into_iter().map(part).collect()
+}
+
+fn part(raw: &RawValue) -> ContentBlock {
+    let Some(mut members) = Members::of(raw) else {
+        return whole_block(FORMAT, raw, raw.get().to_owned());
+    };
+    let kind = members.take_text("type").unwrap_or_default();
+    match kind.as_str() {
+        "input_text" | "output_text" | "text" if members.text("text").is_some() => {
+            let text = members.take_text("text").unwrap_or_default();
+            ContentBlock::Text(TextBlock { text, unknown: kept(FORMAT, members) })
+        }
+        "input_image" => match members.take_text("image_url") {
+            Some(url) => {
+                let mut block = image_at(&url, "");
+                for (key, value) in kept(FORMAT, members) {
+                    block.unknown_mut().set(key, value);
+                }
+                block
+            }
+            None => whole_block(FORMAT, raw, name_of("image", &members)),
+        },
+        // The words of a refusal are what was said.
+        "refusal" => whole_block(FORMAT, raw, members.text("refusal").unwrap_or_default()),
+        "input_file" => whole_block(FORMAT, raw, name_of("file", &members)),
+        _ => whole_block(FORMAT, raw, name_of(&kind, &members)),
+    }
+}
+
+/// The parts of a content; calls, results and thoughts are items.
+pub(super) fn write_parts(
+    at: &str,
+    content: &[ContentBlock],
+    side: &str,
+    mapping: &mut Mapping,
+) -> Vec<RawJson> {
+    let mut parts = Vec::with_capacity(content.len());
+    for (at, block) in placed(at, content) {
+        match write_part(&at, block, side, mapping) {
+            Some(part) => parts.push(part),
+            None if is_mark(block) => {}
+            None => mapping.lose(at),
+        }
+    }
+    parts
+}
+
+/// A part, `input` or `output` by who speaks; `None` where the block is an item of its own.
+pub(super) fn write_part(
+    at: &str,
+    block: &ContentBlock,
+    side: &str,
+    mapping: &mut Mapping,
+) -> Option<RawJson> {
+    if let Some(whole) = mapping.original(block.unknown()) {
+        let kind = Members::parse(whole.get()).and_then(|members| members.text("type"));
+        kind.filter(|kind| WHOLE_PARTS.contains(&kind.as_str()))?;
+        let kept = mapping.kept(at, block.unknown(), &[]);
+        let mut object = Object::default();
+        object.put_back(members_of(&whole));
+        object.put_back(kept);
+        return Some(object.into_raw());
+    }
+    let object = match block {
+        ContentBlock::Text(text) if !is_mark(block) => {
+            let kept = mapping.kept(at, &text.unknown, &[]);
+            let mut object = Object::with("type", format!("{side}_text"));
+            object.put("text", &text.text);
+            object.put_back(kept);
+            object
+        }
+        ContentBlock::Image(image) => {
+            let kept = mapping.kept(at, &image.unknown, picture(image).1);
+            lose_mime(mapping, at, image);
+            let mut object = Object::with("type", "input_image");
+            object.put("image_url", picture_url(image));
+            object.put_back(kept);
+            object
+        }
+        _ => return None,
+    };
+    Some(object.into_raw())
+}
+
+/// One plain text is written as a text.
+pub(super) fn text_or_parts(parts: Vec<RawJson>) -> RawJson {
+    if let [part] = parts.as_slice()
+        && let Some(mut members) = Members::parse(part.get())
+        && members.take_word("type", "input_text")
+        && let Some(text) = members.take("text")
+        && typed::<String>(text).is_some()
+        && members.is_empty()
+    {
+        return text.into();
+    }
+    RawJson::of(&parts).unwrap_or_default()
+}

@@ -1,0 +1,378 @@
+//! Items of OpenAI's Responses API, and the `response` object of a reply.
+//!
+//! A response is one message of the model: its reasoning, messages and calls are blocks of it, in their order. An item
+//! that stands alone is a message too. Where an item had members of its own, its first block keeps them.
+
+use serde_json::value::RawValue;
+
+use super::block::{
+    PlainRole, arguments_of, arguments_text, is_reply, kept_members, lose_error, lose_plain,
+    lose_reply, name_of, placed, plain_role, signature_is_ours, system_message, whole_block,
+};
+use super::check::Check;
+use super::openai_parts::{self as parts, text_or_parts, write_parts};
+use super::openai_usage::Names;
+use super::read::{Members, list};
+use super::write::{Mapping, Object, members_of};
+use super::{Codec, Format};
+use crate::members::UnknownMembers;
+use crate::{
+    AgentMessage, AssistantMessage, Canonical, ContentBlock, FormatError, FunctionCallBlock,
+    FunctionResultMessage, LossReason, RawJson, StopReason, ThinkingBlock, UserMessage,
+};
+
+pub(super) const FORMAT: Format = Format::OpenaiResponses;
+const PROVIDER: &str = "openai";
+const ROLES: &[&str] = &["user", "assistant", "system", "developer"];
+/// Where the members of an item are kept that its blocks have no place for.
+const ITEM: &str = "$item";
+
+const USAGE: Names = Names {
+    format: FORMAT,
+    input: "input_tokens",
+    input_details: "input_tokens_details",
+    output: "output_tokens",
+    output_details: "output_tokens_details",
+};
+
+/// The codec.
+pub(super) struct OpenaiResponses;
+
+impl Codec for OpenaiResponses {
+    fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
+        if check.has("object") {
+            check.one_of("object", &["response"])?;
+            return check.list("output", check_item);
+        }
+        check_item(check)
+    }
+
+    fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical> {
+        let members = Members::parse(text)?;
+        let message = if members.text("object").as_deref() == Some("response") {
+            response(members, entry_time)?
+        } else {
+            item(text, members, entry_time)?
+        };
+        Some(Canonical::Message(message.into()))
+    }
+
+    fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
+        lose_plain(mapping, message);
+        match plain_role(message) {
+            PlainRole::Assistant(said) => write_assistant(said, mapping),
+            PlainRole::Result(said) => {
+                mapping.lose_some(
+                    "",
+                    "function_id",
+                    Some(&said.function_id).filter(|id| !id.is_empty()),
+                );
+                mapping.lose_some("", "is_error", Some(&()).filter(|()| said.is_error));
+                let output = text_or_parts(write_parts("", &said.content, "input", mapping));
+                let mut object = Object::with("type", "function_call_output");
+                object.put("call_id", &said.function_call_id);
+                object.put("output", output);
+                object.put_back(mapping.kept("", &said.unknown, &[]));
+                vec![object.into_raw()]
+            }
+            PlainRole::System => vec![write_message("system", message, mapping)],
+            PlainRole::User => vec![write_message("user", message, mapping)],
+        }
+    }
+
+    fn input(&self, json: RawJson, mapping: &mut Mapping) -> Vec<RawJson> {
+        let Some(mut members) = Members::parse(json.get()) else { return vec![json] };
+        let Some(items) = members.take_list("output") else { return vec![json] };
+        for (key, _) in members.into_unknown() {
+            mapping.note(format!("/{}", super::write::escaped(&key)), LossReason::NotInput);
+        }
+        items.into_iter().map(RawJson::from).collect()
+    }
+}
+
+fn check_item(check: &Check<'_>) -> Result<(), FormatError> {
+    let kind = if check.has("type") { check.text("type")? } else { "message".to_owned() };
+    match kind.as_str() {
+        "message" => {
+            check.one_of("role", ROLES)?;
+            check.text_or_list("content", |part| part.text("type").map(|_| ()))
+        }
+        "function_call" => {
+            check.text("call_id")?;
+            check.text("name").map(|_| ())
+        }
+        "function_call_output" => check.text("call_id").map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+fn response(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
+    let items = members.take_list("output")?;
+    let content: Vec<ContentBlock> = items.into_iter().flat_map(blocks_of).collect();
+    members.take_word("object", "response");
+    let status = members.take_text("status");
+    let incomplete = members.get("incomplete_details").and_then(Members::of);
+    let reason = incomplete.and_then(|details| details.text("reason"));
+    let error = members.get("error").and_then(Members::of);
+    let is_call = |block: &ContentBlock| matches!(block, ContentBlock::FunctionCall(_));
+    let stop_reason = match status.as_deref() {
+        Some("incomplete") if reason.as_deref() == Some("content_filter") => StopReason::Error,
+        Some("incomplete") => StopReason::Length,
+        Some("failed") => StopReason::Error,
+        Some("cancelled") => StopReason::Aborted,
+        _ if content.iter().any(is_call) => StopReason::FunctionCall,
+        _ => StopReason::End,
+    };
+    let model = members.take_text("model").unwrap_or_default();
+    Some(AgentMessage::Assistant(AssistantMessage {
+        stop_reason,
+        native_stop_reason: reason.or(status),
+        error_message: error.and_then(|error| error.text("message")),
+        usage: members.take_object("usage").map(|usage| USAGE.read(usage)),
+        unknown: super::block::kept(FORMAT, members),
+        ..AssistantMessage::new(content, PROVIDER.to_owned(), model, timestamp)
+    }))
+}
+
+/// An item that stands alone.
+fn item(text: &str, mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
+    let kind = members.text("type").unwrap_or_else(|| "message".to_owned());
+    let raw: &RawValue = serde_json::from_str(text).ok()?;
+    if matches!(kind.as_str(), "function_call_output" | "custom_tool_call_output") {
+        members.take_word("type", "function_call_output");
+        let function_call_id = members.take_text("call_id").unwrap_or_default();
+        let content = parts::content_of(&mut members, "output");
+        return Some(AgentMessage::FunctionResult(FunctionResultMessage {
+            unknown: super::block::kept(FORMAT, members),
+            ..FunctionResultMessage::new(function_call_id, String::new(), content, timestamp)
+        }));
+    }
+    if kind != "message" || members.text("role").as_deref() == Some("assistant") {
+        let content = blocks_of(raw);
+        return Some(AgentMessage::Assistant(AssistantMessage::new(
+            content,
+            PROVIDER.to_owned(),
+            String::new(),
+            timestamp,
+        )));
+    }
+    let role = members.text("role").filter(|role| ROLES.contains(&role.as_str()))?;
+    if role != "developer" {
+        members.take("role");
+    }
+    let content = parts::content_of(&mut members, "content");
+    let unknown = super::block::kept(FORMAT, members);
+    Some(if role == "user" {
+        AgentMessage::User(UserMessage { content, timestamp, unknown })
+    } else {
+        system_message(content, timestamp, unknown)
+    })
+}
+
+/// The blocks of an item of the model.
+fn blocks_of(raw: &RawValue) -> Vec<ContentBlock> {
+    let Some(mut members) = Members::of(raw) else {
+        return vec![whole_block(FORMAT, raw, raw.get().to_owned())];
+    };
+    let kind = members.text("type").unwrap_or_else(|| "message".to_owned());
+    match kind.as_str() {
+        "message" => message_blocks(raw, members),
+        "reasoning" => vec![reasoning(members)],
+        "function_call" | "custom_tool_call" => {
+            let is_function = members.take_word("type", "function_call");
+            let key = if is_function { "arguments" } else { "input" };
+            let arguments = members.take_text(key).map(|text| {
+                if is_function {
+                    arguments_of(&text)
+                } else {
+                    RawJson::of(&text).unwrap_or_default()
+                }
+            });
+            vec![ContentBlock::FunctionCall(FunctionCallBlock {
+                id: members.take_text("call_id").unwrap_or_default(),
+                function_id: members.take_text("name").unwrap_or_default(),
+                arguments: arguments.unwrap_or_default(),
+                unknown: super::block::kept(FORMAT, members),
+            })]
+        }
+        _ => vec![whole_block(FORMAT, raw, name_of(&kind, &members))],
+    }
+}
+
+fn message_blocks(raw: &RawValue, mut members: Members<'_>) -> Vec<ContentBlock> {
+    members.take_word("type", "message");
+    members.take_word("role", "assistant");
+    let mut content = parts::content_of(&mut members, "content");
+    let Some(first) = content.first_mut() else {
+        return vec![whole_block(FORMAT, raw, String::new())];
+    };
+    let own = first.unknown_mut();
+    let mut rest = own.get(FORMAT.name()).map(members_of).unwrap_or_default();
+    rest.set(ITEM, RawJson::of(&members.into_unknown()).unwrap_or_default());
+    for (key, value) in kept_members(FORMAT, rest) {
+        own.set(key, value);
+    }
+    content
+}
+
+/// The words of a reasoning item: its summary, or what was thought itself.
+fn reasoning_text(members: &Members<'_>) -> String {
+    let texts = |key: &str| -> Vec<String> {
+        let items = members.get(key).and_then(list).unwrap_or_default();
+        items.into_iter().filter_map(|item| Members::of(item)?.text("text")).collect()
+    };
+    let summary = texts("summary");
+    let said = if summary.is_empty() { texts("content") } else { summary };
+    said.join("\n\n")
+}
+
+fn reasoning(mut members: Members<'_>) -> ContentBlock {
+    members.take("type");
+    ContentBlock::Thinking(ThinkingBlock {
+        text: reasoning_text(&members),
+        signature: members.take_text("encrypted_content"),
+        unknown: super::block::kept(FORMAT, members),
+    })
+}
+
+fn write_message(role: &str, message: &AgentMessage, mapping: &mut Mapping) -> RawJson {
+    let mut object = Object::with("type", "message");
+    object.put("role", role);
+    object.put("content", write_parts("", message.content(), "input", mapping));
+    object.put_back(mapping.kept("", message.unknown(), &[]));
+    object.into_raw()
+}
+
+fn write_assistant(said: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
+    let items = write_items(said, mapping);
+    let kept = mapping.kept("", &said.unknown, &[]);
+    lose_reply(mapping, said, PROVIDER);
+    if !is_reply(said) {
+        lose_error(mapping, said);
+        return items;
+    }
+    if said.native_stop_reason.is_some() && said.provider != PROVIDER {
+        mapping.note("/native_stop_reason".to_owned(), LossReason::Changed);
+    }
+    let mut object = Object::with("object", "response");
+    object.put("model", &said.model);
+    object.put("status", status(said, &kept));
+    object.put("output", items);
+    object.put_some("usage", said.usage.as_ref().map(|usage| USAGE.write(usage, mapping)));
+    object.put_back(kept);
+    if said.stop_reason == StopReason::Length && object.is_null("incomplete_details") {
+        let reason = Object::with("reason", "max_output_tokens").into_raw();
+        object.put("incomplete_details", reason);
+    }
+    if let Some(text) = said.error_message.as_ref().filter(|_| object.is_null("error")) {
+        let mut error = Object::with("code", "server_error");
+        error.put("message", text);
+        object.put("error", error.into_raw());
+    }
+    vec![object.into_raw()]
+}
+
+/// How a response ended. A filter that cut a reply is a fault to us and an incomplete response there.
+fn status(said: &AssistantMessage, kept: &UnknownMembers) -> &'static str {
+    let is_cut = kept.get("incomplete_details").is_some_and(|details| !details.is_null());
+    match (said.stop_reason, said.native_stop_reason.as_deref()) {
+        (StopReason::End | StopReason::FunctionCall, Some("in_progress")) => "in_progress",
+        (StopReason::End | StopReason::FunctionCall, Some("queued")) => "queued",
+        (StopReason::End | StopReason::FunctionCall, _) => "completed",
+        (StopReason::Length, _) => "incomplete",
+        (StopReason::Error, _) if is_cut => "incomplete",
+        (StopReason::Error, _) => "failed",
+        (StopReason::Aborted, _) => "cancelled",
+    }
+}
+
+/// The items of a message: texts and pictures that follow each other are parts of one item.
+fn write_items(said: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
+    let mut items = Vec::new();
+    let mut open: Option<(UnknownMembers, Vec<RawJson>)> = None;
+    for (at, block) in placed("", &said.content) {
+        if let Some(part) = parts::write_part(&at, block, "output", mapping) {
+            let (part, own) = split_item(part);
+            if own.is_some() {
+                items.extend(open.take().map(close));
+            }
+            let (_, parts) = open.get_or_insert_with(|| (own.unwrap_or_default(), Vec::new()));
+            parts.push(part);
+            continue;
+        }
+        items.extend(open.take().map(close));
+        items.extend(write_item(&at, block, said, mapping));
+    }
+    items.extend(open.map(close));
+    items
+}
+
+/// A part without what it keeps for its item.
+fn split_item(part: RawJson) -> (RawJson, Option<UnknownMembers>) {
+    let mut members = members_of(&part);
+    match members.remove(ITEM) {
+        Some(own) => (RawJson::of(&members).unwrap_or_default(), Some(members_of(&own))),
+        None => (part, None),
+    }
+}
+
+fn close((own, parts): (UnknownMembers, Vec<RawJson>)) -> RawJson {
+    let mut object = Object::with("type", "message");
+    object.put("role", "assistant");
+    object.put("content", parts);
+    object.put_back(own);
+    object.into_raw()
+}
+
+fn write_item(
+    at: &str,
+    block: &ContentBlock,
+    said: &AssistantMessage,
+    mapping: &mut Mapping,
+) -> Option<RawJson> {
+    if let Some(whole) = mapping.original(block.unknown()) {
+        return Some(whole);
+    }
+    let mut kept = mapping.kept(at, block.unknown(), &[]);
+    let mut object = match block {
+        ContentBlock::Thinking(thought) => {
+            let mut object = Object::with("type", "reasoning");
+            let has_words = !thought.text.is_empty() && !says(&kept, &thought.text);
+            let mut part = Object::with("type", "summary_text");
+            part.put("text", &thought.text);
+            let summary = if has_words { vec![part.into_raw()] } else { Vec::new() };
+            if has_words {
+                kept.remove("summary");
+            }
+            object.put("summary", summary);
+            if signature_is_ours(Some(&said.provider), PROVIDER) {
+                object.put_some("encrypted_content", thought.signature.as_ref());
+            } else {
+                mapping.lose_some(at, "signature", thought.signature.as_ref());
+            }
+            object
+        }
+        ContentBlock::FunctionCall(call) => {
+            let is_custom = kept.get("type").is_some_and(|kind| kind.get().contains("custom"));
+            let key = if is_custom { "input" } else { "arguments" };
+            let mut object = Object::with("type", "function_call");
+            object.put("call_id", &call.id);
+            object.put("name", &call.function_id);
+            object.put(key, arguments_text(&call.arguments));
+            object
+        }
+        ContentBlock::FunctionResult(_) => {
+            mapping.lose(at.to_owned());
+            return None;
+        }
+        ContentBlock::Text(_) | ContentBlock::Image(_) => return None,
+    };
+    object.put_back(kept);
+    Some(object.into_raw())
+}
+
+/// Whether the summary that is kept still says this.
+fn says(kept: &UnknownMembers, text: &str) -> bool {
+    let json = RawJson::of(kept).unwrap_or_default();
+    Members::parse(json.get()).is_some_and(|members| reasoning_text(&members) == text)
+}

@@ -1,0 +1,165 @@
+//! Objects that are read member by member, so that members nobody knows are kept as they came.
+//!
+//! The derived readers cannot do this: they drop unknown members, or pass them through a value that does not
+//! keep the spelling of numbers and the order of keys.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::json::RawJson;
+
+/// Members of an object that its shape does not know: in their order, each as it came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnknownMembers(Vec<(String, RawJson)>);
+
+impl UnknownMembers {
+    /// No members.
+    pub const NONE: Self = Self(Vec::new());
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The members, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// The value of a member.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&RawJson> {
+        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Sets a member: in its place where there is one, at the end where there is none.
+    pub fn set(&mut self, key: impl Into<String>, value: RawJson) {
+        let key = key.into();
+        match self.0.iter_mut().find(|(name, _)| *name == key) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((key, value)),
+        }
+    }
+
+    /// Takes a member out.
+    pub fn remove(&mut self, key: &str) -> Option<RawJson> {
+        let at = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(at).1)
+    }
+}
+
+impl IntoIterator for UnknownMembers {
+    type Item = (String, RawJson);
+    type IntoIter = std::vec::IntoIter<(String, RawJson)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl FromIterator<(String, RawJson)> for UnknownMembers {
+    fn from_iter<I: IntoIterator<Item = (String, RawJson)>>(members: I) -> Self {
+        Self(members.into_iter().collect())
+    }
+}
+
+impl Serialize for UnknownMembers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+/// An object while it is read. Which members it knows may depend on one of them, its tag.
+pub(crate) trait Draft: Default {
+    /// The member that says what the object is; `None` where nothing depends on it.
+    const TAG: Option<&'static str>;
+    /// What the object is, for error messages.
+    const EXPECTED: &'static str;
+
+    /// Whether the tag was read, or there is none.
+    fn has_tag(&self) -> bool {
+        Self::TAG.is_none()
+    }
+
+    /// Notes the tag.
+    fn set_tag<E: Error>(&mut self, _word: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    /// Reads the value of a member that the object knows; leaves it and says `false` where it does not.
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error>;
+
+    /// Takes the members that the object does not know.
+    fn keep(&mut self, unknown: UnknownMembers);
+}
+
+/// Reads an object into its draft.
+pub(crate) fn read_draft<'de, T: Draft, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    from.deserialize_map(DraftVisitor(PhantomData))
+}
+
+struct DraftVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Draft> Visitor<'de> for DraftVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        let mut draft = T::default();
+        let mut waiting = Vec::new();
+        while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+            if T::TAG == Some(&*key) {
+                draft.set_tag(&map.next_value::<Cow<'_, str>>()?)?;
+            } else if !draft.has_tag() || !draft.read(&key, &mut map)? {
+                waiting.push((key.into_owned(), map.next_value::<RawJson>()?));
+            }
+        }
+        if let (false, Some(tag)) = (draft.has_tag(), T::TAG) {
+            return Err(Error::missing_field(tag));
+        }
+        // What came before the tag may be known after all.
+        let mut unknown = Vec::new();
+        for (key, value) in waiting {
+            let known = draft.read(&key, &mut OneValue(value.raw())).map_err(Error::custom)?;
+            if !known {
+                unknown.push((key, value));
+            }
+        }
+        draft.keep(UnknownMembers(unknown));
+        Ok(draft)
+    }
+}
+
+/// A key, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// One value that was put aside, for reading it as a member.
+struct OneValue<'a>(&'a RawValue);
+
+impl<'de> MapAccess<'de> for OneValue<'de> {
+    type Error = serde_json::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        _seed: K,
+    ) -> Result<Option<K::Value>, Self::Error> {
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, Self::Error> {
+        seed.deserialize(self.0)
+    }
+}

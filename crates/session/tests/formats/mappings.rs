@@ -1,0 +1,130 @@
+//! Single messages: in and out in one format, and through another.
+
+use bough_session::{
+    AgentMessage, ContentBlock, Format, RawJson, Role, conversation_to_format, entry_to_format,
+};
+use serde_json::Value;
+
+use crate::facts::Facts;
+use crate::samples::SAMPLES;
+use crate::{entry_in, entry_of, message_of};
+
+#[test]
+fn what_came_in_a_format_is_given_back_byte_for_byte() {
+    for sample in SAMPLES {
+        let entry = entry_in(sample.format, "e", sample.json);
+        let mapped = entry_to_format(&entry, sample.format).unwrap();
+        assert_eq!(mapped.losses, []);
+        let [json] = mapped.messages.as_slice() else { panic!("{}", sample.json) };
+        assert_eq!(json.get(), sample.json);
+    }
+}
+
+#[test]
+fn a_format_through_the_canonical_message_loses_nothing() {
+    for sample in SAMPLES {
+        let message = message_of(sample.format, &RawJson::parse(sample.json).unwrap());
+        let mapped = sample.format.from_canonical(&message);
+        assert_eq!(mapped.losses, [], "{}", sample.json);
+        if !sample.is_usual {
+            continue;
+        }
+        let [json] = mapped.messages.as_slice() else { panic!("{}", sample.json) };
+        let expected: Value = serde_json::from_str(sample.json).unwrap();
+        assert_eq!(json.value(), expected, "{}", sample.json);
+    }
+}
+
+/// The canonical message is JSON that goes over the wire; nothing may depend on what is not in it.
+#[test]
+fn the_canonical_message_is_whole_as_json() {
+    for sample in SAMPLES {
+        let message = message_of(sample.format, &RawJson::parse(sample.json).unwrap());
+        let text = serde_json::to_string(&message).unwrap();
+        assert_eq!(serde_json::from_str::<AgentMessage>(&text).unwrap(), message, "{text}");
+    }
+}
+
+/// The messages that a canonical message is in a format, read again.
+pub(crate) fn through(message: &AgentMessage, format: Format) -> Vec<AgentMessage> {
+    let mapped = format.from_canonical(message);
+    mapped.messages.iter().map(|json| message_of(format, json)).collect()
+}
+
+/// Whether a message is results without their calls, which a `UIMessage` cannot be.
+pub(crate) fn is_bare_result(message: &AgentMessage) -> bool {
+    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::FunctionResult(_));
+    message.role() == Role::FunctionResult
+        || message.role() == Role::User && message.content().iter().any(is_result)
+}
+
+/// Checks one message through one format.
+#[track_caller]
+pub(crate) fn check_through(message: &AgentMessage, from: Format, to: Format) {
+    let there = through(message, to);
+    let formats = [from, to];
+    let mut before = Facts::of(std::slice::from_ref(message), &formats);
+    let back: Vec<AgentMessage> = if there.len() == 1 {
+        there.iter().flat_map(|message| through(message, from)).collect()
+    } else {
+        // What is several messages there is one again in a conversation, which has no place for usage.
+        before.usage = (0, 0, 0);
+        let entries: Vec<_> = there.iter().map(|message| entry_of("e", message.clone())).collect();
+        let back = conversation_to_format(&entries, from);
+        back.messages.iter().map(|json| message_of(from, json)).collect()
+    };
+    let mut after = Facts::of(&back, &formats);
+    if there.len() > 1 {
+        after.usage = (0, 0, 0);
+    }
+    if is_bare_result(message) && formats.contains(&Format::AiSdk) {
+        after.calls.clear();
+        after.texts.clone_from(&before.texts);
+    }
+    assert_eq!(after, before, "{from} to {to}: {there:?}");
+}
+
+#[test]
+fn every_sample_through_every_format_keeps_what_matters() {
+    for sample in SAMPLES {
+        let message = message_of(sample.format, &RawJson::parse(sample.json).unwrap());
+        for to in Format::ALL {
+            check_through(&message, sample.format, to);
+        }
+    }
+}
+
+#[test]
+fn losses_are_named_by_their_place() {
+    let sample = SAMPLES.iter().find(|sample| sample.json.contains("msg_01")).unwrap();
+    let message = message_of(sample.format, &RawJson::parse(sample.json).unwrap());
+    let mapped = Format::OpenaiChat.from_canonical(&message);
+    let pointers: Vec<&str> = mapped.losses.iter().map(|loss| loss.pointer.as_str()).collect();
+    for expected in [
+        "/content/0",
+        "/content/1",
+        "/content/2/anthropic/citations",
+        "/usage/cache_write",
+        "/usage/anthropic/service_tier",
+        "/anthropic/id",
+        "/provider",
+    ] {
+        assert!(pointers.contains(&expected), "{expected} in {pointers:?}");
+    }
+    let json = serde_json::to_value(&message).unwrap();
+    for pointer in pointers {
+        assert!(json.pointer(pointer).is_some(), "{pointer} in {json}");
+    }
+}
+
+#[test]
+fn a_signature_stays_with_its_provider() {
+    let sample = SAMPLES.iter().find(|sample| sample.json.contains("msg_01")).unwrap();
+    let message = message_of(sample.format, &RawJson::parse(sample.json).unwrap());
+    let text = |format: Format| format.from_canonical(&message).messages[0].get().to_owned();
+    assert!(text(Format::Anthropic).contains("EqQBCgIYAhIM"));
+    assert!(text(Format::Pi).contains("EqQBCgIYAhIM"), "pi keeps every provider's");
+    for format in [Format::Gemini, Format::OpenaiResponses] {
+        assert!(!text(format).contains("EqQBCgIYAhIM"), "{format}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Deltas, updates and ends of streams on messages that are stored as they came.
+
+use bough_session::{
+    ContentBlock, ContentChange, Entry, Finish, Format, Revision, StopReason, TextAppend, Usage,
+    UsageChange, entry_to_format,
+};
+use serde_json::{Value, json};
+
+use crate::entry_in;
+
+fn append(entry: &mut Entry, block: u32, text: &str, finish: Option<Finish>) {
+    let revision = Revision {
+        entry_id: entry.id.clone(),
+        from: entry.revision,
+        to: entry.revision + 1,
+        change: ContentChange::Append(TextAppend { block, text: text.into() }),
+        details: None,
+        origin: None,
+        finish: finish.map(Box::new),
+    };
+    revision.apply(entry).unwrap();
+}
+
+fn written(entry: &Entry, format: Format) -> Value {
+    entry_to_format(entry, format).unwrap().messages[0].value()
+}
+
+#[test]
+fn a_delta_adds_to_the_block_and_the_rest_stays_in_the_format() {
+    let json = r#"{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"s"},{"type":"text","text":"He","citations":[1]}],"container":{"id":"c"}}"#;
+    let mut entry = entry_in(Format::Anthropic, "e", json);
+    append(&mut entry, 1, "llo", None);
+    let mut expected: Value = serde_json::from_str(json).unwrap();
+    expected["content"][1]["text"] = json!("Hello");
+    assert_eq!(written(&entry, Format::Anthropic), expected);
+    assert_eq!(written(&entry, Format::Gemini)["parts"][1]["text"], "Hello");
+}
+
+#[test]
+fn a_text_in_place_of_a_list_is_block_0() {
+    for (format, json) in [
+        (Format::Anthropic, r#"{"role":"assistant","content":"a"}"#),
+        (Format::OpenaiChat, r#"{"role":"assistant","content":"a"}"#),
+        (Format::OpenaiResponses, r#"{"role":"assistant","content":"a"}"#),
+        (Format::Bough, r#"{"role":"assistant","content":"a"}"#),
+        (Format::Gemini, r#"{"role":"model","parts":[{"text":"a"}]}"#),
+        (Format::AiSdk, r#"{"id":"m","role":"assistant","parts":[{"type":"text","text":"a"}]}"#),
+    ] {
+        let mut entry = entry_in(format, "e", json);
+        append(&mut entry, 0, "b", None);
+        assert_eq!(entry.message().unwrap().text(), "ab", "{format}");
+        let again = entry_in(format, "e", &written(&entry, format).to_string());
+        assert_eq!(again.message().unwrap().content()[0].as_text(), Some("ab"), "{format}");
+    }
+}
+
+#[test]
+fn the_end_of_a_stream_is_said_in_the_format() {
+    let mut entry = entry_in(Format::Anthropic, "e", r#"{"role":"assistant","content":""}"#);
+    let usage = Usage { input: Some(3), output: Some(4), ..Usage::default() };
+    let finish = Finish {
+        stop_reason: Some(StopReason::Length),
+        native_stop_reason: Some("max_tokens".into()),
+        usage: Some(UsageChange { model: String::new(), before: None, after: usage }),
+        ..Finish::default()
+    };
+    append(&mut entry, 0, "Hi", Some(finish));
+    append(
+        &mut entry,
+        0,
+        "!",
+        Some(Finish { error_message: Some("cut".into()), ..Finish::default() }),
+    );
+    let said = written(&entry, Format::Anthropic);
+    assert_eq!(said["stop_reason"], "max_tokens");
+    assert_eq!(said["usage"], json!({"input_tokens": 3, "output_tokens": 4}));
+    assert_eq!(said["content"], json!([{"type": "text", "text": "Hi!"}]));
+    let bough = written(&entry, Format::Bough);
+    assert_eq!((&bough["stop_reason"], &bough["error_message"]), (&json!("length"), &json!("cut")));
+}
+
+#[test]
+fn a_replacement_is_written_in_the_format() {
+    let json = r#"{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"old"},"finish_reason":"stop"}]}"#;
+    let mut entry = entry_in(Format::OpenaiChat, "e", json);
+    let content = [ContentBlock::text("new")];
+    Revision::replace(&entry, &content, None).apply(&mut entry).unwrap();
+    let said = written(&entry, Format::OpenaiChat);
+    assert_eq!(said["choices"][0]["message"]["content"], "new");
+    assert_eq!(said["id"], "x");
+}
