@@ -95,7 +95,7 @@ impl Told {
 }
 
 impl Disk for LieDisk {
-    pass_on! { inner: list, stat, lock_holder }
+    pass_on! { inner: list, stat, lock_holder, copy_permissions }
 
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         let inner = self.told.then_late(|| self.inner.create(path))?;
@@ -170,6 +170,10 @@ impl File for LieFile {
             Lie::WriteErrorIsHidden if self.is_told => Ok(()),
             _ => written,
         }
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        self.told.then_late(|| self.inner.append(bytes))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
