@@ -127,6 +127,14 @@ pub enum MigrateError {
         /// What the holder says of itself.
         holder: String,
     },
+    /// Another program writes the whole file again and again.
+    #[error(
+        "another program keeps rewriting {address}; nothing is acknowledged, try again when it ends"
+    )]
+    Contended {
+        /// The file.
+        address: String,
+    },
     /// An entry cannot be said in the file's format.
     #[error("{reason}")]
     NotRepresentable {

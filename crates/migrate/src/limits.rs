@@ -42,3 +42,6 @@ pub const FOLLOW_EVERY_MS: u64 = 100;
 
 /// A database has to be read whole to see whether it changed; it is looked at every so many times.
 pub const FOLLOW_DATABASE_EVERY: u32 = 20;
+
+/// How often an append to a V1 file is tried again when another program writes the whole file at that moment.
+pub const APPEND_ATTEMPTS_MAX: u32 = 5;

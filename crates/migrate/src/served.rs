@@ -96,11 +96,10 @@ impl ServedStore {
     /// directory has that session, its own store goes on answering for it.
     pub async fn serve_file(&self, address: &str) -> Result<SessionId> {
         let (migrator, address) = (self.shared.migrator.clone(), address.to_owned());
-        let live = blocking(move || migrator.open_file(&address)).await?;
-        let session = live.session_id().clone();
+        let (file, session) = blocking(move || migrator.session_of(&address)).await?;
         let known = self.shared.native.state(&session).await;
         if matches!(known, Ok(None)) && !self.shared.is_known(&session) {
-            let store = V1Store::open(live, Arc::clone(&self.shared.entropy)).await?;
+            let store = V1Store::open_file(file, Arc::clone(&self.shared.entropy)).await?;
             self.shared.keep(&session, store);
         }
         Ok(session)
@@ -152,8 +151,8 @@ impl Shared {
             return Ok(None);
         }
         let (migrator, id) = (self.migrator.clone(), session.to_string());
-        let live = blocking(move || migrator.open_live(&id)).await.map_err(refused)?;
-        let store = V1Store::open(live, Arc::clone(&self.entropy)).await.map_err(refused)?;
+        let file = blocking(move || migrator.live_file(&id)).await.map_err(refused)?;
+        let store = V1Store::open_file(file, Arc::clone(&self.entropy)).await.map_err(refused)?;
         Ok(Some(self.keep(session, store)))
     }
 
@@ -223,7 +222,7 @@ async fn follow(shared: Weak<Shared>) {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let failed = |error: tokio::task::JoinError| std::io::Error::other(error);

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use bough_log::format::{ActiveStore, Manifest};
 use bough_log::{LogStore, Options};
 use bough_platform::Platform;
+use bough_session::SessionId;
 use bough_store::session_fold;
 
 pub use lost::{Lost, LostKind};
@@ -84,11 +85,15 @@ impl Migrator {
 
     /// The V1 file that answers for a session, live; [`MigrateError::NotLive`] when its log does.
     pub fn open_live(&self, session: &str) -> Result<LiveV1> {
+        LiveV1::open(self.live_file(session)?)
+    }
+
+    pub(crate) fn live_file(&self, session: &str) -> Result<V1File> {
         self.recover_session(session)?;
         let manifest = self.manifest(session)?;
         self.refuse_failed(&manifest)?;
         match V1File::of_pointer(&manifest.pointer) {
-            Some((address, _)) => LiveV1::open(self.files.locate(address)?),
+            Some((address, _)) => self.files.locate(address),
             None => Err(MigrateError::NotLive { session: session.to_owned() }),
         }
     }
@@ -96,6 +101,15 @@ impl Migrator {
     /// A V1 file that no session of the data directory knows of, live.
     pub fn open_file(&self, address: &str) -> Result<LiveV1> {
         LiveV1::open(self.files.locate(address)?)
+    }
+
+    /// The session of a V1 file; only the beginning of the file is read.
+    pub(crate) fn session_of(&self, address: &str) -> Result<(V1File, SessionId)> {
+        let file = self.files.locate(address)?;
+        let mut live = LiveV1::unread(file.clone());
+        live.read_on(&mut |_, _| {})?;
+        live.require_session()?;
+        Ok((file, live.session_id().clone()))
     }
 
     /// Sessions of the data directory that a V1 file answers for.

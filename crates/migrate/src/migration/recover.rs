@@ -252,7 +252,9 @@ impl Recovery<'_> {
         let snapshot = V1File::of_pointer(previous).and_then(|(_, id)| Snapshot::parse(id));
         let Some(snapshot) = snapshot else { return Ok((0, 0)) };
         let kept = target::inspect(file, &snapshot, &since, true)?;
-        let added = kept.write(file, &|visit| since.each_line(&reader, visit))?;
+        let mut written = kept.write(file, &|visit| since.each_line(&reader, visit))?;
+        written.bring_over_late_lines(file)?;
+        let added = written.added;
         let damaged = u64::from(reader.damage().is_some());
         Ok((added, damaged + since.lost().iter().map(|lost| lost.count).sum::<u64>()))
     }

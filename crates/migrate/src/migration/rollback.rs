@@ -4,10 +4,11 @@ use bough_log::format::{Manifest, Phase, Pointer, StoreState, Verification};
 use bough_log::{Head, LogError, Switch};
 use serde::Serialize;
 
+use super::Migrator;
 use super::events::{ALL_MATCH, Evidence, Trail, well};
 use super::lost::Lost;
 use super::since::Since;
-use super::{Migrator, target};
+use super::target::{self, Written};
 use crate::error::{MigrateError, Result};
 use crate::v1::{Snapshot, V1File};
 
@@ -119,18 +120,20 @@ impl Back<'_> {
         let prepared = self.prepare();
         // MIGRATED -> DIRTY -> ... -> CHECKPOINTED, with the lock given up.
         let closed = log.close(self.session);
-        let prepared = prepared?;
+        let mut prepared = prepared?;
         closed?;
         self.switch(manifest, &prepared)?;
         let said = well(Phase::RolledBack, prepared.verification, self.reason());
         self.evidence.say(log, &self.migrator.platform, self.session, said)?;
+        // Whoever had the file open before it was replaced has written by now.
+        prepared.written.bring_over_late_lines(self.file)?;
         Ok(RollbackSummary {
             session_id: self.session.to_owned(),
             address: self.file.address().to_owned(),
             snapshot_id: prepared.snapshot.to_string(),
             migration_id: self.evidence.migration_id.clone(),
             correlation_id: self.evidence.correlation_id.clone(),
-            exported: prepared.exported,
+            exported: prepared.written.added,
             lost: prepared.lost,
             verification: prepared.verification,
             already: false,
@@ -156,7 +159,8 @@ impl Back<'_> {
         let kept = target::inspect(self.file, &self.snapshot, &since, changed)?;
         let say = |said| self.evidence.say(log, &self.migrator.platform, self.session, said);
         say(well(Phase::Planned, Verification::default(), self.reason()))?;
-        let exported = kept.write(self.file, &|visit| since.each_line(&reader, visit))?;
+        let written = kept.write(self.file, &|visit| since.each_line(&reader, visit))?;
+        let exported = written.added;
         let (verification, snapshot) = kept.verify(self.file, exported)?;
         if verification != ALL_MATCH {
             let detail = format!("{} is not what it should be", self.file.address());
@@ -164,7 +168,7 @@ impl Back<'_> {
         }
         let words = format!("{exported} lines added to {}", self.file.address());
         say(well(Phase::Verified, verification, &words))?;
-        Ok(Prepared { head: since.head, exported, lost, verification, snapshot })
+        Ok(Prepared { head: since.head, written, lost, verification, snapshot })
     }
 
     fn switch(&self, manifest: &Manifest, prepared: &Prepared) -> Result<()> {
@@ -191,7 +195,7 @@ fn moved_on(current: Head) -> MigrateError {
 
 struct Prepared {
     head: Head,
-    exported: u64,
+    written: Written,
     lost: Vec<Lost>,
     verification: Verification,
     snapshot: Snapshot,

@@ -93,7 +93,34 @@ pub(crate) struct MappedFile {
     pub(crate) looks_like_pi: bool,
 }
 
+/// What the lines so far came to, in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Who the session is, where a line says so.
+    pub(crate) session: Option<String>,
+    pub(crate) entries: u64,
+    /// The digest of everything that is kept.
+    pub(crate) content: String,
+    /// Ids that stand twice, parents that did not come before, lines that are not JSON.
+    pub(crate) broken_links: u64,
+    /// Last lines that a crash cut.
+    pub(crate) torn: u64,
+}
+
 impl Mapper {
+    /// What the lines so far came to.
+    pub(crate) fn tally(&self) -> Tally {
+        let counted = [FindingKind::DuplicateId, FindingKind::ParentMissing, FindingKind::NotJson];
+        let counted: u64 = counted.into_iter().map(|kind| self.report.count(kind)).sum();
+        Tally {
+            session: self.header.as_ref().map(|header| header.id.clone()),
+            entries: self.report.entries,
+            content: self.content.hex(),
+            broken_links: counted + self.placer.orphans(),
+            torn: self.report.count(FindingKind::TornTail),
+        }
+    }
+
     pub(crate) fn new(file_name: &str, want: Want) -> Self {
         Self {
             want,

@@ -1,5 +1,6 @@
 //! pi's session files: reading them as a stream, placing their entries, serving them live.
 
+mod append;
 mod file;
 mod glance;
 mod header;
@@ -25,6 +26,6 @@ pub use time::{format_iso, parse_iso};
 pub(crate) use glance::{Field, Seen, look};
 pub(crate) use lines::digest_of_prefix;
 pub(crate) use live::fallback_id;
-pub(crate) use map::{ContentDigest, Mapper, Want, v1_record};
+pub(crate) use map::{ContentDigest, Mapper, Tally, Want, v1_record};
 pub(crate) use original::{Original, original, original_json, original_of};
 pub(crate) use sqlite::SqliteSession;

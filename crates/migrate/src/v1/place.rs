@@ -130,6 +130,17 @@ impl Placer {
         name
     }
 
+    /// How many entries named a parent that had not come before them.
+    pub(crate) fn orphans(&self) -> u64 {
+        self.orphans.len() as u64
+    }
+
+    /// Whether an entry has this id in the log.
+    pub(crate) fn contains(&self, id: &EntryId) -> bool {
+        // Ids that a log cannot have are among the nodes too, in the file's words.
+        self.nodes.contains_key(id.as_str()) && EntryId::parse(id.as_str()).is_ok()
+    }
+
     /// Version 1 only: the number of an entry's line among those that are JSON, the header's being 0.
     pub(crate) fn index_of(&self, id: &str) -> Option<usize> {
         let node = self.nodes.get(id)?;
