@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::usage::USAGE_TOOLS_AND_SUMMARIES;
 use crate::{Canonical, ContentBlock, CustomPayload, EntryId, RawJson, Usage};
 
 /// A line of a pi session file.
@@ -52,10 +53,15 @@ impl ForeignBody {
 
 /// Usage that an entry of another system reports and that is no message's: the model, and what it used.
 pub(crate) fn usage_of(custom: &CustomPayload) -> Option<(String, Usage)> {
-    if custom.custom_type != pi::USAGE {
-        return None;
+    if custom.custom_type == pi::USAGE {
+        return pi::usage_line(&custom.data);
     }
-    pi::usage_line(&custom.data)
+    usage_beside(&custom.data)
+}
+
+/// Usage that a tool's result or a summary of another system reports: it says no model.
+pub(crate) fn usage_beside(data: &Value) -> Option<(String, Usage)> {
+    Some((USAGE_TOOLS_AND_SUMMARIES.to_owned(), pi::usage_beside(data)?))
 }
 
 /// What an entry of another system puts in the place of an earlier one for the model: `None` leaves it out.

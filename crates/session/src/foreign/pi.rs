@@ -1,6 +1,6 @@
 //! Lines of pi session files.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Look;
 use crate::bookkeeping::{
@@ -28,8 +28,19 @@ pub(super) fn canonical(line: &Value, timestamp: i64) -> Option<Canonical> {
             custom_type: line.text("customType")?.to_owned(),
             data: line.some("data").unwrap_or_default(),
         })),
-        _ => bookkeeping(kind, line).map(|known| Canonical::Custom(known.to_payload())),
+        _ => bookkeeping(kind, line).map(|known| Canonical::Custom(with_pi_fields(known, line))),
     }
+}
+
+/// Bookkeeping with the members that only pi has: what making a summary cost, and the system prompt from there on.
+fn with_pi_fields(known: Bookkeeping, line: &Value) -> CustomPayload {
+    let mut payload = known.to_payload();
+    if let Value::Object(data) = &mut payload.data {
+        for (name, key) in [(USAGE, "usage"), (SYSTEM_MESSAGE, "systemMessage")] {
+            data.extend(line.some(key).map(|value| (name.to_owned(), value)));
+        }
+    }
+    payload
 }
 
 fn bookkeeping(kind: &str, line: &Value) -> Option<Bookkeeping> {
@@ -65,14 +76,22 @@ fn bookkeeping(kind: &str, line: &Value) -> Option<Bookkeeping> {
     })
 }
 
-/// Usage that belongs to no message, such as that of keeping a cache warm.
+/// Usage that belongs to no message of a model: a line of its own, such as that of keeping a cache warm, or a member
+/// of a summary or of a tool's result.
 pub(super) const USAGE: &str = "pi.usage";
+/// The system prompt that a compaction says the model has from there on.
+const SYSTEM_MESSAGE: &str = "pi.system_message";
 /// What a model is sent in the place of an earlier entry from here on.
 pub(super) const CONTEXT_EDIT: &str = "pi.context_edit";
 
 /// The model of a [`USAGE`] line and what it used.
 pub(super) fn usage_line(line: &Value) -> Option<(String, Usage)> {
     Some((line.texts("model"), usage(line.get("usage")?)))
+}
+
+/// What a tool's result or a summary used, beside the model's own messages; `data` is its details or its data.
+pub(super) fn usage_beside(data: &Value) -> Option<Usage> {
+    data.get(USAGE).map(usage)
 }
 
 /// The target of a [`CONTEXT_EDIT`] line, and its content from here on; `None` where it is to be left out.
@@ -94,11 +113,12 @@ fn message(message: &Value, entry_time: i64) -> Option<AgentMessage> {
             function_call_id: message.texts("toolCallId"),
             function_id: message.texts("toolName"),
             content,
-            details: message.some("details").unwrap_or_default(),
+            details: result_details(message),
             is_error: message.flag("isError").unwrap_or(false),
             timestamp,
         }),
         "bashExecution" => AgentMessage::Custom(bash_execution(message, timestamp)),
+        "system" => AgentMessage::Custom(system_message(message, content, timestamp)),
         // `hookMessage` is what files before version 3 call it.
         "custom" | "hookMessage" => AgentMessage::Custom(custom_message(message, timestamp)),
         role => AgentMessage::Custom(CustomMessage {
@@ -109,6 +129,42 @@ fn message(message: &Value, entry_time: i64) -> Option<AgentMessage> {
             timestamp,
         }),
     })
+}
+
+/// The details of a tool's result, with what the tool itself used.
+fn result_details(message: &Value) -> Value {
+    let details = message.some("details");
+    let Some(usage) = message.some("usage") else { return details.unwrap_or_default() };
+    let mut members = match details {
+        Some(Value::Object(members)) => members,
+        Some(other) => Map::from_iter([("details".to_owned(), other)]),
+        None => Map::new(),
+    };
+    members.insert(USAGE.to_owned(), usage);
+    Value::Object(members)
+}
+
+/// A change of the system prompt: its text, the sections that it sets or takes away, and the tools.
+fn system_message(message: &Value, content: Vec<ContentBlock>, timestamp: i64) -> CustomMessage {
+    let own = content.into_iter().filter(|block| block.as_text() != Some(""));
+    let sections = message.get("sections").and_then(Value::as_object).into_iter().flatten();
+    let sections = sections.map(|(name, section)| match section {
+        Value::String(text) => text.clone(),
+        _ => format!("(section {name} removed)"),
+    });
+    let tools = [("toolsAdded", "Tools added"), ("toolsRemoved", "Tools removed")];
+    let tools = tools.into_iter().filter_map(|(key, words)| {
+        let names: Vec<&str> =
+            message.list(key).iter().filter_map(|tool| tool.text("name")).collect();
+        (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
+    });
+    CustomMessage {
+        custom_type: "pi.system".to_owned(),
+        content: own.chain(sections.chain(tools).map(ContentBlock::text)).collect(),
+        display: None,
+        details: Some(message.clone()),
+        timestamp,
+    }
 }
 
 fn assistant(message: &Value, content: Vec<ContentBlock>, timestamp: i64) -> AssistantMessage {
@@ -173,8 +229,10 @@ fn bash_execution(message: &Value, timestamp: i64) -> CustomMessage {
     } else if let Some(code) = message.time("exitCode").filter(|code| *code != 0) {
         text.push_str(&format!("\n(exit code {code})"));
     }
-    if message.flag("truncated") == Some(true) {
-        text.push_str("\n(output truncated)");
+    match (message.flag("truncated"), message.text("fullOutputPath")) {
+        (_, Some(path)) => text.push_str(&format!("\n(output truncated; all of it: {path})")),
+        (Some(true), None) => text.push_str("\n(output truncated)"),
+        _ => {}
     }
     CustomMessage {
         custom_type: "bashExecution".to_owned(),
