@@ -163,7 +163,7 @@ pub enum MigrateError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// The result of anything in this room.
+/// The result of anything in this crate.
 pub type Result<T> = std::result::Result<T, MigrateError>;
 
 impl From<bough_platform::PathError> for MigrateError {

@@ -1,4 +1,4 @@
-//! Every bound of the room, by name.
+//! Every bound of the crate, by name.
 
 /// Bytes read from a V1 file at once.
 pub const CHUNK_BYTES: usize = 256 * 1024;

@@ -201,7 +201,7 @@ impl Shared {
     }
 
     /// Looks whether the files that are served changed.
-    async fn look(&self, databases_too: bool) {
+    async fn follow_files(&self, databases_too: bool) {
         let served: Vec<_> = {
             let files = self.lock();
             let chosen =
@@ -218,7 +218,7 @@ async fn follow(shared: Weak<Shared>) {
     for count in 1_u32.. {
         tokio::time::sleep(Duration::from_millis(FOLLOW_EVERY_MS)).await;
         let Some(shared) = shared.upgrade() else { return };
-        shared.look(count.is_multiple_of(FOLLOW_DATABASE_EVERY)).await;
+        shared.follow_files(count.is_multiple_of(FOLLOW_DATABASE_EVERY)).await;
     }
 }
 

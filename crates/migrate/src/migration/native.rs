@@ -1,4 +1,4 @@
-//! The log's side: records between the two rooms, entries at their newest, the mark at the end of what
+//! The log's side: records between the two crates, entries at their newest, the mark at the end of what
 //! was migrated.
 
 use bough_log::{NewRecord as LogNewRecord, Reader, StoredRecord};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{MigrateError, Result};
 use crate::limits::PAGE_RECORDS;
-use crate::v1::{ContentDigest, V1_KIND, V1Report, original_of};
+use crate::v1::{ContentDigest, V1_KIND, V1Report, source_line_of};
 
 /// What the mark's `what` says.
 const END: &str = "end";
@@ -75,7 +75,7 @@ pub(crate) fn to_log(record: LogRecord) -> LogNewRecord {
     }
 }
 
-/// A record of the log as the session room reads it.
+/// A record of the log as the session crate reads it.
 pub(crate) fn decoded(stored: &LogNewRecord) -> Record {
     codec::decode(LogRecord {
         kind: stored.kind.clone(),
@@ -120,7 +120,7 @@ impl Migrated {
             self.mark = Some(mark);
             self.mark_seq = stored.seq;
         } else {
-            if let Some(line) = original_of(&stored.record.kind, &stored.record.payload) {
+            if let Some(line) = source_line_of(&stored.record.kind, &stored.record.payload) {
                 self.content.add(&line.bytes, line.what.is_empty());
             }
         }

@@ -5,7 +5,7 @@ use bough_log::{Head, LogError, Switch};
 use serde::Serialize;
 
 use super::Migrator;
-use super::events::{ALL_MATCH, Evidence, Trail, well};
+use super::events::{ALL_MATCH, Evidence, Trail, success};
 use super::lost::Lost;
 use super::since::Since;
 use super::target::{self, Written};
@@ -123,7 +123,7 @@ impl Back<'_> {
         let mut prepared = prepared?;
         closed?;
         self.switch(manifest, &prepared)?;
-        let said = well(Phase::RolledBack, prepared.verification, self.reason());
+        let said = success(Phase::RolledBack, prepared.verification, self.reason());
         self.evidence.say(log, &self.migrator.platform, self.session, said)?;
         // Whoever had the file open before it was replaced has written by now.
         prepared.written.bring_over_late_lines(self.file)?;
@@ -158,7 +158,7 @@ impl Back<'_> {
         let changed = self.options.accept_changed_target;
         let kept = target::inspect(self.file, &self.snapshot, &since, changed)?;
         let say = |said| self.evidence.say(log, &self.migrator.platform, self.session, said);
-        say(well(Phase::Planned, Verification::default(), self.reason()))?;
+        say(success(Phase::Planned, Verification::default(), self.reason()))?;
         let written = kept.write(self.file, &|visit| since.each_line(&reader, visit))?;
         let exported = written.added;
         let (verification, snapshot) = kept.verify(self.file, exported)?;
@@ -167,7 +167,7 @@ impl Back<'_> {
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
         let words = format!("{exported} lines added to {}", self.file.address());
-        say(well(Phase::Verified, verification, &words))?;
+        say(success(Phase::Verified, verification, &words))?;
         Ok(Prepared { head: since.head, written, lost, verification, snapshot })
     }
 

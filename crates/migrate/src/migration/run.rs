@@ -4,7 +4,7 @@ use bough_log::format::{Outcome as EventOutcome, Phase, Pointer, StoreState, Ver
 use bough_log::{Expected, LogError, LogStore, NewRecord, Staging, Switch};
 use serde::Serialize;
 
-use super::events::{ALL_MATCH, Evidence, NATIVE, Said, fresh_id, well};
+use super::events::{ALL_MATCH, EventDetails, Evidence, NATIVE, fresh_id, success};
 use super::native::{EndMark, to_log};
 use super::verify::{Checked, Expectation, check};
 use super::{Migrator, Plan, Standing};
@@ -165,7 +165,7 @@ impl Run<'_> {
         self.plan.format.pointer(&self.plan.address, &self.plan.snapshot)
     }
 
-    fn say(&self, log: &LogStore, said: Said<'_>) -> Result<()> {
+    fn say(&self, log: &LogStore, said: EventDetails<'_>) -> Result<()> {
         self.evidence.say(log, &self.migrator.platform, self.session(), said)
     }
 
@@ -178,7 +178,7 @@ impl Run<'_> {
         self.build(staging)?;
         staging.present(self.session(), &self.pointer())?;
         let log = staging.store();
-        self.say(log, well(Phase::Staged, Verification::default(), "built out of sight"))?;
+        self.say(log, success(Phase::Staged, Verification::default(), "built out of sight"))?;
         let entries = self.plan.report.entries;
         self.show(Step::Verify, 0, entries);
         let expected = Expectation { entries, content: self.plan.content.clone() };
@@ -187,7 +187,7 @@ impl Run<'_> {
             let Checked { verification, detail, .. } = checked;
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        self.say(log, well(Phase::Verified, checked.verification, &checked.detail))?;
+        self.say(log, success(Phase::Verified, checked.verification, &checked.detail))?;
         self.show(Step::Verify, self.plan.bytes, entries);
         if self.file.len()? != Some(self.plan.bytes) {
             return Err(self.changed());
@@ -234,12 +234,12 @@ impl Run<'_> {
                 head: checked.head,
             },
         )?;
-        self.say(log, well(Phase::CutOver, checked.verification, "the pointer moved"))?;
+        self.say(log, success(Phase::CutOver, checked.verification, "the pointer moved"))?;
         // What was verified is what is live: the same head, through the ordinary way of reading.
         let live = log.read(self.session())?.head();
         if Some(live) != checked.head {
             let detail = format!("record {} is live, which was not verified", live.seq);
-            let said = Said {
+            let said = EventDetails {
                 phase: Phase::CutOver,
                 verification: Verification::default(),
                 reason: &detail,
@@ -249,7 +249,7 @@ impl Run<'_> {
             let verification = Verification::default();
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        self.say(log, well(Phase::Completed, checked.verification, "migrated"))?;
+        self.say(log, success(Phase::Completed, checked.verification, "migrated"))?;
         log.settle_replaced(self.session())?;
         self.show(Step::Complete, self.plan.bytes, entries);
         Ok(())
@@ -308,7 +308,7 @@ impl<'a, 'r> Builder<'a, 'r> {
             self.created = true;
             let plan = self.run.plan;
             let reason = format!("{} entries of {}", plan.report.entries, plan.address);
-            self.run.say(log, well(Phase::Planned, Verification::default(), &reason))?;
+            self.run.say(log, success(Phase::Planned, Verification::default(), &reason))?;
         }
         self.keep_alive()
     }

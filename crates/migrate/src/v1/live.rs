@@ -6,8 +6,8 @@ use bough_session::codec::{self, LogRecord};
 use bough_session::{EntryId, NewRecord, SessionId, SessionState};
 
 use super::file::{V1File, V1Format};
-use super::glance::{Seen, look};
 use super::header::V1Header;
+use super::line_header::{ParsedLine, parse_line};
 use super::lines::{Content, Line, Lines, Snapshot};
 use super::map::{Mapper, Want};
 use super::report::V1Report;
@@ -301,8 +301,7 @@ fn decoded(record: LogRecord) -> NewRecord {
 fn is_whole(line: &Line<'_>) -> bool {
     match line.content {
         Content::TooLong(_) => false,
-        Content::Bytes(bytes) => {
-            std::str::from_utf8(bytes).is_ok_and(|text| !matches!(look(text.trim()), Seen::NotJson))
-        }
+        Content::Bytes(bytes) => std::str::from_utf8(bytes)
+            .is_ok_and(|text| !matches!(parse_line(text.trim()), ParsedLine::NotJson)),
     }
 }
