@@ -17,16 +17,16 @@ use bough_log::format::ActiveStore;
 use bough_platform::{Entropy, Platform};
 use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId};
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, Head, ListPage,
-    ListQuery, NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
-    Store, StoreError, StoredEntry, Trashed,
+    Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, ChangeWatch, Draft, Head,
+    ListPage, ListQuery, NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch,
+    Snapshot, Store, StoreError, StoredEntry, Trashed,
 };
 
 use tokio::sync::OnceCell;
 
 use crate::error::Result;
 use crate::limits::{FOLLOW_DATABASE_EVERY, FOLLOW_EVERY_MS};
-use crate::migration::{Migrator, Recovered, log_options};
+use crate::migration::{Migrator, Recovered, is_settled, log_options};
 use crate::v1::V1Files;
 use crate::v1_store::{V1Store, refused};
 
@@ -46,6 +46,8 @@ struct Shared {
     files: Mutex<HashMap<SessionId, ServedFile>>,
     /// Whether the catalogue was given the sessions that files answer for.
     files_listed: OnceCell<()>,
+    /// Sessions that were migrated or rolled back and that nobody has listed since.
+    unlisted: Mutex<Vec<SessionId>>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,8 +65,8 @@ impl ServedStore {
         let entropy = Arc::clone(&platform.entropy);
         let log = LogStore::open_to_look(platform.clone(), log_options());
         let migrator = Migrator::with_log(log, platform, files);
-        let (files, files_listed) = (Mutex::default(), OnceCell::new());
-        let shared = Arc::new(Shared { native, migrator, entropy, files, files_listed });
+        let (files, files_listed, unlisted) = Default::default();
+        let shared = Arc::new(Shared { native, migrator, entropy, files, files_listed, unlisted });
         tokio::spawn(follow(Arc::downgrade(&shared)));
         Self { shared }
     }
@@ -73,12 +75,16 @@ impl ServedStore {
     /// before anything is served. Reads and writes the disk where it is called.
     pub fn recover_now(&self) -> Answer<Vec<(SessionId, Recovered)>> {
         let mut recovered = Vec::new();
-        let found = self.shared.migrator.recover_interrupted(&mut |session, done| {
-            if let Ok(done) = done {
-                recovered.push((SessionId::from_stored(session), done.clone()));
+        for (session, done) in self.shared.migrator.recover_marked().map_err(refused)? {
+            let session = SessionId::from_stored(session);
+            if is_settled(&done) {
+                self.shared.unlisted().push(session.clone());
             }
-        });
-        found.map_err(refused)?;
+            match done {
+                Ok(Recovered::Nothing) | Err(_) => {}
+                Ok(done) => recovered.push((session, done)),
+            }
+        }
         Ok(recovered)
     }
 
@@ -86,9 +92,7 @@ impl ServedStore {
     pub async fn recover(&self) -> Result<Vec<(SessionId, Recovered)>> {
         let served = self.clone();
         let recovered = blocking(move || Ok(served.recover_now()?)).await?;
-        for (session, _) in &recovered {
-            self.show(session).await;
-        }
+        self.shared.list_unlisted().await;
         Ok(recovered)
     }
 
@@ -103,6 +107,13 @@ impl ServedStore {
             self.shared.keep(&session, store);
         }
         Ok(session)
+    }
+
+    /// Whether a V1 file has other lines than it had when it was migrated, while the log answers for its session: what
+    /// pi wrote since is not in the session.
+    pub async fn has_changed_since_migration(&self, address: &str) -> Result<bool> {
+        let (migrator, address) = (self.shared.migrator.clone(), address.to_owned());
+        blocking(move || migrator.has_changed_since_migration(&address)).await
     }
 
     /// Lists a session as its present store shows it: after a migration, a rollback, or a recovery.
@@ -181,6 +192,46 @@ impl Shared {
         self.native.announce(session, now.position);
     }
 
+    fn unlisted(&self) -> MutexGuard<'_, Vec<SessionId>> {
+        self.unlisted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lists what was migrated or rolled back since somebody looked, then removes its marks.
+    async fn list_unlisted(&self) {
+        let sessions = std::mem::take(&mut *self.unlisted());
+        let (by_file, by_log): (Vec<_>, Vec<_>) =
+            sessions.into_iter().partition(|session| !self.is_migrated(session));
+        for session in &by_file {
+            self.list_file(session).await;
+        }
+        // A mark that stays asks for the same once more.
+        if self.native.refresh(by_log.clone()).await.is_ok() {
+            for session in by_file.iter().chain(&by_log) {
+                drop(self.migrator.unmark(session.as_str()));
+            }
+        }
+    }
+
+    /// Lists a session as its file shows it. Its records are not taken into memory: a list needs only their sum.
+    async fn list_file(&self, session: &SessionId) {
+        if self.by_file(session).is_some() {
+            return self.show(session).await;
+        }
+        let (migrator, id) = (self.migrator.clone(), session.to_string());
+        let Ok(live) = blocking(move || migrator.open_live(&id)).await else { return };
+        let mut random = [0; 16];
+        if self.entropy.fill(&mut random).is_err() {
+            return;
+        }
+        let state = live.state().clone();
+        let position = Position::at(state.seq);
+        let incarnation = Incarnation::new(random);
+        let head = Head { incarnation, seq: state.seq, chain: ChainHash([0; 32]) };
+        // A list that lags is put right at the next change.
+        drop(self.native.list_as(session, &Snapshot { head, position, state }).await);
+        self.native.announce(session, position);
+    }
+
     async fn show(&self, session: &SessionId) {
         // A session that cannot be read is listed as it was; whoever opens it is told why.
         match self.elsewhere(session).await {
@@ -193,6 +244,7 @@ impl Shared {
     /// Lists the sessions that a catalogue made anew lacks, because files answer for them and not their logs.
     async fn list_files(&self) {
         let list = async {
+            self.list_unlisted().await;
             for session in self.native.passed_over().await {
                 self.show(&session).await;
             }

@@ -181,7 +181,9 @@ pub(crate) fn refused(error: MigrateError) -> StoreError {
     match error {
         MigrateError::Store(error) => error,
         MigrateError::Io(error) => error.into(),
-        MigrateError::Locked { holder, .. } => StoreError::Locked { holder },
+        MigrateError::Locked { holder, .. } | MigrateError::SessionLocked { holder, .. } => {
+            StoreError::Locked { holder }
+        }
         MigrateError::Contended { .. } => StoreError::Unavailable { reason: error.to_string() },
         other => StoreError::invalid(other.to_string()),
     }

@@ -93,7 +93,15 @@ pub(crate) fn each_record(
     reader: &Reader,
     visit: &mut dyn FnMut(StoredRecord) -> Result<()>,
 ) -> Result<()> {
-    let mut after = 0;
+    each_record_after(reader, 0, visit)
+}
+
+/// Visits every record of a log behind one of them, in order.
+pub(crate) fn each_record_after(
+    reader: &Reader,
+    mut after: u64,
+    visit: &mut dyn FnMut(StoredRecord) -> Result<()>,
+) -> Result<()> {
     loop {
         let page = reader.records(after, PAGE_RECORDS)?;
         let Some(last) = page.last() else { return Ok(()) };
@@ -132,7 +140,9 @@ impl Migrated {
 pub(crate) fn newest_entry(reader: &Reader, id: &str) -> Result<Option<Entry>> {
     let Some(found) = reader.entry(id)? else { return Ok(None) };
     let unreadable = |what: &str| MigrateError::NotRepresentable {
-        reason: format!("entry {id}: {what} cannot be read; run verify, then salvage"),
+        reason: format!(
+            "entry {id}: {what} cannot be read; `bough verify` says why, `bough salvage` copies what is whole"
+        ),
     };
     let Record::Entry(mut entry) = decoded(&found.added.record).known().clone() else {
         return Err(unreadable("its record"));

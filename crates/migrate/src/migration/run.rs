@@ -99,8 +99,13 @@ impl Migrator {
         };
         let lock = file.lock()?;
         let run = Run { migrator: self, file: &file, plan: &plan, evidence, progress };
+        let was_marked = self.is_marked(&session)?;
         let done = self.mark(&session, &plan.address).and_then(|()| run.carry_out());
-        self.unmark_settled(&session)?;
+        let done = done.map_err(|error| error.of_session(&session));
+        // After a success the mark stays until the session is listed: see `mark`.
+        if done.is_err() && !was_marked {
+            self.unmark_settled(&session)?;
+        }
         if let Some(lock) = lock {
             lock.remove()?;
         }
@@ -137,17 +142,19 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn carry_out(mut self) -> Result<(Evidence, Checked)> {
-        let staging = self.migrator.log.stage(&self.evidence.migration_id)?;
+        let name = self.evidence.migration_id.clone();
+        let staging = self.migrator.log.stage(&name).inspect_err(|_| {
+            self.migrator.remove_staging(&name);
+        })?;
         let checked = match self.stage_and_verify(&staging) {
             Ok(checked) => checked,
             Err(error) => {
-                // The first failure is the one to tell; what is left in staging is rubbish anyway.
-                drop(staging.discard());
+                self.migrator.discard(staging, &name);
                 return Err(error);
             }
         };
         let moved = staging.move_in(self.session());
-        drop(staging.discard());
+        self.migrator.discard(staging, &name);
         match moved {
             Ok(()) => {}
             Err(LogError::Exists { id }) => return Err(MigrateError::Exists { session: id }),

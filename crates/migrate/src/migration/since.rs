@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::lost::{Lost, LostKind};
 use super::meta::OwnRecord;
-use super::native::{EndMark, Migrated, decoded, each_record, newest_entry};
+use super::native::{EndMark, Migrated, decoded, each_record, each_record_after, newest_entry};
 use crate::error::{MigrateError, Result};
 use crate::pi_line::{self, FIRST_KEPT_INDEX, LEAF_TYPE};
 use crate::v1::{ContentDigest, ParsedLine, Snapshot, format_iso, parse_line, source_line_of};
@@ -17,6 +17,8 @@ use crate::v1::{ContentDigest, ParsedLine, Snapshot, format_iso, parse_line, sou
 #[derive(Debug)]
 pub(crate) struct Since {
     pub(crate) mark: EndMark,
+    /// The record that the mark is: what follows was written since.
+    mark_seq: u64,
     pub(crate) head: Head,
     /// What tells the lines that a V1 file would get: see [`line_key`].
     pub(crate) keys: HashSet<String>,
@@ -49,6 +51,7 @@ impl Since {
         gather.lose_meta();
         let mut since = Self {
             mark,
+            mark_seq: gather.migrated.mark_seq,
             head: reader.head(),
             keys: gather.ids,
             file_content: gather.file_content,
@@ -94,11 +97,7 @@ impl Since {
         reader: &Reader,
         visit: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<()> {
-        let mut migrated = Migrated::default();
-        each_record(reader, &mut |stored| {
-            if migrated.take(&stored) {
-                return Ok(());
-            }
+        each_record_after(reader, self.mark_seq, &mut |stored| {
             let Some(id) = stored.record.id.as_deref() else { return Ok(()) };
             let entry = newest_entry(reader, id)?.ok_or_else(|| gone(id))?;
             visit(&self.line_of(&entry)?)
