@@ -127,6 +127,14 @@ pub enum MigrateError {
         /// What the holder says of itself.
         holder: String,
     },
+    /// Another program writes the whole file again and again.
+    #[error(
+        "another program keeps rewriting {address}; nothing is acknowledged, try again when it ends"
+    )]
+    Contended {
+        /// The file.
+        address: String,
+    },
     /// An entry cannot be said in the file's format.
     #[error("{reason}")]
     NotRepresentable {
@@ -140,6 +148,14 @@ pub enum MigrateError {
         address: String,
         /// Why.
         reason: String,
+    },
+    /// Another process writes the session's log.
+    #[error("another process is writing session {session} ({holder}); stop it, then try again")]
+    SessionLocked {
+        /// The session.
+        session: String,
+        /// What the holder says of itself.
+        holder: String,
     },
     /// The log refused.
     #[error(transparent)]
@@ -155,8 +171,26 @@ pub enum MigrateError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// The result of anything in this room.
+/// The result of anything in this crate.
 pub type Result<T> = std::result::Result<T, MigrateError>;
+
+impl MigrateError {
+    /// Whether bytes of the log are damaged.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Log(LogError::Corrupt(_)))
+    }
+
+    /// Says which session it was that another process writes.
+    pub(crate) fn of_session(self, session: &str) -> Self {
+        match self {
+            Self::Log(LogError::Locked { holder }) => {
+                Self::SessionLocked { session: session.to_owned(), holder }
+            }
+            other => other,
+        }
+    }
+}
 
 impl From<bough_platform::PathError> for MigrateError {
     fn from(error: bough_platform::PathError) -> Self {

@@ -1,4 +1,4 @@
-//! Every bound of the room, by name.
+//! Every bound of the crate, by name.
 
 /// Bytes read from a V1 file at once.
 pub const CHUNK_BYTES: usize = 256 * 1024;
@@ -42,3 +42,15 @@ pub const FOLLOW_EVERY_MS: u64 = 100;
 
 /// A database has to be read whole to see whether it changed; it is looked at every so many times.
 pub const FOLLOW_DATABASE_EVERY: u32 = 20;
+
+/// How often an append to a V1 file is tried again when another program writes the whole file at that moment.
+pub const APPEND_ATTEMPTS_MAX: u32 = 5;
+
+/// A V1 file up to this size is migrated together with others.
+pub const SMALL_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Small files that are planned before they are migrated together.
+pub const GROUP_FILES_MAX: usize = 256;
+
+/// Small files that are migrated at the same time.
+pub const MIGRATION_WORKERS: usize = 16;

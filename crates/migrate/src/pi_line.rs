@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{MigrateError, Result};
-use crate::v1::{Field, Seen, format_iso, look};
+use crate::v1::{Field, ParsedLine, format_iso, parse_line};
 
 /// How a version-1 compaction names the entry that it keeps from.
 pub(crate) const FIRST_KEPT_INDEX: &str = "firstKeptEntryIndex";
@@ -85,14 +85,14 @@ fn unchanged(entry: &Entry) -> Option<String> {
 /// The JSON with this id and parent: as it is where it has them, with the missing ones at its end, `None`
 /// where it says others.
 pub(crate) fn with_identity(json: &str, id: &str, parent: Option<&str>) -> Option<String> {
-    let Seen::Object(glance) = look(json) else { return None };
+    let ParsedLine::Object(line_header) = parse_line(json) else { return None };
     let mut missing = String::new();
-    match &glance.id {
+    match &line_header.id {
         Field::Text(said) if said == id => {}
         Field::Absent => missing.push_str(&format!(",\"id\":{}", Value::from(id))),
         _ => return None,
     }
-    match (&glance.parent, parent) {
+    match (&line_header.parent, parent) {
         (Field::Text(said), Some(wanted)) if said == wanted => {}
         (Field::Null, None) => {}
         (Field::Absent, _) => {

@@ -17,16 +17,16 @@ use bough_log::format::ActiveStore;
 use bough_platform::{Entropy, Platform};
 use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, Head, ListPage,
-    ListQuery, NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
-    Store, StoreError, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChainHash, ChangeCursor, ChangePage, ChangeWatch, Draft, Head,
+    ListPage, ListQuery, NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch,
+    Snapshot, Store, StoreError, StoredEntry, Trashed,
 };
 
 use tokio::sync::OnceCell;
 
 use crate::error::Result;
 use crate::limits::{FOLLOW_DATABASE_EVERY, FOLLOW_EVERY_MS};
-use crate::migration::{Migrator, Recovered};
+use crate::migration::{Migrator, Recovered, is_settled};
 use crate::v1::V1Files;
 use crate::v1_store::{V1Store, refused};
 
@@ -46,6 +46,8 @@ struct Shared {
     files: Mutex<HashMap<SessionId, ServedFile>>,
     /// Whether the catalogue was given the sessions that files answer for.
     files_listed: OnceCell<()>,
+    /// Sessions that were migrated or rolled back and that nobody has listed since.
+    unlisted: Mutex<Vec<SessionId>>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,8 +65,8 @@ impl ServedStore {
         let entropy = Arc::clone(&platform.entropy);
         let log = SessionLogs::open_to_look(platform.clone(), bough_log::Options::default());
         let migrator = Migrator::with_log(log, platform, files);
-        let (files, files_listed) = (Mutex::default(), OnceCell::new());
-        let shared = Arc::new(Shared { native, migrator, entropy, files, files_listed });
+        let (files, files_listed, unlisted) = Default::default();
+        let shared = Arc::new(Shared { native, migrator, entropy, files, files_listed, unlisted });
         tokio::spawn(follow(Arc::downgrade(&shared)));
         Self { shared }
     }
@@ -73,12 +75,16 @@ impl ServedStore {
     /// before anything is served. Reads and writes the disk where it is called.
     pub fn recover_now(&self) -> Answer<Vec<(SessionId, Recovered)>> {
         let mut recovered = Vec::new();
-        let found = self.shared.migrator.recover_interrupted(&mut |session, done| {
-            if let Ok(done) = done {
-                recovered.push((SessionId::from_stored(session), done.clone()));
+        for (session, done) in self.shared.migrator.recover_marked().map_err(refused)? {
+            let session = SessionId::from_stored(session);
+            if is_settled(&done) {
+                self.shared.unlisted().push(session.clone());
             }
-        });
-        found.map_err(refused)?;
+            match done {
+                Ok(Recovered::Nothing) | Err(_) => {}
+                Ok(done) => recovered.push((session, done)),
+            }
+        }
         Ok(recovered)
     }
 
@@ -86,9 +92,7 @@ impl ServedStore {
     pub async fn recover(&self) -> Result<Vec<(SessionId, Recovered)>> {
         let served = self.clone();
         let recovered = blocking(move || Ok(served.recover_now()?)).await?;
-        for (session, _) in &recovered {
-            self.show(session).await;
-        }
+        self.shared.list_unlisted().await;
         Ok(recovered)
     }
 
@@ -96,14 +100,20 @@ impl ServedStore {
     /// directory has that session, its own store goes on answering for it.
     pub async fn serve_file(&self, address: &str) -> Result<SessionId> {
         let (migrator, address) = (self.shared.migrator.clone(), address.to_owned());
-        let live = blocking(move || migrator.open_file(&address)).await?;
-        let session = live.session_id().clone();
+        let (file, session) = blocking(move || migrator.session_of(&address)).await?;
         let known = self.shared.native.state(&session).await;
         if matches!(known, Ok(None)) && !self.shared.is_known(&session) {
-            let store = V1Store::open(live, Arc::clone(&self.shared.entropy)).await?;
+            let store = V1Store::open_file(file, Arc::clone(&self.shared.entropy)).await?;
             self.shared.keep(&session, store);
         }
         Ok(session)
+    }
+
+    /// Whether a V1 file has other lines than it had when it was migrated, while the log answers for its session: what
+    /// pi wrote since is not in the session.
+    pub async fn has_changed_since_migration(&self, address: &str) -> Result<bool> {
+        let (migrator, address) = (self.shared.migrator.clone(), address.to_owned());
+        blocking(move || migrator.has_changed_since_migration(&address)).await
     }
 
     /// Lists a session as its present store shows it: after a migration, a rollback, or a recovery.
@@ -152,8 +162,8 @@ impl Shared {
             return Ok(None);
         }
         let (migrator, id) = (self.migrator.clone(), session.to_string());
-        let live = blocking(move || migrator.open_live(&id)).await.map_err(refused)?;
-        let store = V1Store::open(live, Arc::clone(&self.entropy)).await.map_err(refused)?;
+        let file = blocking(move || migrator.live_file(&id)).await.map_err(refused)?;
+        let store = V1Store::open_file(file, Arc::clone(&self.entropy)).await.map_err(refused)?;
         Ok(Some(self.keep(session, store)))
     }
 
@@ -182,6 +192,46 @@ impl Shared {
         self.native.announce(session, now.position);
     }
 
+    fn unlisted(&self) -> MutexGuard<'_, Vec<SessionId>> {
+        self.unlisted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lists what was migrated or rolled back since somebody looked, then removes its marks.
+    async fn list_unlisted(&self) {
+        let sessions = std::mem::take(&mut *self.unlisted());
+        let (by_file, by_log): (Vec<_>, Vec<_>) =
+            sessions.into_iter().partition(|session| !self.is_migrated(session));
+        for session in &by_file {
+            self.list_file(session).await;
+        }
+        // A mark that stays asks for the same once more.
+        if self.native.refresh(by_log.clone()).await.is_ok() {
+            for session in by_file.iter().chain(&by_log) {
+                drop(self.migrator.unmark(session.as_str()));
+            }
+        }
+    }
+
+    /// Lists a session as its file shows it. Its records are not taken into memory: a list needs only their sum.
+    async fn list_file(&self, session: &SessionId) {
+        if self.by_file(session).is_some() {
+            return self.show(session).await;
+        }
+        let (migrator, id) = (self.migrator.clone(), session.to_string());
+        let Ok(live) = blocking(move || migrator.open_live(&id)).await else { return };
+        let mut random = [0; 16];
+        if self.entropy.fill(&mut random).is_err() {
+            return;
+        }
+        let state = live.state().clone();
+        let position = Position::at(state.seq);
+        let incarnation = Incarnation::new(random);
+        let head = Head { incarnation, seq: state.seq, chain: ChainHash::from_bytes([0; 32]) };
+        // A list that lags is put right at the next change.
+        drop(self.native.list_as(session, &Snapshot { head, position, state }).await);
+        self.native.announce(session, position);
+    }
+
     async fn show(&self, session: &SessionId) {
         // A session that cannot be read is listed as it was; whoever opens it is told why.
         match self.elsewhere(session).await {
@@ -194,6 +244,7 @@ impl Shared {
     /// Lists the sessions that a catalogue made anew lacks, because files answer for them and not their logs.
     async fn list_files(&self) {
         let list = async {
+            self.list_unlisted().await;
             for session in self.native.passed_over().await {
                 self.show(&session).await;
             }
@@ -202,7 +253,7 @@ impl Shared {
     }
 
     /// Looks whether the files that are served changed.
-    async fn look(&self, databases_too: bool) {
+    async fn follow_files(&self, databases_too: bool) {
         let served: Vec<_> = {
             let files = self.lock();
             let chosen =
@@ -219,11 +270,11 @@ async fn follow(shared: Weak<Shared>) {
     for count in 1_u32.. {
         tokio::time::sleep(Duration::from_millis(FOLLOW_EVERY_MS)).await;
         let Some(shared) = shared.upgrade() else { return };
-        shared.look(count.is_multiple_of(FOLLOW_DATABASE_EVERY)).await;
+        shared.follow_files(count.is_multiple_of(FOLLOW_DATABASE_EVERY)).await;
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let failed = |error: tokio::task::JoinError| std::io::Error::other(error);
@@ -274,20 +325,15 @@ impl Store for ServedStore {
         self.shared.native.draft(session).await
     }
 
-    async fn append(
-        &self,
-        session: &SessionId,
-        expected: &Head,
-        records: Batch,
-    ) -> Answer<Appended> {
+    async fn append(&self, session: &SessionId, expected: &Head, batch: Batch) -> Answer<Appended> {
         let Some(file) = self.shared.by_file(session) else {
-            let appended = self.shared.native.append(session, expected, records).await;
+            let appended = self.shared.native.append(session, expected, batch).await;
             return match appended {
                 Err(error) => Err(self.moved(session, error).await),
                 appended => appended,
             };
         };
-        let appended = file.append(session, expected, records).await?;
+        let appended = file.append(session, expected, batch).await?;
         self.shared.tell(session, &file).await;
         Ok(appended)
     }

@@ -13,7 +13,7 @@ use bough_session::{
     NewRecord, Record, SessionId, codec,
 };
 use bough_store::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Durable, Head, ListPage,
     ListQuery, MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
     Store, StoreError, StoredEntry, Trashed,
 };
@@ -22,7 +22,8 @@ use tokio::sync::Mutex;
 use crate::error::{MigrateError, Result};
 use crate::limits::{BATCH_BYTES, BATCH_RECORDS};
 use crate::pi_line::LEAF_TYPE;
-use crate::v1::{LiveV1, V1Format};
+use crate::served::blocking;
+use crate::v1::{LiveV1, V1File, V1Format};
 
 /// One session, served from its V1 file.
 #[derive(Debug)]
@@ -34,12 +35,26 @@ pub struct V1Store {
 }
 
 impl V1Store {
-    /// Serves a file.
+    /// Serves a file. A file that was read already is read again.
     pub async fn open(live: LiveV1, entropy: Arc<dyn Entropy>) -> Result<Self> {
+        Self::open_file(live.file().clone(), entropy).await
+    }
+
+    /// Serves a file that was not read yet. Its records are taken in while it is read, so that they are in memory once.
+    pub(crate) async fn open_file(file: V1File, entropy: Arc<dyn Entropy>) -> Result<Self> {
         let memory = MemoryStore::new(entropy)?;
-        let (session, format) = (live.session_id().clone(), live.file().format());
-        load(&live, &memory, &session).await?;
-        Ok(Self { session, format, live: Mutex::new(live), memory })
+        let format = file.format();
+        let mut live = LiveV1::unread(file);
+        loop {
+            let (read, news, is_end) = blocking(move || live.read_batch()).await?;
+            live = read;
+            remember(&memory, live.session_id(), news).await?;
+            if is_end {
+                break;
+            }
+        }
+        live.require_session()?;
+        Ok(Self { session: live.session_id().clone(), format, live: Mutex::new(live), memory })
     }
 
     /// Whether the file is a database, which has to be read whole to see whether it changed.
@@ -56,25 +71,27 @@ impl V1Store {
     /// Takes what pi wrote since.
     async fn follow(&self, live: &mut LiveV1) -> std::result::Result<(), StoreError> {
         let mut news = Vec::new();
-        let anew = live.refresh(&mut |new| news.push(new)).map_err(refused)?;
+        let anew = live.restart_if_rewritten(&mut |_, new| news.push(new)).map_err(refused)?;
         if anew {
-            // Another history: another life, so that no cursor of the old one fits.
-            if let Some(old) = self.memory.delete(&self.session, 0).await? {
-                self.memory.purge(&self.session, old.incarnation).await?;
-            }
-            return load(live, &self.memory, &self.session).await;
+            self.forget().await?;
+            remember(&self.memory, &self.session, news).await?;
         }
-        self.remember(news).await
+        loop {
+            let mut news = Vec::new();
+            let is_end = live.read_on(&mut |_, new| news.push(new)).map_err(refused)?;
+            remember(&self.memory, &self.session, news).await?;
+            if is_end {
+                return Ok(());
+            }
+        }
     }
 
-    async fn remember(&self, news: Vec<NewRecord>) -> std::result::Result<(), StoreError> {
-        if news.is_empty() {
-            return Ok(());
+    /// Another history is another incarnation, so that no cursor of the old one fits.
+    async fn forget(&self) -> std::result::Result<(), StoreError> {
+        if let Some(old) = self.memory.delete(&self.session, 0).await? {
+            self.memory.purge(&self.session, old.incarnation).await?;
         }
-        let snapshot = self.memory.state(&self.session).await?;
-        let missing = || StoreError::NotFound { session: self.session.clone() };
-        let head = snapshot.ok_or_else(missing)?.head;
-        self.memory.append(&self.session, &head, news.into()).await?.durable.await
+        Ok(())
     }
 
     async fn looked(&self) -> std::result::Result<&MemoryStore, StoreError> {
@@ -82,28 +99,67 @@ impl V1Store {
         self.follow(&mut live).await?;
         Ok(&self.memory)
     }
+
+    /// Appends for a caller that holds the file's lock.
+    async fn append_locked(
+        &self,
+        live: &mut LiveV1,
+        expected: &Head,
+        records: Vec<NewRecord>,
+    ) -> std::result::Result<Appended, StoreError> {
+        self.follow(live).await?;
+        let current = self.head().await?;
+        if current != *expected {
+            return Err(StoreError::Conflict { current });
+        }
+        let records = with_leaf_line(live, records);
+        let landed = live.append_locked(&entries_of(&records)?).map_err(refused)?;
+        if landed.rewritten {
+            return self.load_anew(live).await;
+        }
+        remember(&self.memory, &self.session, landed.before).await?;
+        let appended =
+            self.memory.append(&self.session, &self.head().await?, records.into()).await?;
+        remember(&self.memory, &self.session, landed.after).await?;
+        Ok(appended)
+    }
+
+    /// Takes in a file that was written anew in the middle of an append, which is in it.
+    async fn load_anew(&self, live: &mut LiveV1) -> std::result::Result<Appended, StoreError> {
+        *live = LiveV1::unread(live.file().clone());
+        self.forget().await?;
+        self.follow(live).await?;
+        let state = self.memory.state(&self.session).await?.ok_or_else(|| self.missing())?;
+        let durable = Durable::ready();
+        Ok(Appended { head: state.head, position: state.position, durable })
+    }
+
+    async fn head(&self) -> std::result::Result<Head, StoreError> {
+        let state = self.memory.state(&self.session).await?;
+        Ok(state.ok_or_else(|| self.missing())?.head)
+    }
+
+    fn missing(&self) -> StoreError {
+        StoreError::NotFound { session: self.session.clone() }
+    }
 }
 
-async fn load(
-    live: &LiveV1,
+/// Puts records behind those that are in memory, in batches that it takes.
+async fn remember(
     memory: &MemoryStore,
     session: &SessionId,
+    news: Vec<NewRecord>,
 ) -> std::result::Result<(), StoreError> {
-    let mut batches = vec![Vec::new()];
-    let mut bytes = 0;
-    live.records(&mut |new| {
-        let size = codec::encode(&new.record, new.at_ms).payload.len();
-        let full = batches.last().is_none_or(|batch| batch.len() == BATCH_RECORDS);
-        if full || bytes + size > BATCH_BYTES {
-            batches.push(Vec::new());
-            bytes = 0;
+    let mut head = memory.state(session).await?.map(|snapshot| snapshot.head);
+    let mut news = news.into_iter().peekable();
+    while news.peek().is_some() {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while let Some(new) = news.next_if(|new| {
+            bytes += size_of(new);
+            batch.is_empty() || (batch.len() < BATCH_RECORDS && bytes <= BATCH_BYTES)
+        }) {
+            batch.push(new);
         }
-        bytes += size;
-        batches.last_mut().into_iter().for_each(|batch| batch.push(new.clone()));
-    })
-    .map_err(refused)?;
-    let mut head = None;
-    for batch in batches.into_iter().filter(|batch| !batch.is_empty()) {
         let appended = match &head {
             None => memory.create(session, batch.into()).await?,
             Some(head) => memory.append(session, head, batch.into()).await?,
@@ -114,12 +170,22 @@ async fn load(
     Ok(())
 }
 
+fn size_of(new: &NewRecord) -> usize {
+    match new.record.as_entry() {
+        Some(entry) => entry.bytes(),
+        None => codec::encode(&new.record, new.at_ms).payload.len(),
+    }
+}
+
 /// Our refusals in the store's words.
 pub(crate) fn refused(error: MigrateError) -> StoreError {
     match error {
         MigrateError::Store(error) => error,
         MigrateError::Io(error) => error.into(),
-        MigrateError::Locked { holder, .. } => StoreError::Locked { holder },
+        MigrateError::Locked { holder, .. } | MigrateError::SessionLocked { holder, .. } => {
+            StoreError::Locked { holder }
+        }
+        MigrateError::Contended { .. } => StoreError::Unavailable { reason: error.to_string() },
         other => StoreError::invalid(other.to_string()),
     }
 }
@@ -227,17 +293,16 @@ impl Store for V1Store {
         expected: &Head,
         batch: Batch,
     ) -> std::result::Result<Appended, StoreError> {
-        let mut live = self.live.lock().await;
-        self.follow(&mut live).await?;
-        let missing = || StoreError::NotFound { session: session.clone() };
-        let current = self.memory.state(session).await?.ok_or_else(missing)?.head;
-        if current != *expected {
-            return Err(StoreError::Conflict { current });
+        if *session != self.session {
+            return Err(StoreError::NotFound { session: session.clone() });
         }
-        let records = with_leaf_line(&live, batch.records);
-        let entries = entries_of(&records)?;
-        live.append_all(&entries).map_err(refused)?;
-        self.memory.append(session, expected, records.into()).await
+        let mut live = self.live.lock().await;
+        let lock = live.file().lock().map_err(refused)?;
+        let appended = self.append_locked(&mut live, expected, batch.records).await;
+        if let Some(lock) = lock {
+            lock.remove()?;
+        }
+        appended
     }
 
     async fn append_delta(

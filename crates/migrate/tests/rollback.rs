@@ -392,10 +392,7 @@ fn another_process_that_is_writing_stops_a_rollback() {
     let log = LogStore::open(platform(Arc::new(elsewhere), 8), small()).unwrap();
     log.open_for_writing("s").unwrap();
     let refused = fixture.back();
-    assert!(
-        matches!(refused, Err(MigrateError::Log(bough_log::LogError::Locked { .. }))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(MigrateError::SessionLocked { .. })), "{refused:?}");
     log.close_all().unwrap();
     fixture.back().unwrap();
 }

@@ -10,6 +10,8 @@ pub enum Access {
     Read,
     /// Reading and writing; the file must exist.
     ReadWrite,
+    /// Reading, and [`File::append`]; the file must exist. For a file that other programs append to as well.
+    Append,
 }
 
 /// One name in a directory.
@@ -62,6 +64,10 @@ pub trait Disk: Send + Sync + Debug {
     /// The text of the holder while some process (or another handle of this one) holds the lock; `None`
     /// when nobody does.
     fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>>;
+    /// Gives the file `to` the permissions of the file `from`. Does nothing on a disk without permissions.
+    fn copy_permissions(&self, _from: &RelPath, _to: &RelPath) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An open file.
@@ -76,6 +82,12 @@ pub trait File: Send + Sync + Debug {
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize>;
     /// Writes all bytes at a place, extending the file where needed.
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Writes all bytes at the end of the file, wherever the end is at that moment, in one call of the operating
+    /// system, and returns where they begin. The file must be open with [`Access::Append`]. After an error a part of the
+    /// bytes may be there.
+    fn append(&self, _bytes: &[u8]) -> io::Result<u64> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Cuts or extends the file.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Makes the bytes and the length durable (fdatasync).

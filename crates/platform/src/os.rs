@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the door")]
 
 use std::fs;
-use std::io;
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat};
@@ -82,7 +82,7 @@ impl Disk for OsDisk {
 
     fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
         let mut options = fs::OpenOptions::new();
-        options.read(true).write(access == Access::ReadWrite);
+        options.read(true).write(access == Access::ReadWrite).append(access == Access::Append);
         follow_no_links(&mut options);
         Ok(Box::new(OsFile { file: options.open(self.at(path))? }))
     }
@@ -168,6 +168,10 @@ impl Disk for OsDisk {
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
+
+    fn copy_permissions(&self, from: &RelPath, to: &RelPath) -> io::Result<()> {
+        fs::set_permissions(self.at(to), fs::metadata(self.at(from))?.permissions())
+    }
 }
 
 #[derive(Debug)]
@@ -204,6 +208,21 @@ impl File for OsFile {
             }
         }
         Ok(())
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        let mut file = &self.file;
+        let written = loop {
+            match file.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                written => break written?,
+            }
+        };
+        // The rest would land behind what others append meanwhile.
+        if written < bytes.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        Ok(file.stream_position()?.saturating_sub(written as u64))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -385,6 +404,32 @@ mod tests {
         let looked = open_lock_to_look(&file).unwrap();
         assert!(positional_write(&looked, 0, b"x").is_err());
         assert_eq!(read_holder(&looked).unwrap(), "first");
+    }
+
+    #[test]
+    fn an_append_goes_behind_what_others_appended_and_says_where() {
+        let (_dir, disk) = disk();
+        disk.create(&path("f")).unwrap().write_at(0, b"ab").unwrap();
+        let ours = disk.open(&path("f"), Access::Append).unwrap();
+        let theirs = disk.open(&path("f"), Access::Append).unwrap();
+        assert_eq!(ours.append(b"cd").unwrap(), 2);
+        assert_eq!(theirs.append(b"e").unwrap(), 4);
+        assert_eq!(ours.append(b"fg").unwrap(), 5);
+        let mut all = [0; 8];
+        assert_eq!(ours.read_at(0, &mut all).unwrap(), 7);
+        assert_eq!(&all[..7], b"abcdefg");
+    }
+
+    #[test]
+    fn permissions_are_copied() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_dir, disk) = disk();
+        drop(disk.create(&path("a")).unwrap());
+        drop(disk.create(&path("b")).unwrap());
+        fs::set_permissions(disk.root().join("a"), fs::Permissions::from_mode(0o640)).unwrap();
+        disk.copy_permissions(&path("a"), &path("b")).unwrap();
+        let mode = fs::metadata(disk.root().join("b")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
     }
 
     #[test]

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::formats::usage_of;
+use crate::formats::{usage_in, usage_of};
 use crate::limits::{STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, USAGE_OTHER_MODELS};
 use crate::text::cut_bytes;
 use crate::{AgentMessage, Canonical, CustomPayload, Entry, Usage};
+
+/// The name under which usage is summed that says no model: that of tools, compactions and summaries of branches.
+pub(crate) const USAGE_TOOLS_AND_SUMMARIES: &str = "tools and summaries";
 
 /// A sum of usage reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -110,10 +113,16 @@ impl UsageByModel {
 
     /// Adds what a message reports, if it reports anything.
     pub fn add_message(&mut self, message: &AgentMessage) {
-        if let AgentMessage::Assistant(said) = message
-            && let Some(usage) = &said.usage
-        {
-            self.add(&said.model, usage);
+        match message {
+            AgentMessage::Assistant(said) => {
+                said.usage.iter().for_each(|usage| self.add(&said.model, usage));
+            }
+            AgentMessage::FunctionResult(result) => {
+                if let Some((model, usage)) = usage_in(&result.details) {
+                    self.add(&model, &usage);
+                }
+            }
+            AgentMessage::User(_) | AgentMessage::Custom(_) => {}
         }
     }
 

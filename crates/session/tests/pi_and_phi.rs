@@ -81,6 +81,71 @@ fn a_pi_command_is_shown_with_how_it_ended() {
         text(r#""output":"a","cancelled":true,"truncated":true"#),
         "Ran `ls`\n```\na\n```\n(cancelled)\n(output truncated)"
     );
+    assert_eq!(
+        text(r#""output":"a","exitCode":0,"truncated":true,"fullOutputPath":"/tmp/x""#),
+        "Ran `ls`\n```\na\n```\n(output truncated; all of it: /tmp/x)"
+    );
+}
+
+#[test]
+fn a_system_message_of_pi_shows_its_sections_and_tools() {
+    let line = r#"{"type":"message","message":{"role":"system","content":"","sections":{"preamble":"Be brief.","old":null},"toolsAdded":[{"name":"bash"},{"name":"read"}],"toolsRemoved":[{"name":"edit"}],"timestamp":1}}"#;
+    let shown = shown(FORMAT_PI, line);
+    let texts: Vec<&str> =
+        shown["content"].as_array().unwrap().iter().map(|b| b["text"].as_str().unwrap()).collect();
+    for text in
+        ["Be brief.", "(section old removed)", "Tools added: bash, read", "Tools removed: edit"]
+    {
+        assert!(texts.contains(&text), "{text}: {texts:?}");
+    }
+    assert_eq!(shown["details"]["sections"]["old"], Value::Null);
+    let compaction = r#"{"type":"compaction","summary":"s","firstKeptEntryId":"c","tokensBefore":5,"systemMessage":{"role":"system","content":"Be brief."}}"#;
+    let data = shown_pi(compaction)["data"].clone();
+    assert_eq!(data["pi.system_message"]["content"], "Be brief.");
+}
+
+fn shown_pi(line: &str) -> Value {
+    shown(FORMAT_PI, line)
+}
+
+/// pi sums what models used for messages, on lines of usage, for tools' results and for summaries.
+#[test]
+fn usage_is_counted_where_pi_counts_it() {
+    let usage = |input: u64, cost: f64| {
+        format!(
+            r#""usage":{{"input":{input},"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{{"total":{cost}}}}}"#
+        )
+    };
+    let lines = [
+        format!(
+            r#"{{"type":"message","message":{{"role":"assistant","content":[],"provider":"p","model":"m",{},"stopReason":"stop","timestamp":1}}}}"#,
+            usage(1, 1.0)
+        ),
+        format!(
+            r#"{{"type":"usage","kind":"cache","provider":"p","model":"m",{}}}"#,
+            usage(2, 2.0)
+        ),
+        format!(
+            r#"{{"type":"message","message":{{"role":"toolResult","toolCallId":"c","toolName":"t","content":[],"details":{{"a":1}},{},"isError":false,"timestamp":1}}}}"#,
+            usage(4, 4.0)
+        ),
+        format!(
+            r#"{{"type":"compaction","summary":"s","firstKeptEntryId":"c","tokensBefore":5,{}}}"#,
+            usage(8, 8.0)
+        ),
+        format!(r#"{{"type":"branch_summary","fromId":"root","summary":"s",{}}}"#, usage(16, 16.0)),
+    ];
+    let entries: Vec<Entry> = lines.iter().map(|line| foreign(FORMAT_PI, line)).collect();
+    let sum = bough_session::usage_of_path(&entries);
+    assert_eq!((sum.total.messages, sum.total.input, sum.total.output), (5, 31, 5));
+    assert_eq!(sum.total.cost_usd.to_bits(), 31.0_f64.to_bits());
+    assert_eq!(sum.models["m"].input, 3);
+    assert_eq!(sum.models["tools and summaries"].input, 28);
+    let mut state = bough_session::SessionState::new(bough_session::SessionId::from_stored("s"));
+    for (at, entry) in (1..).zip(&entries) {
+        state.apply(&bough_session::Record::Entry(entry.clone()), at, 1);
+    }
+    assert_eq!(state.usage, sum, "the fold and the path agree");
 }
 
 #[test]

@@ -18,8 +18,8 @@ use super::{ExportOptions, Exported, snapshot};
 use crate::error::Result;
 use crate::pi_line::{self, LEAF_TYPE};
 use crate::v1::{
-    CURRENT_VERSION, Original, Seen, SqliteSession, V1_KIND, format_iso, look, original,
-    original_json,
+    CURRENT_VERSION, ParsedLine, SourceLine, SqliteSession, V1_KIND, format_iso, parse_line,
+    source_json, source_line,
 };
 
 /// Takes the lines of a file, without their line breaks.
@@ -125,11 +125,11 @@ impl Facts {
     }
 
     fn take_line(&mut self, record: &Record, stored: &bough_record::Envelope<'_>, seq: u64) {
-        match original(record) {
+        match source_line(record) {
             Some(line) if line.what == "header" && self.header.is_none() => {
                 let text = String::from_utf8_lossy(&line.bytes).into_owned();
-                if let Seen::Object(glance) = look(&text) {
-                    self.version = glance.version.unwrap_or(1);
+                if let ParsedLine::Object(line_header) = parse_line(&text) {
+                    self.version = line_header.version.unwrap_or(1);
                 }
                 self.header = Some(text);
             }
@@ -171,8 +171,8 @@ fn is_untouched_pi(entry: &Entry) -> bool {
 }
 
 fn line_id(entry: &Entry) -> Option<String> {
-    match look(&original_json(entry)?) {
-        Seen::Object(glance) => glance.id.text().map(ToOwned::to_owned),
+    match parse_line(&source_json(entry)?) {
+        ParsedLine::Object(line_header) => line_header.id.text().map(ToOwned::to_owned),
         _ => None,
     }
 }
@@ -223,7 +223,7 @@ impl PiFile<'_> {
         if facts.fits_version
             && facts.is_from_file(entry, seq)
             && !facts.revised.contains(&entry.id)
-            && let Some(json) = original_json(entry)
+            && let Some(json) = source_json(entry)
         {
             return Ok(json.into_owned());
         }
@@ -323,8 +323,8 @@ fn plain_line(kind: &str, id: &str, parent: Option<&str>, at_ms: i64, words: Val
 }
 
 /// A line of the file that is no entry and not the header.
-fn kept_line(record: &Record) -> Option<Original<'_>> {
-    original(record).filter(|line| {
+fn kept_line(record: &Record) -> Option<SourceLine<'_>> {
+    source_line(record).filter(|line| {
         !line.what.is_empty() && !matches!(line.what.as_str(), "header" | "sqlite_meta")
     })
 }

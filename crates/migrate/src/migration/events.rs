@@ -25,7 +25,7 @@ pub(crate) struct Evidence {
 
 /// What one event says beyond that.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said<'a> {
+pub(crate) struct EventDetails<'a> {
     pub(crate) phase: Phase,
     pub(crate) verification: Verification,
     pub(crate) reason: &'a str,
@@ -59,7 +59,7 @@ impl Evidence {
         if self.source == NATIVE { self } else { self.reversed() }
     }
 
-    fn event(&self, said: Said<'_>, at_ms: i64) -> LedgerEvent {
+    fn event(&self, said: EventDetails<'_>, at_ms: i64) -> LedgerEvent {
         LedgerEvent {
             schema: schema::MIGRATION_EVENT.to_owned(),
             migration_id: self.migration_id.clone(),
@@ -81,7 +81,7 @@ impl Evidence {
         log: &SessionLogs,
         platform: &Platform,
         session: &str,
-        said: Said<'_>,
+        said: EventDetails<'_>,
     ) -> Result<()> {
         let event = self.event(said, platform.clock.now_ms());
         log.record_event(session, &event)?;
@@ -90,8 +90,8 @@ impl Evidence {
 }
 
 /// An event that went well.
-pub(crate) fn well(phase: Phase, verification: Verification, reason: &str) -> Said<'_> {
-    Said { phase, verification, reason, outcome: Outcome::Ok }
+pub(crate) fn success(phase: Phase, verification: Verification, reason: &str) -> EventDetails<'_> {
+    EventDetails { phase, verification, reason, outcome: Outcome::Ok }
 }
 
 /// A fresh id with a prefix that says of what.

@@ -1,8 +1,9 @@
 //! Marks of what is under way: whoever opens a data directory finds what was interrupted without looking at
 //! every session.
 //!
-//! A mark is durable before anything of a migration or a rollback is, and is taken away after the ledger says
-//! how it ended. So a session without a mark has nothing to recover.
+//! A mark is durable before anything of a migration or a rollback is. It is removed after the ledger says how that
+//! ended and the session is listed as it is now, by whoever opens the directory next. So a session without a mark has
+//! nothing to recover, and lists show it.
 
 use bough_platform::{Disk, RelPath};
 use bough_session::hex;
@@ -27,6 +28,11 @@ struct Mark {
 }
 
 impl Migrator {
+    /// Whether a mark of an earlier move is there: its session is not listed yet.
+    pub(super) fn is_marked(&self, session: &str) -> Result<bool> {
+        Ok(self.platform.disk.stat(&folder()?.join(&name_of(session))?)?.is_some())
+    }
+
     /// Says that a session is about to be moved. The caller holds the lock of the V1 file.
     pub(super) fn mark(&self, session: &str, address: &str) -> Result<()> {
         let disk = &*self.platform.disk;
@@ -41,7 +47,7 @@ impl Migrator {
     }
 
     /// Says that it is done. Not synced: a mark that comes back asks for a recovery that finds nothing to do.
-    pub(super) fn unmark(&self, session: &str) -> Result<()> {
+    pub(crate) fn unmark(&self, session: &str) -> Result<()> {
         match self.platform.disk.remove_file(&folder()?.join(&name_of(session))?) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
@@ -62,13 +68,25 @@ impl Migrator {
         &self,
         visit: &mut dyn FnMut(&str, &Result<Recovered>),
     ) -> Result<()> {
-        for mark in self.marks()? {
-            let recovered = self.recover_marked(&mark);
-            if !matches!(recovered, Ok(Recovered::Nothing | Recovered::UnderWay)) {
-                visit(&mark.session, &recovered);
+        for (session, recovered) in self.recover_marked()? {
+            if is_settled(&recovered) {
+                self.unmark(&session)?;
+            }
+            if !matches!(recovered, Ok(Recovered::Nothing)) {
+                visit(&session, &recovered);
             }
         }
         Ok(())
+    }
+
+    /// Finishes or undoes what was interrupted, and says it of each session that has a mark and that nobody is at. The
+    /// marks stay: the caller lists the sessions first.
+    pub(crate) fn recover_marked(&self) -> Result<Vec<(String, Result<Recovered>)>> {
+        let marks = self.marks()?.into_iter().map(|mark| {
+            let recovered = self.recover_one(&mark);
+            (mark.session, recovered)
+        });
+        Ok(marks.filter(|(_, done)| !matches!(done, Ok(Recovered::UnderWay))).collect())
     }
 
     fn marks(&self) -> Result<Vec<Mark>> {
@@ -90,7 +108,7 @@ impl Migrator {
         Ok(marks)
     }
 
-    fn recover_marked(&self, mark: &Mark) -> Result<Recovered> {
+    fn recover_one(&self, mark: &Mark) -> Result<Recovered> {
         let lock = match self.files.locate(&mark.address).and_then(|file| file.lock()) {
             Ok(lock) => lock,
             Err(MigrateError::Missing { .. }) => None,
@@ -98,15 +116,16 @@ impl Migrator {
             Err(error) => return Err(error),
         };
         let recovered = self.recover_holding_lock(&mark.session);
-        // What waits for a person is tried again at the next opening.
-        if matches!(&recovered, Ok(done) if !matches!(done, Recovered::NeedsOperator { .. })) {
-            self.unmark(&mark.session)?;
-        }
         if let Some(lock) = lock {
             lock.remove()?;
         }
         recovered
     }
+}
+
+/// What waits for a person is tried again at the next opening.
+pub(crate) fn is_settled(recovered: &Result<Recovered>) -> bool {
+    !matches!(recovered, Err(_) | Ok(Recovered::NeedsOperator { .. }))
 }
 
 fn folder() -> Result<RelPath> {

@@ -14,13 +14,16 @@ mod target;
 mod verify;
 mod walk;
 
-use self::native::SessionLogs;
+use self::native::{SessionLogs, StagedLogs};
 use std::fmt;
 use std::sync::Arc;
 
-use bough_log::Options;
-use bough_log::format::{ActiveStore, Manifest};
-use bough_platform::Platform;
+use bough_log::format::{ActiveStore, Manifest, Pointer};
+use bough_log::{Options, Switch};
+use bough_platform::{Platform, RelPath};
+use bough_session::SessionId;
+
+pub(crate) use mark::is_settled;
 
 pub use lost::{Lost, LostKind};
 pub use plan::{Plan, Standing};
@@ -32,6 +35,9 @@ pub use walk::{FileResult, Found};
 use crate::error::{MigrateError, Result};
 use crate::limits::BATCH_RECORDS;
 use crate::v1::{LiveV1, V1File, V1Files};
+
+/// Where logs are built out of sight.
+const STAGING: &str = "staging";
 
 /// Moves sessions between V1 files and native logs.
 #[derive(Clone)]
@@ -79,11 +85,15 @@ impl Migrator {
 
     /// The V1 file that answers for a session, live; [`MigrateError::NotLive`] when its log does.
     pub fn open_live(&self, session: &str) -> Result<LiveV1> {
+        LiveV1::open(self.live_file(session)?)
+    }
+
+    pub(crate) fn live_file(&self, session: &str) -> Result<V1File> {
         self.recover_session(session)?;
         let manifest = self.manifest(session)?;
         self.refuse_failed(&manifest)?;
         match V1File::of_pointer(&manifest.pointer) {
-            Some((address, _)) => LiveV1::open(self.files.locate(address)?),
+            Some((address, _)) => self.files.locate(address),
             None => Err(MigrateError::NotLive { session: session.to_owned() }),
         }
     }
@@ -91,6 +101,15 @@ impl Migrator {
     /// A V1 file that no session of the data directory knows of, live.
     pub fn open_file(&self, address: &str) -> Result<LiveV1> {
         LiveV1::open(self.files.locate(address)?)
+    }
+
+    /// The session of a V1 file; only the beginning of the file is read.
+    pub(crate) fn session_of(&self, address: &str) -> Result<(V1File, SessionId)> {
+        let file = self.files.locate(address)?;
+        let mut live = LiveV1::unread(file.clone());
+        live.read_on(&mut |_, _| {})?;
+        live.require_session()?;
+        Ok((file, live.session_id().clone()))
     }
 
     /// Sessions of the data directory that a V1 file answers for.
@@ -102,6 +121,37 @@ impl Migrator {
             manifest.is_some_and(|manifest| manifest.active_store != ActiveStore::NativeV2)
         });
         Ok(ids)
+    }
+
+    /// Removes what was built aside. Nobody reads it, so that a failure is not worth telling.
+    pub(crate) fn discard(&self, staging: StagedLogs, name: &str) {
+        // A log that cannot be closed, as on a full disk, must not keep its folder.
+        if staging.discard().is_err() {
+            self.remove_staging(name);
+        }
+    }
+
+    pub(crate) fn remove_staging(&self, name: &str) {
+        if let Ok(dir) = RelPath::parse(STAGING).and_then(|dir| dir.join(name)) {
+            drop(self.platform.disk.remove_tree(&dir));
+        }
+    }
+
+    /// Gives a session that was salvaged the way back to its V1 file that it had in the data directory that it came
+    /// from: the pointer to the file, and the ledger. Says whether it had one.
+    pub fn keep_way_back(&self, from: &Self, session: &str) -> Result<bool> {
+        // A manifest that cannot be read points nowhere.
+        let Some(old) = from.log.manifest(session).ok().flatten() else { return Ok(false) };
+        let pointers = [old.previous, Some(old.pointer)];
+        let is_file = |pointer: &Pointer| V1File::of_pointer(pointer).is_some();
+        let Some(file) = pointers.into_iter().flatten().find(is_file) else { return Ok(false) };
+        for event in from.log.ledger(session)? {
+            self.log.record_event(session, &event)?;
+        }
+        let pointer = Pointer::NativeV2;
+        let switch = Switch { through: &[], pointer, previous: Some(file), head: None };
+        self.log.switch(session, &switch)?;
+        Ok(true)
     }
 
     pub(crate) fn manifest(&self, session: &str) -> Result<Manifest> {
@@ -117,8 +167,9 @@ impl Migrator {
         Err(MigrateError::NeedsOperator {
             session: manifest.session_id.clone(),
             reason: format!(
-                "its migration failed and {place} is not there to go back to; \
-                 put that file back and run recovery, or salvage the session"
+                "its migration failed and {place} is not there to go back to; put that file back and run \
+                 the command again, or copy what is whole with `bough salvage {} --to DIR`",
+                manifest.session_id
             ),
         })
     }

@@ -1,4 +1,4 @@
-//! The log's side: records between the two rooms, entries at their newest, the mark at the end of what
+//! The log's side: records between the two crates, entries at their newest, the mark at the end of what
 //! was migrated.
 
 use bough_record::{Envelope, StoredEnvelope};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{MigrateError, Result};
 use crate::limits::PAGE_RECORDS;
-use crate::v1::{ContentDigest, V1_KIND, V1Report, original_of};
+use crate::v1::{ContentDigest, V1_KIND, V1Report, source_line_of};
 
 /// The logs of sessions.
 pub(crate) type SessionLogs = bough_log::LogStore<SessionState>;
@@ -81,7 +81,15 @@ pub(crate) fn each_record(
     reader: &LogReader,
     visit: &mut dyn FnMut(StoredEnvelope<'static>) -> Result<()>,
 ) -> Result<()> {
-    let mut after = 0;
+    each_record_after(reader, 0, visit)
+}
+
+/// Visits every record of a log behind one of them, in order.
+pub(crate) fn each_record_after(
+    reader: &LogReader,
+    mut after: u64,
+    visit: &mut dyn FnMut(StoredEnvelope<'static>) -> Result<()>,
+) -> Result<()> {
     loop {
         let page = reader.records(after, PAGE_RECORDS)?;
         let Some(last) = page.last() else { return Ok(()) };
@@ -108,7 +116,7 @@ impl Migrated {
             self.mark = Some(mark);
             self.mark_seq = stored.seq;
         } else {
-            if let Some(line) = original_of(&stored.envelope.kind, &stored.envelope.payload) {
+            if let Some(line) = source_line_of(&stored.envelope.kind, &stored.envelope.payload) {
                 self.content.add(&line.bytes, line.what.is_empty());
             }
         }
@@ -120,7 +128,9 @@ impl Migrated {
 pub(crate) fn newest_entry(reader: &LogReader, id: &str) -> Result<Option<Entry>> {
     let Some(found) = reader.entry(id)? else { return Ok(None) };
     let unreadable = |what: &str| MigrateError::NotRepresentable {
-        reason: format!("entry {id}: {what} cannot be read; run verify, then salvage"),
+        reason: format!(
+            "entry {id}: {what} cannot be read; `bough verify` says why, `bough salvage` copies what is whole"
+        ),
     };
     let Record::Entry(mut entry) = decoded(&found.added.envelope).known().clone() else {
         return Err(unreadable("its record"));

@@ -85,6 +85,19 @@ impl Migrator {
         })
     }
 
+    /// Whether a file that was migrated has another length than it had then.
+    pub(crate) fn has_changed_since_migration(&self, address: &str) -> Result<bool> {
+        let (file, session) = self.session_of(address)?;
+        let manifest = self.log.manifest(session.as_str())?;
+        let native = manifest.filter(|found| found.active_store == ActiveStore::NativeV2);
+        let previous = native.and_then(|found| found.previous);
+        let Some((known, id)) = previous.as_ref().and_then(V1File::of_pointer) else {
+            return Ok(false);
+        };
+        let then = Snapshot::parse(id).map(|snapshot| snapshot.len);
+        Ok(known == file.address() && then != file.len()?)
+    }
+
     /// What stands under an id, seen from a file.
     pub(crate) fn standing(
         &self,

@@ -17,7 +17,7 @@ use bough_log::format::{ActiveStore, Manifest, Outcome, Phase, Pointer, StoreSta
 use bough_platform::Lock;
 use serde::Serialize;
 
-use super::events::{ALL_MATCH, Evidence, Said, Trail, well};
+use super::events::{ALL_MATCH, EventDetails, Evidence, Trail, success};
 use super::since::Since;
 use super::verify::{Checked, check};
 use super::{Migrator, target};
@@ -165,7 +165,7 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    fn say(&self, evidence: &Evidence, said: Said<'_>) -> Result<()> {
+    fn say(&self, evidence: &Evidence, said: EventDetails<'_>) -> Result<()> {
         let Migrator { log, platform, .. } = self.migrator;
         evidence.say(log, platform, self.session, said)
     }
@@ -183,7 +183,7 @@ impl Recovery<'_> {
     fn source_goes_on(&self, evidence: Option<Evidence>) -> Result<Recovered> {
         self.switch(&[StoreState::RolledBack], &self.manifest.pointer)?;
         if let Some(evidence) = evidence {
-            let said = Said {
+            let said = EventDetails {
                 phase: Phase::RolledBack,
                 verification: Verification::default(),
                 reason: "interrupted before the pointer moved; the source goes on",
@@ -200,7 +200,7 @@ impl Recovery<'_> {
         let checked = check(&self.migrator.log, self.session, None)?;
         if checked.is_well() {
             let words = "interrupted after the pointer moved; verified again";
-            self.say(&evidence, well(Phase::Completed, checked.verification, words))?;
+            self.say(&evidence, success(Phase::Completed, checked.verification, words))?;
             return Ok(Recovered::Completed);
         }
         self.force_back(&evidence.backward(), &checked)
@@ -214,7 +214,7 @@ impl Recovery<'_> {
             Ok((pointer, words)) => {
                 let reason = format!("{failed}; {words}");
                 self.switch(&[StoreState::Failed, StoreState::RolledBack], &pointer)?;
-                let said = Said {
+                let said = EventDetails {
                     phase: Phase::RolledBack,
                     verification: checked.verification,
                     reason: &reason,
@@ -252,7 +252,9 @@ impl Recovery<'_> {
         let snapshot = V1File::of_pointer(previous).and_then(|(_, id)| Snapshot::parse(id));
         let Some(snapshot) = snapshot else { return Ok((0, 0)) };
         let kept = target::inspect(file, &snapshot, &since, true)?;
-        let added = kept.write(file, &|visit| since.each_line(&reader, visit))?;
+        let mut written = kept.write(file, &|visit| since.each_line(&reader, visit))?;
+        written.bring_over_late_lines(file)?;
+        let added = written.added;
         let damaged = u64::from(reader.damage().is_some());
         Ok((added, damaged + since.lost().iter().map(|lost| lost.count).sum::<u64>()))
     }
@@ -268,7 +270,7 @@ impl Recovery<'_> {
 
     /// Rule 3.
     fn give_up(&self, evidence: &Evidence, reason: String) -> Result<Recovered> {
-        let said = Said {
+        let said = EventDetails {
             phase: Phase::RolledBack,
             verification: Verification::default(),
             reason: &reason,
@@ -290,7 +292,7 @@ impl Recovery<'_> {
                 self.switch(&[StoreState::RolledBack], &pointer)?;
                 if let Some(evidence) = evidence {
                     let words = "the file to go back to is there again";
-                    self.say(&evidence.backward(), well(Phase::RolledBack, ALL_MATCH, words))?;
+                    self.say(&evidence.backward(), success(Phase::RolledBack, ALL_MATCH, words))?;
                 }
                 Ok(Recovered::RollbackFinished)
             }
@@ -304,7 +306,7 @@ impl Recovery<'_> {
         if let Some(pointer) = previous {
             drop(self.target_of(pointer));
         }
-        let said = Said {
+        let said = EventDetails {
             phase: Phase::Recovery,
             verification: Verification::default(),
             reason: "a rollback was interrupted before the pointer moved; the log goes on",
@@ -320,7 +322,7 @@ impl Recovery<'_> {
         match opened {
             Ok(_) => {
                 let words = "interrupted after the pointer moved; the file is readable";
-                self.say(evidence, well(Phase::RolledBack, ALL_MATCH, words))?;
+                self.say(evidence, success(Phase::RolledBack, ALL_MATCH, words))?;
                 Ok(Recovered::RollbackFinished)
             }
             Err(error) => {

@@ -1,13 +1,15 @@
 //! The way back: the V1 file gets what was written since, is verified, and answers again.
 
+use super::native::{LogReader, StagedLogs};
 use bough_log::format::{Manifest, Phase, Pointer, StoreState, Verification};
 use bough_log::{Head, LogError, Switch};
 use serde::Serialize;
 
-use super::events::{ALL_MATCH, Evidence, Trail, well};
-use super::lost::Lost;
+use super::Migrator;
+use super::events::{ALL_MATCH, Evidence, Trail, fresh_id, success};
+use super::lost::{Lost, LostKind};
 use super::since::Since;
-use super::{Migrator, target};
+use super::target::{self, Written};
 use crate::error::{MigrateError, Result};
 use crate::v1::{Snapshot, V1File};
 
@@ -74,8 +76,13 @@ impl Migrator {
         let file = self.files.locate(address)?;
         let lock = file.lock()?;
         let back = Back { migrator: self, session, options, file: &file, snapshot, evidence };
+        let was_marked = self.is_marked(session)?;
         let done = self.mark(session, address).and_then(|()| back.run(&manifest));
-        self.unmark_settled(session)?;
+        let done = done.map_err(|error| error.of_session(session));
+        // After a success the mark stays until the session is listed as it is now.
+        if done.is_err() && !was_marked {
+            self.unmark_settled(session)?;
+        }
         if let Some(lock) = lock {
             lock.remove()?;
         }
@@ -114,23 +121,22 @@ struct Back<'a> {
 impl Back<'_> {
     fn run(&self, manifest: &Manifest) -> Result<RollbackSummary> {
         let log = &self.migrator.log;
-        // Holds the writer's lock: nobody appends from here on.
-        log.open_for_writing(self.session)?;
-        let prepared = self.prepare();
-        // MIGRATED -> DIRTY -> ... -> CHECKPOINTED, with the lock given up.
-        let closed = log.close(self.session);
-        let prepared = prepared?;
-        closed?;
+        let mut prepared = match self.prepare_whole() {
+            Err(error) if error.is_damage() => self.prepare_damaged()?,
+            prepared => prepared?,
+        };
         self.switch(manifest, &prepared)?;
-        let said = well(Phase::RolledBack, prepared.verification, self.reason());
+        let said = success(Phase::RolledBack, prepared.verification, self.reason());
         self.evidence.say(log, &self.migrator.platform, self.session, said)?;
+        // Whoever had the file open before it was replaced has written by now.
+        prepared.written.bring_over_late_lines(self.file)?;
         Ok(RollbackSummary {
             session_id: self.session.to_owned(),
             address: self.file.address().to_owned(),
             snapshot_id: prepared.snapshot.to_string(),
             migration_id: self.evidence.migration_id.clone(),
             correlation_id: self.evidence.correlation_id.clone(),
-            exported: prepared.exported,
+            exported: prepared.written.added,
             lost: prepared.lost,
             verification: prepared.verification,
             already: false,
@@ -141,39 +147,80 @@ impl Back<'_> {
         if self.options.reason.is_empty() { "asked for" } else { &self.options.reason }
     }
 
-    /// Everything but the switch: nothing of it changes who answers for the session.
-    fn prepare(&self) -> Result<Prepared> {
+    fn prepare_whole(&self) -> Result<Prepared> {
         let log = &self.migrator.log;
-        let reader = log.read(self.session)?;
-        let since = Since::read(&reader)?.ok_or_else(|| MigrateError::NothingToRollBackTo {
+        // Holds the writer's lock: nobody appends from here on.
+        log.open_for_writing(self.session)?;
+        let prepared = log.read(self.session).map_err(Into::into);
+        let prepared = prepared.and_then(|reader| self.prepare(&reader, 0));
+        // MIGRATED -> DIRTY -> ... -> CHECKPOINTED, with the lock given up.
+        let closed = log.close(self.session);
+        let prepared = prepared?;
+        closed?;
+        Ok(prepared)
+    }
+
+    /// The same for a log that is damaged: what is whole of it is copied aside and read there. What cannot be read is a
+    /// loss that has to be accepted.
+    fn prepare_damaged(&self) -> Result<Prepared> {
+        let lost = vec![Lost { kind: LostKind::Damaged, count: 1 }];
+        if !self.options.accept_loss {
+            return Err(MigrateError::WouldLose { lost });
+        }
+        let name = fresh_id(&self.migrator.platform, "back")?;
+        let staging = self.migrator.log.stage(&name)?;
+        let prepared = self.prepare_salvaged(&staging);
+        self.migrator.discard(staging, &name);
+        Ok(Prepared { head: None, ..prepared? })
+    }
+
+    fn prepare_salvaged(&self, staging: &StagedLogs) -> Result<Prepared> {
+        let report = self.migrator.log.salvage(self.session, staging.store())?;
+        let reader = staging.store().read(self.session)?;
+        self.prepare(&reader, report.damage.len().max(1) as u64)
+    }
+
+    /// Everything but the switch: nothing of it changes who answers for the session. `damaged`: how many stretches of the
+    /// log cannot be read.
+    fn prepare(&self, reader: &LogReader, damaged: u64) -> Result<Prepared> {
+        let log = &self.migrator.log;
+        let since = Since::read(reader)?.ok_or_else(|| MigrateError::NothingToRollBackTo {
             session: self.session.to_owned(),
         })?;
-        let lost = since.lost();
+        let mut lost = since.lost();
+        if damaged > 0 {
+            lost.push(Lost { kind: LostKind::Damaged, count: damaged });
+        }
         if !lost.is_empty() && !self.options.accept_loss {
             return Err(MigrateError::WouldLose { lost });
         }
         let changed = self.options.accept_changed_target;
         let kept = target::inspect(self.file, &self.snapshot, &since, changed)?;
         let say = |said| self.evidence.say(log, &self.migrator.platform, self.session, said);
-        say(well(Phase::Planned, Verification::default(), self.reason()))?;
-        let exported = kept.write(self.file, &|visit| since.each_line(&reader, visit))?;
+        say(success(Phase::Planned, Verification::default(), self.reason()))?;
+        let written = kept.write(self.file, &|visit| since.each_line(reader, visit))?;
+        let exported = written.added;
         let (verification, snapshot) = kept.verify(self.file, exported)?;
         if verification != ALL_MATCH {
             let detail = format!("{} is not what it should be", self.file.address());
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
         let words = format!("{exported} lines added to {}", self.file.address());
-        say(well(Phase::Verified, verification, &words))?;
-        Ok(Prepared { head: since.head, exported, lost, verification, snapshot })
+        say(success(Phase::Verified, verification, &words))?;
+        Ok(Prepared { head: Some(since.head), written, lost, verification, snapshot })
     }
 
     fn switch(&self, manifest: &Manifest, prepared: &Prepared) -> Result<()> {
         let format = self.file.format();
+        let through: &[StoreState] = match prepared.head {
+            Some(_) => &[StoreState::RolledBack],
+            None => &[StoreState::Failed, StoreState::RolledBack],
+        };
         let switch = Switch {
-            through: &[StoreState::RolledBack],
+            through,
             pointer: format.pointer(self.file.address(), &prepared.snapshot),
             previous: Some(Pointer::NativeV2),
-            head: Some(prepared.head),
+            head: prepared.head,
         };
         debug_assert_eq!(manifest.pointer, Pointer::NativeV2, "looked at before");
         match self.migrator.log.switch(self.session, &switch) {
@@ -190,8 +237,9 @@ fn moved_on(current: Head) -> MigrateError {
 }
 
 struct Prepared {
-    head: Head,
-    exported: u64,
+    /// Where the log was; `None` when it is damaged, and then it goes by way of FAILED.
+    head: Option<Head>,
+    written: Written,
     lost: Vec<Lost>,
     verification: Verification,
     snapshot: Snapshot,

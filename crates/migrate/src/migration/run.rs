@@ -1,12 +1,12 @@
 //! The way forward: stage, verify, cut over, complete.
 
-use super::native::SessionLogs;
+use super::native::{SessionLogs, StagedLogs};
 use bough_log::format::{Outcome as EventOutcome, Phase, Pointer, StoreState, Verification};
 use bough_log::{Expected, LogError, Switch};
 use serde::Serialize;
 
-use super::events::{ALL_MATCH, Evidence, NATIVE, Said, fresh_id, well};
-use super::native::{EndMark, StagedLogs};
+use super::events::{ALL_MATCH, EventDetails, Evidence, NATIVE, fresh_id, success};
+use super::native::EndMark;
 use super::verify::{Checked, Expectation, check};
 use super::{Migrator, Plan, Standing};
 use crate::error::{MigrateError, Result};
@@ -100,8 +100,13 @@ impl Migrator {
         };
         let lock = file.lock()?;
         let run = Run { migrator: self, file: &file, plan: &plan, evidence, progress };
+        let was_marked = self.is_marked(&session)?;
         let done = self.mark(&session, &plan.address).and_then(|()| run.carry_out());
-        self.unmark_settled(&session)?;
+        let done = done.map_err(|error| error.of_session(&session));
+        // After a success the mark stays until the session is listed: see `mark`.
+        if done.is_err() && !was_marked {
+            self.unmark_settled(&session)?;
+        }
         if let Some(lock) = lock {
             lock.remove()?;
         }
@@ -138,17 +143,19 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn carry_out(mut self) -> Result<(Evidence, Checked)> {
-        let staging = self.migrator.log.stage(&self.evidence.migration_id)?;
+        let name = self.evidence.migration_id.clone();
+        let staging = self.migrator.log.stage(&name).inspect_err(|_| {
+            self.migrator.remove_staging(&name);
+        })?;
         let checked = match self.stage_and_verify(&staging) {
             Ok(checked) => checked,
             Err(error) => {
-                // The first failure is the one to tell; what is left in staging is rubbish anyway.
-                drop(staging.discard());
+                self.migrator.discard(staging, &name);
                 return Err(error);
             }
         };
         let moved = staging.move_in(self.session());
-        drop(staging.discard());
+        self.migrator.discard(staging, &name);
         match moved {
             Ok(()) => {}
             Err(LogError::Exists { id }) => return Err(MigrateError::Exists { session: id }),
@@ -166,7 +173,7 @@ impl Run<'_> {
         self.plan.format.pointer(&self.plan.address, &self.plan.snapshot)
     }
 
-    fn say(&self, log: &SessionLogs, said: Said<'_>) -> Result<()> {
+    fn say(&self, log: &SessionLogs, said: EventDetails<'_>) -> Result<()> {
         self.evidence.say(log, &self.migrator.platform, self.session(), said)
     }
 
@@ -179,7 +186,7 @@ impl Run<'_> {
         self.build(staging)?;
         staging.present(self.session(), &self.pointer())?;
         let log = staging.store();
-        self.say(log, well(Phase::Staged, Verification::default(), "built out of sight"))?;
+        self.say(log, success(Phase::Staged, Verification::default(), "built out of sight"))?;
         let entries = self.plan.report.entries;
         self.show(Step::Verify, 0, entries);
         let expected = Expectation { entries, content: self.plan.content.clone() };
@@ -188,7 +195,7 @@ impl Run<'_> {
             let Checked { verification, detail, .. } = checked;
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        self.say(log, well(Phase::Verified, checked.verification, &checked.detail))?;
+        self.say(log, success(Phase::Verified, checked.verification, &checked.detail))?;
         self.show(Step::Verify, self.plan.bytes, entries);
         if self.file.len()? != Some(self.plan.bytes) {
             return Err(self.changed());
@@ -235,12 +242,12 @@ impl Run<'_> {
                 head: checked.head,
             },
         )?;
-        self.say(log, well(Phase::CutOver, checked.verification, "the pointer moved"))?;
+        self.say(log, success(Phase::CutOver, checked.verification, "the pointer moved"))?;
         // What was verified is what is live: the same head, through the ordinary way of reading.
         let live = log.read(self.session())?.head();
         if Some(live) != checked.head {
             let detail = format!("record {} is live, which was not verified", live.seq);
-            let said = Said {
+            let said = EventDetails {
                 phase: Phase::CutOver,
                 verification: Verification::default(),
                 reason: &detail,
@@ -250,7 +257,7 @@ impl Run<'_> {
             let verification = Verification::default();
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        self.say(log, well(Phase::Completed, checked.verification, "migrated"))?;
+        self.say(log, success(Phase::Completed, checked.verification, "migrated"))?;
         log.settle_replaced(self.session())?;
         self.show(Step::Complete, self.plan.bytes, entries);
         Ok(())
@@ -309,7 +316,7 @@ impl<'a, 'r> Builder<'a, 'r> {
             self.created = true;
             let plan = self.run.plan;
             let reason = format!("{} entries of {}", plan.report.entries, plan.address);
-            self.run.say(log, well(Phase::Planned, Verification::default(), &reason))?;
+            self.run.say(log, success(Phase::Planned, Verification::default(), &reason))?;
         }
         self.keep_alive()
     }

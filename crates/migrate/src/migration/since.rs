@@ -9,15 +9,17 @@ use serde_json::json;
 
 use super::lost::{Lost, LostKind};
 use super::meta::OwnRecord;
-use super::native::{EndMark, Migrated, decoded, each_record, newest_entry};
+use super::native::{EndMark, Migrated, decoded, each_record, each_record_after, newest_entry};
 use crate::error::{MigrateError, Result};
 use crate::pi_line::{self, FIRST_KEPT_INDEX, LEAF_TYPE};
-use crate::v1::{ContentDigest, Seen, Snapshot, format_iso, look, original_of};
+use crate::v1::{ContentDigest, ParsedLine, Snapshot, format_iso, parse_line, source_line_of};
 
 /// What was written since.
 #[derive(Debug)]
 pub(crate) struct Since {
     pub(crate) mark: EndMark,
+    /// The record that the mark is: what follows was written since.
+    mark_seq: u64,
     pub(crate) head: Head,
     /// What tells the lines that a V1 file would get: see [`line_key`].
     pub(crate) keys: HashSet<String>,
@@ -50,6 +52,7 @@ impl Since {
         gather.lose_meta();
         let mut since = Self {
             mark,
+            mark_seq: gather.migrated.mark_seq,
             head: reader.head(),
             keys: gather.ids,
             file_content: gather.file_content,
@@ -95,11 +98,7 @@ impl Since {
         reader: &LogReader,
         visit: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<()> {
-        let mut migrated = Migrated::default();
-        each_record(reader, &mut |stored| {
-            if migrated.take(&stored) {
-                return Ok(());
-            }
+        each_record_after(reader, self.mark_seq, &mut |stored| {
             let Some(id) = stored.envelope.id.as_deref() else { return Ok(()) };
             let entry = newest_entry(reader, id)?.ok_or_else(|| gone(id))?;
             visit(&self.line_of(&entry)?)
@@ -170,7 +169,7 @@ fn line_numbers(reader: &LogReader) -> Result<HashMap<String, usize>> {
             numbers.insert(id, next);
             next += 1;
         } else if in_file {
-            let line = original_of(&stored.envelope.kind, &stored.envelope.payload);
+            let line = source_line_of(&stored.envelope.kind, &stored.envelope.payload);
             let is_json = |what: &str| matches!(what, "header" | "header_again" | "not_an_object");
             next += usize::from(line.is_some_and(|line| is_json(&line.what)));
         }
@@ -181,8 +180,8 @@ fn line_numbers(reader: &LogReader) -> Result<HashMap<String, usize>> {
 
 /// What tells a line from others when a file is looked at again: its id, or where it has none its digest.
 pub(crate) fn line_key(line: &str) -> String {
-    let id = match look(line) {
-        Seen::Object(glance) => glance.id.text().map(ToOwned::to_owned),
+    let id = match parse_line(line) {
+        ParsedLine::Object(line_header) => line_header.id.text().map(ToOwned::to_owned),
         _ => None,
     };
     id.unwrap_or_else(|| Snapshot::of(line.as_bytes()).to_string())
@@ -228,18 +227,18 @@ impl Gather {
         {
             self.own.migrated(change);
         }
-        let Some(line) = original_of(&record.kind, &record.payload) else { return };
+        let Some(line) = source_line_of(&record.kind, &record.payload) else { return };
         if line.what != "sqlite_meta" {
             self.file_content.add(&line.bytes, line.what.is_empty());
         }
         let Some(id) = &stored.envelope.id else { return };
         self.last_ms = self.last_ms.max(stored.envelope.at_ms);
         let text = std::str::from_utf8(&line.bytes).unwrap_or_default();
-        let named = match look(text) {
-            Seen::Object(glance) => glance.id.text().map(ToOwned::to_owned),
+        let named = match parse_line(text) {
+            ParsedLine::Object(line_header) => line_header.id.text().map(ToOwned::to_owned),
             _ => None,
         };
-        if named.as_deref() != Some(&**id) {
+        if named.as_deref() != Some(id) {
             self.renamed.insert(id.to_string(), named);
         }
     }

@@ -8,10 +8,7 @@ use bough_platform::{Access, File};
 use super::since::{Since, line_key};
 use crate::error::{MigrateError, Result};
 use crate::limits::CHUNK_BYTES;
-use crate::v1::{
-    Content, FindingKind, Line, Lines, Mapper, Snapshot, V1File, V1Format, V1Report, Want,
-    digest_of_prefix, fallback_id,
-};
+use crate::v1::{Content, Line, Lines, Mapper, Snapshot, Tally, V1File, V1Format, Want};
 
 /// Gives out lines, one after another, to whoever it is called with.
 pub(crate) type EachLine<'a> = dyn Fn(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;
@@ -23,19 +20,31 @@ pub(crate) struct Kept {
     lines: u64,
     /// Bytes, for a file of lines.
     bytes: u64,
-    survey: Survey,
+    /// Bytes of the file when it was inspected.
+    inspected: u64,
+    tally: Tally,
     /// Lines of ours that are in what stays, from an attempt before.
     present: HashSet<String>,
     /// Whether the file must be written at all when nothing is added: an attempt before left more.
     trim: bool,
+    accept_changed: bool,
 }
 
-/// What the first lines of a file come to.
-#[derive(Debug, PartialEq, Eq)]
-struct Survey {
-    session: String,
-    content: String,
-    report: V1Report,
+/// What was written.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Lines that the file got.
+    pub(crate) added: u64,
+    /// The file that was replaced, as long as another program may still be writing to it.
+    replaced: Option<Replaced>,
+}
+
+/// A file that another one took the place of. A program that opened it before may append to it after.
+#[derive(Debug)]
+struct Replaced {
+    old: Box<dyn File>,
+    /// How much of it is in the new file.
+    copied: u64,
 }
 
 /// Looks at the file and decides what of it stays. Refuses one that is not a continuation of what was
@@ -46,17 +55,9 @@ pub(crate) fn inspect(
     since: &Since,
     accept_changed: bool,
 ) -> Result<Kept> {
-    let known_lines = since.mark.report.lines;
-    let intact = is_intact(file, snapshot, since, known_lines)?;
-    let mut rest = Rest::default();
-    let all = each_line(file, &mut |line| {
-        let added = line.number > known_lines;
-        if added || intact.is_err() {
-            rest.take(line, &since.keys, added);
-        }
-        Ok(())
-    })?;
-    let changed = match &intact {
+    let looked = look_through(file, snapshot, since)?;
+    let Looked { intact, rest, .. } = &looked;
+    let changed = match intact {
         Err(detail) => Some(detail.clone()),
         Ok(()) if rest.foreign > 0 && !since.keys.is_empty() => {
             Some(format!("{} lines were added to it", rest.foreign))
@@ -64,8 +65,7 @@ pub(crate) fn inspect(
         Ok(()) => None,
     };
     if let Some(detail) = changed.filter(|_| !accept_changed) {
-        let address = file.address().to_owned();
-        return Err(MigrateError::TargetChanged { address, detail });
+        return Err(target_changed(file, detail));
     }
     if since.numbered && (intact.is_err() || rest.foreign > 0) {
         let reason = format!(
@@ -75,39 +75,85 @@ pub(crate) fn inspect(
         );
         return Err(MigrateError::NotRepresentable { reason });
     }
-    // Lines of ours from an attempt that was cut short are made anew; those of others stay.
-    let keep_all = intact.is_err() || rest.foreign > 0;
-    let (lines, bytes) = if keep_all { all } else { (known_lines.min(all.0), snapshot.len) };
-    let survey = survey(file, lines)?;
-    let present = if keep_all { rest.ours } else { HashSet::new() };
-    Ok(Kept { lines, bytes, survey, present, trim: lines < all.0 })
+    Ok(looked.kept(snapshot, since.mark.report.lines, accept_changed))
 }
 
-/// Whether the file still begins with what was migrated; if not, why.
-fn is_intact(
-    file: &V1File,
-    snapshot: &Snapshot,
-    since: &Since,
-    known_lines: u64,
-) -> Result<std::result::Result<(), String>> {
-    let changed = |detail: &str| Ok(Err(detail.to_owned()));
-    match file.format() {
-        V1Format::JsonlV3 => {
-            let open = file.open(Access::Read)?;
-            if open.len()? < snapshot.len {
-                return changed("it is shorter than it was");
-            }
-            if digest_of_prefix(&*open, snapshot.len)? != *snapshot {
-                return changed("it was written anew");
-            }
-        }
-        V1Format::SqliteV1 => {
-            if survey(file, known_lines)?.content != since.file_content.hex() {
-                return changed("its rows are not those that were migrated");
-            }
-        }
+fn target_changed(file: &V1File, detail: String) -> MigrateError {
+    MigrateError::TargetChanged { address: file.address().to_owned(), detail }
+}
+
+/// What one reading of the file gave.
+struct Looked {
+    /// Whether the file still begins with what was migrated; if not, why.
+    intact: std::result::Result<(), String>,
+    rest: Rest,
+    /// The lines that were migrated.
+    migrated: Tally,
+    all: Tally,
+    lines: u64,
+    bytes: u64,
+}
+
+impl Looked {
+    fn kept(self, snapshot: &Snapshot, known_lines: u64, accept_changed: bool) -> Kept {
+        // Lines of ours from an attempt that was cut short are made anew; those of others stay.
+        let keep_all = self.intact.is_err() || self.rest.foreign > 0;
+        let kept = if keep_all {
+            (self.lines, self.bytes, self.all, self.rest.ours)
+        } else {
+            (known_lines.min(self.lines), snapshot.len, self.migrated, HashSet::new())
+        };
+        let (lines, bytes, tally, present) = kept;
+        let trim = lines < self.lines;
+        Kept { lines, bytes, inspected: self.bytes, tally, present, trim, accept_changed }
     }
-    Ok(Ok(()))
+}
+
+fn look_through(file: &V1File, snapshot: &Snapshot, since: &Since) -> Result<Looked> {
+    let known_lines = since.mark.report.lines;
+    let mut mapper = Mapper::new(file.name(), Want::Facts);
+    let mut rest = Rest::default();
+    let mut migrated = None;
+    let read = each_line(file, snapshot.len, &mut |line| {
+        if line.number == known_lines + 1 {
+            migrated = Some(mapper.tally());
+        }
+        mapper.line(line);
+        if line.number > known_lines {
+            rest.take(line, &since.keys, true);
+        }
+        Ok(())
+    })?;
+    let all = mapper.tally();
+    let migrated = migrated.unwrap_or_else(|| all.clone());
+    let intact = match file.format() {
+        V1Format::JsonlV3 if read.bytes < snapshot.len => Err("it is shorter than it was"),
+        V1Format::JsonlV3 if read.beginning.as_ref() != Some(snapshot) => {
+            Err("it was written anew")
+        }
+        V1Format::SqliteV1 if migrated.content != since.file_content.hex() => {
+            Err("its rows are not those that were migrated")
+        }
+        _ => Ok(()),
+    };
+    let intact = intact.map_err(ToOwned::to_owned);
+    if intact.is_err() {
+        // Another program wrote it: our lines may be anywhere.
+        rest.ours.extend(our_lines(file, since, known_lines)?);
+    }
+    Ok(Looked { intact, rest, migrated, all, lines: read.lines, bytes: read.bytes })
+}
+
+/// Lines of ours among those that were there at the migration.
+fn our_lines(file: &V1File, since: &Since, known_lines: u64) -> Result<HashSet<String>> {
+    let mut rest = Rest::default();
+    each_line(file, 0, &mut |line| {
+        if line.number <= known_lines {
+            rest.take(line, &since.keys, false);
+        }
+        Ok(())
+    })?;
+    Ok(rest.ours)
 }
 
 /// The lines after what was migrated.
@@ -133,18 +179,32 @@ impl Rest {
     }
 }
 
-/// Visits the lines of a file, or the rows of a database; says how many lines and bytes there are.
-fn each_line(file: &V1File, visit: &mut dyn FnMut(&Line<'_>) -> Result<()>) -> Result<(u64, u64)> {
+/// How much was read.
+struct Read {
+    lines: u64,
+    bytes: u64,
+    /// The first bytes of a file of lines, as many as were asked for.
+    beginning: Option<Snapshot>,
+    snapshot: Snapshot,
+}
+
+/// Visits the lines of a file, or the rows of a database. A line of the file ends after the first `beginning` bytes.
+fn each_line(
+    file: &V1File,
+    beginning: u64,
+    visit: &mut dyn FnMut(&Line<'_>) -> Result<()>,
+) -> Result<Read> {
     let mut count = 0;
     match file.format() {
         V1Format::JsonlV3 => {
             let open = file.open(Access::Read)?;
-            let mut lines = Lines::new(&*open)?;
+            let mut lines = Lines::stopping_at(&*open, beginning)?;
             while let Some(line) = lines.next_line()? {
                 count = line.number;
                 visit(&line)?;
             }
-            Ok((count, lines.end()))
+            let (bytes, snapshot) = (lines.end(), lines.snapshot());
+            Ok(Read { lines: count, bytes, beginning: lines.beginning().cloned(), snapshot })
         }
         V1Format::SqliteV1 => {
             let (session, snapshot) = file.open_database()?;
@@ -152,31 +212,14 @@ fn each_line(file: &V1File, visit: &mut dyn FnMut(&Line<'_>) -> Result<()>) -> R
                 count = number;
                 visit(&Line { number, content: Content::Bytes(text.as_bytes()), ended: true })
             })?;
-            Ok((count, snapshot.len))
+            Ok(Read { lines: count, bytes: snapshot.len, beginning: None, snapshot })
         }
     }
 }
 
-fn survey(file: &V1File, lines: u64) -> Result<Survey> {
-    let mut mapper = Mapper::new(file.name(), Want::Facts);
-    each_line(file, &mut |line| {
-        if line.number <= lines {
-            mapper.line(line);
-        }
-        Ok(())
-    })?;
-    let (mapped, _) = mapper.finish(&fallback_id(file.address()));
-    Ok(Survey {
-        session: mapped.session_id.to_string(),
-        content: mapped.content.hex(),
-        report: mapped.report,
-    })
-}
-
 impl Kept {
-    /// Puts the file that stays and the lines that are added in the file's place; says how many were
-    /// added.
-    pub(crate) fn write(&self, file: &V1File, each: &EachLine<'_>) -> Result<u64> {
+    /// Puts the file that stays and the lines that are added in the file's place.
+    pub(crate) fn write(&self, file: &V1File, each: &EachLine<'_>) -> Result<Written> {
         let mut added = 0;
         let each_new = |visit: &mut dyn FnMut(&str) -> Result<()>| {
             each(&mut |line| {
@@ -188,58 +231,125 @@ impl Kept {
             Ok(())
         })?;
         if added == 0 && !self.trim {
-            return Ok(0);
+            return Ok(Written::default());
         }
-        match file.format() {
-            V1Format::JsonlV3 => self.write_lines(file, &each_new)?,
-            V1Format::SqliteV1 => self.write_rows(file, &each_new)?,
-        }
-        Ok(added)
+        let replaced = match file.format() {
+            V1Format::JsonlV3 => Some(self.write_lines(file, &each_new)?),
+            V1Format::SqliteV1 => {
+                self.write_rows(file, &each_new)?;
+                None
+            }
+        };
+        Ok(Written { added, replaced })
     }
 
-    fn write_lines(&self, file: &V1File, each_new: &EachLine<'_>) -> Result<()> {
+    fn write_lines(&self, file: &V1File, each_new: &EachLine<'_>) -> Result<Replaced> {
         let old = file.open(Access::Read)?;
+        let mut copied = self.inspected;
         file.replace(&mut |new| {
             let mut out = Appender { file: new, at: 0, buffer: Vec::new() };
-            out.copy(&*old, self.bytes)?;
+            out.copy(&*old, 0, self.bytes)?;
+            out.end_line();
             each_new(&mut |line| out.line(line))?;
-            out.flush()
-        })
+            out.flush()?;
+            new.sync()?;
+            // pi may have appended since the inspection.
+            self.check_same(file, &*old)?;
+            let len = old.len()?;
+            if len > copied {
+                if !self.accept_changed {
+                    return Err(target_changed(file, "lines were added to it just now".to_owned()));
+                }
+                out.copy(&*old, copied, len)?;
+                out.flush()?;
+                new.sync()?;
+                copied = len;
+            }
+            Ok(true)
+        })?;
+        let mut replaced = Replaced { old, copied };
+        replaced.bring_over(file)?;
+        Ok(replaced)
+    }
+
+    /// Refuses a file that another program replaced or cut since it was inspected.
+    fn check_same(&self, file: &V1File, old: &dyn File) -> Result<()> {
+        let named = file.open(Access::Read)?;
+        if named.len()? >= self.inspected && old.len()? >= self.inspected {
+            let from = self.inspected.saturating_sub(CHUNK_BYTES as u64);
+            let piece = |file: &dyn File| -> Result<Vec<u8>> {
+                let len = usize::try_from(self.inspected - from).unwrap_or_default();
+                let mut bytes = vec![0; len];
+                file.read_at(from, &mut bytes)?;
+                Ok(bytes)
+            };
+            if piece(&*named)? == piece(old)? {
+                return Ok(());
+            }
+        }
+        Err(target_changed(file, "it was written anew just now".to_owned()))
     }
 
     fn write_rows(&self, file: &V1File, each_new: &EachLine<'_>) -> Result<()> {
-        let (session, _) = file.open_database()?;
+        let (session, snapshot) = file.open_database()?;
         session.keep_rows(self.lines)?;
         each_new(&mut |line| Ok(session.push(line)?))?;
         session.count_messages()?;
-        let bytes = session.bytes()?;
-        file.replace(&mut |new| Ok(new.write_at(0, &bytes)?))
+        if file.replace_if_unchanged(&snapshot, &session.bytes()?)? {
+            return Ok(());
+        }
+        Err(target_changed(file, "rows were added to it just now".to_owned()))
     }
 
-    /// Holds the file against what it must be now.
+    /// Holds the file against what it must be now. Lines that pi appended behind ours are not looked at.
     pub(crate) fn verify(&self, file: &V1File, added: u64) -> Result<(Verification, Snapshot)> {
-        let prefix = survey(file, self.lines)?;
-        let whole = survey(file, u64::MAX)?;
-        let links = |report: &V1Report| {
-            [
-                FindingKind::DuplicateId,
-                FindingKind::ParentMissing,
-                FindingKind::ParentLater,
-                FindingKind::ParentCycle,
-                FindingKind::NotJson,
-            ]
-            .map(|kind| report.count(kind))
-        };
+        let mut mapper = Mapper::new(file.name(), Want::Facts);
+        let mut kept = None;
+        let read = each_line(file, 0, &mut |line| {
+            if line.number == self.lines + 1 {
+                kept = Some(mapper.tally());
+            }
+            if line.number <= self.lines + added {
+                mapper.line(line);
+            }
+            Ok(())
+        })?;
+        let whole = mapper.tally();
+        let content = kept.as_ref().map_or(&whole.content, |kept| &kept.content);
         // A torn tail counts as a line that is not JSON once a line follows it.
-        let torn = self.survey.report.count(FindingKind::TornTail);
-        let before: u64 = links(&self.survey.report).iter().sum::<u64>() + torn;
-        let after: u64 = links(&whole.report).iter().sum();
+        let broken_links = self.tally.broken_links + self.tally.torn;
+        let session = |tally: &Tally| tally.session.clone();
         let verification = Verification {
-            entry_count_match: whole.report.entries == self.survey.report.entries + added,
-            hash_chain_match: prefix.content == self.survey.content,
-            index_consistent: whole.session == self.survey.session && after <= before,
+            entry_count_match: whole.entries == self.tally.entries + added,
+            hash_chain_match: *content == self.tally.content,
+            index_consistent: session(&whole) == session(&self.tally)
+                && whole.broken_links <= broken_links,
         };
-        Ok((verification, file.snapshot()?))
+        Ok((verification, read.snapshot))
+    }
+}
+
+impl Written {
+    /// Brings over what another program appended to the file that was replaced.
+    pub(crate) fn bring_over_late_lines(&mut self, file: &V1File) -> Result<()> {
+        self.replaced.as_mut().map_or(Ok(()), |replaced| replaced.bring_over(file))
+    }
+}
+
+impl Replaced {
+    fn bring_over(&mut self, file: &V1File) -> Result<()> {
+        let len = self.old.len()?;
+        if len <= self.copied {
+            return Ok(());
+        }
+        let mut bytes = vec![0; usize::try_from(len - self.copied).unwrap_or(usize::MAX)];
+        let read = self.old.read_at(self.copied, &mut bytes)?;
+        bytes.truncate(read);
+        let new = file.open(Access::Append)?;
+        new.append(&bytes)?;
+        new.sync()?;
+        self.copied += read as u64;
+        Ok(())
     }
 }
 
@@ -251,25 +361,29 @@ struct Appender<'a> {
 }
 
 impl Appender<'_> {
-    fn copy(&mut self, from: &dyn File, len: u64) -> Result<()> {
-        let mut chunk = vec![0; CHUNK_BYTES];
-        let mut last = b'\n';
-        while self.at < len {
-            let wanted = usize::try_from(len - self.at).unwrap_or(usize::MAX).min(CHUNK_BYTES);
-            let piece = chunk.get_mut(..wanted).unwrap_or_default();
-            let read = from.read_at(self.at, piece)?;
-            let piece = piece.get(..read).unwrap_or_default();
-            let Some(end) = piece.last() else {
+    fn copy(&mut self, from: &dyn File, start: u64, end: u64) -> Result<()> {
+        let mut at = start;
+        while at < end {
+            let wanted = usize::try_from(end - at).unwrap_or(usize::MAX).min(CHUNK_BYTES);
+            self.buffer.resize(wanted, 0);
+            let read = from.read_at(at, &mut self.buffer)?;
+            self.buffer.truncate(read);
+            if read == 0 {
                 return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
-            };
-            last = *end;
-            self.file.write_at(self.at, piece)?;
-            self.at += read as u64;
-        }
-        if last != b'\n' {
-            self.buffer.push(b'\n');
+            }
+            at += read as u64;
+            if at < end {
+                self.flush()?;
+            }
         }
         Ok(())
+    }
+
+    /// A last line without a line break must not swallow the next one.
+    fn end_line(&mut self) {
+        if self.buffer.last().is_some_and(|last| *last != b'\n') {
+            self.buffer.push(b'\n');
+        }
     }
 
     fn line(&mut self, line: &str) -> Result<()> {

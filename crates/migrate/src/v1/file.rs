@@ -259,18 +259,34 @@ impl V1File {
         Ok(super::digest_of_prefix(&*file, len)?)
     }
 
-    /// Puts the bytes that `write` makes in the file's place, whole or not at all.
-    pub(crate) fn replace(&self, write: &mut dyn FnMut(&dyn File) -> Result<()>) -> Result<()> {
+    /// Puts the bytes that `write` makes in the file's place, whole or not at all, with the file's permissions. `write`
+    /// returns whether the file is to be replaced after all; `false` leaves it as it is.
+    pub(crate) fn replace(&self, write: &mut dyn FnMut(&dyn File) -> Result<bool>) -> Result<bool> {
         let temp = self.temp()?;
         if self.disk.stat(&temp)?.is_some() {
             self.disk.remove_file(&temp)?;
         }
         let file = self.disk.create(&temp)?;
-        write(&*file)?;
-        file.sync()?;
+        let wanted = self.disk.copy_permissions(&self.path, &temp).map_err(Into::into);
+        let wanted = wanted.and_then(|()| write(&*file));
+        if !matches!(wanted, Ok(true)) {
+            drop(file);
+            self.disk.remove_file(&temp)?;
+            return wanted;
+        }
         drop(file);
         self.disk.rename(&temp, &self.path)?;
-        Ok(self.disk.sync_dir(&self.path.parent())?)
+        self.disk.sync_dir(&self.path.parent())?;
+        Ok(true)
+    }
+
+    /// Puts other bytes in the place of those that the snapshot is of; `false` when they are not there any more.
+    pub(crate) fn replace_if_unchanged(&self, known: &Snapshot, bytes: &[u8]) -> Result<bool> {
+        self.replace(&mut |new| {
+            new.write_at(0, bytes)?;
+            new.sync()?;
+            Ok(self.snapshot()? == *known)
+        })
     }
 
     /// Removes what a crash in [`V1File::replace`] left.

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::glance::Glance;
+use super::line_header::LineHeader;
 use super::names::SessionFileName;
 
 /// The newest version of pi's header that is known here.
@@ -23,14 +23,15 @@ pub struct V1Header {
 
 impl V1Header {
     /// Reads a header; `None` when the object is not one.
-    pub(crate) fn of(glance: &Glance) -> Option<Self> {
-        let id = glance.id.text().filter(|_| glance.kind.as_deref() == Some("session"))?;
+    pub(crate) fn of(line_header: &LineHeader) -> Option<Self> {
+        let id =
+            line_header.id.text().filter(|_| line_header.kind.as_deref() == Some("session"))?;
         Some(Self {
             id: id.to_owned(),
-            version: glance.version.unwrap_or(1),
-            timestamp_ms: glance.timestamp_ms.unwrap_or(0),
-            cwd: glance.cwd.clone(),
-            parent_session: glance.parent_session.clone(),
+            version: line_header.version.unwrap_or(1),
+            timestamp_ms: line_header.timestamp_ms.unwrap_or(0),
+            cwd: line_header.cwd.clone(),
+            parent_session: line_header.parent_session.clone(),
         })
     }
 

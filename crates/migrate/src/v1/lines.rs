@@ -75,6 +75,9 @@ pub struct Lines<'a> {
     chunk_at: u64,
     long: Vec<u8>,
     hasher: Sha256,
+    /// Take a snapshot when so many bytes were given out.
+    stop: u64,
+    beginning: Option<Snapshot>,
 }
 
 impl fmt::Debug for Lines<'_> {
@@ -105,7 +108,19 @@ impl<'a> Lines<'a> {
             chunk_at: 0,
             long: Vec::new(),
             hasher: Sha256::new(),
+            stop: u64::MAX,
+            beginning: None,
         })
+    }
+
+    /// The lines of a file from its beginning, with a snapshot of the first `stop` bytes on the way.
+    pub(crate) fn stopping_at(file: &'a dyn File, stop: u64) -> io::Result<Self> {
+        Ok(Self { stop, ..Self::new(file)? })
+    }
+
+    /// The snapshot of the first bytes, once they were given out; see [`Lines::stopping_at`].
+    pub(crate) fn beginning(&self) -> Option<&Snapshot> {
+        self.beginning.as_ref()
     }
 
     /// Bytes of lines that were given out.
@@ -184,8 +199,18 @@ impl<'a> Lines<'a> {
     fn short_line(&mut self, len: usize, ended: bool) -> Line<'_> {
         let from = usize::try_from(self.at - self.chunk_at).unwrap_or(usize::MAX);
         let whole = len + usize::from(ended);
-        self.hasher.update(self.chunk.get(from..from + whole).unwrap_or_default());
-        self.at += whole as u64;
+        let end = self.at + whole as u64;
+        let given = self.chunk.get(from..from + whole).unwrap_or_default();
+        // The file may have been migrated in the middle of what is one line by now.
+        let head = usize::try_from(self.stop.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let (head, tail) = given.split_at(head.min(given.len()));
+        self.hasher.update(head);
+        if self.stop > self.at && self.stop <= end {
+            let digest = self.hasher.clone().finalize().into();
+            self.beginning = Some(Snapshot { digest, len: self.stop });
+        }
+        self.hasher.update(tail);
+        self.at = end;
         let bytes = self.chunk.get(from..from + len).unwrap_or_default();
         Line { number: self.number, content: Content::Bytes(bytes), ended }
     }

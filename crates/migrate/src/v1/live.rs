@@ -1,68 +1,102 @@
 //! A V1 file as the live store of its session: read as pi reads it, appended to as pi appends, but with a
 //! lock among our own processes and a sync before the answer.
 
-use std::collections::{HashMap, HashSet};
-
 use bough_platform::{Access, File};
 use bough_record::Envelope;
 use bough_session::codec;
-use bough_session::{Bookkeeping, Entry, EntryId, NewRecord, SessionId, SessionState};
+use bough_session::{EntryId, NewRecord, SessionId, SessionState};
 
 use super::file::{V1File, V1Format};
-use super::glance::{Seen, look};
 use super::header::V1Header;
+use super::line_header::{ParsedLine, parse_line};
 use super::lines::{Content, Line, Lines, Snapshot};
 use super::map::{Mapper, Want};
 use super::report::V1Report;
 use crate::error::{MigrateError, Result};
-use crate::pi_line;
+use crate::limits::{BATCH_BYTES, BATCH_RECORDS};
 
-/// How much of the beginning of a file is kept to see whether another program wrote it anew.
-const BEGINNING_BYTES: usize = 4096;
+/// How much of the beginning, and of the end of what was read, is kept to see whether another program wrote the file
+/// anew.
+const FINGERPRINT_BYTES: u64 = 4096;
+
+/// Gets each record, and where in the file its line begins; for a database, the number of its row.
+pub(super) type Visit<'a> = dyn FnMut(u64, NewRecord) + 'a;
 
 /// A session that is served from its V1 file.
 #[derive(Debug)]
 pub struct LiveV1 {
-    file: V1File,
+    pub(super) file: V1File,
     session_id: SessionId,
-    mapper: Mapper,
+    pub(super) mapper: Mapper,
     state: SessionState,
     seq: u64,
-    /// Entries in the order of the file: the newest is the leaf.
-    entries: HashSet<EntryId>,
-    last: Option<EntryId>,
+    /// The last entry of the file: the leaf.
+    pub(super) last: Option<EntryId>,
     read_to: u64,
     /// The last line that was taken had no line break yet.
     unended: bool,
-    beginning: Vec<u8>,
+    beginning: Fingerprint,
+    ending: Fingerprint,
     database: Option<Snapshot>,
+}
+
+/// Bytes of a file as they were when they were read.
+#[derive(Debug, Default)]
+struct Fingerprint {
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Fingerprint {
+    fn take(file: &dyn File, from: u64, to: u64) -> Result<Self> {
+        let mut bytes = vec![0; usize::try_from(to - from).unwrap_or_default()];
+        let read = file.read_at(from, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(Self { at: from, bytes })
+    }
+
+    fn fits(&self, file: &dyn File) -> Result<bool> {
+        let end = self.at + self.bytes.len() as u64;
+        Ok(Self::take(file, self.at, end)?.bytes == self.bytes)
+    }
 }
 
 impl LiveV1 {
     /// Reads the file.
     pub fn open(file: V1File) -> Result<Self> {
+        let mut live = Self::unread(file);
+        live.catch_up(&mut |_, _| {})?;
+        live.require_session()?;
+        Ok(live)
+    }
+
+    /// A file that nothing was read of yet.
+    pub(crate) fn unread(file: V1File) -> Self {
         let unknown = SessionId::from_stored(fallback_id(file.address()));
-        let mut live = Self {
+        Self {
             mapper: Mapper::new(file.name(), Want::Records),
             state: SessionState::new(unknown.clone()),
             session_id: unknown,
             file,
             seq: 0,
-            entries: HashSet::new(),
             last: None,
             read_to: 0,
             unended: false,
-            beginning: Vec::new(),
+            beginning: Fingerprint::default(),
+            ending: Fingerprint::default(),
             database: None,
-        };
-        live.catch_up(&mut |_| {})?;
-        if live.seq == 0 {
-            return Err(MigrateError::NotASession {
-                address: live.file.address().to_owned(),
-                reason: "no line of it is JSON".to_owned(),
-            });
         }
-        Ok(live)
+    }
+
+    /// Refuses a file in which no line was JSON, as far as it was read.
+    pub(crate) fn require_session(&self) -> Result<()> {
+        if self.seq > 0 {
+            return Ok(());
+        }
+        Err(MigrateError::NotASession {
+            address: self.file.address().to_owned(),
+            reason: "no line of it is JSON".to_owned(),
+        })
     }
 
     /// The session's id.
@@ -105,7 +139,7 @@ impl LiveV1 {
     /// Whether an entry is in the file.
     #[must_use]
     pub fn contains(&self, entry: &EntryId) -> bool {
-        self.entries.contains(entry)
+        self.mapper.placer().contains(entry)
     }
 
     /// Every record of the file from its beginning, as the mapping makes them.
@@ -121,141 +155,52 @@ impl LiveV1 {
     /// Takes what other programs appended since; `visit` gets the new records. A file that was written
     /// anew is read from its beginning, and the answer says so.
     pub fn refresh(&mut self, visit: &mut dyn FnMut(NewRecord)) -> Result<bool> {
-        let anew = self.was_rewritten()?;
-        if anew {
-            *self = Self::open(self.file.clone())?;
-            self.records(visit)?;
-        } else {
-            self.catch_up(visit)?;
-        }
+        let anew = self.restart_if_rewritten(&mut |_, new| visit(new))?;
+        self.catch_up(&mut |_, new| visit(new))?;
         Ok(anew)
     }
 
-    /// Appends an entry as a line; durable when it returns. The answer is the id under which it is found:
-    /// the entry's own, except in a version-1 file, whose lines have none. An entry that is there already
-    /// changes nothing.
-    pub fn append(&mut self, entry: &Entry) -> Result<EntryId> {
-        self.append_all(std::slice::from_ref(entry))?;
-        let known = self.contains(&entry.id);
-        let id = if known { Some(&entry.id) } else { self.last.as_ref() };
-        Ok(id.unwrap_or(&entry.id).clone())
+    /// Begins again where another program wrote the file anew; `visit` gets the first records of it. While the file has
+    /// no session in it, as in the middle of being rewritten, what was read before is kept and the answer is an error.
+    pub(crate) fn restart_if_rewritten(&mut self, visit: &mut Visit<'_>) -> Result<bool> {
+        if !self.was_rewritten()? {
+            return Ok(false);
+        }
+        let mut anew = Self::unread(self.file.clone());
+        anew.read_on(visit)?;
+        anew.require_session()?;
+        *self = anew;
+        Ok(true)
     }
 
-    /// Appends entries in one write; durable when it returns.
-    pub fn append_all(&mut self, entries: &[Entry]) -> Result<()> {
-        let lock = self.file.lock()?;
-        let appended = self.append_locked(entries);
-        if let Some(lock) = lock {
-            lock.remove()?;
-        }
-        appended
-    }
-
-    fn append_locked(&mut self, entries: &[Entry]) -> Result<()> {
-        self.refresh(&mut |_| {})?;
-        let mut last = self.last.clone();
-        // With their order in this write.
-        let mut added: HashMap<&str, usize> = HashMap::new();
-        let mut lines = Vec::new();
-        for entry in entries {
-            if self.contains(&entry.id) || added.contains_key(entry.id.as_str()) {
-                continue;
-            }
-            let known = |id: &EntryId| self.contains(id) || added.contains_key(id.as_str());
-            self.check_parent(entry, last.as_ref(), &known)?;
-            lines.push(self.line_of(entry, &added)?);
-            added.insert(entry.id.as_str(), added.len());
-            last = Some(entry.id.clone());
-        }
-        if lines.is_empty() {
-            return Ok(());
-        }
-        match self.file.format() {
-            V1Format::JsonlV3 => self.append_lines(&lines)?,
-            V1Format::SqliteV1 => self.append_rows(&lines)?,
-        }
-        self.catch_up(&mut |_| {})
-    }
-
-    fn check_parent(
-        &self,
-        entry: &Entry,
-        last: Option<&EntryId>,
-        known: &dyn Fn(&EntryId) -> bool,
-    ) -> Result<()> {
-        let missing = entry.parent_id.as_ref().filter(|parent| !known(parent));
-        let reason = match missing {
-            Some(parent) => format!("entry {parent} is not in {}", self.file.address()),
-            None if self.mapper.version() < 2 && entry.parent_id.as_ref() != last => format!(
-                "{} is of version 1 and can only go on from its last entry; migrate it first",
-                self.file.address()
-            ),
-            None => return Ok(()),
-        };
-        Err(MigrateError::NotRepresentable { reason })
-    }
-
-    /// `before`: what is added in the same write.
-    fn line_of(&self, entry: &Entry, before: &HashMap<&str, usize>) -> Result<String> {
-        if self.mapper.version() >= 2 {
-            let parent = entry.parent_id.as_ref().map(EntryId::as_str);
-            return Ok(pi_line::line_of(entry, entry.id.as_str(), parent));
-        }
-        if let Some(Bookkeeping::Label(_)) = entry.bookkeeping() {
-            let reason = format!(
-                "{0} is of version 1, whose entries have no ids to label; run bough migrate {0} first",
-                self.file.address()
-            );
-            return Err(MigrateError::NotRepresentable { reason });
-        }
-        let placer = self.mapper.placer();
-        pi_line::version_1_line_of(entry, &|id| {
-            let pending = || before.get(id).map(|order| placer.next_index() + order);
-            placer.index_of(id).or_else(pending)
-        })
-    }
-
-    fn append_lines(&mut self, lines: &[String]) -> Result<()> {
-        let file = self.file.open(Access::ReadWrite)?;
-        let len = file.len()?;
-        let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
-        if len > 0 && !ends_with_break(&*file, len)? {
-            // A torn tail must not swallow the new line.
-            bytes.push(b'\n');
-        }
-        for line in lines {
-            bytes.extend_from_slice(line.as_bytes());
-            bytes.push(b'\n');
-        }
-        file.write_at(len, &bytes)?;
-        Ok(file.sync()?)
-    }
-
-    fn append_rows(&mut self, lines: &[String]) -> Result<()> {
-        let (session, _) = self.file.open_database()?;
-        lines.iter().try_for_each(|line| session.push(line))?;
-        session.count_messages()?;
-        let bytes = session.bytes()?;
-        self.file.replace(&mut |file| Ok(file.write_at(0, &bytes)?))
-    }
-
-    fn was_rewritten(&self) -> Result<bool> {
+    pub(super) fn was_rewritten(&self) -> Result<bool> {
         if let Some(known) = &self.database {
             return Ok(self.file.snapshot()? != *known && self.file.len()? < Some(known.len));
         }
         let file = self.file.open(Access::Read)?;
-        Ok(file.len()? < self.read_to || beginning(&*file, self.beginning.len())? != self.beginning)
+        Ok(file.len()? < self.read_to
+            || !self.beginning.fits(&*file)?
+            || !self.ending.fits(&*file)?)
     }
 
-    fn catch_up(&mut self, visit: &mut dyn FnMut(NewRecord)) -> Result<()> {
-        match self.file.format() {
-            V1Format::JsonlV3 => self.read_lines()?,
-            V1Format::SqliteV1 => self.read_rows()?,
-        }
-        for record in self.mapper.take() {
-            visit(self.take(record));
-        }
+    pub(super) fn catch_up(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+        while !self.read_on(visit)? {}
         Ok(())
+    }
+
+    /// Reads the next records, as many as a batch may have; says whether that was the end of the file.
+    pub(crate) fn read_on(&mut self, visit: &mut Visit<'_>) -> Result<bool> {
+        match self.file.format() {
+            V1Format::JsonlV3 => self.read_lines(visit),
+            V1Format::SqliteV1 => self.read_rows(visit).map(|()| true),
+        }
+    }
+
+    /// The same for a caller that has no place to give them to yet.
+    pub(crate) fn read_batch(mut self) -> Result<(Self, Vec<NewRecord>, bool)> {
+        let mut news = Vec::new();
+        let is_end = self.read_on(&mut |_, new| news.push(new))?;
+        Ok((self, news, is_end))
     }
 
     fn take(&mut self, record: Envelope<'static>) -> NewRecord {
@@ -267,13 +212,21 @@ impl LiveV1 {
         self.seq += 1;
         self.state.apply(&new.record, self.seq, new.at_ms);
         if let Some(entry) = new.record.as_entry() {
-            self.entries.insert(entry.id.clone());
             self.last = Some(entry.id.clone());
         }
         new
     }
 
-    fn read_lines(&mut self) -> Result<()> {
+    fn give_out(&mut self, at: u64, visit: &mut Visit<'_>) -> usize {
+        let records = self.mapper.take();
+        let count = records.len();
+        for record in records {
+            visit(at, self.take(record));
+        }
+        count
+    }
+
+    fn read_lines(&mut self, visit: &mut Visit<'_>) -> Result<bool> {
         let file = self.file.open(Access::Read)?;
         if self.unended && self.read_to < file.len()? {
             let mut next = [0];
@@ -281,24 +234,42 @@ impl LiveV1 {
             self.read_to += u64::from(next == *b"\n");
             self.unended = false;
         }
-        let mut lines = Lines::resume(&*file, self.read_to, self.mapper.report().lines)?;
+        let from = self.read_to;
+        let mut lines = Lines::resume(&*file, from, self.mapper.report().lines)?;
+        let mut records = 0;
+        let mut is_end = true;
         while let Some(line) = lines.next_line()? {
             // A last line that is not whole may still be on its way: not yet.
             if !line.ended && !is_whole(&line) {
                 break;
             }
+            let at = self.read_to;
             self.mapper.line(&line);
             self.unended = !line.ended;
             self.read_to = lines.position();
+            records += self.give_out(at, visit);
+            if records >= BATCH_RECORDS || self.read_to - from >= BATCH_BYTES as u64 {
+                is_end = false;
+                break;
+            }
         }
-        if self.beginning.is_empty() {
-            let wanted = usize::try_from(self.read_to).unwrap_or(usize::MAX).min(BEGINNING_BYTES);
-            self.beginning = beginning(&*file, wanted)?;
+        self.remember_edges(&*file)?;
+        Ok(is_end)
+    }
+
+    fn remember_edges(&mut self, file: &dyn File) -> Result<()> {
+        if self.beginning.bytes.is_empty() {
+            self.beginning = Fingerprint::take(file, 0, self.read_to.min(FINGERPRINT_BYTES))?;
+        }
+        let known = self.ending.at + self.ending.bytes.len() as u64;
+        if known != self.read_to {
+            let from = self.read_to.saturating_sub(FINGERPRINT_BYTES);
+            self.ending = Fingerprint::take(file, from, self.read_to)?;
         }
         Ok(())
     }
 
-    fn read_rows(&mut self) -> Result<()> {
+    fn read_rows(&mut self, visit: &mut Visit<'_>) -> Result<()> {
         let (session, snapshot) = self.file.open_database()?;
         if self.database.as_ref() == Some(&snapshot) {
             return Ok(());
@@ -308,6 +279,7 @@ impl LiveV1 {
             if number > known {
                 let content = Content::Bytes(text.as_bytes());
                 self.mapper.line(&Line { number, content, ended: true });
+                self.give_out(number, visit);
             }
             Ok(())
         })?;
@@ -330,21 +302,7 @@ fn decoded(record: Envelope<'static>) -> NewRecord {
 fn is_whole(line: &Line<'_>) -> bool {
     match line.content {
         Content::TooLong(_) => false,
-        Content::Bytes(bytes) => {
-            std::str::from_utf8(bytes).is_ok_and(|text| !matches!(look(text.trim()), Seen::NotJson))
-        }
+        Content::Bytes(bytes) => std::str::from_utf8(bytes)
+            .is_ok_and(|text| !matches!(parse_line(text.trim()), ParsedLine::NotJson)),
     }
-}
-
-fn ends_with_break(file: &dyn File, len: u64) -> Result<bool> {
-    let mut last = [0];
-    file.read_at(len - 1, &mut last)?;
-    Ok(last == *b"\n")
-}
-
-fn beginning(file: &dyn File, wanted: usize) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; wanted];
-    let read = file.read_at(0, &mut bytes)?;
-    bytes.truncate(read);
-    Ok(bytes)
 }

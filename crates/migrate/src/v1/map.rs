@@ -10,7 +10,7 @@
 //!
 //! A `v1` record is of a kind that folds pass over: it carries what an export must give back and what is
 //! not part of the tree. The one thing ever added to an entry's JSON is `firstKeptEntryId` of a version-1
-//! compaction; the entry's origin says so, and [`super::original`] takes it off again.
+//! compaction; the entry's origin says so, and [`super::source_line`] takes it off again.
 
 use std::borrow::Cow;
 
@@ -22,8 +22,8 @@ use bough_session::{FORMAT_PI, JsonMap, MetaChange, Record, SessionId, Unseen, h
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::glance::{Glance, Seen, look};
 use super::header::{CURRENT_VERSION, V1Header};
+use super::line_header::{LineHeader, ParsedLine, parse_line};
 use super::lines::{Content, Line};
 use super::place::{Place, Placer};
 use super::report::{FindingKind, V1Report};
@@ -94,7 +94,34 @@ pub(crate) struct MappedFile {
     pub(crate) looks_like_pi: bool,
 }
 
+/// What the lines so far came to, in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Who the session is, where a line says so.
+    pub(crate) session: Option<String>,
+    pub(crate) entries: u64,
+    /// The digest of everything that is kept.
+    pub(crate) content: String,
+    /// Ids that stand twice, parents that did not come before, lines that are not JSON.
+    pub(crate) broken_links: u64,
+    /// Last lines that a crash cut.
+    pub(crate) torn: u64,
+}
+
 impl Mapper {
+    /// What the lines so far came to.
+    pub(crate) fn tally(&self) -> Tally {
+        let counted = [FindingKind::DuplicateId, FindingKind::ParentMissing, FindingKind::NotJson];
+        let counted: u64 = counted.into_iter().map(|kind| self.report.count(kind)).sum();
+        Tally {
+            session: self.header.as_ref().map(|header| header.id.clone()),
+            entries: self.report.entries,
+            content: self.content.hex(),
+            broken_links: counted + self.placer.orphans(),
+            torn: self.report.count(FindingKind::TornTail),
+        }
+    }
+
     pub(crate) fn new(file_name: &str, want: Want) -> Self {
         Self {
             want,
@@ -157,15 +184,15 @@ impl Mapper {
             return;
         }
         let json = one_line(trimmed);
-        match look(&json) {
-            Seen::Object(glance) => self.object(number, &json, &glance),
-            Seen::OtherJson => {
+        match parse_line(&json) {
+            ParsedLine::Object(line_header) => self.object(number, &json, &line_header),
+            ParsedLine::OtherJson => {
                 self.begin(None);
                 self.placer.pass();
                 let kept = Kept::Json(&json);
                 self.opaque(number, "not_an_object", Some(FindingKind::NotAnObject), kept);
             }
-            Seen::NotJson => {
+            ParsedLine::NotJson => {
                 let (what, kind) = if ended {
                     ("not_json", FindingKind::NotJson)
                 } else {
@@ -176,14 +203,14 @@ impl Mapper {
         }
     }
 
-    fn object(&mut self, number: u64, json: &str, glance: &Glance) {
+    fn object(&mut self, number: u64, json: &str, line_header: &LineHeader) {
         let first = self.header.is_none();
-        let header = V1Header::of(glance);
+        let header = V1Header::of(line_header);
         if first {
             self.begin(header.clone());
         }
-        if glance.kind.as_deref() != Some("session") {
-            return self.entry(number, json, glance);
+        if line_header.kind.as_deref() != Some("session") {
+            return self.entry(number, json, line_header);
         }
         self.placer.pass();
         if first && header.is_some() {
@@ -222,16 +249,16 @@ impl Mapper {
         self.ready.append(&mut self.waiting);
     }
 
-    fn entry(&mut self, number: u64, json: &str, glance: &Glance) {
-        self.looks_like_pi |= glance.kind.as_deref().is_some_and(is_pi_type);
-        match glance.timestamp_ms {
+    fn entry(&mut self, number: u64, json: &str, line_header: &LineHeader) {
+        self.looks_like_pi |= line_header.kind.as_deref().is_some_and(is_pi_type);
+        match line_header.timestamp_ms {
             Some(ms) => self.last_ms = ms,
-            None => self.report.find(number, FindingKind::TimeMissing, glance.id.text()),
+            None => self.report.find(number, FindingKind::TimeMissing, line_header.id.text()),
         }
-        let place = self.placer.place(number, glance, &mut self.report);
+        let place = self.placer.place(number, line_header, &mut self.report);
         self.note_unseen(number, json, &place);
         self.report.entries += 1;
-        self.report.note_type(glance.kind.as_deref());
+        self.report.note_type(line_header.kind.as_deref());
         self.content.add(json.as_bytes(), true);
         if self.want == Want::Records {
             self.ready.push(entry_record(json, place, self.last_ms));

@@ -1,15 +1,16 @@
 //! pi's session files: reading them as a stream, placing their entries, serving them live.
 
+mod append;
 mod file;
-mod glance;
 mod header;
+mod line_header;
 mod lines;
 mod live;
 mod map;
 mod names;
-mod original;
 mod place;
 mod report;
+mod source_line;
 mod sqlite;
 mod time;
 
@@ -22,9 +23,9 @@ pub use names::{SessionFileName, Spelling, guess_project, project_folder};
 pub use report::{Finding, FindingKind, V1Report};
 pub use time::{format_iso, parse_iso};
 
-pub(crate) use glance::{Field, Seen, look};
+pub(crate) use line_header::{Field, ParsedLine, parse_line};
 pub(crate) use lines::digest_of_prefix;
 pub(crate) use live::fallback_id;
-pub(crate) use map::{ContentDigest, Mapper, Want, v1_record};
-pub(crate) use original::{Original, original, original_json, original_of};
+pub(crate) use map::{ContentDigest, Mapper, Tally, Want, v1_record};
+pub(crate) use source_line::{SourceLine, source_json, source_line, source_line_of};
 pub(crate) use sqlite::SqliteSession;

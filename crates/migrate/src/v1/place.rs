@@ -16,7 +16,7 @@ use bough_session::limits::ENTRY_ID_BYTES_MAX;
 use bough_session::{EntryId, hex};
 use sha2::{Digest as _, Sha256};
 
-use super::glance::{Field, Glance};
+use super::line_header::{Field, LineHeader};
 use super::report::{FindingKind, V1Report};
 
 type Node = u32;
@@ -67,10 +67,15 @@ impl Placer {
     }
 
     /// Places the next entry.
-    pub(crate) fn place(&mut self, line: u64, glance: &Glance, report: &mut V1Report) -> Place {
+    pub(crate) fn place(
+        &mut self,
+        line: u64,
+        line_header: &LineHeader,
+        report: &mut V1Report,
+    ) -> Place {
         let node = Node::try_from(self.parents.len()).unwrap_or(Node::MAX);
-        let raw = glance.id.text().filter(|id| EntryId::parse(*id).is_ok());
-        let parent = self.parent_of(node, line, glance, report);
+        let raw = line_header.id.text().filter(|id| EntryId::parse(*id).is_ok());
+        let parent = self.parent_of(node, line, line_header, report);
         let id = match raw {
             Some(id) if !self.nodes.contains_key(id) => id.to_owned(),
             Some(id) => {
@@ -79,15 +84,15 @@ impl Placer {
             }
             None => {
                 // Version 1 has no ids; that is no finding.
-                if !self.linear || glance.id != Field::Absent {
-                    report.find(line, FindingKind::IdAssigned, glance.id.text());
+                if !self.linear || line_header.id != Field::Absent {
+                    report.find(line, FindingKind::IdAssigned, line_header.id.text());
                 }
                 self.fresh_name(line)
             }
         };
-        let first_kept = self.first_kept(line, glance, report);
+        let first_kept = self.first_kept(line, line_header, report);
         let name = parent.and_then(|parent| self.name_of(parent));
-        self.add(node, &id, glance.id.text(), parent);
+        self.add(node, &id, line_header.id.text(), parent);
         Place { id, parent: name, first_kept }
     }
 
@@ -95,17 +100,17 @@ impl Placer {
         &mut self,
         node: Node,
         line: u64,
-        glance: &Glance,
+        line_header: &LineHeader,
         report: &mut V1Report,
     ) -> Option<Node> {
-        if self.linear && glance.parent == Field::Absent {
+        if self.linear && line_header.parent == Field::Absent {
             return node.checked_sub(1);
         }
-        if glance.parent == Field::Odd {
+        if line_header.parent == Field::Odd {
             report.find(line, FindingKind::ParentMissing, None);
         }
-        let wanted = glance.parent.text()?;
-        if glance.id.text() == Some(wanted) {
+        let wanted = line_header.parent.text()?;
+        if line_header.id.text() == Some(wanted) {
             report.find(line, FindingKind::ParentSelf, Some(wanted));
             return None;
         }
@@ -116,10 +121,15 @@ impl Placer {
         found
     }
 
-    fn first_kept(&self, line: u64, glance: &Glance, report: &mut V1Report) -> Option<String> {
-        let compaction = glance.kind.as_deref() == Some("compaction");
-        let index = glance.first_kept_index.filter(|_| self.linear && compaction)?;
-        if glance.first_kept_id {
+    fn first_kept(
+        &self,
+        line: u64,
+        line_header: &LineHeader,
+        report: &mut V1Report,
+    ) -> Option<String> {
+        let compaction = line_header.kind.as_deref() == Some("compaction");
+        let index = line_header.first_kept_index.filter(|_| self.linear && compaction)?;
+        if line_header.first_kept_id {
             return None;
         }
         let node = usize::try_from(index).ok().and_then(|index| self.by_index.get(index)).copied();
@@ -128,6 +138,17 @@ impl Placer {
             report.find(line, FindingKind::KeptLineUnknown, None);
         }
         name
+    }
+
+    /// How many entries named a parent that had not come before them.
+    pub(crate) fn orphans(&self) -> u64 {
+        self.orphans.len() as u64
+    }
+
+    /// Whether an entry has this id in the log.
+    pub(crate) fn contains(&self, id: &EntryId) -> bool {
+        // Ids that a log cannot have are among the nodes too, in the file's words.
+        self.nodes.contains_key(id.as_str()) && EntryId::parse(id.as_str()).is_ok()
     }
 
     /// Version 1 only: the number of an entry's line among those that are JSON, the header's being 0.

@@ -42,6 +42,7 @@ pub use conversation::{Conversation, context_to_format, conversation_to_format};
 
 use crate::lossy_json::lossy_json;
 use crate::revision::Finish;
+use crate::usage::USAGE_TOOLS_AND_SUMMARIES;
 use crate::{
     AgentMessage, Canonical, ContentBlock, CustomPayload, Entry, EntryBody, EntryId, RawJson, Usage,
 };
@@ -290,10 +291,21 @@ pub fn entry_to_format(entry: &Entry, format: Format) -> Option<Mapped> {
 
 /// Usage that an entry of another system reports and that is no message's: the model, and what it used.
 pub(crate) fn usage_of(custom: &CustomPayload) -> Option<(String, Usage)> {
-    if custom.custom_type != pi_lines::USAGE {
-        return None;
+    if custom.custom_type == pi_lines::USAGE {
+        return pi_lines::usage_line(&custom.data);
     }
-    pi_lines::usage_line(&custom.data)
+    pi_lines::usage_beside(&custom.data).map(without_model)
+}
+
+/// Usage that the details of a tool's result report: it says no model.
+pub(crate) fn usage_in(details: &RawJson) -> Option<(String, Usage)> {
+    // Details are long and nearly never say it.
+    let may_say = details.get().contains(pi_lines::USAGE);
+    may_say.then(|| pi_lines::usage_beside(&details.value()))?.map(without_model)
+}
+
+fn without_model(usage: Usage) -> (String, Usage) {
+    (USAGE_TOOLS_AND_SUMMARIES.to_owned(), usage)
 }
 
 /// What an entry of another system puts in the place of an earlier one for the model: `None` leaves it out.

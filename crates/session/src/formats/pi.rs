@@ -7,7 +7,7 @@ use super::block::{
     image, image_at, is_mark, joined_text, kept, name_of, picture, placed, whole_block,
 };
 use super::check::Check;
-use super::pi_lines::bookkeeping;
+use super::pi_lines::{payload, result_details, system_content};
 use super::read::{Members, typed};
 use super::write::{Mapping, Object, members_of};
 use super::{Codec, Format};
@@ -62,7 +62,7 @@ impl Codec for Pi {
             }
             Some(kind) => {
                 let line = serde_json::from_str(text).ok()?;
-                return bookkeeping(kind, &line).map(|known| Canonical::Custom(known.to_payload()));
+                return payload(kind, &line).map(Canonical::Custom);
             }
         };
         Some(Canonical::Message(message.into()))
@@ -137,7 +137,7 @@ fn message(text: &str, entry_time: i64) -> Option<AgentMessage> {
             function_call_id: members.take_text("toolCallId").unwrap_or_default(),
             function_id: members.take_text("toolName").unwrap_or_default(),
             content,
-            details: members.take_some("details").unwrap_or_default(),
+            details: result_details(members.take_some("details"), members.take_some("usage")),
             is_error: members.take_as("isError").unwrap_or(false),
             timestamp,
             unknown: kept(FORMAT, members),
@@ -148,7 +148,10 @@ fn message(text: &str, entry_time: i64) -> Option<AgentMessage> {
         }
         role => AgentMessage::Custom(CustomMessage {
             custom_type: format!("{OTHER_ROLES}{role}"),
-            content,
+            content: match role {
+                "system" => system_content(&serde_json::from_str(text).ok()?, content),
+                _ => content,
+            },
             display: None,
             details: RawJson::parse(text).ok(),
             timestamp,
@@ -286,8 +289,10 @@ fn bash_execution(whole: &str, members: &Members<'_>, timestamp: i64) -> CustomM
     } else if let Some(code) = code.filter(|code| *code != 0) {
         shown.push_str(&format!("\n(exit code {code})"));
     }
-    if flag("truncated") {
-        shown.push_str("\n(output truncated)");
+    match members.text("fullOutputPath") {
+        Some(path) => shown.push_str(&format!("\n(output truncated; all of it: {path})")),
+        None if flag("truncated") => shown.push_str("\n(output truncated)"),
+        None => {}
     }
     CustomMessage {
         custom_type: BASH_EXECUTION.to_owned(),

@@ -1,20 +1,36 @@
 //! Lines of pi session files that are no messages.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::pi::{self, PI_BLOCKS};
 use super::read::Members;
 use crate::bookkeeping::{
     BranchSummary, Compaction, Label, ModelChange, SessionInfo, ThinkingLevelChange,
 };
-use crate::{Bookkeeping, ContentBlock, EntryId, RawJson, Usage};
+use crate::{Bookkeeping, ContentBlock, CustomPayload, EntryId, RawJson, Usage};
 
-/// Usage that belongs to no message, such as that of keeping a cache warm.
+/// Usage that belongs to no message of a model: a line of its own, such as that of keeping a cache warm, or a member
+/// of a summary or of a tool's result.
 pub(super) const USAGE: &str = "pi.usage";
+/// The system prompt that a compaction says the model has from there on.
+const SYSTEM_MESSAGE: &str = "pi.system_message";
 /// What a model is sent in the place of an earlier entry from here on.
 pub(super) const CONTEXT_EDIT: &str = "pi.context_edit";
 
-pub(super) fn bookkeeping(kind: &str, line: &Value) -> Option<Bookkeeping> {
+/// A line that is bookkeeping, with the members that only pi has: what making a summary cost, and the system prompt
+/// from there on.
+pub(super) fn payload(kind: &str, line: &Value) -> Option<CustomPayload> {
+    let mut payload = bookkeeping(kind, line)?.to_payload();
+    if let Value::Object(data) = &mut payload.data {
+        for (name, key) in [(USAGE, "usage"), (SYSTEM_MESSAGE, "systemMessage")] {
+            let value = line.get(key).filter(|value| !value.is_null());
+            data.extend(value.map(|value| (name.to_owned(), value.clone())));
+        }
+    }
+    Some(payload)
+}
+
+fn bookkeeping(kind: &str, line: &Value) -> Option<Bookkeeping> {
     let text = |key: &str| line.get(key).and_then(Value::as_str);
     let texts = |key: &str| text(key).unwrap_or_default().to_owned();
     let details = line.get("details").filter(|details| !details.is_null()).cloned();
@@ -52,8 +68,47 @@ pub(super) fn bookkeeping(kind: &str, line: &Value) -> Option<Bookkeeping> {
 /// The model of a [`USAGE`] line and what it used.
 pub(super) fn usage_line(line: &Value) -> Option<(String, Usage)> {
     let model = line.get("model").and_then(Value::as_str).unwrap_or_default();
-    let usage = RawJson::from(line.get("usage")?.clone());
-    Some((model.to_owned(), pi::usage(Members::parse(usage.get()).unwrap_or_default())))
+    Some((model.to_owned(), usage(line.get("usage")?)))
+}
+
+/// What a tool's result or a summary used, beside the model's own messages; `data` is its details or its data.
+pub(super) fn usage_beside(data: &Value) -> Option<Usage> {
+    data.get(USAGE).map(usage)
+}
+
+fn usage(said: &Value) -> Usage {
+    let said = RawJson::from(said.clone());
+    pi::usage(Members::parse(said.get()).unwrap_or_default())
+}
+
+/// The details of a tool's result, with what the tool itself used.
+pub(super) fn result_details(details: Option<RawJson>, usage: Option<RawJson>) -> RawJson {
+    let Some(usage) = usage else { return details.unwrap_or_default() };
+    let mut members = match details.as_ref().map(RawJson::value) {
+        Some(Value::Object(members)) => members,
+        Some(other) => Map::from_iter([("details".to_owned(), other)]),
+        None => Map::new(),
+    };
+    members.insert(USAGE.to_owned(), usage.value());
+    RawJson::from(Value::Object(members))
+}
+
+/// What a change of the system prompt says: its text, the sections that it sets or takes away, and the tools.
+pub(super) fn system_content(message: &Value, content: Vec<ContentBlock>) -> Vec<ContentBlock> {
+    let own = content.into_iter().filter(|block| block.as_text() != Some(""));
+    let sections = message.get("sections").and_then(Value::as_object).into_iter().flatten();
+    let sections = sections.map(|(name, section)| match section {
+        Value::String(text) => text.clone(),
+        _ => format!("(section {name} removed)"),
+    });
+    let tools = [("toolsAdded", "Tools added"), ("toolsRemoved", "Tools removed")];
+    let tools = tools.into_iter().filter_map(|(key, words)| {
+        let tools = message.get(key).and_then(Value::as_array)?;
+        let names: Vec<&str> =
+            tools.iter().filter_map(|tool| tool.get("name").and_then(Value::as_str)).collect();
+        (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
+    });
+    own.chain(sections.chain(tools).map(ContentBlock::text)).collect()
 }
 
 /// The target of a [`CONTEXT_EDIT`] line, and its content from here on; `None` where it is to be left out.

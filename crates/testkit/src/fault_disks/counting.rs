@@ -13,7 +13,7 @@ pub struct Counts {
     pub read_calls: u64,
     /// Bytes that they returned.
     pub bytes_read: u64,
-    /// Calls of `write_at`.
+    /// Calls of `write_at` and `append`.
     pub write_calls: u64,
     /// Bytes that they were given.
     pub bytes_written: u64,
@@ -104,7 +104,7 @@ impl Counters {
 }
 
 impl Disk for CountingDisk {
-    pass_on! { inner: lock_holder }
+    pass_on! { inner: lock_holder, copy_permissions }
 
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         Ok(self.file(self.inner.create(path)?))
@@ -175,6 +175,12 @@ impl File for CountingFile {
         add(&self.counters.write_calls, 1);
         add(&self.counters.bytes_written, bytes.len());
         self.inner.write_at(at, bytes)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        add(&self.counters.write_calls, 1);
+        add(&self.counters.bytes_written, bytes.len());
+        self.inner.append(bytes)
     }
 
     fn sync(&self) -> io::Result<()> {

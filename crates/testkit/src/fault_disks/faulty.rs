@@ -95,7 +95,7 @@ impl Breach {
 }
 
 impl Disk for FaultyDisk {
-    pass_on! { inner: list, stat, lock_holder }
+    pass_on! { inner: list, stat, lock_holder, copy_permissions }
 
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         let inner = self.breach.then_late(|| self.inner.create(path))?;
@@ -172,6 +172,10 @@ impl File for FaultyFile {
             BrokenPromise::WriteErrorIsHidden if self.is_broken => Ok(()),
             _ => written,
         }
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        self.breach.then_late(|| self.inner.append(bytes))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -195,7 +195,7 @@ struct LossyFile {
 }
 
 impl File for LossyFile {
-    pass_on! { file: len, read_at, write_at, set_len }
+    pass_on! { file: len, read_at, write_at, append, set_len }
 
     fn sync(&self) -> io::Result<()> {
         let mirror = self.disk.mirror();

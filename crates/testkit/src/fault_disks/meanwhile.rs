@@ -9,8 +9,11 @@ use crate::Call;
 type Act = Box<dyn FnOnce(&RelPath) + Send>;
 
 struct Planned {
-    call: Call,
+    /// `None` counts calls of every kind.
+    call: Option<Call>,
     about: String,
+    /// How many such calls pass first.
+    skip: u64,
     act: Act,
 }
 
@@ -18,7 +21,7 @@ struct Planned {
 #[derive(Clone)]
 pub struct MeanwhileDisk {
     inner: Arc<dyn Disk>,
-    planned: Arc<Mutex<Option<Planned>>>,
+    planned: Arc<Mutex<Vec<Planned>>>,
 }
 
 impl MeanwhileDisk {
@@ -28,31 +31,53 @@ impl MeanwhileDisk {
         Self { inner, planned: Arc::default() }
     }
 
-    /// Plans what is done before the next call of a kind whose path contains `about`. Calls of open files are not
-    /// looked at.
+    /// Plans what is done before the next call of a kind whose path contains `about`.
     pub fn before(&self, call: Call, about: &str, act: impl FnOnce(&RelPath) + Send + 'static) {
-        let (about, act) = (about.to_owned(), Box::new(act));
-        *self.planned.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Planned { call, about, act });
+        self.plan(Some(call), about, 0, Box::new(act));
     }
 
-    /// Whether what was planned has been done.
+    /// Plans what is done before a call of any kind whose path contains `about`, once `skip` of them have passed. Calls of
+    /// open files count too, so that a test can go through every place between two calls.
+    pub fn before_any(&self, skip: u64, about: &str, act: impl FnOnce(&RelPath) + Send + 'static) {
+        self.plan(None, about, skip, Box::new(act));
+    }
+
+    fn plan(&self, call: Option<Call>, about: &str, skip: u64, act: Act) {
+        let about = about.to_owned();
+        let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+        planned.push(Planned { call, about, skip, act });
+    }
+
+    /// Whether everything that was planned has been done.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.planned.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     fn pass(&self, call: Call, path: &RelPath) {
-        let due = |planned: &mut Planned| {
-            planned.call == call && path.as_str().contains(planned.about.as_str())
-        };
-        let due = {
+        let due: Vec<Planned> = {
             let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
-            planned.take_if(due)
+            planned.extract_if(.., |planned| planned.is_due(call, path)).collect()
         };
-        if let Some(planned) = due {
+        for planned in due {
             (planned.act)(path);
         }
+    }
+
+    fn file(&self, path: &RelPath, inner: Box<dyn File>) -> Box<dyn File> {
+        Box::new(MeanwhileFile { inner, disk: self.clone(), path: path.clone() })
+    }
+}
+
+impl Planned {
+    fn is_due(&mut self, call: Call, path: &RelPath) -> bool {
+        let counts = self.call.is_none_or(|only| only == call);
+        if !counts || !path.as_str().contains(self.about.as_str()) {
+            return false;
+        }
+        let due = self.skip == 0;
+        self.skip = self.skip.saturating_sub(1);
+        due
     }
 }
 
@@ -65,12 +90,12 @@ impl fmt::Debug for MeanwhileDisk {
 impl Disk for MeanwhileDisk {
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         self.pass(Call::Create, path);
-        self.inner.create(path)
+        Ok(self.file(path, self.inner.create(path)?))
     }
 
     fn open(&self, path: &RelPath, access: Access) -> io::Result<Box<dyn File>> {
         self.pass(Call::Open, path);
-        self.inner.open(path, access)
+        Ok(self.file(path, self.inner.open(path, access)?))
     }
 
     fn create_dir(&self, path: &RelPath) -> io::Result<()> {
@@ -117,6 +142,47 @@ impl Disk for MeanwhileDisk {
         self.pass(Call::LockHolder, path);
         self.inner.lock_holder(path)
     }
+
+    crate::pass_on! { inner: copy_permissions }
+}
+
+#[derive(Debug)]
+struct MeanwhileFile {
+    inner: Box<dyn File>,
+    disk: MeanwhileDisk,
+    path: RelPath,
+}
+
+impl File for MeanwhileFile {
+    fn len(&self) -> io::Result<u64> {
+        self.disk.pass(Call::Len, &self.path);
+        self.inner.len()
+    }
+
+    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.disk.pass(Call::Read, &self.path);
+        self.inner.read_at(at, out)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.disk.pass(Call::Write, &self.path);
+        self.inner.write_at(at, bytes)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        self.disk.pass(Call::Write, &self.path);
+        self.inner.append(bytes)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.disk.pass(Call::SetLen, &self.path);
+        self.inner.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.pass(Call::Sync, &self.path);
+        self.inner.sync()
+    }
 }
 
 #[cfg(test)]
@@ -135,5 +201,21 @@ mod tests {
         assert!(disk.is_done());
         disk.remove_file(&path).unwrap();
         assert!(disk.stat(&path).unwrap().is_none(), "and not again");
+    }
+
+    #[test]
+    fn calls_of_open_files_count_too() {
+        let sim = SimDisk::new();
+        let disk = MeanwhileDisk::new(Arc::new(sim.clone()));
+        let path = RelPath::parse("f").unwrap();
+        let file = disk.create(&path).unwrap();
+        disk.before_any(1, "f", move |path| {
+            let other = sim.open(path, Access::Append).unwrap();
+            other.append(b"other").unwrap();
+        });
+        assert_eq!(file.len().unwrap(), 0, "one call passes first");
+        let file = disk.open(&path, Access::Append).unwrap();
+        assert!(disk.is_done());
+        assert_eq!(file.append(b"!").unwrap(), 5, "behind what the other one wrote");
     }
 }

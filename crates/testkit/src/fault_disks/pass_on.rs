@@ -47,6 +47,15 @@ macro_rules! pass_on {
             self.$inner.lock_holder(path)
         }
     };
+    (@ $inner:tt copy_permissions) => {
+        fn copy_permissions(
+            &self,
+            from: &::bough_platform::RelPath,
+            to: &::bough_platform::RelPath,
+        ) -> ::std::io::Result<()> {
+            self.$inner.copy_permissions(from, to)
+        }
+    };
     (@ $inner:tt len) => {
         fn len(&self) -> ::std::io::Result<u64> {
             self.$inner.len()
@@ -60,6 +69,11 @@ macro_rules! pass_on {
     (@ $inner:tt write_at) => {
         fn write_at(&self, at: u64, bytes: &[u8]) -> ::std::io::Result<()> {
             self.$inner.write_at(at, bytes)
+        }
+    };
+    (@ $inner:tt append) => {
+        fn append(&self, bytes: &[u8]) -> ::std::io::Result<u64> {
+            self.$inner.append(bytes)
         }
     };
     (@ $inner:tt set_len) => {

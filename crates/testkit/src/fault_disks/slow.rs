@@ -57,7 +57,9 @@ impl Wait {
 }
 
 impl Disk for SlowSync {
-    pass_on! { inner: create_dir, rename, remove_file, remove_dir, list, stat, lock, lock_holder }
+    pass_on! {
+        inner: create_dir, rename, remove_file, remove_dir, list, stat, lock, lock_holder, copy_permissions
+    }
 
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>> {
         Ok(self.file(self.inner.create(path)?))
@@ -79,7 +81,7 @@ struct SlowFile {
 }
 
 impl File for SlowFile {
-    pass_on! { inner: len, read_at, write_at, set_len }
+    pass_on! { inner: len, read_at, write_at, append, set_len }
 
     fn sync(&self) -> io::Result<()> {
         self.wait.around(|| self.inner.sync())

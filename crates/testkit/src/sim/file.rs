@@ -41,10 +41,27 @@ impl SimFile {
         }
     }
 
+    /// Writes at the place that `place` makes of the file's length; returns that place.
+    fn write(&self, bytes: &[u8], place: impl Fn(usize) -> usize) -> io::Result<u64> {
+        let (mut inner, fault) = self.disk.enter_or_fault(Call::Write, &self.path)?;
+        let written = match fault {
+            None => bytes,
+            Some(Fault::ShortWrite) => bytes.get(..bytes.len() / 2).unwrap_or_default(),
+            Some(fault) => return Err(fault.error()),
+        };
+        let inode = self.inode;
+        let at = place(inner.state.file(inode).map_or(0, |file| file.cache.len()));
+        if !written.is_empty() {
+            let change = Change::Write { at, bytes: written.into() };
+            inner.perform(Operation::Change { inode, change }, &self.path);
+        }
+        fault.map_or(Ok(at as u64), |fault| Err(fault.error()))
+    }
+
     fn may_write(&self) -> io::Result<()> {
         match self.access {
             Access::ReadWrite => Ok(()),
-            Access::Read => Err(io::Error::from_raw_os_error(9)),
+            Access::Read | Access::Append => Err(io::Error::from_raw_os_error(9)),
         }
     }
 }
@@ -72,20 +89,15 @@ impl File for SimFile {
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.may_write()?;
-        let (mut inner, fault) = self.disk.enter_or_fault(Call::Write, &self.path)?;
-        let written = match fault {
-            None => bytes,
-            Some(Fault::ShortWrite) => bytes.get(..bytes.len() / 2).unwrap_or_default(),
-            Some(fault) => return Err(fault.error()),
-        };
-        if !written.is_empty() {
-            let at = usize::try_from(at).map_err(io::Error::other)?;
-            let bytes = written.into();
-            let change = Change::Write { at, bytes };
-            let inode = self.inode;
-            inner.perform(Operation::Change { inode, change }, &self.path);
+        let at = usize::try_from(at).map_err(io::Error::other)?;
+        self.write(bytes, |_| at).map(|_| ())
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        match self.access {
+            Access::Append => self.write(bytes, |len| len),
+            Access::Read | Access::ReadWrite => Err(io::ErrorKind::Unsupported.into()),
         }
-        fault.map_or(Ok(()), |fault| Err(fault.error()))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

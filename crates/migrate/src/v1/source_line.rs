@@ -14,7 +14,7 @@ use super::map::{ADDED, FIRST_KEPT, ORIGIN, V1_KIND};
 
 /// A line of the file, as a record kept it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Original<'a> {
+pub(crate) struct SourceLine<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     /// Empty for an entry; else what kind of line it is.
     pub(crate) what: String,
@@ -46,7 +46,7 @@ struct EntryPayload<'a> {
 }
 
 /// The line that a record of the log came from; `None` when it came from no line.
-pub(crate) fn original_of<'a>(kind: &str, payload: &'a str) -> Option<Original<'a>> {
+pub(crate) fn source_line_of<'a>(kind: &str, payload: &'a str) -> Option<SourceLine<'a>> {
     match kind {
         V1_KIND => {
             let payload: V1Payload<'a> = serde_json::from_str(payload).ok()?;
@@ -56,7 +56,7 @@ pub(crate) fn original_of<'a>(kind: &str, payload: &'a str) -> Option<Original<'
                 (_, _, Some(base64)) => Cow::Owned(STANDARD.decode(base64).ok()?),
                 _ => return None,
             };
-            Some(Original { bytes, what: payload.what })
+            Some(SourceLine { bytes, what: payload.what })
         }
         "entry" => {
             let payload: EntryPayload<'a> = serde_json::from_str(payload).ok()?;
@@ -70,24 +70,24 @@ pub(crate) fn original_of<'a>(kind: &str, payload: &'a str) -> Option<Original<'
 }
 
 /// The same, of a record that was read already.
-pub(crate) fn original(record: &Record) -> Option<Original<'_>> {
+pub(crate) fn source_line(record: &Record) -> Option<SourceLine<'_>> {
     match record.known() {
-        Record::Entry(entry) => original_json(entry).map(entry_line),
-        Record::Unknown(stored) => original_of(&stored.kind, &stored.payload),
+        Record::Entry(entry) => source_json(entry).map(entry_line),
+        Record::Unknown(stored) => source_line_of(&stored.kind, &stored.payload),
         _ => None,
     }
 }
 
-fn entry_line(text: Cow<'_, str>) -> Original<'_> {
+fn entry_line(text: Cow<'_, str>) -> SourceLine<'_> {
     let bytes = match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     };
-    Original { bytes, what: String::new() }
+    SourceLine { bytes, what: String::new() }
 }
 
 /// The JSON of a pi entry as it came.
-pub(crate) fn original_json(entry: &Entry) -> Option<Cow<'_, str>> {
+pub(crate) fn source_json(entry: &Entry) -> Option<Cow<'_, str>> {
     match &entry.body {
         EntryBody::Foreign(body) if body.format == FORMAT_PI => {
             without_added(body.json.get(), entry.origin.as_ref())

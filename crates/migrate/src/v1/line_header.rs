@@ -1,4 +1,4 @@
-//! A look at one line without taking it apart: the few fields that place it, the rest passed over.
+//! The fields of a line that place it, read without parsing the rest.
 //!
 //! A key that stands twice counts by its last value, as in JavaScript. Values of the wrong type count as
 //! absent: other programs' files are read as they are.
@@ -12,7 +12,7 @@ use super::time::parse_iso;
 
 /// The fields of a line that place it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Glance {
+pub(crate) struct LineHeader {
     pub(crate) kind: Option<String>,
     pub(crate) id: Field,
     pub(crate) parent: Field,
@@ -56,26 +56,27 @@ impl Field {
 
 /// What a text is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Seen {
-    Object(Box<Glance>),
+pub(crate) enum ParsedLine {
+    Object(Box<LineHeader>),
     /// JSON, and not an object.
     OtherJson,
     NotJson,
 }
 
-pub(crate) fn look(text: &str) -> Seen {
-    if let Ok(glance) = serde_json::from_str::<Glance>(text) {
-        return Seen::Object(Box::new(glance));
+pub(crate) fn parse_line(text: &str) -> ParsedLine {
+    if let Ok(line_header) = serde_json::from_str::<LineHeader>(text) {
+        return ParsedLine::Object(Box::new(line_header));
     }
     // A key that no text can hold, such as half of a character, hides no object.
     if text.starts_with('{')
-        && let Ok(glance) = serde_json::from_str::<Glance>(&bough_session::lossy_json(text))
+        && let Ok(line_header) =
+            serde_json::from_str::<LineHeader>(&bough_session::lossy_json(text))
     {
-        return Seen::Object(Box::new(glance));
+        return ParsedLine::Object(Box::new(line_header));
     }
     match serde_json::from_str::<IgnoredAny>(text) {
-        Ok(_) => Seen::OtherJson,
-        Err(_) => Seen::NotJson,
+        Ok(_) => ParsedLine::OtherJson,
+        Err(_) => ParsedLine::NotJson,
     }
 }
 
@@ -122,33 +123,33 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-impl<'de> Deserialize<'de> for Glance {
+impl<'de> Deserialize<'de> for LineHeader {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct GlanceVisitor;
-        impl<'de> Visitor<'de> for GlanceVisitor {
-            type Value = Glance;
+        struct LineHeaderVisitor;
+        impl<'de> Visitor<'de> for LineHeaderVisitor {
+            type Value = LineHeader;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Glance, A::Error> {
-                let mut glance = Glance::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LineHeader, A::Error> {
+                let mut line_header = LineHeader::default();
                 while let Some(key) = map.next_key::<Key>()? {
                     if matches!(key, Key::Other) {
                         map.next_value::<IgnoredAny>()?;
                     } else {
-                        glance.take(&key, map.next_value::<&RawValue>()?);
+                        line_header.take(&key, map.next_value::<&RawValue>()?);
                     }
                 }
-                Ok(glance)
+                Ok(line_header)
             }
         }
-        deserializer.deserialize_map(GlanceVisitor)
+        deserializer.deserialize_map(LineHeaderVisitor)
     }
 }
 
-impl Glance {
+impl LineHeader {
     fn take(&mut self, key: &Key, raw: &RawValue) {
         let text = || serde_json::from_str::<String>(raw.get()).ok();
         let number = || serde_json::from_str::<u64>(raw.get()).ok();
@@ -174,16 +175,16 @@ impl Glance {
 mod tests {
     use super::*;
 
-    fn glance(text: &str) -> Glance {
-        match look(text) {
-            Seen::Object(glance) => *glance,
+    fn line_header(text: &str) -> LineHeader {
+        match parse_line(text) {
+            ParsedLine::Object(line_header) => *line_header,
             other => panic!("{text}: {other:?}"),
         }
     }
 
     #[test]
     fn the_fields_that_place_a_line_are_seen() {
-        let seen = glance(
+        let seen = line_header(
             r#"{"type":"message","id":"a1","parentId":null,"timestamp":"1970-01-01T00:00:00.007Z","message":{"id":"inner"}}"#,
         );
         assert_eq!(seen.kind.as_deref(), Some("message"));
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_last_of_two_equal_keys_counts_and_odd_values_are_absent() {
-        let seen = glance(r#"{"id":1,"id":"b","\u0074ype":"x","parentId":7,"version":"3"}"#);
+        let seen = line_header(r#"{"id":1,"id":"b","\u0074ype":"x","parentId":7,"version":"3"}"#);
         assert_eq!(seen.id, Field::Text("b".into()));
         assert_eq!(seen.kind.as_deref(), Some("x"));
         assert_eq!((seen.parent, seen.version), (Field::Odd, None));
@@ -203,19 +204,19 @@ mod tests {
     #[test]
     fn depth_is_no_obstacle() {
         let deep = format!("{{\"id\":\"x\",\"data\":{}{}}}", "[".repeat(5_000), "]".repeat(5_000));
-        assert_eq!(glance(&deep).id.text(), Some("x"));
+        assert_eq!(line_header(&deep).id.text(), Some("x"));
     }
 
     #[test]
     fn a_key_that_no_text_can_hold_hides_no_object() {
-        assert_eq!(glance(r#"{"\ud83d":1,"id":"x"}"#).id.text(), Some("x"));
+        assert_eq!(line_header(r#"{"\ud83d":1,"id":"x"}"#).id.text(), Some("x"));
     }
 
     #[test]
     fn what_is_not_an_object_is_told_apart_from_what_is_not_json() {
-        assert_eq!(look("[1]"), Seen::OtherJson);
-        assert_eq!(look("null"), Seen::OtherJson);
-        assert_eq!(look("{\"a\":"), Seen::NotJson);
-        assert_eq!(look("{} {}"), Seen::NotJson);
+        assert_eq!(parse_line("[1]"), ParsedLine::OtherJson);
+        assert_eq!(parse_line("null"), ParsedLine::OtherJson);
+        assert_eq!(parse_line("{\"a\":"), ParsedLine::NotJson);
+        assert_eq!(parse_line("{} {}"), ParsedLine::NotJson);
     }
 }
