@@ -47,14 +47,20 @@ impl App {
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let cli = match Cli::try_parse_from(&args) {
+    let mut cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return explain(&error, &args, clock),
     };
+    let (command, is_manifest) = (cli.take_command(), cli.manifest);
     let globals = cli.globals;
     let output = Output::of_process(globals.json, globals.color, clock.clone());
     let app = App { globals, output, clock, entropy: Arc::new(OsEntropy) };
-    let Some(command) = cli.command.or_else(|| cli.resume.then(crate::args::resume)) else {
+    if is_manifest {
+        let manifest = format!("{:#}\n", bough_server::worker_manifest());
+        drop(app.output.text(&manifest));
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = command else {
         let help = Cli::command().render_help().to_string();
         drop(app.output.text(&help));
         return ExitCode::from(2);

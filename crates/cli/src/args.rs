@@ -24,6 +24,23 @@ pub(crate) struct Cli {
     #[arg(short = 'r', long = "resume", exclusive = false)]
     pub(crate) resume: bool,
 
+    /// Run as a worker of the iii engine at this address, as the engine starts one
+    #[arg(
+        long,
+        value_name = "ws://HOST:PORT",
+        conflicts_with = "resume",
+        help_heading = "As an iii worker"
+    )]
+    pub(crate) url: Option<String>,
+
+    /// Settings for the first start as a worker
+    #[arg(long, value_name = "FILE", requires = "url", help_heading = "As an iii worker")]
+    pub(crate) config: Option<std::path::PathBuf>,
+
+    /// Print the worker's manifest as JSON
+    #[arg(long, help_heading = "As an iii worker")]
+    pub(crate) manifest: bool,
+
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -76,8 +93,19 @@ pub(crate) enum Command {
     Completions(commands::completions::Args),
 }
 
+impl Cli {
+    /// The command that is asked for, by its name or by a flag that stands for one.
+    pub(crate) fn take_command(&mut self) -> Option<Command> {
+        let named = self.command.take().or_else(|| self.resume.then(resume));
+        named.or_else(|| {
+            let url = self.url.take()?;
+            Some(Command::Serve(commands::serve::Args::as_worker(url, self.config.take())))
+        })
+    }
+}
+
 /// What `bough -r` means.
-pub(crate) fn resume() -> Command {
+fn resume() -> Command {
     Command::Resume(commands::resume::Args::default())
 }
 
@@ -89,6 +117,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_engine_starts_a_worker_with_its_address_alone() {
+        let mut cli =
+            Cli::try_parse_from(["session-manager", "--url", "ws://127.0.0.1:49134"]).unwrap();
+        assert!(matches!(cli.take_command(), Some(Command::Serve(_))));
+        assert!(Cli::try_parse_from(["bough", "--config", "x.yaml"]).is_err());
+        let mut seeded =
+            Cli::try_parse_from(["bough", "--url", "ws://h:1", "--config", "x.yaml"]).unwrap();
+        assert!(matches!(seeded.take_command(), Some(Command::Serve(_))));
+        let mut manifest = Cli::try_parse_from(["bough", "--manifest"]).unwrap();
+        assert!(manifest.manifest && manifest.take_command().is_none());
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Puts the worker room's connection to an iii engine behind what the server asks of one.
+//! Puts the worker's connection to an iii engine behind what the server asks of one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bough_server::{ConfigurationOffer, EngineConnector, EngineError, EngineLink};
-use bough_service::Service;
+use bough_service::{Bindings, Service};
 use bough_worker::{Worker, WorkerError};
 use serde_json::Value;
 
@@ -38,9 +38,14 @@ impl EngineLink for Link {
         self.worker.configuration().await.map_err(engine_error)
     }
 
-    async fn serve(&self, service: Service, instance: String) -> Result<(), EngineError> {
+    async fn serve(
+        &self,
+        service: Service,
+        bindings: Bindings,
+        instance: String,
+    ) -> Result<(), EngineError> {
         let follows = self.follows_configuration.load(Ordering::Relaxed);
-        self.worker.serve(&service, &instance, follows).map_err(engine_error)
+        self.worker.serve(&service, bindings, &instance, follows).map_err(engine_error)
     }
 
     async fn detach(&self) {

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bough_platform::{OsEntropy, SystemClock};
-use bough_service::Service;
+use bough_service::{Bindings, Service};
 use bough_store::MemoryStore;
+use bough_store::shared_state::MemorySharedState;
 
 use crate::app::App;
 use crate::bus::Bus;
@@ -35,8 +36,11 @@ impl BareEngine {
         let rules = GuardRules { is_open: true, ..GuardRules::default() };
         let guard = Guard::new(rules, clock.clone());
         let limits = LimitsConfig::default();
+        let shared = Arc::new(MemorySharedState::new());
+        let bindings = Bindings::open(service.clone(), shared, clock.clone(), "").await;
+        let bindings = bindings.map_err(std::io::Error::other)?;
         let app = App::new(service, guard, clock, limits, ending.clone(), String::new());
-        let bus = Bus::new(app, Arc::new(OsEntropy), false)?;
+        let bus = Bus::new(app, Arc::new(OsEntropy), bindings, false)?;
         let connections = Connections::default();
         tokio::spawn(serve(
             listener,

@@ -1,8 +1,8 @@
-//! What the server needs of an iii engine that it is attached to. The worker room speaks to the engine; whoever puts the program
+//! What the server needs of an iii engine that it is attached to. The crate `worker` speaks to the engine; whoever puts the program
 //! together hands its link in.
 
 use async_trait::async_trait;
-use bough_service::Service;
+use bough_service::{Bindings, Service};
 use serde_json::Value;
 
 /// A connection to an iii engine.
@@ -16,7 +16,12 @@ pub trait EngineLink: Send + Sync {
     async fn configuration(&self) -> Result<Value, EngineError>;
 
     /// Registers the functions and triggers of the service; they stay registered over reconnects.
-    async fn serve(&self, service: Service, instance: String) -> Result<(), EngineError>;
+    async fn serve(
+        &self,
+        service: Service,
+        bindings: Bindings,
+        instance: String,
+    ) -> Result<(), EngineError>;
 
     /// Ends the connection.
     async fn detach(&self);

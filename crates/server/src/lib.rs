@@ -18,6 +18,7 @@ mod bare_engine;
 mod bus;
 mod engine;
 mod guard;
+mod integration;
 mod logs;
 mod metrics;
 mod net;
@@ -29,11 +30,13 @@ mod stores;
 mod tasks;
 
 pub use bare_engine::BareEngine;
+pub use bough_service::Bindings;
 pub use bough_service::Service;
 pub use engine::{ConfigurationOffer, EngineError, EngineLink};
 pub use guard::{
     LOCAL_KEY_FILE, NewToken, TOKENS_FILE, TokenError, TokenFile, TokenRecord, TokenText, Tokens,
 };
+pub use integration::{integration_page, worker_manifest};
 pub use logs::start_log;
 pub use run::{
     EngineConnector, NativeWrapper, ServeError, ServeOptions, Server, run, shutdown_on_signals,

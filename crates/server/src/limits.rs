@@ -71,12 +71,10 @@ pub const BUS_WRITE_BUFFER_BYTES: usize = 256 * 1024;
 pub const BUS_PING_AFTER: Duration = Duration::from_secs(30);
 /// A WebSocket from which nothing came for this long is closed.
 pub const BUS_SILENT_MAX: Duration = Duration::from_secs(90);
-/// Bindings whose place is kept after their connection went away.
-pub const BUS_PARKED_BINDINGS: usize = 10_000;
-/// How long the place of a binding is kept after its connection went away.
-pub const BUS_PARKED_FOR: Duration = Duration::from_secs(600);
-/// Events on their way to a handler, per binding, whose answer is still remembered.
-pub const BUS_UNANSWERED_EVENTS: usize = 256;
+/// How long a connection of the bus that ends may take to send what waits, and then to end on the other side.
+pub const BUS_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Most functions of one question for their details.
+pub const BUS_INFO_IDS_MAX: usize = 32;
 
 /// How long a closing server waits for requests that are being worked on.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bough_platform::{Clock, Disk, Entropy, OsDisk, OsEntropy, Platform, SystemClock};
-use bough_service::Service;
+use bough_service::{Bindings, Service};
 use bough_session::hex;
+use bough_store::shared_state::{NativeSharedState, SharedState, SharedStateError};
 use bough_store::{NativeStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -97,6 +98,9 @@ pub enum ServeError {
     /// The store did not open.
     #[error(transparent)]
     Store(#[from] OpenError),
+    /// The documents that processes share cannot be read.
+    #[error(transparent)]
+    SharedState(#[from] SharedStateError),
     /// The engine did not take us.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -114,6 +118,8 @@ pub struct Server {
     sources_disk: Arc<dyn Disk>,
     local_key: Arc<LocalKey>,
     link: Option<Arc<dyn EngineLink>>,
+    /// The bindings of the bus, and those of the engine.
+    bindings: Vec<Bindings>,
     http_address: SocketAddr,
     bus_address: Option<SocketAddr>,
     arrivals: Connections,
@@ -228,14 +234,23 @@ impl Server {
         );
         let applier = Arc::new(Applier::new(sources, app.clone(), config, tokens, is_engine_asked));
         service.set_reload(applier.clone());
-        if let Some(link) = &link {
-            link.serve(service, place.instance.clone()).await?;
+        let mut bindings = Vec::new();
+        if let (Some(link), Some(url)) = (&link, &loaded.config.engine) {
+            let of_engine = place.bindings(&service, &format!("engine {url}")).await?;
+            bindings.push(of_engine.clone());
+            link.serve(service.clone(), of_engine, place.instance.clone()).await?;
         }
+        let of_bus = match place.bus_name(&loaded.config)? {
+            Some(name) => Some(place.bindings(&service, &name).await?),
+            None => None,
+        };
+        bindings.extend(of_bus.clone());
         let mut server = Self {
             app,
             sources_disk: place.disk.clone(),
             local_key: place.local_key.clone(),
             link,
+            bindings,
             http_address: place.http.local_addr()?,
             bus_address: place.bus.as_ref().map(TcpListener::local_addr).transpose()?,
             arrivals: Connections::default(),
@@ -245,19 +260,19 @@ impl Server {
             switch,
         };
         look_at_store_first(&server.app).await;
-        server.listen(place)?;
+        server.listen(place, of_bus)?;
         server.begin_tasks(applier);
         Ok(server)
     }
 
-    fn listen(&mut self, place: Place) -> Result<(), ServeError> {
+    fn listen(&mut self, place: Place, bindings: Option<Bindings>) -> Result<(), ServeError> {
         let limits = |app: &App| {
             let app = app.clone();
             move || app.limits()
         };
         let app = &self.app;
-        if let Some(listener) = place.bus {
-            let bus = Bus::new(app.clone(), place.entropy.clone(), true)?;
+        if let (Some(listener), Some(bindings)) = (place.bus, bindings) {
+            let bus = Bus::new(app.clone(), place.entropy.clone(), bindings, true)?;
             let arrivals = self.arrivals.clone();
             let ending = app.shutdown.clone();
             let serving =
@@ -332,6 +347,11 @@ impl Server {
             }
         }
         while self.tasks.join_next().await.is_some() {}
+        for bindings in &self.bindings {
+            if let Err(error) = bindings.flush().await {
+                tracing::error!(%error, "the places of bindings were not written; some events come twice");
+            }
+        }
         if let Err(error) = self.app.service.store().close().await {
             tracing::error!(%error, "the store did not close well; it is recovered at the next start");
         }
@@ -379,6 +399,7 @@ fn ask_failed(error: AskError) -> ServeError {
 /// What a server holds of the machine: its directory and its ports.
 struct Place {
     disk: Arc<dyn Disk>,
+    shared: Arc<dyn SharedState>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     http: TcpListener,
@@ -391,6 +412,7 @@ impl Place {
     async fn take(loaded: &Loaded) -> Result<Self, ServeError> {
         let disk = OsDisk::create(&loaded.data_dir)
             .map_err(|source| ServeError::DataDir { path: loaded.data_dir.clone(), source })?;
+        let shared = Arc::new(NativeSharedState::open(&disk, &loaded.data_dir)?);
         let disk: Arc<dyn Disk> = Arc::new(disk);
         let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
         let mut instance = [0; 16];
@@ -402,7 +424,23 @@ impl Place {
         };
         let clock = Arc::new(SystemClock::new());
         let local_key = Arc::new(LocalKey::draw(&*disk, &*clock, &*entropy)?);
-        Ok(Self { disk, clock, entropy, http, bus, local_key, instance: hex(&instance) })
+        let instance = hex(&instance);
+        Ok(Self { disk, shared, clock, entropy, http, bus, local_key, instance })
+    }
+
+    /// The bindings of a bus or an engine, by its name.
+    async fn bindings(&self, service: &Service, name: &str) -> Result<Bindings, ServeError> {
+        let (shared, clock) = (self.shared.clone(), self.clock.clone());
+        Ok(Bindings::open(service.clone(), shared, clock, name).await?)
+    }
+
+    /// What the bus is called where places are kept: several servers on one directory have one each. Where the system chooses
+    /// the port nobody can find the bus again, and its name is of this run.
+    fn bus_name(&self, config: &Config) -> Result<Option<String>, ServeError> {
+        let Some(bus) = &self.bus else { return Ok(None) };
+        let chosen = Address::parse("bus", &config.bus)?.port == 0;
+        let name = if chosen { bus.local_addr()?.to_string() } else { config.bus.clone() };
+        Ok(Some(format!("bus {name}")))
     }
 
     fn addresses(&self) -> impl Iterator<Item = SocketAddr> {

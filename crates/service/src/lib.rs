@@ -11,11 +11,13 @@
 //! - Nobody is answered, and nothing is told, before it is durable.
 //! - Every call carries a [`Scope`]; what a scope does not see is, for its caller, not there.
 //! - Nothing is queued per subscriber, and every collection has a bound in [`limits`].
+//! - The events of a binding are delivered at least once: its place is kept over disconnects and restarts.
 
 pub mod api;
 pub mod compaction;
 pub mod limits;
 
+mod bindings;
 mod cursor;
 mod error;
 mod feed;
@@ -30,6 +32,10 @@ mod table;
 mod terms;
 mod writing;
 
+pub use bindings::{
+    BindingId, BindingRequest, BindingSpec, Bindings, Called, EventSink, Registered, TriggerType,
+    WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION,
+};
 pub use bough_store::{ListOrder, Position};
 pub use error::ServiceError;
 pub use feed::{

@@ -99,3 +99,22 @@ pub const INDEX_IDLE: Duration = Duration::from_secs(2);
 pub const INDEX_STREAM_REST: Duration = Duration::from_secs(2);
 /// How often a search looks whether the index has come as far as it waits for.
 pub const INDEX_POLL: Duration = Duration::from_millis(5);
+
+/// Calls of one binding that are under way at once; the next event waits for one of them to be answered.
+pub const EVENT_CALLS_MAX: usize = 256;
+/// Of those, calls with events that a new store replays: the others are for what happens meanwhile.
+pub const EVENT_REPLAY_CALLS_MAX: usize = EVENT_CALLS_MAX / 2;
+/// A call of a binding's function that is not answered within this time counts as delivered.
+pub const EVENT_ANSWER_WAIT: Duration = Duration::from_secs(30);
+/// The pause before a binding asks again whether its function, or the store, is there.
+pub const EVENT_RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// How long the place of a binding is kept after its connection ended.
+pub const BINDING_KEPT_FOR: Duration = Duration::from_secs(3600);
+/// Bindings of one bus whose place is kept; those that left first make room.
+pub const BINDINGS_KEPT_MAX: usize = 10_000;
+/// How often places are dropped that were kept long enough.
+pub const BINDINGS_SWEPT_EVERY: Duration = Duration::from_secs(60);
+/// How often the places that moved are written. After a kill, the events of this time may be delivered again.
+pub const PLACES_WRITTEN_EVERY: Duration = Duration::from_millis(200);
+/// How often a binding that gets no events notes how far it has read.
+pub const PLACE_NOTED_EVERY: Duration = Duration::from_secs(5);

@@ -79,12 +79,6 @@ pub enum LimitError {
         /// What was empty.
         what: &'static str,
     },
-    /// A control character, which no terminal or file name should meet.
-    #[error("{what} must not contain control characters")]
-    ControlCharacter {
-        /// What contained it.
-        what: &'static str,
-    },
     /// Too long, too many or too large.
     #[error("{what} is {actual} {unit}; at most {limit} are allowed")]
     TooLarge {

@@ -22,6 +22,7 @@ mod listing;
 mod memory;
 mod native;
 mod seal;
+pub mod shared_state;
 mod store;
 mod types;
 

@@ -1,199 +1,254 @@
 //! Our types of events, registered with the engine, and the bindings that others make to them.
+//!
+//! An engine sends the same message when a subscriber unregisters a binding and when it disconnects. Both keep the place: to drop it
+//! would lose the events of every subscriber that reconnects.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
+use bough_service::limits::{EVENT_ANSWER_WAIT, EVENT_RETRY_PAUSE};
 use bough_service::{
-    EventFilter, EventKind, FeedEvent, FeedItem, Scope, Service, StartAt, Subscription,
+    BindingId, BindingRequest, BindingSpec, Called, EventKind, EventSink, FeedEvent, Scope,
+    TriggerType,
 };
-use iii_sdk::protocol::TriggerRequest;
+use iii_sdk::protocol::{TriggerRequest, TriggerRequestWithMetadata};
 use iii_sdk::runtime::IIIConnectionState;
 use iii_sdk::trigger::{TriggerConfig, TriggerHandler};
-use iii_sdk::{Error, IIIClient, RegisterTriggerType, TriggerAction};
+use iii_sdk::{Error, IIIClient, RegisterTriggerType};
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::sync::watch;
 
-/// The type that other instances bind to hear of everything.
-const STORE_EVENTS: &str = "session::store::events";
-/// How often a delivery that waits for the engine looks whether it is back.
-const PAUSE: Duration = Duration::from_millis(200);
-
-/// The bindings of one worker. Cheap to clone.
+/// The bindings of one engine. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Bindings {
-    service: Service,
+pub(crate) struct EngineBindings {
+    bindings: bough_service::Bindings,
     client: Arc<IIIClient>,
     runtime: Handle,
-    running: Arc<Mutex<HashMap<String, Running>>>,
-}
-
-/// A binding that is being served.
-struct Running {
-    asked: Asked,
-    task: AbortHandle,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-/// What a binding asks for.
-#[derive(Clone, Debug, PartialEq)]
-struct Asked {
-    own_type: OwnType,
-    function_id: String,
-    config: Value,
-    metadata: Option<Value>,
-    namespace: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OwnType {
-    Event(EventKind),
-    StoreEvents,
-}
-
-impl OwnType {
-    fn filter(self, config: &Value) -> Result<EventFilter, Error> {
-        match self {
-            Self::Event(kind) => {
-                EventFilter::parse(kind, config).map_err(|error| Error::Handler(error.to_string()))
-            }
-            Self::StoreEvents => Ok(EventFilter::everything()),
-        }
-    }
-
-    fn payload(self, event: &FeedEvent) -> Value {
-        match self {
-            Self::Event(_) => event.value(),
-            Self::StoreEvents => serde_json::to_value(event.envelope()).unwrap_or_default(),
-        }
-    }
+    /// Those that the engine told us of on this connection, by their id.
+    registered: Arc<Mutex<HashMap<String, BindingId>>>,
+    /// Counts the connections to the engine that ended.
+    lost: watch::Sender<u64>,
 }
 
 /// One type of event, as the engine asks for it.
 struct Owner {
-    bindings: Bindings,
-    own_type: OwnType,
+    bindings: EngineBindings,
+    trigger_type: TriggerType,
 }
 
 #[async_trait]
 impl TriggerHandler for Owner {
     async fn register_trigger(&self, config: TriggerConfig) -> Result<(), Error> {
-        self.bindings.begin(self.own_type, config).await
+        self.bindings.register(self.trigger_type, config).await
     }
 
     async fn unregister_trigger(&self, config: TriggerConfig) -> Result<(), Error> {
-        self.bindings.lock().remove(&config.id);
+        self.bindings.unregister(&config.id);
         Ok(())
     }
 }
 
-impl Bindings {
-    pub(crate) fn new(service: Service, client: Arc<IIIClient>, runtime: Handle) -> Self {
-        Self { service, client, runtime, running: Arc::default() }
+impl EngineBindings {
+    pub(crate) fn new(
+        bindings: bough_service::Bindings,
+        client: Arc<IIIClient>,
+        runtime: Handle,
+    ) -> Self {
+        let (registered, lost) = (Arc::default(), watch::Sender::new(0));
+        Self { bindings, client, runtime, registered, lost }
     }
 
     /// Registers every type of event.
+    pub(crate) fn register_types(&self) {
+        for trigger_type in TriggerType::all() {
+            match trigger_type {
+                TriggerType::StoreEvents => self.register_type::<NoFilter>(trigger_type),
+                TriggerType::Event(EventKind::Created) => {
+                    self.register_type::<CreatedFilter>(trigger_type);
+                }
+                TriggerType::Event(EventKind::MessageAdded | EventKind::MessageUpdated) => {
+                    self.register_type::<MessageFilter>(trigger_type);
+                }
+                TriggerType::Event(_) => self.register_type::<SessionFilter>(trigger_type),
+            }
+        }
+    }
+
     #[expect(
         deprecated,
         reason = "engines before 0.25 know only this way, and later ones still do"
     )]
-    pub(crate) fn register_types(&self) {
-        let events = EventKind::ALL
-            .into_iter()
-            .map(|kind| (kind.name(), kind.description(), OwnType::Event(kind)));
-        let envelopes = "Internal: every event in an envelope, for bridged instances.";
-        let all = events.chain([(STORE_EVENTS, envelopes, OwnType::StoreEvents)]);
-        for (name, description, own_type) in all {
-            let owner = Owner { bindings: self.clone(), own_type };
-            // The type stays registered as long as the client lives; the handle is for unregistering.
-            drop(self.client.register_trigger_type(RegisterTriggerType::new(
-                name,
-                description,
-                owner,
-            )));
-        }
+    fn register_type<F: JsonSchema + Serialize + Send + Sync>(&self, trigger_type: TriggerType) {
+        let owner = Owner { bindings: self.clone(), trigger_type };
+        let (name, description) = (trigger_type.name(), trigger_type.description());
+        let registration = RegisterTriggerType::new(name, description, owner);
+        // The type stays registered as long as the client lives; the handle is for unregistering.
+        drop(self.client.register_trigger_type(registration.trigger_request_format::<F>()));
     }
 
-    /// Begins a binding. One that runs already goes on from where it is: the engine tells us of all of them again when it
-    /// was away.
-    async fn begin(&self, own_type: OwnType, config: TriggerConfig) -> Result<(), Error> {
-        let filter = own_type.filter(&config.config)?;
-        let asked = Asked {
-            own_type,
+    /// Registers a binding. The engine tells us of all of them again after a reconnect.
+    async fn register(
+        &self,
+        trigger_type: TriggerType,
+        config: TriggerConfig,
+    ) -> Result<(), Error> {
+        let scope = Scope::owner();
+        let filter = trigger_type.filter(&scope, &config.config).map_err(Error::Handler)?;
+        if self.lock().contains_key(&config.id) {
+            // Only a connection that we did not see end tells us again; its calls will never be answered.
+            self.lost.send_modify(|count| *count += 1);
+        }
+        let namespace = config.namespace.clone().unwrap_or_default();
+        let spec =
+            BindingSpec::new(trigger_type.name(), &config.function_id, &namespace, &config.config);
+        let sink = EngineCaller {
+            client: self.client.clone(),
+            runtime: self.runtime.clone(),
+            lost: self.lost.subscribe(),
+            trigger_type,
             function_id: config.function_id,
-            config: config.config,
             metadata: config.metadata,
             namespace: config.namespace,
         };
-        if self.lock().get(&config.id).is_some_and(|running| running.asked == asked) {
-            return Ok(());
-        }
-        let service = self.service.clone();
-        let subscribing =
-            async move { service.subscribe(&Scope::owner(), filter, StartAt::Now).await };
-        let subscription = self.runtime.spawn(subscribing).await;
-        let subscription =
-            subscription.map_err(|_| Error::Handler("the binding failed".to_owned()))?;
-        let subscription =
-            subscription.map_err(|error| Error::Handler(format!("{}: {error}", error.code())))?;
-        let delivering = deliver_all(self.client.clone(), asked.clone(), subscription);
-        let task = self.runtime.spawn(delivering).abort_handle();
-        self.lock().insert(config.id, Running { asked, task });
+        let trigger_id = config.id.clone();
+        let (route, sink) = (self.lost.borrow().to_string(), Arc::new(sink));
+        let request = BindingRequest { spec, trigger_id, scope, filter, route, sink };
+        let registered = {
+            let _on_ours = self.runtime.enter();
+            self.bindings.register(request)
+        };
+        self.lock().insert(config.id, registered.id);
+        // One that goes on as it is has begun already.
+        let _ = registered.begun.await.is_ok();
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn deliver_all(client: Arc<IIIClient>, asked: Asked, mut subscription: Subscription) {
-    loop {
-        match subscription.next().await {
-            Ok(FeedItem::Event(delivery)) => deliver(&client, &asked, &delivery.event).await,
-            Ok(FeedItem::Gap(reason)) => {
-                tracing::warn!(reason = reason.name(), "a binding of the engine missed events");
-            }
-            Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(code = error.code(), "a binding of the engine waits for the store");
-                tokio::time::sleep(PAUSE).await;
-            }
+    fn unregister(&self, id: &str) {
+        if let Some(binding) = self.lock().remove(id) {
+            self.bindings.disconnect(binding);
         }
     }
+
+    /// The connection to the engine ended: every binding waits at its place until the engine tells us of it again.
+    pub(crate) fn connection_lost(&self) {
+        self.lost.send_modify(|count| *count += 1);
+        let registered = std::mem::take(&mut *self.lock());
+        for binding in registered.into_values() {
+            self.bindings.disconnect(binding);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, BindingId>> {
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Calls the bound function; waits for the engine while it is away, so that nothing piles up and nothing is missed.
-async fn deliver(client: &IIIClient, asked: &Asked, event: &FeedEvent) {
-    while client.get_connection_state() != IIIConnectionState::Connected {
-        tokio::time::sleep(PAUSE).await;
-    }
-    let request = TriggerRequest {
-        function_id: asked.function_id.clone(),
-        payload: asked.own_type.payload(event),
-        action: Some(TriggerAction::Void),
-        timeout_ms: None,
+/// The client takes the schema of a filter from a type, and a type of event has it as a value.
+macro_rules! filter_types {
+    ($($name:ident = $sample:expr),* $(,)?) => {
+        $(
+            #[derive(Serialize)]
+            struct $name;
+
+            impl JsonSchema for $name {
+                fn schema_name() -> String {
+                    stringify!($name).to_owned()
+                }
+
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    let schema: TriggerType = $sample;
+                    // A schema that could not be read would let everything pass, and the filter is checked anyway.
+                    serde_json::from_value(schema.configuration_schema()).unwrap_or(Schema::Bool(true))
+                }
+            }
+        )*
     };
-    let mut request = iii_sdk::protocol::TriggerRequestWithMetadata::from(request);
-    if let Some(metadata) = &asked.metadata {
-        request = request.metadata(metadata.clone());
+}
+
+filter_types! {
+    CreatedFilter = TriggerType::Event(EventKind::Created),
+    MessageFilter = TriggerType::Event(EventKind::MessageAdded),
+    SessionFilter = TriggerType::Event(EventKind::Deleted),
+    NoFilter = TriggerType::StoreEvents,
+}
+
+/// Calls the function of one binding through the engine.
+struct EngineCaller {
+    client: Arc<IIIClient>,
+    runtime: Handle,
+    lost: watch::Receiver<u64>,
+    trigger_type: TriggerType,
+    function_id: String,
+    metadata: Option<Value>,
+    namespace: Option<String>,
+}
+
+#[async_trait]
+impl EventSink for EngineCaller {
+    /// The call asks for an answer: only then does the engine say that nobody hosts the function, as after its own restart, when
+    /// we are back before the subscriber is.
+    async fn call(&self, event: &FeedEvent) -> Called {
+        let mut lost = self.lost.clone();
+        lost.mark_unchanged();
+        if self.client.get_connection_state() != IIIConnectionState::Connected {
+            return Called::Absent;
+        }
+        let (client, request) = (self.client.clone(), self.request(event));
+        // The client forgets a call when it is answered or timed out, so it goes on when nobody waits for it.
+        let answer = self.runtime.spawn(async move { client.trigger(request).await });
+        tokio::select! {
+            answer = answer => match answer {
+                Ok(Err(error)) if is_absent(&error) => Called::Absent,
+                _ => Called::Taken,
+            },
+            // The client does not end the calls of a connection that broke.
+            _ = lost.changed() => Called::Absent,
+        }
     }
-    if let Some(namespace) = &asked.namespace {
-        request = request.namespace(namespace.clone());
+
+    async fn ready(&self) {
+        tokio::time::sleep(EVENT_RETRY_PAUSE).await;
     }
-    if let Err(error) = client.trigger(request).await {
-        // The words may be a handler's; only what kind of failure it was is ours to log.
-        let kind = crate::WorkerError::from(error);
-        tracing::debug!(
-            unreachable = matches!(kind, crate::WorkerError::Unreachable { .. }),
-            "an event was not taken"
-        );
+
+    fn missed(&self, reason: &'static str) {
+        let trigger_type = self.trigger_type.name();
+        tracing::warn!(reason, trigger_type, "a binding of the engine missed events");
+    }
+}
+
+impl EngineCaller {
+    fn request(&self, event: &FeedEvent) -> TriggerRequestWithMetadata {
+        let payload = serde_json::from_str(&self.trigger_type.payload(event)).unwrap_or_default();
+        let mut request = TriggerRequestWithMetadata::from(TriggerRequest {
+            function_id: self.function_id.clone(),
+            payload,
+            action: None,
+            timeout_ms: u64::try_from(EVENT_ANSWER_WAIT.as_millis()).ok(),
+        });
+        if let Some(metadata) = &self.metadata {
+            request = request.metadata(metadata.clone());
+        }
+        if let Some(namespace) = &self.namespace {
+            request = request.namespace(namespace.clone());
+        }
+        request
+    }
+}
+
+/// Whether nobody took a call: no worker hosts the function, or the one that did went away.
+fn is_absent(error: &Error) -> bool {
+    match error {
+        Error::NotConnected | Error::WebSocket(_) => true,
+        Error::Remote { code, .. } => matches!(
+            code.as_str(),
+            "function_not_found" | "invocation_stopped" | "channel_send_failed"
+        ),
+        _ => false,
     }
 }

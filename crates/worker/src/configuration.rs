@@ -1,40 +1,37 @@
-//! The engine's configuration worker, where our settings live under the id of the original.
+//! The engine's configuration worker, where our settings live under the id of session-manager.
 
 use std::time::Duration;
 
+use bough_service::WORKER_NAME;
 use iii_sdk::protocol::{RegisterTriggerInput, TriggerRequest};
 use iii_sdk::{Error, IIIClient};
 use serde_json::{Value, json};
 
 use crate::error::WorkerError;
 
-/// The id of our settings.
-const ID: &str = "session-manager";
 /// How long one call may take.
 const CALL_MS: u64 = 2500;
 /// How often a call is tried, with a growing pause in between.
 const ATTEMPTS: u32 = 3;
+/// How often a configuration worker that is not there after a restart of the engine is asked for again.
+const AGAIN_ATTEMPTS: u32 = 40;
 /// The first pause; the next is twice as long.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Registers the shape of the settings, seeds them once, and reads them. `None` without a configuration worker.
 pub(crate) async fn configure(
     client: &IIIClient,
-    schema: Value,
+    schema: &Value,
     initial_value: Value,
 ) -> Result<Option<Value>, WorkerError> {
-    let stored = match patiently(client, "configuration::get", &json!({ "id": ID })).await {
+    let stored = match patiently(client, "configuration::get", &json!({ "id": WORKER_NAME })).await
+    {
         Ok(answer) => value_of(&answer),
         Err(error) if is_missing_function(&error) => return Ok(None),
         Err(error) if is_unknown(&error) => None,
         Err(error) => return Err(error.into()),
     };
-    let mut entry = json!({
-        "id": ID,
-        "name": "Session manager",
-        "description": "Where sessions are stored, and how lists are paged.",
-        "schema": schema,
-    });
+    let mut entry = entry(schema);
     // What is stored is never overwritten.
     if let (None, Some(map)) = (&stored, entry.as_object_mut()) {
         map.insert("initial_value".to_owned(), initial_value.clone());
@@ -44,9 +41,31 @@ pub(crate) async fn configure(
     Ok(Some(now.unwrap_or(initial_value)))
 }
 
+/// Registers the shape of the settings with a configuration worker that has restarted; waits a while for it to come.
+pub(crate) async fn register_again(client: &IIIClient, schema: &Value) -> Result<(), WorkerError> {
+    let entry = entry(schema);
+    let mut left = AGAIN_ATTEMPTS;
+    loop {
+        match patiently(client, "configuration::register", &entry).await {
+            Ok(_) => return Ok(()),
+            Err(error) if left == 0 || !is_missing_function(&error) => return Err(error.into()),
+            Err(_) => left -= 1,
+        }
+    }
+}
+
+fn entry(schema: &Value) -> Value {
+    json!({
+        "id": WORKER_NAME,
+        "name": "Session manager",
+        "description": "Where sessions are stored, and how lists are paged.",
+        "schema": schema,
+    })
+}
+
 /// Reads the stored settings, with placeholders replaced by the configuration worker.
 pub(crate) async fn read(client: &IIIClient) -> Result<Option<Value>, WorkerError> {
-    let answer = patiently(client, "configuration::get", &json!({ "id": ID })).await?;
+    let answer = patiently(client, "configuration::get", &json!({ "id": WORKER_NAME })).await?;
     Ok(value_of(&answer))
 }
 
@@ -56,7 +75,7 @@ pub(crate) fn follow(client: &IIIClient) -> Result<(), WorkerError> {
     client.register_trigger(RegisterTriggerInput {
         trigger_type: "configuration".to_owned(),
         function_id: "session::on-config-change".to_owned(),
-        config: json!({ "configuration_id": ID, "event_types": ["configuration:updated"] }),
+        config: json!({ "configuration_id": WORKER_NAME, "event_types": ["configuration:updated"] }),
         metadata: None,
         namespace: None,
         trigger_namespace: None,

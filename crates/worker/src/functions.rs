@@ -38,7 +38,7 @@ fn registration(
     .response_format(function.response_schema())
 }
 
-/// The error in the words that clients of the original match on, without a stack trace.
+/// The error in the words that clients of session-manager match on, without a stack trace.
 fn remote(error: &ServiceError) -> Error {
     let message = match error {
         ServiceError::Malformed { detail } => format!("serialization error: {detail}"),

@@ -4,7 +4,7 @@
 //! - What is registered comes from the service's function table and its types of events; there is no second list.
 //! - It knows no HTTP and no store: calls go to the service, events come from its feed.
 //! - The engine's SDK is used here and nowhere else.
-//! - A place in the feed outlives the connection: what happens while the engine is away is told when it is back.
+//! - Events are delivered at least once: what happens while the engine or a subscriber is away is delivered when both are back.
 
 mod bindings;
 mod configuration;

@@ -1,21 +1,29 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use bough_service::Service;
-use iii_sdk::runtime::WorkerMetadata;
+use bough_service::{Bindings, Scope, Service, WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION};
+use iii_sdk::runtime::{IIIConnectionState, WorkerMetadata};
 use iii_sdk::{IIIClient, InitOptions, register_worker};
 use serde_json::Value;
 use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 
-use crate::bindings::Bindings;
+use crate::bindings::EngineBindings;
 use crate::configuration;
 use crate::error::WorkerError;
 use crate::functions;
+
+/// How often it is looked whether the connection to the engine stands. The client waits longer before it connects again.
+const CONNECTION_POLL: Duration = Duration::from_millis(100);
 
 /// A connection to an iii engine. It comes back by itself when it breaks.
 pub struct Worker {
     client: Arc<IIIClient>,
     /// Where our own work runs; the SDK has a thread of its own.
     runtime: Handle,
+    /// The shape of our settings, once the engine's configuration worker has it.
+    schema: Mutex<Option<Value>>,
+    watching: Mutex<Option<AbortHandle>>,
 }
 
 impl Worker {
@@ -23,13 +31,18 @@ impl Worker {
     #[must_use]
     pub fn attach(url: &str) -> Self {
         let metadata = WorkerMetadata {
-            name: "session-manager".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            description: Some("Durable, live, branching sessions of AI agents (Bough).".to_owned()),
+            name: WORKER_NAME.to_owned(),
+            version: WORKER_VERSION.to_owned(),
+            description: Some(WORKER_DESCRIPTION.to_owned()),
             ..WorkerMetadata::default()
         };
         let options = InitOptions { metadata: Some(metadata), ..InitOptions::default() };
-        Self { client: Arc::new(register_worker(url, options)), runtime: Handle::current() }
+        Self {
+            client: Arc::new(register_worker(url, options)),
+            runtime: Handle::current(),
+            schema: Mutex::default(),
+            watching: Mutex::default(),
+        }
     }
 
     /// Registers the shape of our settings with the engine's configuration worker, stores `initial_value` where nothing is
@@ -39,7 +52,10 @@ impl Worker {
         schema: Value,
         initial_value: Value,
     ) -> Result<Option<Value>, WorkerError> {
-        configuration::configure(&self.client, schema, initial_value).await
+        let found = configuration::configure(&self.client, &schema, initial_value).await?;
+        let noted = found.is_some().then_some(schema);
+        *self.schema.lock().unwrap_or_else(PoisonError::into_inner) = noted;
+        Ok(found)
     }
 
     /// Reads the stored settings.
@@ -53,26 +69,83 @@ impl Worker {
     pub fn serve(
         &self,
         service: &Service,
+        bindings: Bindings,
         instance: &str,
         follows_configuration: bool,
     ) -> Result<(), WorkerError> {
-        let bindings = Bindings::new(service.clone(), self.client.clone(), self.runtime.clone());
+        let bindings = EngineBindings::new(bindings, self.client.clone(), self.runtime.clone());
         bindings.register_types();
         functions::register(&self.client, service, &self.runtime, instance);
         if follows_configuration {
             configuration::follow(&self.client)?;
         }
+        let watch = Watch {
+            client: self.client.clone(),
+            service: service.clone(),
+            bindings,
+            schema: self.schema.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
+        let task = self.runtime.spawn(watch.run()).abort_handle();
+        *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
         Ok(())
     }
 
     /// Ends the connection.
     pub async fn detach(&self) {
+        if let Some(task) = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
+        }
         self.client.shutdown_async().await;
+    }
+}
+
+/// Looks after what an engine forgets when it restarts, and what we must do when the connection breaks.
+struct Watch {
+    client: Arc<IIIClient>,
+    service: Service,
+    bindings: EngineBindings,
+    schema: Option<Value>,
+}
+
+impl Watch {
+    async fn run(self) {
+        let mut was_connected = self.is_connected();
+        let mut has_connected = was_connected;
+        loop {
+            tokio::time::sleep(CONNECTION_POLL).await;
+            let is_connected = self.is_connected();
+            if was_connected && !is_connected {
+                self.bindings.connection_lost();
+            }
+            if is_connected && !was_connected && has_connected {
+                self.configure_again().await;
+            }
+            has_connected |= is_connected;
+            was_connected = is_connected;
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        self.client.get_connection_state() == IIIConnectionState::Connected
+    }
+
+    /// A configuration worker keeps values and no schemas, and takes no value without the schema.
+    async fn configure_again(&self) {
+        let Some(schema) = &self.schema else { return };
+        if let Err(error) = configuration::register_again(&self.client, schema).await {
+            tracing::warn!(%error, "the engine's configuration worker did not take the shape of the settings");
+            return;
+        }
+        // They may have changed while nobody could tell us.
+        let (owner, function) = (Scope::owner(), "session::on-config-change");
+        if let Err(error) = self.service.call(&owner, function, Value::Null).await {
+            tracing::warn!(code = error.code(), "the settings could not be read again");
+        }
     }
 }
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("address", &self.client.address()).finish()
+        f.debug_struct("Worker").field("address", &self.client.address()).finish_non_exhaustive()
     }
 }

@@ -46,6 +46,19 @@ pub(crate) struct Args {
     log: Option<String>,
 }
 
+impl Args {
+    /// What an engine asks for that starts this program as its worker: no bus of its own, and a port that nobody else has.
+    pub(crate) fn as_worker(url: String, config: Option<PathBuf>) -> Self {
+        Self {
+            listen: Some("127.0.0.1:0".to_owned()),
+            bus: Some("off".to_owned()),
+            engine: Some(url),
+            config,
+            log: None,
+        }
+    }
+}
+
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.globals.local_only("serve")?;
     let log = args.log.as_deref().map(|word| match word {

@@ -113,9 +113,7 @@ fn a_link_with_a_session_that_another_process_records_is_reported() {
 
 #[test]
 fn an_id_that_no_session_may_have_is_said_to_be_one() {
-    for (id, wrong) in
-        [("", "must not be empty"), ("a\u{1}b", "must not contain control characters")]
-    {
+    for (id, wrong) in [("", "must not be empty")] {
         let mut events = events_of(&case("01_simple_loop.json"));
         events[0]["session_id"] = json!(id);
         let refused = run_with(&Place::new(), &["record"], &lines(&events));

@@ -10,4 +10,4 @@ mod problem;
 mod router;
 
 pub(crate) use problem::{EXAMPLE_MESSAGE, Problem};
-pub(crate) use router::{http_router, with_door};
+pub(crate) use router::{http_router, with_guard};

@@ -41,7 +41,7 @@ pub(crate) fn http_router(app: &App) -> Router {
         .fallback(no_such_page)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app.clone());
-    with_door(router, app)
+    with_guard(router, app)
 }
 
 const fn method(method: Method) -> MethodFilter {
@@ -55,9 +55,9 @@ const fn method(method: Method) -> MethodFilter {
 }
 
 /// Puts the guard before a router, and a net below it.
-pub(crate) fn with_door(router: Router, app: &App) -> Router {
+pub(crate) fn with_guard(router: Router, app: &App) -> Router {
     let counting = app.clone();
-    router.layer(from_fn_with_state(app.clone(), pass_the_door)).layer(CatchPanicLayer::custom(
+    router.layer(from_fn_with_state(app.clone(), guard)).layer(CatchPanicLayer::custom(
         move |_: Box<dyn Any + Send>| {
             counting.metrics.panics.add(1);
             tracing::error!("a handler panicked; the request was answered with 500");
@@ -67,7 +67,7 @@ pub(crate) fn with_door(router: Router, app: &App) -> Router {
 }
 
 /// The first thing that looks at a request.
-async fn pass_the_door(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(ORIGIN).cloned();
     let mut response = match let_in(&app, &request) {
         Ok(true) => preflight(),

@@ -4,139 +4,178 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bough_service::FeedCursor;
+use bough_service::{BindingRequest, BindingSpec, TriggerType};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::line::Line;
-use super::room::Bound;
-use super::triggers::{Binding, Deliveries, OwnType};
-use super::wire::{self, TriggerFrame};
-use super::{Bus, room_key};
+use super::connection::Connection;
+use super::event_calls::EventCaller;
+use super::namespace::{Bound, BoundTo};
+use super::wire::{self, ObserveFrame, TriggerFrame};
+use super::{Bus, namespace_key};
 use crate::limits::BUS_BIND_WAIT;
 
 impl Bus {
-    /// Binds a function to a type of trigger: ours, another worker's, or one that nobody has yet. A binding with the same id is replaced,
-    /// also one of another connection of the room: its worker may be back while the old connection does not know that it is dead.
-    pub(super) async fn register_trigger(&self, line: &Arc<Line>, frame: TriggerFrame) {
-        if !self.in_room(line, |room| room.may_bind(line, &frame.id)) {
+    /// Binds a function to a type of trigger. A binding with the same id is replaced, also one of another connection of the
+    /// namespace: its worker may be back while the old connection does not know that it is dead.
+    pub(super) async fn register_trigger(&self, connection: &Arc<Connection>, frame: TriggerFrame) {
+        if !self.in_namespace(connection, |namespace| namespace.may_bind(connection, &frame.id)) {
             let message = "this connection has too many bindings; unregister some first";
             let error = wire::error_body("trigger_registration_failed", message);
-            line.send(wire::trigger_refused(&frame, error)).await;
+            connection.send(wire::trigger_refused(&frame, error)).await;
             return;
         }
         match self.own_type(&frame.trigger_type) {
-            Some(own_type) => self.bind_own(line, frame, own_type).await,
-            None => self.bind_other(line, frame),
+            Some(own_type) => self.bind_own(connection, frame, own_type).await,
+            None => self.bind_other(connection, frame),
         }
     }
 
     /// Binds to a type of another worker, which is told, now or when it comes.
-    fn bind_other(&self, line: &Arc<Line>, frame: TriggerFrame) {
-        let bound = Bound { line: line.clone(), frame: frame.clone(), binding: None };
-        self.bind(bound);
-        if let Some(owner) = self.owner(line, &frame.trigger_type) {
+    fn bind_other(&self, connection: &Arc<Connection>, frame: TriggerFrame) {
+        self.bind(Bound {
+            connection: connection.clone(),
+            frame: frame.clone(),
+            to: BoundTo::Worker,
+        });
+        if let Some(owner) = self.owner(connection, &frame.trigger_type) {
             owner.tell(wire::register_trigger(&frame));
         }
     }
 
-    async fn bind_own(&self, line: &Arc<Line>, frame: TriggerFrame, own_type: OwnType) {
-        let scope = line.caller.scope.clone();
-        let filter = match own_type.filter(&scope, &frame.config) {
-            Ok(filter) => filter,
-            Err(reason) => {
-                let message = format!("handler error: {reason}");
-                let error = wire::error_body("trigger_registration_failed", &message);
-                line.send(wire::trigger_refused(&frame, error)).await;
-                return;
-            }
-        };
-        let from = self.place_of(line, &frame);
-        let binding = Arc::new(Binding::at(self.0.ids.number(), from.clone()));
-        let deliveries = Deliveries {
-            bus: self.clone(),
-            room: room_key(&scope),
-            scope,
-            own_type,
-            filter,
-            frame: frame.clone(),
-            binding: binding.clone(),
-        };
-        self.bind(Bound { line: line.clone(), frame, binding: Some(binding) });
-        let taken = self.0.app.bindings.take(usize::MAX);
-        let (begun, has_begun) = oneshot::channel();
-        tokio::spawn(async move {
-            deliveries.run(from, begun).await;
-            drop(taken);
-        });
-        self.wait_for(has_begun).await;
+    async fn bind_own(
+        &self,
+        connection: &Arc<Connection>,
+        frame: TriggerFrame,
+        own_type: TriggerType,
+    ) {
+        if let Err(reason) = self.bind_session(connection, frame.clone(), own_type).await {
+            let message = format!("handler error: {reason}");
+            let error = wire::error_body("trigger_registration_failed", &message);
+            connection.send(wire::trigger_refused(&frame, error)).await;
+        }
     }
 
-    /// Waits until a binding has begun, so that the place is taken before the next frame is read: what this worker does next, it
-    /// will hear of. A store that does not answer holds nobody up, and not once for each binding.
-    async fn wait_for(&self, has_begun: oneshot::Receiver<()>) {
+    /// Binds a function to one of our own types in the words of SDK 0.26.
+    pub(super) async fn observe(&self, connection: &Arc<Connection>, frame: ObserveFrame) {
+        let id = frame.binding.id.clone();
+        let error = self.try_observe(connection, frame).await.err();
+        let error = error.map(|(code, reason)| wire::error_body(code, &reason));
+        connection.send(wire::observe_result(&id, error)).await;
+    }
+
+    async fn try_observe(
+        &self,
+        connection: &Arc<Connection>,
+        frame: ObserveFrame,
+    ) -> Result<(), (&'static str, String)> {
+        let ObserveFrame { binding, refused } = frame;
+        if let Some((code, reason)) = refused {
+            return Err((code, reason.to_owned()));
+        }
+        let Some(own_type) = self.own_type(&binding.trigger_type) else {
+            let reason = "only the events of sessions can be observed here".to_owned();
+            return Err(("UNSUPPORTED", reason));
+        };
+        if !self.in_namespace(connection, |namespace| namespace.may_bind(connection, &binding.id)) {
+            let reason = "this connection has too many observers; unobserve some first".to_owned();
+            return Err(("LIMIT_EXCEEDED", reason));
+        }
+        let bound = self.bind_session(connection, binding, own_type).await;
+        bound.map_err(|reason| ("INVALID_ARGS", reason))
+    }
+
+    pub(super) async fn unobserve(&self, connection: &Connection, id: &str) {
+        self.unregister_trigger(connection, id);
+        connection.send(wire::observer_disposed(id)).await;
+    }
+
+    /// Binds a function to one of our own types; the reason, if its filter is refused.
+    async fn bind_session(
+        &self,
+        connection: &Arc<Connection>,
+        frame: TriggerFrame,
+        own_type: TriggerType,
+    ) -> Result<(), String> {
+        let scope = connection.caller.scope.clone();
+        let filter = own_type.filter(&scope, &frame.config)?;
+        let namespace = namespace_key(&scope);
+        let known_in = format!("{namespace} {}", frame.namespace.as_deref().unwrap_or_default());
+        let spec =
+            BindingSpec::new(&frame.trigger_type, &frame.function_id, &known_in, &frame.config);
+        let sink = EventCaller {
+            bus: self.clone(),
+            namespace,
+            scope: scope.clone(),
+            trigger_type: own_type,
+            frame: frame.clone(),
+        };
+        let trigger_id = frame.id.clone();
+        let (route, sink) = (connection.id.to_string(), Arc::new(sink));
+        let request = BindingRequest { spec, trigger_id, scope, filter, route, sink };
+        let registered = self.0.bindings.register(request);
+        let counted = self.0.app.bindings.take(usize::MAX);
+        let to = BoundTo::Session { id: registered.id, _counted: counted };
+        self.bind(Bound { connection: connection.clone(), frame, to });
+        self.wait_for(registered.begun).await;
+        Ok(())
+    }
+
+    /// Waits until a binding has begun, so that its place is taken before the next frame is read: what this worker does next,
+    /// it will be told of. A store that does not answer holds nobody up, and not once for each binding.
+    async fn wait_for(&self, begun: oneshot::Receiver<()>) {
         let is_slow = &self.0.is_store_slow;
         let most = if is_slow.load(Ordering::Relaxed) { Duration::ZERO } else { BUS_BIND_WAIT };
-        let is_late = tokio::time::timeout(most, has_begun).await.is_err();
+        let is_late = tokio::time::timeout(most, begun).await.is_err();
         is_slow.store(is_late, Ordering::Relaxed);
-    }
-
-    /// Where a binding goes on that was there before: on a connection that broke, or on one that is about to be found dead.
-    fn place_of(&self, line: &Line, frame: &TriggerFrame) -> Option<FeedCursor> {
-        let room = room_key(&line.caller.scope);
-        let parked = self.parking().take(&room, frame, self.0.app.clock.monotonic());
-        if parked.is_some() {
-            return parked;
-        }
-        self.in_room(line, |room| {
-            let bound = room.triggers.get(&frame.id).filter(|bound| bound.frame.asks_for(frame))?;
-            let binding = bound.binding.as_ref()?;
-            binding.stop();
-            // What was sent to the old connection and not answered may never have arrived.
-            if bound.line.id == line.id { binding.sent_up_to() } else { binding.resume_from() }
-        })
     }
 
     /// Takes a binding; what it replaces ends.
     fn bind(&self, bound: Bound) {
-        let (line, trigger_type) = (bound.line.clone(), bound.frame.trigger_type.clone());
-        let Some(old) = self.in_room(&line, |room| room.bind(bound)) else { return };
-        match old.binding {
-            Some(binding) => binding.stop(),
+        let (connection, trigger_type) =
+            (bound.connection.clone(), bound.frame.trigger_type.clone());
+        let old = self.in_namespace(&connection, |namespace| namespace.bind(bound));
+        let Some(old) = old else { return };
+        match old.to {
+            // Where the new binding asks for the same, it has taken the old one's place already, and this ends nothing.
+            BoundTo::Session { id, .. } => self.0.bindings.unregister(id),
             // The owner of the type replaces it by its id.
-            None if old.frame.trigger_type == trigger_type => {}
-            None => self.tell_unbound(&line, &old.frame),
+            BoundTo::Worker if old.frame.trigger_type == trigger_type => {}
+            BoundTo::Worker => self.tell_unbound(&connection, &old.frame),
         }
     }
 
-    fn owner(&self, line: &Line, trigger_type: &str) -> Option<Arc<Line>> {
-        self.in_room(line, |room| room.types.get(trigger_type).map(|hosted| hosted.line.clone()))
+    fn owner(&self, connection: &Connection, trigger_type: &str) -> Option<Arc<Connection>> {
+        self.in_namespace(connection, |namespace| {
+            namespace.types.get(trigger_type).map(|hosted| hosted.connection.clone())
+        })
     }
 
-    fn tell_unbound(&self, line: &Line, frame: &TriggerFrame) {
-        if let Some(owner) = self.owner(line, &frame.trigger_type) {
+    fn tell_unbound(&self, connection: &Connection, frame: &TriggerFrame) {
+        if let Some(owner) = self.owner(connection, &frame.trigger_type) {
             owner.tell(wire::unregister_trigger(&frame.id, &frame.trigger_type));
         }
     }
 
-    pub(super) fn unregister_trigger(&self, line: &Line, id: &str) {
-        let Some(bound) = self.in_room(line, |room| room.unbind(line, id)) else { return };
-        match bound.binding {
-            Some(binding) => binding.stop(),
-            None => self.tell_unbound(line, &bound.frame),
+    pub(super) fn unregister_trigger(&self, connection: &Connection, id: &str) {
+        let bound = self.in_namespace(connection, |namespace| namespace.unbind(connection, id));
+        let Some(bound) = bound else { return };
+        match bound.to {
+            BoundTo::Session { id, .. } => self.0.bindings.unregister(id),
+            BoundTo::Worker => self.tell_unbound(connection, &bound.frame),
         }
     }
 
     /// The worker that owns a type has looked at a binding; a refusal is passed on.
-    pub(super) fn trigger_registered(&self, owner: &Line, id: &str, error: Option<Value>) {
+    pub(super) fn trigger_registered(&self, owner: &Connection, id: &str, error: Option<Value>) {
         let Some(error) = error else { return };
-        let bound = self.in_room(owner, |room| {
-            let bound = room.triggers.get(id)?;
-            let hosted = room.types.get(&bound.frame.trigger_type)?;
-            (hosted.line.id == owner.id).then(|| room.triggers.remove(id)).flatten()
+        let bound = self.in_namespace(owner, |namespace| {
+            let bound = namespace.triggers.get(id)?;
+            let hosted = namespace.types.get(&bound.frame.trigger_type)?;
+            (hosted.connection.id == owner.id).then(|| namespace.triggers.remove(id)).flatten()
         });
         if let Some(bound) = bound {
-            bound.line.tell(wire::trigger_refused(&bound.frame, error));
+            bound.connection.tell(wire::trigger_refused(&bound.frame, error));
         }
     }
 }

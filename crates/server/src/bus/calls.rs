@@ -8,49 +8,53 @@ use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::Bus;
+use super::connection::Connection;
 use super::ids::BusId;
-use super::line::Line;
-use super::room::Pending;
+use super::namespace::Pending;
 use super::wire::{self, Action, BadFrame, InvokeFrame, ResultFrame};
 
 impl Bus {
     /// Works on one call and answers it, if an answer is wanted.
-    pub(crate) async fn invoke(&self, line: &Arc<Line>, frame: InvokeFrame) {
+    pub(crate) async fn invoke(&self, connection: &Arc<Connection>, frame: InvokeFrame) {
         let wants_answer = frame.action != Action::Void;
         let invocation_id = frame.invocation_id.clone().filter(|_| wants_answer);
         let function_id = frame.function_id.clone();
-        if let Some(answer) = self.work_on(line, frame).await
+        if let Some(answer) = self.work_on(connection, frame).await
             && let Some(invocation_id) = invocation_id
         {
-            answer_with(line, &invocation_id, &function_id, answer).await;
+            answer_with(connection, &invocation_id, &function_id, answer).await;
         }
     }
 
     /// The answer to a call; `None` when another worker will give it.
-    async fn work_on(&self, line: &Arc<Line>, frame: InvokeFrame) -> Option<Result<Value, Value>> {
+    async fn work_on(
+        &self,
+        connection: &Arc<Connection>,
+        frame: InvokeFrame,
+    ) -> Option<Result<Value, Value>> {
         if frame.action == Action::Enqueue {
             return Some(Err(wire::error_body("enqueue_error", "QueueModule not loaded")));
         }
         if let Some(function) = self.own_function(&frame.function_id) {
-            return Some(self.call_own(line, function, frame.data).await);
+            return Some(self.call_own(connection, function, frame.data).await);
         }
         if self.is_own_instance(&frame.function_id) {
             return Some(Ok(serde_json::json!({ "ok": true })));
         }
-        if let Some(answer) = self.call_engine(line, &frame.function_id, &frame.data) {
+        if let Some(answer) = self.call_engine(connection, &frame.function_id, &frame.data) {
             return Some(answer);
         }
-        self.pass_on(line, frame).err().map(Err)
+        self.pass_on(connection, frame).err().map(Err)
     }
 
     /// Calls a function of our own. One that panics ends with an error like any other, and the connection goes on.
     async fn call_own(
         &self,
-        line: &Line,
+        connection: &Connection,
         function: &'static Function,
         data: Value,
     ) -> Result<Value, Value> {
-        let call = self.app().call(&line.caller.scope, function, data);
+        let call = self.app().call(&connection.caller.scope, function, data);
         let Ok(answer) = AssertUnwindSafe(call).catch_unwind().await else {
             self.app().metrics.panics.add(1);
             tracing::error!(function = function.id, "a call on the bus panicked");
@@ -68,10 +72,10 @@ impl Bus {
     }
 
     /// Passes a call on to the worker that hosts its function.
-    fn pass_on(&self, line: &Arc<Line>, frame: InvokeFrame) -> Result<(), Value> {
+    fn pass_on(&self, connection: &Arc<Connection>, frame: InvokeFrame) -> Result<(), Value> {
         let function_id = frame.function_id;
         let id = self.fresh_id();
-        let host = self.in_room(line, |room| room.host(&function_id));
+        let host = self.in_namespace(connection, |namespace| namespace.host(&function_id));
         let Some(host) = host else {
             let message = format!("Function {} not found", printable(&function_id));
             return Err(wire::error_body("function_not_found", &message));
@@ -79,17 +83,17 @@ impl Bus {
         let wants_answer = frame.action == Action::Call;
         if let Some(invocation_id) = frame.invocation_id.filter(|_| wants_answer) {
             let pending = Pending {
-                caller: line.clone(),
+                caller: connection.clone(),
                 host: host.clone(),
                 invocation_id,
                 function_id: function_id.clone(),
             };
             // It waits before it is sent: no answer can come too early.
-            if !self.in_room(line, |room| room.begin_call(id, pending)) {
+            if !self.in_namespace(connection, |namespace| namespace.begin_call(id, pending)) {
                 return Err(too_many_waiting());
             }
         }
-        let caller = line.id.to_string();
+        let caller = connection.id.to_string();
         let text = wire::invoke(id, &function_id, frame.data, &caller, frame.passed_on);
         let too_large = host.takes_bytes().filter(|most| text.len() >= *most);
         let refused = match too_large {
@@ -97,19 +101,16 @@ impl Bus {
             None => (!host.try_send(text)).then(too_many_waiting),
         };
         let Some(refused) = refused else { return Ok(()) };
-        self.in_room(line, |room| room.end_call(&host, id));
+        self.in_namespace(connection, |namespace| namespace.end_call(&host, id));
         Err(refused)
     }
 
     /// An answer of a worker: to a call of another one, or to an event.
-    pub(crate) async fn answered(&self, line: &Line, frame: ResultFrame) {
+    pub(crate) async fn answered(&self, connection: &Connection, frame: ResultFrame) {
         let Some(id) = BusId::parse(&frame.invocation_id) else { return };
-        let pending = self.in_room(line, |room| match room.bindings.get(&id.0) {
-            Some(binding) => {
-                binding.answered(id.1);
-                None
-            }
-            None => room.end_call(line, id),
+        let pending = self.in_namespace(connection, |namespace| {
+            let is_event = namespace.end_event_call(connection, id);
+            if is_event { None } else { namespace.end_call(connection, id) }
         });
         let Some(pending) = pending else { return };
         let answer = match frame.error {
@@ -120,24 +121,24 @@ impl Bus {
     }
 
     /// A frame could not be read: its sender is told, if it waits for an answer.
-    pub(crate) async fn misread(&self, line: &Line, bad: BadFrame) {
+    pub(crate) async fn misread(&self, connection: &Connection, bad: BadFrame) {
         // The reason may hold text of the frame, so it goes to its sender and not into the log.
         tracing::debug!("a frame on the bus could not be read");
         let Some(invocation_id) = bad.invocation_id else { return };
         let error = wire::error_body("invocation_error", &bad.reason);
         let function_id = bad.function_id.unwrap_or_default();
-        answer_with(line, &invocation_id, &function_id, Err(error)).await;
+        answer_with(connection, &invocation_id, &function_id, Err(error)).await;
     }
 }
 
 async fn answer_with(
-    line: &Line,
+    connection: &Connection,
     invocation_id: &Value,
     function_id: &str,
     answer: Result<Value, Value>,
 ) {
     let mut text = wire::result(invocation_id, function_id, answer);
-    if let Some(most) = line.takes_bytes().filter(|most| text.len() >= *most) {
+    if let Some(most) = connection.takes_bytes().filter(|most| text.len() >= *most) {
         let message = format!(
             "handler error: session/too_large: the answer has {} bytes and this client takes {most}; ask for \
              smaller pages",
@@ -146,10 +147,10 @@ async fn answer_with(
         let error = wire::error_body("invocation_failed", &message);
         text = wire::result(invocation_id, function_id, Err(error));
     }
-    line.send(text).await;
+    connection.send(text).await;
 }
 
-/// The error of one of our own functions, in the words that clients of the original match on.
+/// The error of one of our own functions, in the words that clients of session-manager match on.
 pub(crate) fn service_error(error: &ServiceError) -> Value {
     let message = match error {
         ServiceError::Malformed { detail } => format!("serialization error: {detail}"),
@@ -182,7 +183,7 @@ fn printable(text: &str) -> String {
 }
 
 impl Bus {
-    fn fresh_id(&self) -> BusId {
+    pub(super) fn fresh_id(&self) -> BusId {
         self.0.ids.fresh()
     }
 

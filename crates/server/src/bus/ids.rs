@@ -32,11 +32,6 @@ impl Ids {
     pub(crate) fn fresh(&self) -> BusId {
         BusId(self.prefix, self.next.fetch_add(1, Ordering::Relaxed))
     }
-
-    /// A fresh number.
-    pub(crate) fn number(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed)
-    }
 }
 
 impl BusId {

@@ -2,13 +2,12 @@
 
 mod bindings;
 mod calls;
-mod engine;
+mod connection;
+mod event_calls;
 mod ids;
-mod line;
-mod parking;
-mod room;
+mod introspection;
+mod namespace;
 mod socket;
-mod triggers;
 mod wire;
 
 use std::collections::HashMap;
@@ -20,17 +19,15 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::any;
 use bough_platform::Entropy;
-use bough_service::{Function, Scope};
+use bough_service::{Bindings, Function, Scope, TriggerType};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
-use crate::api::{Problem, with_door};
+use crate::api::{Problem, with_guard};
 use crate::app::App;
+use connection::Connection;
 use ids::{BusId, Ids};
-use line::Line;
-use parking::Parking;
-use room::{Departure, Room};
-use triggers::OwnType;
+use namespace::{Departure, Namespace};
 
 /// The bus. Cheap to clone.
 #[derive(Clone)]
@@ -43,8 +40,9 @@ struct Inner {
     /// Our own name on it.
     id: BusId,
     ids: Ids,
-    rooms: Mutex<HashMap<String, Room>>,
-    parking: Mutex<Parking>,
+    namespaces: Mutex<HashMap<String, Namespace>>,
+    /// Bindings to our own types.
+    bindings: Bindings,
     function_changes: watch::Sender<u64>,
     /// The last binding that was waited for did not begin in time.
     is_store_slow: AtomicBool,
@@ -55,6 +53,7 @@ impl Bus {
     pub(crate) fn new(
         app: App,
         entropy: Arc<dyn Entropy>,
+        bindings: Bindings,
         has_sessions: bool,
     ) -> std::io::Result<Self> {
         let ids = Ids::new(entropy)?;
@@ -63,8 +62,8 @@ impl Bus {
             has_sessions,
             id: ids.fresh(),
             ids,
-            rooms: Mutex::default(),
-            parking: Mutex::default(),
+            namespaces: Mutex::default(),
+            bindings,
             function_changes: watch::Sender::new(0),
             is_store_slow: AtomicBool::new(false),
         })))
@@ -77,7 +76,7 @@ impl Bus {
             .route("/otel", any(socket::open_and_ignore))
             .fallback(no_such_socket)
             .with_state(self.clone());
-        with_door(router, &self.0.app)
+        with_guard(router, &self.0.app)
     }
 
     pub(crate) fn app(&self) -> &App {
@@ -94,8 +93,8 @@ impl Bus {
         bough_service::function(id).filter(|_| self.0.has_sessions)
     }
 
-    fn own_type(&self, name: &str) -> Option<OwnType> {
-        OwnType::named(name).filter(|_| self.0.has_sessions)
+    fn own_type(&self, name: &str) -> Option<TriggerType> {
+        TriggerType::named(name).filter(|_| self.0.has_sessions)
     }
 
     /// Changes when somebody comes to host a function.
@@ -103,47 +102,68 @@ impl Bus {
         self.0.function_changes.subscribe()
     }
 
-    /// Who hosts a function in a room.
-    pub(crate) fn host(&self, room: &str, function_id: &str) -> Option<Arc<Line>> {
-        self.rooms().get(room)?.host(function_id)
+    /// Who hosts a function in a namespace.
+    pub(crate) fn host(&self, namespace: &str, function_id: &str) -> Option<Arc<Connection>> {
+        self.namespaces().get(namespace)?.host(function_id)
     }
 
-    fn rooms(&self) -> MutexGuard<'_, HashMap<String, Room>> {
+    fn namespaces(&self) -> MutexGuard<'_, HashMap<String, Namespace>> {
         // Rooms are changed in steps that leave them whole, so a panic elsewhere does not spoil them.
-        self.0.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn parking(&self) -> MutexGuard<'_, Parking> {
-        self.0.parking.lock().unwrap_or_else(PoisonError::into_inner)
+    fn begin_event_call(
+        &self,
+        namespace: &str,
+        id: BusId,
+        host: &Connection,
+        answer: oneshot::Sender<()>,
+    ) {
+        // Without the namespace its host is gone, and whoever waits learns so by the end of the channel.
+        if let Some(namespace) = self.namespaces().get_mut(namespace) {
+            namespace.begin_event_call(id, host, answer);
+        }
     }
 
-    /// Looks into a line's room.
-    fn in_room<T>(&self, line: &Line, look: impl FnOnce(&mut Room) -> T) -> T {
-        let key = room_key(&line.caller.scope);
-        let mut rooms = self.rooms();
-        look(rooms.entry(key).or_default())
+    fn forget_event_call(&self, namespace: &str, id: BusId) {
+        if let Some(namespace) = self.namespaces().get_mut(namespace) {
+            namespace.forget_event_call(id);
+        }
     }
 
-    fn enter(&self, line: &Arc<Line>) {
-        self.in_room(line, |room| room.lines.insert(line.id, line.clone()));
+    /// Looks into a connection's namespace.
+    fn in_namespace<T>(
+        &self,
+        connection: &Connection,
+        look: impl FnOnce(&mut Namespace) -> T,
+    ) -> T {
+        let key = namespace_key(&connection.caller.scope);
+        let mut namespaces = self.namespaces();
+        look(namespaces.entry(key).or_default())
     }
 
-    /// Takes a line away with all that it had, and tells who must know.
-    fn leave(&self, line: &Line) {
-        let key = room_key(&line.caller.scope);
+    fn enter(&self, connection: &Arc<Connection>) {
+        self.in_namespace(connection, |namespace| {
+            namespace.connections.insert(connection.id, connection.clone())
+        });
+    }
+
+    /// Takes a connection away with all that it had, and tells who must know.
+    fn leave(&self, connection: &Connection) {
+        let key = namespace_key(&connection.caller.scope);
         let departure = {
-            let mut rooms = self.rooms();
-            let Some(room) = rooms.get_mut(&key) else { return };
-            let departure = room.depart(line);
-            if room.lines.is_empty() {
-                rooms.remove(&key);
+            let mut namespaces = self.namespaces();
+            let Some(namespace) = namespaces.get_mut(&key) else { return };
+            let departure = namespace.depart(connection);
+            if namespace.connections.is_empty() {
+                namespaces.remove(&key);
             }
             departure
         };
-        self.tell(&key, departure);
+        self.tell(departure);
     }
 
-    fn tell(&self, room: &str, departure: Departure) {
+    fn tell(&self, departure: Departure) {
         for pending in departure.stopped {
             let error = wire::error_body(
                 "invocation_stopped",
@@ -155,44 +175,53 @@ impl Bus {
         for (owner, frame) in departure.unbound {
             owner.tell(wire::unregister_trigger(&frame.id, &frame.trigger_type));
         }
-        let now = self.0.app.clock.monotonic();
-        for (frame, binding) in departure.bindings {
-            binding.stop();
-            if let Some(cursor) = binding.resume_from() {
-                self.parking().put(room, &frame, cursor, now);
-            }
+        for id in departure.bindings {
+            self.0.bindings.disconnect(id);
         }
     }
 
-    fn register_function(&self, line: &Arc<Line>, id: String, info: wire::FunctionInfo) {
+    fn register_function(
+        &self,
+        connection: &Arc<Connection>,
+        id: String,
+        info: wire::FunctionInfo,
+    ) {
         if self.own_function(&id).is_some() || id.starts_with("engine::") {
-            line.tell(wire::function_refused(&id, &self.name()));
+            connection.tell(wire::function_refused(&id, &self.name()));
             return;
         }
-        let is_taken = self.in_room(line, |room| room.add_function(line, id.clone(), info));
+        let is_taken = self.in_namespace(connection, |namespace| {
+            namespace.add_function(connection, id.clone(), info)
+        });
         if !is_taken {
-            line.tell(wire::function_refused(&id, &line.id.to_string()));
+            connection.tell(wire::function_refused(&id, &connection.id.to_string()));
         }
         self.0.function_changes.send_modify(|count| *count += 1);
     }
 
-    fn register_type(&self, line: &Arc<Line>, id: String, info: serde_json::Map<String, Value>) {
+    fn register_type(
+        &self,
+        connection: &Arc<Connection>,
+        id: String,
+        info: serde_json::Map<String, Value>,
+    ) {
         if self.own_type(&id).is_some() {
             return;
         }
-        let waiting = self.in_room(line, |room| room.add_type(line, id, info));
+        let waiting =
+            self.in_namespace(connection, |namespace| namespace.add_type(connection, id, info));
         for frame in waiting {
-            line.tell(wire::register_trigger(&frame));
+            connection.tell(wire::register_trigger(&frame));
         }
     }
 
     /// A worker is back on a new connection: the old one, which may not know that it is dead, ends.
-    fn reattach(&self, line: &Line, previous: &str, token: &str) {
+    fn reattach(&self, connection: &Connection, previous: &str, token: &str) {
         let (Some(previous), Some(token)) = (BusId::parse(previous), BusId::parse(token)) else {
             return;
         };
-        let old = self.in_room(line, |room| {
-            room.lines.get(&previous).filter(|old| old.reattach_token == token).cloned()
+        let old = self.in_namespace(connection, |namespace| {
+            namespace.connections.get(&previous).filter(|old| old.reattach_token == token).cloned()
         });
         if let Some(old) = old {
             old.close();
@@ -201,8 +230,8 @@ impl Bus {
     }
 }
 
-/// Callers of one scope share a room.
-fn room_key(scope: &Scope) -> String {
+/// Callers of one scope share a namespace.
+fn namespace_key(scope: &Scope) -> String {
     json!(scope.metadata()).to_string()
 }
 

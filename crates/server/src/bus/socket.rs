@@ -1,7 +1,6 @@
 //! WebSockets: the upgrade, and one task that reads and one that writes for each connection.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -13,6 +12,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::{Semaphore, watch};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -21,13 +21,14 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 
 use super::Bus;
+use super::connection::{Closing, Connection, Outgoing};
 use super::ids::BusId;
-use super::line::{Closing, Line, Outgoing};
 use super::wire::{self, Frame};
 use crate::api::Problem;
 use crate::guard::Caller;
 use crate::limits::{
-    BUS_CALLS_PER_CONNECTION, BUS_PING_AFTER, BUS_SILENT_MAX, BUS_WRITE_BUFFER_BYTES,
+    BUS_CALLS_PER_CONNECTION, BUS_CLOSE_TIMEOUT, BUS_PING_AFTER, BUS_SILENT_MAX,
+    BUS_WRITE_BUFFER_BYTES,
 };
 use crate::net::Peer;
 
@@ -100,8 +101,8 @@ impl Arrival {
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(self.config)).await;
         let ids = (bus.0.ids.fresh(), self.reattach_token);
         let now = bus.app().clock.now_ms();
-        let (line, outgoing) = Line::new(ids, self.caller, self.remote, now);
-        converse(bus, Arc::new(line), outgoing, socket).await;
+        let (connection, outgoing) = Connection::new(ids, self.caller, self.remote, now);
+        converse(bus, Arc::new(connection), outgoing, socket).await;
         drop(self.open);
     }
 
@@ -116,6 +117,8 @@ impl Arrival {
             () = drained => {}
             () = shutdown.begun() => {}
         }
+        // The peer may be gone already.
+        let _ = tokio::time::timeout(BUS_CLOSE_TIMEOUT, socket.close(None)).await.is_ok();
         drop(self.open);
     }
 }
@@ -153,57 +156,60 @@ fn not_a_websocket() -> Problem {
 }
 
 /// Reads and writes until the connection ends, then takes away all that it had.
-async fn converse(bus: Bus, line: Arc<Line>, outgoing: Outgoing, socket: Socket) {
+async fn converse(bus: Bus, connection: Arc<Connection>, outgoing: Outgoing, socket: Socket) {
     let (sink, mut stream) = socket.split();
-    bus.enter(&line);
-    tracing::debug!(worker = %line.id, "a worker connected");
-    line.send(wire::worker_registered(line.id, line.reattach_token)).await;
+    bus.enter(&connection);
+    tracing::debug!(worker = %connection.id, "a worker connected");
+    connection.send(wire::worker_registered(connection.id, connection.reattach_token)).await;
     let shutdown = bus.app().shutdown.clone();
     let closing = outgoing.closing.clone();
     let writing = tokio::spawn(write(sink, outgoing));
     tokio::select! {
-        () = read(&bus, &line, &mut stream) => {}
+        () = read(&bus, &connection, &mut stream) => {}
         () = is_closing(closing) => {}
         () = shutdown.begun() => {}
     }
-    bus.leave(&line);
-    line.close();
-    match tokio::time::timeout(CLOSE_TIMEOUT, writing).await {
+    bus.leave(&connection);
+    connection.close();
+    match tokio::time::timeout(BUS_CLOSE_TIMEOUT, writing).await {
         Ok(Ok(sink)) => drain(stream, sink).await,
         Ok(Err(_)) => {}
-        Err(_) => tracing::debug!(worker = %line.id, "a worker did not take its last messages"),
+        Err(_) => {
+            tracing::debug!(worker = %connection.id, "a worker did not take its last messages")
+        }
     }
-    tracing::debug!(worker = %line.id, "a worker is gone");
+    tracing::debug!(worker = %connection.id, "a worker is gone");
 }
 
-/// Waits until somebody closes the line.
+/// Waits until somebody closes the connection.
 async fn is_closing(mut closing: watch::Receiver<Option<Closing>>) {
-    // Without the line nobody needs the connection any more, which is the same.
+    // Without the connection nobody needs the connection any more, which is the same.
     let _ = closing.wait_for(Option::is_some).await.is_ok();
 }
 
-/// Reads what is still on its way, so that the peer reads why the connection ends: a connection that is closed with unread bytes
-/// is reset, and what was sent last may be lost with it.
+/// Ends our side, then reads what is still on its way. A connection that is closed with unread bytes is reset, and what was
+/// sent last, such as the reason of the end, may be lost with it.
 async fn drain(stream: SplitStream<Socket>, sink: SplitSink<Socket, Message>) {
     let Ok(socket) = stream.reunite(sink) else { return };
-    let (mut io, mut nowhere) = (socket.into_inner(), tokio::io::sink());
-    let drained = tokio::io::copy(&mut io, &mut nowhere);
+    let mut io = socket.into_inner();
+    let drained = async {
+        // A peer waits for the server to end first, so reading alone would wait for a peer that waits for us.
+        io.shutdown().await?;
+        tokio::io::copy(&mut io, &mut tokio::io::sink()).await
+    };
     // Whatever it sends, it had its time.
-    let _ = tokio::time::timeout(CLOSE_TIMEOUT, drained).await.is_ok();
+    let _ = tokio::time::timeout(BUS_CLOSE_TIMEOUT, drained).await.is_ok();
 }
 
-/// How long a closing connection may take to send what waits.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-
-async fn read(bus: &Bus, line: &Arc<Line>, stream: &mut SplitStream<Socket>) {
+async fn read(bus: &Bus, connection: &Arc<Connection>, stream: &mut SplitStream<Socket>) {
     let calls = Arc::new(Semaphore::new(BUS_CALLS_PER_CONNECTION));
     loop {
         let message = match tokio::time::timeout(BUS_SILENT_MAX, stream.next()).await {
             Ok(Some(Ok(message))) => message,
-            Ok(Some(Err(error))) => return note_end(bus, line, &error),
+            Ok(Some(Err(error))) => return note_end(bus, connection, &error),
             Ok(None) | Err(_) => return,
         };
-        if !bus.app().guard.may_stay(&line.caller) {
+        if !bus.app().guard.may_stay(&connection.caller) {
             return;
         }
         let text = match &message {
@@ -216,53 +222,57 @@ async fn read(bus: &Bus, line: &Arc<Line>, stream: &mut SplitStream<Socket>) {
             Message::Close(_) => return,
             _ => continue,
         };
-        take(bus, line, text, &calls).await;
+        take(bus, connection, text, &calls).await;
     }
 }
 
-fn note_end(bus: &Bus, line: &Line, error: &WsError) {
+fn note_end(bus: &Bus, connection: &Connection, error: &WsError) {
     match error {
         WsError::Capacity(_) => {
             tracing::warn!("a worker sent a message that is too large");
             let most = bus.app().limits().bus_message_bytes;
             let reason = format!("a message may have at most {most} bytes; send less at once");
-            line.close_because(CloseCode::Size, reason);
+            connection.close_because(CloseCode::Size, reason);
         }
         _ => tracing::debug!("a worker's connection broke"),
     }
 }
 
 /// Takes one frame. Registrations are done when this returns; calls go on beside.
-async fn take(bus: &Bus, line: &Arc<Line>, text: &str, calls: &Arc<Semaphore>) {
+async fn take(bus: &Bus, connection: &Arc<Connection>, text: &str, calls: &Arc<Semaphore>) {
     let frame = match wire::read(text) {
         Ok(frame) => frame,
-        Err(bad) => return bus.misread(line, bad).await,
+        Err(bad) => return bus.misread(connection, bad).await,
     };
     match frame {
         Frame::Invoke(invoke) => {
             // A worker that does not wait for answers waits here.
             let Ok(permit) = calls.clone().acquire_owned().await else { return };
-            let (bus, line) = (bus.clone(), line.clone());
+            let (bus, connection) = (bus.clone(), connection.clone());
             tokio::spawn(async move {
-                bus.invoke(&line, invoke).await;
+                bus.invoke(&connection, invoke).await;
                 drop(permit);
             });
         }
-        Frame::Result(result) => bus.answered(line, result).await,
-        Frame::RegisterFunction { id, info } => bus.register_function(line, id, info),
+        Frame::Result(result) => bus.answered(connection, result).await,
+        Frame::RegisterFunction { id, info } => bus.register_function(connection, id, info),
         Frame::UnregisterFunction { id } => {
-            bus.in_room(line, |room| room.remove_function(line, &id))
+            bus.in_namespace(connection, |namespace| namespace.remove_function(connection, &id))
         }
-        Frame::RegisterTriggerType { id, info } => bus.register_type(line, id, info),
+        Frame::RegisterTriggerType { id, info } => bus.register_type(connection, id, info),
         Frame::UnregisterTriggerType { id } => {
-            bus.in_room(line, |room| room.remove_type(line, &id))
+            bus.in_namespace(connection, |namespace| namespace.remove_type(connection, &id))
         }
-        Frame::RegisterTrigger(frame) => bus.register_trigger(line, frame).await,
-        Frame::UnregisterTrigger { id } => bus.unregister_trigger(line, &id),
-        Frame::TriggerRegistrationResult { id, error } => bus.trigger_registered(line, &id, error),
-        Frame::Reattach { previous, token } => bus.reattach(line, &previous, &token),
+        Frame::RegisterTrigger(frame) => bus.register_trigger(connection, frame).await,
+        Frame::UnregisterTrigger { id } => bus.unregister_trigger(connection, &id),
+        Frame::Observe(frame) => bus.observe(connection, frame).await,
+        Frame::Unobserve { id } => bus.unobserve(connection, &id).await,
+        Frame::TriggerRegistrationResult { id, error } => {
+            bus.trigger_registered(connection, &id, error)
+        }
+        Frame::Reattach { previous, token } => bus.reattach(connection, &previous, &token),
         Frame::Ping => {
-            line.send(wire::PONG.to_owned()).await;
+            connection.send(wire::PONG.to_owned()).await;
         }
         Frame::Other => {}
     }

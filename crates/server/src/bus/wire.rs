@@ -32,6 +32,10 @@ pub(crate) enum Frame {
         id: String,
         error: Option<Value>,
     },
+    Observe(ObserveFrame),
+    Unobserve {
+        id: String,
+    },
     Invoke(InvokeFrame),
     Result(ResultFrame),
     Reattach {
@@ -60,16 +64,27 @@ pub(crate) struct TriggerFrame {
     pub(crate) function_id: String,
     pub(crate) config: Value,
     pub(crate) metadata: Option<Value>,
+    /// The engine's namespace that it is for; none is the default one.
+    pub(crate) namespace: Option<String>,
+    /// How an observer (SDK 0.26) takes its events; `None` for a trigger.
+    pub(crate) observer: Option<Deliver>,
 }
 
-impl TriggerFrame {
-    /// Whether another asks for the same, so that it can go on where this one is.
-    pub(crate) fn asks_for(&self, other: &Self) -> bool {
-        let asked = |frame: &Self| {
-            (frame.id.clone(), frame.trigger_type.clone(), frame.function_id.clone())
-        };
-        asked(self) == asked(other) && self.config == other.config
-    }
+/// What an observer's target is called with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deliver {
+    /// The event in an envelope that says where it is from.
+    Envelope,
+    /// The event alone.
+    Payload,
+}
+
+/// An observer: a binding in the words of SDK 0.26.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ObserveFrame {
+    pub(crate) binding: TriggerFrame,
+    /// Something that it asks for and that is not done here, and the code that says so.
+    pub(crate) refused: Option<(&'static str, &'static str)>,
 }
 
 /// A call.
@@ -166,7 +181,11 @@ impl Reader {
                 function_id: self.name("function_id")?,
                 config: self.optional("config").unwrap_or_default(),
                 metadata: self.optional("metadata"),
+                namespace: self.optional("namespace").and_then(text_of),
+                observer: None,
             }),
+            "observe" => Frame::Observe(self.observe()?),
+            "unobserve" => Frame::Unobserve { id: self.name("id")? },
             "unregistertrigger" => Frame::UnregisterTrigger { id: self.name("id")? },
             "triggerregistrationresult" => Frame::TriggerRegistrationResult {
                 id: self.name("id")?,
@@ -185,6 +204,35 @@ impl Reader {
             "ping" => Frame::Ping,
             _ => Frame::Other,
         })
+    }
+
+    fn observe(&mut self) -> Result<ObserveFrame, BadFrame> {
+        let id = self.name("id")?;
+        let mut part = |name: &str| match self.0.remove(name) {
+            Some(Value::Object(fields)) => Ok(Reader(fields)),
+            _ => Err(self.bad(&format!("`{name}` must be an object"))),
+        };
+        let (mut source, mut target) = (part("source")?, part("target")?);
+        let is_asked = |value: &Value| value.as_object().is_none_or(|map| !map.is_empty());
+        let refused = if source.optional("filters").as_ref().is_some_and(is_asked) {
+            Some(("INVALID_FILTER", "filters are not evaluated here; filter with args"))
+        } else if ["max_fires", "expires_in_ms"].iter().any(|name| self.optional(name).is_some()) {
+            Some(("UNSUPPORTED", "an observer of sessions has no end of its own; unobserve it"))
+        } else {
+            None
+        };
+        let deliver = source.optional("deliver").and_then(text_of);
+        let is_payload = deliver.is_some_and(|word| word == "input" || word == "output");
+        let binding = TriggerFrame {
+            id,
+            trigger_type: source.name("function_id")?,
+            function_id: target.name("function_id")?,
+            config: source.optional("args").unwrap_or_default(),
+            metadata: self.optional("metadata"),
+            namespace: target.optional("namespace").and_then(text_of),
+            observer: Some(if is_payload { Deliver::Payload } else { Deliver::Envelope }),
+        };
+        Ok(ObserveFrame { binding, refused })
     }
 
     fn invoke(&mut self) -> Result<InvokeFrame, BadFrame> {
@@ -230,6 +278,13 @@ impl Reader {
             invocation_id: self.0.get("invocation_id").filter(|id| !id.is_null()).cloned(),
             function_id: self.0.get("function_id").and_then(Value::as_str).map(str::to_owned),
         }
+    }
+}
+
+fn text_of(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
     }
 }
 
@@ -293,6 +348,32 @@ pub(crate) fn deliver(
     )
 }
 
+/// An event in the envelope of an observer.
+pub(crate) fn envelope(observer: &TriggerFrame, id: BusId, payload: &str, now_ms: i64) -> String {
+    let (observer_id, function) = (json!(observer.id), json!(observer.trigger_type));
+    format!(
+        "{{\"observer_id\":{observer_id},\"activation_id\":\"{id}\",\"function_id\":{function},\"namespace\":\"default\",\
+         \"invocation_id\":\"{id}\",\"status\":\"success\",\"input\":{payload},\"started_at_ms\":{now_ms},\"duration_ms\":0.0}}"
+    )
+}
+
+/// The answer to `observe`: active, or why not.
+pub(crate) fn observe_result(id: &str, error: Option<Value>) -> String {
+    let mut frame = json!({ "type": "observeresult", "id": id, "state": "active" });
+    if let (Some(error), Some(map)) = (error, frame.as_object_mut()) {
+        map.insert("state".to_owned(), json!("error"));
+        map.insert("error".to_owned(), error);
+    }
+    frame.to_string()
+}
+
+/// An observer is gone because its worker wants it so.
+pub(crate) fn observer_disposed(id: &str) -> String {
+    let reason = error_body("UNOBSERVED", "the worker does not observe any more");
+    json!({ "type": "observerstatechanged", "id": id, "state": "disposed", "reason": reason, "fires": 0 })
+        .to_string()
+}
+
 /// A binding, as it is passed to the worker that owns its type.
 pub(crate) fn register_trigger(trigger: &TriggerFrame) -> String {
     let mut frame = json!({
@@ -329,6 +410,7 @@ pub(crate) fn worker_registered(worker_id: BusId, reattach_token: BusId) -> Stri
         "type": "workerregistered",
         "worker_id": worker_id.to_string(),
         "reattach_token": reattach_token.to_string(),
+        "features": ["observe.v1"],
     })
     .to_string()
 }
@@ -417,13 +499,41 @@ mod tests {
     #[test]
     fn what_is_not_known_is_passed_over() {
         for text in [
-            r#"{"type":"observe","id":"x"}"#,
+            r#"{"type":"localinvocationstats","window_ms":1}"#,
             r#"{"type":"pong"}"#,
             r#"{"type":"registerservice","id":"s"}"#,
         ] {
             assert_eq!(read(text), Ok(Frame::Other));
         }
         assert_eq!(read(r#"{"type":"ping"}"#), Ok(Frame::Ping));
+    }
+
+    #[test]
+    fn an_observer_is_a_binding() {
+        let text = r#"{"type":"observe","id":"o","source":{"function_id":"session::created","args":{"metadata":{"a":1}},
+                       "filters":{},"deliver":"input"},"target":{"function_id":"ui::on"}}"#;
+        let Ok(Frame::Observe(ObserveFrame { binding, refused })) = read(text) else { panic!() };
+        assert_eq!(
+            (binding.trigger_type.as_str(), binding.function_id.as_str()),
+            ("session::created", "ui::on")
+        );
+        assert_eq!(
+            (binding.config, binding.observer),
+            (json!({"metadata": {"a": 1}}), Some(Deliver::Payload))
+        );
+        assert_eq!(refused, None);
+        let code = |more: &str| {
+            let text = format!(
+                r#"{{"type":"observe","id":"o","source":{{"function_id":"f"{more}}},"target":{{"function_id":"g"}},"max_fires":null}}"#
+            );
+            let Ok(Frame::Observe(frame)) = read(&text) else { panic!("{text}") };
+            (frame.refused.map(|(code, _)| code), frame.binding.observer)
+        };
+        assert_eq!(
+            code(r#","filters":{"input.x":1}"#),
+            (Some("INVALID_FILTER"), Some(Deliver::Envelope))
+        );
+        assert!(read(r#"{"type":"observe","id":"o","source":"f","target":{}}"#).is_err());
     }
 
     #[test]

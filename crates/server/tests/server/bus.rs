@@ -220,7 +220,7 @@ async fn a_worker_that_is_back_before_its_old_connection_is_known_to_be_dead_hea
         let listed = writer.call("engine::workers::list", json!({})).await;
         listed["workers"].as_array().unwrap().len()
     };
-    while workers(&mut writer).await > 2 {}
+    while workers(&mut writer).await > 3 {}
     writer.call("session::create", json!({"title": "two"})).await;
     assert_eq!(back.called("ui::on").await["data"]["title"], "two");
 }
@@ -344,5 +344,148 @@ async fn a_subscriber_that_stands_still_slows_no_appender() {
             told["data"]["message"]["content"][0]["text"].as_str().unwrap().len(),
             text.len()
         );
+    }
+}
+
+#[tokio::test]
+async fn a_close_is_answered_with_a_close() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    worker.close(1000).await;
+    assert_eq!(worker.closed().await.0, 1000);
+    assert!(worker.is_over().await, "the server ends the connection first");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_does_not_wait_for_its_clients() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    worker.host("ui::on").await;
+    let stopping = tokio::spawn(place.stop());
+    assert_eq!(worker.closed().await.0, 1001);
+    assert!(worker.is_over().await);
+    stopping.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_on_the_bus_is_told_in_the_shapes_of_the_engine() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    worker.call("engine::workers::register", json!({"runtime": "node", "name": "ui"})).await;
+    worker.host("ui::on").await;
+    worker.bind("t", "session::created", "ui::on", json!({"metadata": {"a": 1}})).await;
+    let list = worker.call("engine::functions::list", json!({"prefix": "ui::"})).await;
+    let row = json!({"function_id": "ui::on", "namespace": "default", "worker_name": "ui"});
+    assert_eq!(list, json!({ "functions": [row] }));
+    let info = worker.call("engine::functions::info", json!({"function_id": "ui::on"})).await;
+    let bound =
+        json!([{"id": "t", "trigger_type": "session::created", "config": {"metadata": {"a": 1}}}]);
+    assert_eq!(info["registered_triggers"], bound);
+    let ids = json!({"function_ids": ["session::append", "nope"]});
+    let info = worker.call("engine::functions::info", ids).await;
+    assert!(info["functions"][0]["request_schema"].is_object());
+    assert_eq!(info["functions"][1], json!({"function_id": "nope", "error": "not_found"}));
+    let types = worker.call("engine::triggers::list", json!({})).await;
+    assert_eq!(types["triggers"][0]["id"], "session::created");
+    assert_eq!(types["triggers"][0]["worker_name"], "session-manager");
+    let info = worker.call("engine::triggers::info", json!({"id": "session::message-added"})).await;
+    assert!(info["configuration_schema"]["properties"]["roles"].is_object(), "{info}");
+    assert_eq!(info["instance_count"], 0);
+    let bound = worker.call("engine::registered-triggers::list", json!({})).await;
+    assert_eq!(bound["registered_triggers"][0]["worker_name"], "ui");
+    let bound = worker.call("engine::registered-triggers::info", json!({"id": "t"})).await;
+    assert_eq!(bound["trigger"]["instance_count"], 1);
+    assert_eq!(bound["function"]["function_id"], "ui::on");
+    let own = worker.call("engine::workers::info", json!({"name": "session-manager"})).await;
+    assert_eq!(own["worker"]["version"], "1.0.0");
+    assert!(own["functions"].as_array().unwrap().len() >= 14);
+    assert!(own["trigger_types"].as_array().unwrap().len() >= 7);
+}
+
+/// A client that gives its binding another id each time is the same subscriber; one that unregisters is not.
+#[tokio::test]
+async fn a_binding_is_known_by_what_it_asks_for() {
+    let place = Place::in_memory().await;
+    let mut writer = place.worker().await;
+    let mut first = place.worker().await;
+    first.host("ui::on").await;
+    first.bind("one", "session::created", "ui::on", json!({})).await;
+    first.call("engine::workers::list", json!({})).await;
+    drop(first);
+    let workers = async |writer: &mut crate::client::Worker| {
+        let listed = writer.call("engine::workers::list", json!({})).await;
+        listed["workers"].as_array().unwrap().len()
+    };
+    while workers(&mut writer).await > 2 {}
+    writer.call("session::create", json!({"title": "missed"})).await;
+    let mut second = place.worker().await;
+    second.host("ui::on").await;
+    second.bind("two", "session::created", "ui::on", json!({})).await;
+    let call = second.called("ui::on").await;
+    assert_eq!(call["data"]["title"], "missed");
+    second.answer(&call, json!({})).await;
+    second.send(json!({"type": "unregistertrigger", "id": "two"})).await;
+    second.call("engine::workers::list", json!({})).await;
+    writer.call("session::create", json!({"title": "not wanted"})).await;
+    second.bind("three", "session::created", "ui::on", json!({})).await;
+    second.call("engine::workers::list", json!({})).await;
+    writer.call("session::create", json!({"title": "wanted"})).await;
+    assert_eq!(second.called("ui::on").await["data"]["title"], "wanted");
+}
+
+/// SDK 0.26 has no triggers: it observes, once the server says that it can.
+#[tokio::test]
+async fn sdk_0_26_observes_sessions() {
+    let place = Place::in_memory().await;
+    let mut worker = place.worker().await;
+    let hello = worker.next(|frame| frame["type"] == "workerregistered").await;
+    assert_eq!(hello["features"], json!(["observe.v1"]));
+    worker.host("ui::on").await;
+    let observe = |id: &str, source: serde_json::Value| json!({"type": "observe", "id": id, "source": source, "target": {"function_id": "ui::on"}});
+    let result = async |worker: &mut crate::client::Worker, frame| {
+        worker.send(frame).await;
+        worker.next(|frame| frame["type"] == "observeresult").await
+    };
+    let source = json!({"function_id": "session::created", "args": {"metadata": {"a": 1}}});
+    let active = result(&mut worker, observe("o", source)).await;
+    assert_eq!((&active["id"], &active["state"]), (&json!("o"), &json!("active")));
+    let source = json!({"function_id": "session::created", "args": {"owner": 1}});
+    let refused = result(&mut worker, observe("bad", source)).await;
+    assert_eq!(
+        (&refused["state"], &refused["error"]["code"]),
+        (&json!("error"), &json!("INVALID_ARGS"))
+    );
+    let refused = result(&mut worker, observe("other", json!({"function_id": "math::add"}))).await;
+    assert_eq!(refused["error"]["code"], "UNSUPPORTED");
+    worker.call("session::create", json!({"title": "other"})).await;
+    worker.call("session::create", json!({"title": "mine", "metadata": {"a": 1}})).await;
+    let call = worker.called("ui::on").await;
+    assert_eq!(call["data"]["input"]["title"], "mine");
+    assert_eq!(
+        (&call["data"]["observer_id"], &call["data"]["status"]),
+        (&json!("o"), &json!("success"))
+    );
+    worker.answer(&call, json!({})).await;
+    worker.send(json!({"type": "unobserve", "id": "o"})).await;
+    let gone = worker.next(|frame| frame["type"] == "observerstatechanged").await;
+    assert_eq!(gone["state"], "disposed");
+}
+
+/// Any text within the bound is an id, whatever a terminal would make of it.
+#[tokio::test]
+async fn ids_may_hold_control_characters() {
+    for adapter in ["native", "memory"] {
+        let place = Place::with(&format!("adapter: {{name: {adapter}}}")).await;
+        let mut worker = place.worker().await;
+        let id = "line\nbreak\u{0}\u{1b}[31m\u{85}";
+        worker.call("session::ensure", json!({"session_id": id})).await;
+        let entry = json!({"session_id": id, "entry_id": "e\r\n", "message": message("hi")});
+        assert_eq!(worker.call("session::append", entry).await["entry_id"], "e\r\n");
+        let page = worker.call("session::messages", json!({"session_id": id})).await;
+        assert_eq!(page["messages"][0]["entry_id"], "e\r\n");
+        let listed = worker.call("session::list", json!({})).await;
+        assert_eq!(listed["sessions"][0]["session_id"], id);
+        let (_, text) = worker.refused("session::ensure", json!({"session_id": ""})).await;
+        assert!(text.contains("session/invalid_request"), "{text}");
     }
 }

@@ -332,6 +332,18 @@ impl Worker {
         }
     }
 
+    /// Asks the bus to close the connection.
+    pub(crate) async fn close(&mut self, code: u16) {
+        use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+        let frame = CloseFrame { code: code.into(), reason: "".into() };
+        soon(self.socket.send(Message::Close(Some(frame)))).await.unwrap();
+    }
+
+    /// Whether the bus ends the connection without anything more.
+    pub(crate) async fn is_over(&mut self) -> bool {
+        !matches!(soon(self.socket.next()).await, Some(Ok(_)))
+    }
+
     /// The next frame that fits; others wait.
     pub(crate) async fn next(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.waiting.iter().position(&fits) {

@@ -9,9 +9,11 @@
 mod bridge;
 mod bus;
 mod client;
+mod documents;
 mod events;
 mod guard;
 mod http;
+mod killed;
 mod original;
 mod panics;
 mod place;

@@ -23,6 +23,8 @@ pub(super) struct SessionFile {
     /// What stands before that place.
     probe: Vec<u8>,
     tail: Tail,
+    /// Lines that say nothing that can be read.
+    pub(super) unreadable: usize,
 }
 
 /// What follows the last whole batch.
@@ -51,7 +53,13 @@ impl Tail {
 impl SessionFile {
     /// A file of which nothing was read yet.
     pub(super) fn new(session: SessionId) -> Self {
-        Self { replay: Replay::new(session), end: 0, probe: Vec::new(), tail: Tail::Clean }
+        Self {
+            replay: Replay::new(session),
+            end: 0,
+            probe: Vec::new(),
+            tail: Tail::Clean,
+            unreadable: 0,
+        }
     }
 
     /// Whether the file still begins with what was read of it.
@@ -85,6 +93,7 @@ impl SessionFile {
             }
         }
         self.tail = reading.finish(&mut self.replay);
+        self.unreadable += reading.unreadable;
         if reading.end > self.end {
             self.end = reading.end;
             self.probe = probe_at(file, self.end)?;
@@ -169,6 +178,8 @@ struct Reading {
     gathering: Gathering,
     /// Whether a batch of ours since the last whole one is not what was written.
     torn: bool,
+    /// Lines that say nothing that can be read.
+    unreadable: usize,
 }
 
 impl Reading {
@@ -180,6 +191,7 @@ impl Reading {
             skipped: 0,
             gathering: Gathering::default(),
             torn: false,
+            unreadable: 0,
         }
     }
 
@@ -212,6 +224,9 @@ impl Reading {
             Gathered::Open => {}
             Gathered::Torn => self.torn = true,
             Gathered::Whole(batch) => {
+                if batch.items.is_empty() && !line.trim_ascii().is_empty() {
+                    self.unreadable += 1;
+                }
                 replay.apply(batch.items, &batch.first_line);
                 self.torn = false;
                 self.end = self.offset;

@@ -29,7 +29,7 @@ pub(super) struct Slot {
     session: SessionId,
     pub(super) path: RelPath,
     stream_path: RelPath,
-    file: SessionFile,
+    pub(super) file: SessionFile,
     stream: Stream,
     /// Why nothing more is written until the session is reopened.
     latched: Option<String>,

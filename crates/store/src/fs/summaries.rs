@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use bough_platform::{Listed as Name, RelPath};
 use bough_session::{Incarnation, SessionId};
 
-use super::names::{Named, named};
+use super::names::{Named, SUFFIX, named};
 use super::slot::{SessionPlace, Slot};
 use super::{Shared, guard};
 use crate::StoreError;
@@ -19,6 +19,8 @@ pub(super) struct Summaries {
     by_name: HashMap<String, Summary>,
     /// Whether the whole directory was looked at once; what appears later is a change.
     scanned: bool,
+    /// Files that were passed over and of which the log says so already.
+    skipped: HashSet<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +54,19 @@ impl Summaries {
     }
 }
 
+/// Says which file holds lines that cannot be read. They are passed over, and stay as they are.
+fn warn_of_unreadable(slot: &Slot) {
+    let lines = slot.file.unreadable;
+    if lines > 0 {
+        let path = slot.path.file_name();
+        tracing::warn!(
+            path,
+            lines,
+            "a session file holds lines that cannot be read; they are skipped"
+        );
+    }
+}
+
 impl Shared {
     /// Every session, from the files that changed since the last time and the summaries of the others.
     pub(super) fn items(&self) -> Result<Vec<ListItem>, StoreError> {
@@ -60,8 +75,14 @@ impl Shared {
         let mut seen = HashSet::new();
         for name in names.iter().filter(|name| !name.is_dir) {
             // A file that cannot be read hides no other.
-            if self.look_at(&mut summaries, name).is_ok() {
-                seen.insert(name.name.as_str());
+            match self.look_at(&mut summaries, name) {
+                Ok(()) => {
+                    seen.insert(name.name.as_str());
+                }
+                Err(error) if summaries.skipped.insert(name.name.clone()) => {
+                    tracing::warn!(path = name.name.as_str(), %error, "a session file is skipped");
+                }
+                Err(_) => {}
             }
         }
         summaries.scanned = true;
@@ -97,7 +118,16 @@ impl Shared {
         let session = match named(&name.name) {
             Named::Session(session) => session,
             Named::Long => SessionId::from_stored(""),
-            Named::Nobody => return Ok(()),
+            Named::Nobody => {
+                let path = name.name.as_str();
+                if path.ends_with(SUFFIX) && summaries.skipped.insert(name.name.clone()) {
+                    tracing::warn!(
+                        path,
+                        "a file is skipped: its name is not the name of a session"
+                    );
+                }
+                return Ok(());
+            }
         };
         let path = RelPath::root().join(&name.name).map_err(std::io::Error::from)?;
         let slot = Slot::at(&session, path)?;
@@ -106,6 +136,7 @@ impl Shared {
             return Ok(());
         }
         let slot = self.read(slot, named(&name.name) == Named::Long)?;
+        warn_of_unreadable(&slot);
         let summary = Summary { mark, shown: shown_of(&slot), change: 0 };
         let announce = summaries.scanned.then_some(None);
         self.put(summaries, &name.name, summary, announce);

@@ -13,7 +13,7 @@ use crate::limits::{BUS_EVENTS_WAITING, BUS_NOTICES_WAITING, BUS_OUTBOX_MESSAGES
 
 /// One connection of the bus, as the others see it.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Connection {
     pub(crate) id: BusId,
     /// Shown by the one that comes back after its connection broke.
     pub(crate) reattach_token: BusId,
@@ -45,7 +45,7 @@ struct Said {
     takes_bytes: Option<usize>,
 }
 
-/// The ends of a line that its writer holds.
+/// The ends of a connection that its writer holds.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) notices: mpsc::Receiver<String>,
@@ -65,7 +65,7 @@ impl Outgoing {
 /// Messages that a client of an old SDK takes: its library closes the connection at a larger one.
 const OLD_CLIENT_BYTES: usize = 1024 * 1024;
 
-impl Line {
+impl Connection {
     pub(crate) fn new(
         (id, reattach_token): (BusId, BusId),
         caller: Caller,
@@ -76,7 +76,7 @@ impl Line {
         let (outbox, outbox_end) = mpsc::channel(BUS_OUTBOX_MESSAGES);
         let (events, events_end) = mpsc::channel(BUS_EVENTS_WAITING);
         let (closing, closing_end) = watch::channel(None);
-        let line = Self {
+        let connection = Self {
             id,
             reattach_token,
             caller,
@@ -95,7 +95,7 @@ impl Line {
             events: events_end,
             closing: closing_end,
         };
-        (line, outgoing)
+        (connection, outgoing)
     }
 
     /// Tells what the worker must know and nobody can wait with. A connection that does not take it ends: to miss one of these

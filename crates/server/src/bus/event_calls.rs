@@ -1,0 +1,103 @@
+//! Events on their way to workers: each is a call of the bound function, whose answer says that it arrived.
+
+use async_trait::async_trait;
+use bough_service::limits::{EVENT_ANSWER_WAIT, EVENT_RETRY_PAUSE};
+use bough_service::{Called, EventSink, FeedEvent, Function, Scope, TriggerType};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::Bus;
+use super::ids::BusId;
+use super::wire::{self, Deliver, TriggerFrame};
+
+/// Calls the function of one binding.
+pub(crate) struct EventCaller {
+    pub(crate) bus: Bus,
+    pub(crate) namespace: String,
+    pub(crate) scope: Scope,
+    pub(crate) trigger_type: TriggerType,
+    pub(crate) frame: TriggerFrame,
+}
+
+/// A call that waits for its answer; nobody waits any more when this is dropped.
+struct Waiting<'a> {
+    bus: &'a Bus,
+    namespace: &'a str,
+    id: BusId,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.bus.forget_event_call(self.namespace, self.id);
+    }
+}
+
+#[async_trait]
+impl EventSink for EventCaller {
+    async fn call(&self, event: &FeedEvent) -> Called {
+        let called = match self.bus.own_function(&self.frame.function_id) {
+            Some(function) => self.call_own(function, event).await,
+            None => self.call_worker(event).await,
+        };
+        if called == Called::Taken {
+            self.bus.app().metrics.events_delivered.add(1);
+        }
+        called
+    }
+
+    async fn ready(&self) {
+        let mut changes = self.bus.function_changes();
+        // A worker may have come between the call and this, so it is never waited for without an end.
+        let _ = tokio::time::timeout(EVENT_RETRY_PAUSE, changes.changed()).await.is_ok();
+    }
+
+    fn missed(&self, reason: &'static str) {
+        self.bus.app().metrics.gaps.add(1);
+        let trigger_type = self.trigger_type.name();
+        tracing::warn!(reason, trigger_type, "a binding of the bus missed events");
+    }
+}
+
+impl EventCaller {
+    /// A binding may name one of our own functions. Nobody waits for what it answers.
+    async fn call_own(&self, function: &'static Function, event: &FeedEvent) -> Called {
+        let payload = serde_json::from_str(&self.trigger_type.payload(event)).unwrap_or_default();
+        let _ = self.bus.app().call(&self.scope, function, payload).await.is_ok();
+        Called::Taken
+    }
+
+    async fn call_worker(&self, event: &FeedEvent) -> Called {
+        let Some(host) = self.bus.host(&self.namespace, &self.frame.function_id) else {
+            return Called::Absent;
+        };
+        let payload = self.trigger_type.payload(event);
+        if host.takes_bytes().is_some_and(|most| payload.len() >= most) {
+            tracing::warn!(bytes = payload.len(), "an event is larger than its subscriber takes");
+            return Called::Taken;
+        }
+        let id = self.bus.fresh_id();
+        let (answer, answered) = oneshot::channel();
+        // It waits before it is sent: no answer can come too early.
+        self.bus.begin_event_call(&self.namespace, id, &host, answer);
+        let _waiting = Waiting { bus: &self.bus, namespace: &self.namespace, id };
+        let function = Value::String(self.frame.function_id.clone());
+        let metadata = self.frame.metadata.as_ref();
+        let payload = match self.frame.observer {
+            Some(Deliver::Envelope) => {
+                let now = self.bus.app().clock.now_ms();
+                wire::envelope(&self.frame, id, &payload, now).into()
+            }
+            _ => payload,
+        };
+        let text = wire::deliver(id, &function, &payload, &self.bus.name(), metadata);
+        if !host.send_event(text).await {
+            return Called::Absent;
+        }
+        match tokio::time::timeout(EVENT_ANSWER_WAIT, answered).await {
+            Ok(Ok(())) => Called::Taken,
+            // Its host left without an answer.
+            Ok(Err(_)) => Called::Absent,
+            Err(_) => Called::Taken,
+        }
+    }
+}

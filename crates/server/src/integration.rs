@@ -1,0 +1,252 @@
+//! Documents for whoever builds on this program, made from the function table and the other lists that it serves from:
+//! `docs/INTEGRATION.md`, and the manifest of the worker.
+
+use bough_service::{
+    ArchivedEvent, CreatedEvent, DeletedEvent, EventKind, Function, LabelChangedEvent,
+    LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
+    Method, Right, StatusChangedEvent, TaskChangedEvent, TriggerType, WORKER_DESCRIPTION,
+    WORKER_NAME, WORKER_VERSION, functions,
+};
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+
+use crate::config::{AdapterConfig, FsConfig, WorkerConfig};
+
+/// The systems that session-manager is published for.
+const TARGETS: [&str; 9] = [
+    "x86_64-apple-darwin",
+    "aarch64-apple-darwin",
+    "i686-pc-windows-msvc",
+    "x86_64-pc-windows-msvc",
+    "aarch64-pc-windows-msvc",
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-unknown-linux-musl",
+    "armv7-unknown-linux-gnueabihf",
+];
+
+/// Every code that a function fails with, and what the caller can do.
+const ERRORS: [(&str, &str); 21] = [
+    ("session/not_found", "The session does not exist, or the caller may not see it."),
+    ("session/entry_not_found", "The session has no such entry."),
+    ("session/parent_not_found", "The session has no entry with that `parent_id`."),
+    (
+        "session/invalid_entry_kind",
+        "The function applies to messages, and the entry is a custom one.",
+    ),
+    ("session/details_not_supported", "User and assistant messages have no `details`."),
+    ("session/empty_batch", "The batch holds no message."),
+    (
+        "session/invalid_cursor",
+        "The cursor is of another list or other filters. Start again without one.",
+    ),
+    ("session/invalid_request", "A field is missing or makes no sense."),
+    ("session/malformed_request", "The request does not fit the function's schema."),
+    ("session/too_large", "Over a limit. Send less at once."),
+    ("session/leaf_conflict", "Somebody appended meanwhile. Read, then append with the new leaf."),
+    ("session/other_life", "The session was deleted and made again. Read it again."),
+    ("session/forbidden", "The token does not allow this."),
+    ("session/function_not_found", "There is no such function."),
+    ("session/not_in_trash", "The session was never deleted, or its retention has ended."),
+    ("session/already_exists", "The session exists already."),
+    ("session/locked", "Another process writes this session. Wait, or ask its server."),
+    ("session/busy", "Too much at once. Try again later."),
+    ("session/unsupported", "The adapter cannot do this."),
+    ("session/not_authoritative", "This instance stores through another; ask the main one."),
+    ("session/storage", "The disk or the main instance failed. The server's log says more."),
+];
+
+/// The worker's manifest, as `bough --manifest` prints it.
+#[must_use]
+pub fn worker_manifest() -> Value {
+    let config =
+        WorkerConfig { adapter: AdapterConfig::Fs(FsConfig::default()), ..WorkerConfig::default() };
+    json!({
+        "name": WORKER_NAME,
+        "version": WORKER_VERSION,
+        "type": "binary",
+        "description": WORKER_DESCRIPTION,
+        "supported_targets": TARGETS,
+        "dependencies": { "configuration": "^0.19.0" },
+        "default_config": config,
+    })
+}
+
+/// The page `docs/INTEGRATION.md`.
+#[must_use]
+pub fn integration_page() -> String {
+    let mut page = String::from(INTRODUCTION);
+    page.push_str("\n## Functions\n");
+    for function in functions() {
+        describe_function(&mut page, function);
+    }
+    page.push_str("\n## Events\n\nBind a function to one of these types. Every key of a filter is optional, and all that are \
+                   given must hold; a key that is not listed is refused.\n");
+    for trigger_type in TriggerType::all() {
+        describe_event(&mut page, trigger_type);
+    }
+    page.push_str("\n## Configuration\n\nUnder the id `session-manager` of the engine's configuration worker, or at the top of \
+                   `config.yaml`. Every key applies without a restart.\n\n");
+    table(&mut page, &schema_of::<WorkerConfig>());
+    page.push_str("\n## Errors\n\nOn the bus the message of a failed call is `handler error: CODE: TEXT`; over HTTP the field \
+                   `code` has the code.\n\n| code | meaning |\n|---|---|\n");
+    for (code, meaning) in ERRORS {
+        line(&mut page, &format!("| `{code}` | {meaning} |"));
+    }
+    page
+}
+
+const INTRODUCTION: &str = "\
+# Building on Bough
+
+Every function, event, configuration key and error code, for workers of an iii engine, clients of the bus and clients of
+the HTTP API. This page is made from the program's own tables; `bough --manifest` prints the worker's manifest.
+
+- On the bus, call a function by its name with one JSON object. Over HTTP, send the same fields to its route: names in
+  braces are part of the path, the rest is the query of `GET` and `DELETE` and the body of the others.
+- Events are delivered at least once and not always in order: keep the highest `revision` of a message, and follow
+  `parent_id` for the order of a transcript. A subscriber that comes back within an hour, with any id, goes on where it was.
+- `*` marks a field that must be given.
+";
+
+fn line(page: &mut String, text: &str) {
+    page.push_str(text);
+    page.push('\n');
+}
+
+fn describe_function(page: &mut String, function: &Function) {
+    let right = match function.right {
+        Right::Read => "read",
+        Right::Write => "write",
+        Right::Admin => "admin",
+        Right::Bridge => "bridge",
+    };
+    let route = match &function.route {
+        Some(route) => format!("`{} {}`", method_name(route.method), route.path),
+        None => "not over HTTP".to_owned(),
+    };
+    let (id, description) = (function.id, function.description);
+    line(page, &format!("\n### `{id}`\n\n{description} Needs the right `{right}`; {route}.\n"));
+    page.push_str("Request:\n\n");
+    table(page, &function.request_schema());
+    page.push_str("\nAnswer:\n\n");
+    table(page, &function.response_schema());
+}
+
+const fn method_name(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+    }
+}
+
+fn describe_event(page: &mut String, trigger_type: TriggerType) {
+    let (name, description) = (trigger_type.name(), trigger_type.description());
+    line(page, &format!("\n### `{name}`\n\n{description}\n\nFilter:\n"));
+    table(page, &trigger_type.configuration_schema());
+    if let TriggerType::Event(kind) = trigger_type {
+        page.push_str("\nPayload:\n\n");
+        table(page, &payload_schema(kind));
+    }
+}
+
+fn payload_schema(kind: EventKind) -> Value {
+    match kind {
+        EventKind::Created => schema_of::<CreatedEvent>(),
+        EventKind::MessageAdded => schema_of::<MessageAddedEvent>(),
+        EventKind::MessageUpdated => schema_of::<MessageUpdatedEvent>(),
+        EventKind::StatusChanged => schema_of::<StatusChangedEvent>(),
+        EventKind::MetaUpdated => schema_of::<MetaUpdatedEvent>(),
+        EventKind::Deleted => schema_of::<DeletedEvent>(),
+        EventKind::LeafMoved => schema_of::<LeafMovedEvent>(),
+        EventKind::Archived => schema_of::<ArchivedEvent>(),
+        EventKind::TaskChanged => schema_of::<TaskChangedEvent>(),
+        EventKind::LabelChanged => schema_of::<LabelChangedEvent>(),
+        EventKind::LoopChanged => schema_of::<LoopChangedEvent>(),
+    }
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    let generator = schemars::r#gen::SchemaSettings::draft07().into_generator();
+    serde_json::to_value(generator.into_root_schema_for::<T>()).unwrap_or_default()
+}
+
+/// The fields of an object, a line each.
+fn table(page: &mut String, schema: &Value) {
+    let fields = schema.get("properties").and_then(Value::as_object).filter(|map| !map.is_empty());
+    let Some(fields) = fields else {
+        line(page, "No fields.");
+        return;
+    };
+    let required: Vec<&Value> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().collect();
+    line(page, "| field | type | meaning |\n|---|---|---|");
+    for (name, field) in fields {
+        let star = if required.contains(&&json!(name)) { "*" } else { "" };
+        let meaning = field.get("description").and_then(Value::as_str).unwrap_or_default();
+        let meaning = meaning.replace('\n', " ").replace('|', "\\|");
+        line(page, &format!("| `{name}`{star} | {} | {meaning} |", type_of(field)));
+    }
+}
+
+/// What a value may be, in a word or two.
+fn type_of(schema: &Value) -> String {
+    if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+        return name.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    for word in ["anyOf", "oneOf", "allOf"] {
+        if let Some(list) = schema.get(word).and_then(Value::as_array) {
+            let names: Vec<String> =
+                list.iter().map(type_of).filter(|name| name != "null").collect();
+            return names.join(" or ");
+        }
+    }
+    let items = || schema.get("items").map(type_of).unwrap_or_default();
+    match schema.get("type") {
+        Some(Value::String(name)) if name == "array" => format!("array of {}", items()),
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Array(names)) => {
+            let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            let names: Vec<String> = names
+                .map(|name| {
+                    if name == "array" { format!("array of {}", items()) } else { name.to_owned() }
+                })
+                .collect();
+            names.join(" or ")
+        }
+        _ => "any".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Every code in the source of the errors is on the page.
+    #[test]
+    fn every_error_code_is_listed() {
+        let source = include_str!("../../service/src/error.rs");
+        let source = source.split("#[cfg(test)]").next().unwrap();
+        let codes: BTreeSet<&str> =
+            source.split('"').filter(|text| text.starts_with("session/")).collect();
+        let listed: BTreeSet<&str> = ERRORS.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, listed);
+    }
+
+    #[test]
+    fn the_manifest_is_that_of_session_manager() {
+        let manifest = worker_manifest();
+        assert_eq!(
+            (&manifest["name"], &manifest["version"]),
+            (&json!("session-manager"), &json!("1.0.0"))
+        );
+        assert_eq!(manifest["default_config"]["adapter"]["name"], "fs");
+        assert_eq!(manifest["default_config"]["max_list_limit"], 500);
+        assert_eq!(manifest["supported_targets"].as_array().unwrap().len(), 9);
+    }
+}

@@ -1,0 +1,239 @@
+//! The deliveries of one binding: a subscription, and a bounded number of calls under way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bough_session::{Incarnation, SessionId};
+use bough_store::Position;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{oneshot, watch};
+
+use super::progress::{Place, Progress};
+use super::{Called, EventSink};
+use crate::error::ServiceError;
+use crate::feed::{
+    Delivery, EventFilter, EventKind, FeedEvent, FeedItem, GapReason, StartAt, Subscription,
+};
+use crate::limits::{
+    EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX, EVENT_RETRY_PAUSE, PLACE_NOTED_EVERY,
+};
+use crate::scope::Scope;
+use crate::service::Service;
+
+/// One binding that is being delivered to.
+pub(super) struct Delivering {
+    service: Service,
+    scope: Scope,
+    filter: EventFilter,
+    sink: watch::Sender<Arc<dyn EventSink>>,
+    pub(super) progress: Progress,
+    /// Whether its place moved since it was last written.
+    pub(super) has_moved: AtomicBool,
+    /// Held by the call that looks whether the function is back; the others wait for it.
+    retry: tokio::sync::Mutex<()>,
+}
+
+/// What happens while the sessions of a new store are replayed.
+struct Live {
+    subscription: Subscription,
+    /// The first event that it had.
+    first: Option<EventName>,
+}
+
+/// Tells an event from others.
+type EventName = (SessionId, Incarnation, Position, EventKind);
+
+fn name_of(event: &FeedEvent) -> EventName {
+    (event.session_id.clone(), event.incarnation, event.position(), event.kind())
+}
+
+/// The next item of what happens now; never, while nothing is replayed.
+async fn next_of(live: &mut Option<Live>) -> Result<FeedItem, ServiceError> {
+    let Some(live) = live else { return std::future::pending().await };
+    let item = live.subscription.next().await?;
+    if let (FeedItem::Event(delivery), None) = (&item, &live.first) {
+        live.first = Some(name_of(&delivery.event));
+    }
+    Ok(item)
+}
+
+/// What a subscription that has replayed a store has before the first event of one that began a moment later.
+async fn before_live(replayed: &mut Subscription, live: &Live) -> Vec<Delivery> {
+    let mut found = Vec::new();
+    while let Ok(Some(item)) = replayed.next_ready().await {
+        let FeedItem::Event(delivery) = item else { continue };
+        if live.first.as_ref() == Some(&name_of(&delivery.event)) {
+            break;
+        }
+        found.push(delivery);
+    }
+    found
+}
+
+impl Delivering {
+    pub(super) fn new(
+        service: Service,
+        scope: Scope,
+        filter: EventFilter,
+        sink: Arc<dyn EventSink>,
+        place: Option<Place>,
+    ) -> Self {
+        Self {
+            service,
+            scope,
+            filter,
+            sink: watch::Sender::new(sink),
+            progress: Progress::at(place),
+            has_moved: AtomicBool::new(false),
+            retry: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Makes the calls that begin from now on through another sink. Where that leads elsewhere, calls that are under way are made
+    /// again: their answers may never come.
+    pub(super) fn replace_sink(&self, sink: Arc<dyn EventSink>, leads_elsewhere: bool) {
+        self.sink.send_if_modified(|current| {
+            *current = sink;
+            leads_elsewhere
+        });
+    }
+
+    fn sink(&self) -> Arc<dyn EventSink> {
+        self.sink.borrow().clone()
+    }
+
+    /// Calls the function once, unless the sink is replaced meanwhile.
+    async fn call_once(&self, event: &FeedEvent) -> Called {
+        let mut sinks = self.sink.subscribe();
+        let sink = sinks.borrow_and_update().clone();
+        tokio::select! {
+            called = sink.call(event) => called,
+            _ = sinks.changed() => Called::Absent,
+        }
+    }
+
+    /// Delivers for as long as it is polled; says when it has begun, so that its place is known.
+    pub(super) async fn run(self: Arc<Self>, begun: oneshot::Sender<()>) {
+        let mut subscription = self.begin().await;
+        // Whoever registered may have stopped waiting.
+        let _ = begun.send(()).is_ok();
+        let mut live: Option<Live> = None;
+        let mut calls = FuturesUnordered::new();
+        let mut note = tokio::time::interval(PLACE_NOTED_EVERY);
+        loop {
+            // A replay leaves room for what happens meanwhile.
+            let most = if live.is_some() { EVENT_REPLAY_CALLS_MAX } else { EVENT_CALLS_MAX };
+            // Calls come first: each is sent before the next event is taken, so they are sent in order.
+            let (item, is_live) = tokio::select! {
+                biased;
+                Some(number) = calls.next(), if !calls.is_empty() => {
+                    self.end_call(number);
+                    continue;
+                }
+                item = next_of(&mut live), if calls.len() < EVENT_CALLS_MAX => (item, true),
+                item = subscription.next(), if calls.len() < most => (item, false),
+                // What the filter leaves out moves the place too, or a quiet binding would meet a gap after a restart.
+                _ = note.tick(), if calls.is_empty() && live.is_none() => {
+                    self.note(subscription.cursor().into());
+                    continue;
+                }
+            };
+            match item {
+                Ok(FeedItem::Event(delivery)) => calls.push(self.begin_call(delivery)),
+                Ok(FeedItem::Gap(reason)) => {
+                    self.sink().missed(reason.name());
+                    if reason == GapReason::StoreSwapped {
+                        // Swapped again: what was live is now what is replayed.
+                        if let (true, Some(swapped)) = (is_live, live.take()) {
+                            subscription = swapped.subscription;
+                        }
+                        live = self.begin_live().await;
+                    }
+                }
+                Ok(FeedItem::Live) => {
+                    if let Some(live) = live.take() {
+                        for delivery in before_live(&mut subscription, &live).await {
+                            calls.push(self.begin_call(delivery));
+                        }
+                        subscription = live.subscription;
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => self.wait_for_store(&error).await,
+            }
+        }
+    }
+
+    fn begin_call(
+        self: &Arc<Self>,
+        delivery: Delivery,
+    ) -> impl Future<Output = u64> + Send + use<> {
+        let number = self.progress.begin_call(delivery.cursor);
+        self.clone().call(delivery.event, number)
+    }
+
+    /// Begins to follow what happens in a new store while its sessions are replayed; without it, that waits for the replay.
+    async fn begin_live(&self) -> Option<Live> {
+        let begun = self.service.subscribe(&self.scope, self.filter.clone(), StartAt::Now).await;
+        begun.ok().map(|subscription| Live { subscription, first: None })
+    }
+
+    /// Begins where the binding is; as soon as the store answers. A place that cannot be read is a gap.
+    async fn begin(&self) -> Subscription {
+        let mut place = self.progress.place();
+        loop {
+            let start = match place.clone() {
+                None => StartAt::Now,
+                Some(Place::Start) if self.filter.session_id.is_some() => StartAt::Start,
+                Some(Place::Start) => StartAt::Now,
+                Some(Place::After(cursor)) => StartAt::After(cursor),
+            };
+            match self.service.subscribe(&self.scope, self.filter.clone(), start).await {
+                Ok(subscription) => {
+                    self.progress.idle_at(subscription.cursor().into());
+                    // Also where it did not move: what is written may say that nobody holds the binding.
+                    self.has_moved.store(true, Ordering::Release);
+                    return subscription;
+                }
+                Err(error @ ServiceError::InvalidCursor { .. }) if place.is_some() => {
+                    place = None;
+                    self.sink().missed(error.code());
+                }
+                Err(error) => self.wait_for_store(&error).await,
+            }
+        }
+    }
+
+    async fn wait_for_store(&self, error: &ServiceError) {
+        tracing::warn!(code = error.code(), "a binding waits for the store");
+        tokio::time::sleep(EVENT_RETRY_PAUSE).await;
+    }
+
+    fn note(&self, place: Place) {
+        if self.progress.place().as_ref() != Some(&place) {
+            self.progress.idle_at(place);
+            self.has_moved.store(true, Ordering::Release);
+        }
+    }
+
+    fn end_call(&self, number: u64) {
+        if self.progress.end_call(number) {
+            self.has_moved.store(true, Ordering::Release);
+        }
+    }
+
+    /// Calls the function until somebody takes the call; its number.
+    async fn call(self: Arc<Self>, event: Arc<FeedEvent>, number: u64) -> u64 {
+        if self.call_once(&event).await == Called::Taken {
+            return number;
+        }
+        // One call at a time finds out whether the function is back, however many wait.
+        let turn = self.retry.lock().await;
+        while self.call_once(&event).await != Called::Taken {
+            self.sink().ready().await;
+        }
+        drop(turn);
+        number
+    }
+}

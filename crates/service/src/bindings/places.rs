@@ -1,0 +1,146 @@
+//! Places in the shared documents: one small document for each binding.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bough_store::shared_state::{Change, Expected, Persistence, SharedState, SharedStateError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::progress::Place;
+use super::spec::{BindingSpec, digest};
+use crate::limits::BINDINGS_KEPT_MAX;
+
+/// Documents that are read at a time.
+const PAGE: usize = 1000;
+
+/// Where the places of one bus are written.
+#[derive(Debug)]
+pub(super) struct Places {
+    shared: Arc<dyn SharedState>,
+    prefix: String,
+    waiting: Mutex<Waiting>,
+    urgent: Notify,
+}
+
+/// Documents that are to be written; `None` removes one.
+#[derive(Debug, Default)]
+struct Waiting {
+    documents: BTreeMap<String, Option<Value>>,
+    /// Whether one of them is the first place of a binding: without it, the binding would start at the present after a power cut.
+    has_first: bool,
+}
+
+/// A binding as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Written {
+    pub(super) spec: BindingSpec,
+    pub(super) ordinal: u32,
+    pub(super) trigger_id: String,
+    /// Where it goes on; absent when its session has never existed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    cursor: Option<String>,
+    /// Since when nobody has held it; absent while somebody does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) left_ms: Option<i64>,
+}
+
+impl Written {
+    pub(super) fn new(
+        spec: &BindingSpec,
+        (ordinal, trigger_id): (u32, &str),
+        place: &Place,
+        left_ms: Option<i64>,
+    ) -> Self {
+        let cursor = match place {
+            Place::Start => None,
+            Place::After(cursor) => Some(cursor.to_string()),
+        };
+        Self { spec: spec.clone(), ordinal, trigger_id: trigger_id.to_owned(), cursor, left_ms }
+    }
+
+    /// The place; `None` when it is not one that this program can read.
+    pub(super) fn place(&self) -> Option<Place> {
+        match &self.cursor {
+            None => Some(Place::Start),
+            Some(text) => text.parse().ok().map(Place::After),
+        }
+    }
+}
+
+impl Places {
+    pub(super) fn new(shared: Arc<dyn SharedState>, bus: &str) -> Self {
+        let prefix = format!("bindings/{}/", digest(&[bus]));
+        Self { shared, prefix, waiting: Mutex::default(), urgent: Notify::new() }
+    }
+
+    /// Reads every binding that was written.
+    pub(super) async fn read(&self) -> Result<Vec<Written>, SharedStateError> {
+        let mut found = Vec::new();
+        let mut after: Option<String> = None;
+        while found.len() < BINDINGS_KEPT_MAX {
+            let page = self.shared.list(&self.prefix, after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            // One that this program cannot read is of a later version: it is left alone.
+            let documents = page.into_iter().map(|(_, document)| document.value);
+            found.extend(documents.filter_map(|value| serde_json::from_value(value).ok()));
+        }
+        Ok(found)
+    }
+
+    fn key(&self, spec: &BindingSpec, ordinal: u32) -> String {
+        format!("{}{}/{ordinal:06}", self.prefix, spec.digest())
+    }
+
+    /// Has a binding written soon; at once if it is its first place.
+    pub(super) fn put(&self, written: &Written, is_first: bool) {
+        let Ok(value) = serde_json::to_value(written) else { return };
+        let mut waiting = self.lock();
+        waiting.documents.insert(self.key(&written.spec, written.ordinal), Some(value));
+        waiting.has_first |= is_first;
+        drop(waiting);
+        if is_first {
+            self.urgent.notify_one();
+        }
+    }
+
+    pub(super) fn remove(&self, spec: &BindingSpec, ordinal: u32) {
+        self.lock().documents.insert(self.key(spec, ordinal), None);
+    }
+
+    /// Waits until something should be written at once.
+    pub(super) async fn urgent(&self) {
+        self.urgent.notified().await;
+    }
+
+    /// Writes what waits. When it fails, everything waits on.
+    pub(super) async fn write(&self) -> Result<(), SharedStateError> {
+        let Waiting { documents, has_first } = std::mem::take(&mut *self.lock());
+        if documents.is_empty() {
+            return Ok(());
+        }
+        let changes = documents.iter().map(|(key, value)| Change {
+            key: key.clone(),
+            // Only this process serves this bus.
+            expected: Expected::Any,
+            value: value.clone(),
+        });
+        let persistence = if has_first { Persistence::Synced } else { Persistence::ProcessExit };
+        let written = self.shared.apply(changes.collect(), persistence).await;
+        if written.is_err() {
+            let mut waiting = self.lock();
+            waiting.has_first |= has_first;
+            for (key, value) in documents {
+                waiting.documents.entry(key).or_insert(value);
+            }
+        }
+        written.map(|_| ())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Changed in steps that leave it whole, so a panic elsewhere does not spoil it.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

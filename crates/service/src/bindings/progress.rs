@@ -1,0 +1,126 @@
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::feed::FeedCursor;
+
+/// A binding's place: where it goes on so that nothing is missed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// With the first event of its session, which has never existed so far.
+    Start,
+    /// After an event.
+    After(FeedCursor),
+}
+
+impl From<Option<FeedCursor>> for Place {
+    fn from(cursor: Option<FeedCursor>) -> Self {
+        cursor.map_or(Self::Start, Self::After)
+    }
+}
+
+/// How far the deliveries of a binding have come.
+#[derive(Debug)]
+pub(super) struct Progress {
+    window: Mutex<Window>,
+}
+
+#[derive(Debug)]
+struct Window {
+    /// After the last event that was handed to a call; `None` until the subscription has begun.
+    sent: Option<Place>,
+    /// The number of the first call in `calls`.
+    first: u64,
+    /// Calls since the oldest that is not answered: the place before each, and whether it is answered.
+    calls: VecDeque<(Option<Place>, bool)>,
+}
+
+impl Progress {
+    pub(super) fn at(place: Option<Place>) -> Self {
+        let window = Window { sent: place, first: 0, calls: VecDeque::new() };
+        Self { window: Mutex::new(window) }
+    }
+
+    /// Where to go on so that nothing is missed: before the first call that was not answered.
+    pub(super) fn place(&self) -> Option<Place> {
+        let window = self.lock();
+        match window.calls.front() {
+            Some((before, _)) => before.clone(),
+            None => window.sent.clone(),
+        }
+    }
+
+    /// Notes where the subscription is while no call is under way.
+    pub(super) fn idle_at(&self, place: Place) {
+        let mut window = self.lock();
+        if window.calls.is_empty() {
+            window.sent = Some(place);
+        }
+    }
+
+    /// Notes that a call with the event before `after` begins; its number.
+    pub(super) fn begin_call(&self, after: FeedCursor) -> u64 {
+        let mut window = self.lock();
+        let before = window.sent.replace(Place::After(after));
+        window.calls.push_back((before, false));
+        window.first + window.calls.len() as u64 - 1
+    }
+
+    /// Notes that a call was answered; whether the place moved.
+    pub(super) fn end_call(&self, number: u64) -> bool {
+        let mut window = self.lock();
+        let index = number.checked_sub(window.first).and_then(|index| usize::try_from(index).ok());
+        if let Some((_, is_answered)) = index.and_then(|index| window.calls.get_mut(index)) {
+            *is_answered = true;
+        }
+        let first = window.first;
+        while window.calls.front().is_some_and(|(_, is_answered)| *is_answered) {
+            window.calls.pop_front();
+            window.first += 1;
+        }
+        window.first != first
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Window> {
+        // Changed in steps that leave it whole, so a panic elsewhere does not spoil it.
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(number: u64) -> FeedCursor {
+        format!("all.{number:064}").parse().unwrap()
+    }
+
+    fn after(number: u64) -> Option<Place> {
+        Some(Place::After(cursor(number)))
+    }
+
+    #[test]
+    fn the_place_is_before_the_first_call_that_was_not_answered() {
+        let progress = Progress::at(after(0));
+        let calls: Vec<u64> = (1..=3).map(|number| progress.begin_call(cursor(number))).collect();
+        assert_eq!((calls.as_slice(), progress.place()), ([0, 1, 2].as_slice(), after(0)));
+        assert!(!progress.end_call(1), "the first is still under way");
+        assert_eq!(progress.place(), after(0));
+        assert!(progress.end_call(0));
+        assert_eq!(progress.place(), after(2));
+        progress.idle_at(Place::Start);
+        assert_eq!(progress.place(), after(2), "a call is under way");
+        assert!(progress.end_call(2));
+        assert_eq!(progress.place(), after(3));
+        assert!(!progress.end_call(2), "once is enough");
+        progress.idle_at(Place::After(cursor(9)));
+        assert_eq!(progress.place(), after(9));
+    }
+
+    #[test]
+    fn a_binding_that_has_not_begun_has_no_place() {
+        let progress = Progress::at(None);
+        assert_eq!(progress.place(), None);
+        progress.idle_at(Place::Start);
+        assert_eq!(progress.place(), Some(Place::Start));
+    }
+}

@@ -1,0 +1,278 @@
+//! The bindings of one bus: who holds which, and where each goes on.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bough_platform::Clock;
+use bough_store::shared_state::{SharedState, SharedStateError};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use super::EventSink;
+use super::delivery::Delivering;
+use super::places::{Places, Written};
+use super::spec::BindingSpec;
+use super::table::{Claim, Hold, Slot, Table};
+use crate::feed::EventFilter;
+use crate::limits::{
+    BINDING_KEPT_FOR, BINDINGS_KEPT_MAX, BINDINGS_SWEPT_EVERY, PLACES_WRITTEN_EVERY,
+};
+use crate::scope::Scope;
+use crate::service::Service;
+
+/// The bindings of one bus. Cheap to clone; all clones are the same.
+#[derive(Clone)]
+pub struct Bindings(Arc<Inner>);
+
+struct Inner {
+    service: Service,
+    clock: Arc<dyn Clock>,
+    places: Arc<Places>,
+    next: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    table: Table,
+    running: HashMap<u64, Running>,
+}
+
+/// A binding that somebody holds.
+struct Running {
+    spec: BindingSpec,
+    ordinal: u32,
+    delivering: Arc<Delivering>,
+    /// Where its calls go.
+    route: String,
+    /// Whether its place was ever written.
+    is_written: bool,
+    task: AbortHandle,
+}
+
+/// A registration. It holds its binding until it ends or another registration takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BindingId(u64);
+
+/// What is asked for.
+pub struct BindingRequest {
+    /// What the binding is known by.
+    pub spec: BindingSpec,
+    /// The id that the client gave it; it tells equal bindings apart.
+    pub trigger_id: String,
+    /// What its owner may see.
+    pub scope: Scope,
+    /// The events that it wants.
+    pub filter: EventFilter,
+    /// Where the calls go: the connection that asks. A registration that takes a binding from another route makes the calls again
+    /// that are under way.
+    pub route: String,
+    /// Who calls its function.
+    pub sink: Arc<dyn EventSink>,
+}
+
+/// A registration that was made.
+#[derive(Debug)]
+pub struct Registered {
+    /// Names it.
+    pub id: BindingId,
+    /// Ends when the binding has its place: what happens after that is delivered.
+    pub begun: oneshot::Receiver<()>,
+}
+
+impl Bindings {
+    /// The bindings of the bus with this name, with the places that were written. Must be called on a tokio runtime.
+    pub async fn open(
+        service: Service,
+        shared: Arc<dyn SharedState>,
+        clock: Arc<dyn Clock>,
+        bus: &str,
+    ) -> Result<Self, SharedStateError> {
+        let places = Arc::new(Places::new(shared, bus));
+        let mut table = Table::default();
+        let now = clock.now_ms();
+        for written in places.read().await? {
+            let Some(place) = written.place() else { continue };
+            // Somebody held it when the last process ended; from that process's end on, nobody did.
+            let hold = Hold::Left { since_ms: written.left_ms.unwrap_or(now), place };
+            let Written { spec, ordinal, trigger_id, .. } = written;
+            table.restore(spec, Slot { ordinal, trigger_id, hold });
+        }
+        let state = Mutex::new(State { table, running: HashMap::new() });
+        let next = AtomicU64::new(0);
+        let inner = Inner { service, clock, places: places.clone(), next, state };
+        let inner = Arc::new(inner);
+        tokio::spawn(keep(Arc::downgrade(&inner), places));
+        Ok(Self(inner))
+    }
+
+    /// Registers a binding, which goes on at its place if it is known.
+    pub fn register(&self, request: BindingRequest) -> Registered {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let (begin, begun) = oneshot::channel();
+        let mut state = self.0.lock();
+        let claim = state.table.claim(&request.spec, &request.trigger_id, id);
+        let (ordinal, place) = match claim {
+            Claim::Taken { ordinal, from } => match state.running.remove(&from) {
+                Some(mut running) => {
+                    let leads_elsewhere = running.route != request.route;
+                    running.route = request.route;
+                    running.delivering.replace_sink(request.sink, leads_elsewhere);
+                    state.running.insert(id, running);
+                    return Registered { id: BindingId(id), begun };
+                }
+                None => (ordinal, None),
+            },
+            Claim::New { ordinal } => (ordinal, None),
+            Claim::Resumed { ordinal, place } => (ordinal, Some(place)),
+        };
+        let BindingRequest { spec, scope, filter, route, sink, .. } = request;
+        let service = self.0.service.clone();
+        let is_written = place.is_some();
+        let delivering = Arc::new(Delivering::new(service, scope, filter, sink, place));
+        let deliveries = begin_and_write(Arc::downgrade(&self.0), delivering.clone(), begin);
+        let task = tokio::spawn(deliveries).abort_handle();
+        state.running.insert(id, Running { spec, ordinal, delivering, route, is_written, task });
+        drop(state);
+        self.0.drop_surplus();
+        Registered { id: BindingId(id), begun }
+    }
+
+    /// A connection ended: the binding stops, and its place is kept for a while.
+    pub fn disconnect(&self, id: BindingId) {
+        let mut state = self.0.lock();
+        let Some(running) = state.running.remove(&id.0) else { return };
+        running.task.abort();
+        let Running { spec, ordinal, delivering, is_written, .. } = running;
+        let Some(place) = delivering.progress.place() else {
+            // It never began, so there is nothing that it could have missed.
+            state.table.remove(&spec, ordinal);
+            return;
+        };
+        let now = self.0.clock.now_ms();
+        let trigger_id = state.table.get(&spec, ordinal).map(|slot| slot.trigger_id.clone());
+        let named = (ordinal, trigger_id.as_deref().unwrap_or_default());
+        self.0.places.put(&Written::new(&spec, named, &place, Some(now)), !is_written);
+        state.table.leave(&spec, ordinal, place, now);
+        drop(state);
+        self.0.drop_surplus();
+    }
+
+    /// The binding is not wanted any more: it stops, and its place is dropped.
+    pub fn unregister(&self, id: BindingId) {
+        let mut state = self.0.lock();
+        let Some(running) = state.running.remove(&id.0) else { return };
+        running.task.abort();
+        state.table.remove(&running.spec, running.ordinal);
+        self.0.places.remove(&running.spec, running.ordinal);
+    }
+
+    /// Writes every place as it is now; for the end of the process.
+    pub async fn flush(&self) -> Result<(), SharedStateError> {
+        self.0.collect();
+        self.0.places.write().await
+    }
+}
+
+impl std::fmt::Debug for Bindings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bindings")
+            .field("known", &self.0.lock().table.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Delivers; the first place of a binding is written as soon as it is known.
+async fn begin_and_write(
+    inner: Weak<Inner>,
+    delivering: Arc<Delivering>,
+    begun: oneshot::Sender<()>,
+) {
+    let (begin, has_begun) = oneshot::channel();
+    let write_first = async {
+        // The sender is dropped only together with this.
+        let _ = has_begun.await.is_ok();
+        if let Some(inner) = inner.upgrade() {
+            inner.collect();
+        }
+        // Whoever registered may have stopped waiting.
+        let _ = begun.send(()).is_ok();
+        std::future::pending::<()>().await;
+    };
+    tokio::join!(delivering.run(begin), write_first);
+}
+
+/// Writes places and drops old ones until the bindings are gone.
+async fn keep(inner: Weak<Inner>, places: Arc<Places>) {
+    let mut sweep = tokio::time::interval(BINDINGS_SWEPT_EVERY);
+    loop {
+        let is_time_to_sweep = tokio::select! {
+            () = places.urgent() => false,
+            () = tokio::time::sleep(PLACES_WRITTEN_EVERY) => false,
+            _ = sweep.tick() => true,
+        };
+        // Held only for a moment: bindings that nobody has any more must end.
+        let Some(bindings) = inner.upgrade() else { return };
+        if is_time_to_sweep {
+            bindings.drop_old();
+        }
+        bindings.collect();
+        drop(bindings);
+        if let Err(error) = places.write().await {
+            tracing::error!(%error, "the places of bindings were not written; trying again");
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Changed in steps that leave it whole, so a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues the places that moved.
+    fn collect(&self) {
+        let mut state = self.lock();
+        let State { table, running } = &mut *state;
+        for held in running.values_mut() {
+            if !held.delivering.has_moved.swap(false, Ordering::AcqRel) {
+                continue;
+            }
+            let Some(place) = held.delivering.progress.place() else { continue };
+            let Some(slot) = table.get(&held.spec, held.ordinal) else { continue };
+            let named = (held.ordinal, slot.trigger_id.as_str());
+            self.places.put(&Written::new(&held.spec, named, &place, None), !held.is_written);
+            held.is_written = true;
+        }
+    }
+
+    fn drop_old(&self) {
+        let kept_ms = i64::try_from(BINDING_KEPT_FOR.as_millis()).unwrap_or(i64::MAX);
+        let mut state = self.lock();
+        for (spec, ordinal) in state.table.left_before(self.clock.now_ms().saturating_sub(kept_ms))
+        {
+            state.table.remove(&spec, ordinal);
+            self.places.remove(&spec, ordinal);
+        }
+    }
+
+    /// Drops places of bindings that nobody holds while there are too many.
+    fn drop_surplus(&self) {
+        let mut state = self.lock();
+        while state.table.len() > BINDINGS_KEPT_MAX {
+            let Some((spec, ordinal)) = state.table.left_longest() else { return };
+            tracing::warn!("too many bindings left; the place of the oldest is dropped");
+            state.table.remove(&spec, ordinal);
+            self.places.remove(&spec, ordinal);
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        for running in self.running.values() {
+            running.task.abort();
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Which bindings there are, who holds each, and the places of those that nobody holds.
+
+use std::collections::HashMap;
+
+use super::progress::Place;
+use super::spec::BindingSpec;
+
+/// Every binding of one bus.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    slots: HashMap<BindingSpec, Vec<Slot>>,
+    count: usize,
+}
+
+/// One binding: a spec and an ordinal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) ordinal: u32,
+    /// The id that its client gave it last.
+    pub(super) trigger_id: String,
+    pub(super) hold: Hold,
+}
+
+/// Whether somebody holds a binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// The registration with this number does.
+    Held(u64),
+    /// Nobody, since a time in milliseconds; it goes on at a place.
+    Left { since_ms: i64, place: Place },
+}
+
+/// What a registration got.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// A binding that was not there before.
+    New { ordinal: u32 },
+    /// A binding that nobody held.
+    Resumed { ordinal: u32, place: Place },
+    /// A binding that another registration held, which does not hold it any more.
+    Taken { ordinal: u32, from: u64 },
+}
+
+impl Table {
+    pub(super) const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Gives a binding to a registration: the one with its trigger id, else one that nobody holds, else a new one.
+    pub(super) fn claim(&mut self, spec: &BindingSpec, trigger_id: &str, holder: u64) -> Claim {
+        let slots = self.slots.entry(spec.clone()).or_default();
+        let is_left = |slot: &&mut Slot| matches!(slot.hold, Hold::Left { .. });
+        let found = match slots.iter().position(|slot| slot.trigger_id == trigger_id) {
+            Some(index) => slots.get_mut(index),
+            None => slots.iter_mut().filter(is_left).min_by_key(|slot| slot.ordinal),
+        };
+        if let Some(slot) = found {
+            trigger_id.clone_into(&mut slot.trigger_id);
+            let ordinal = slot.ordinal;
+            return match std::mem::replace(&mut slot.hold, Hold::Held(holder)) {
+                Hold::Held(from) => Claim::Taken { ordinal, from },
+                Hold::Left { place, .. } => Claim::Resumed { ordinal, place },
+            };
+        }
+        let is_free = |ordinal: &u32| slots.iter().all(|slot| slot.ordinal != *ordinal);
+        let ordinal = (0..).find(is_free).unwrap_or(u32::MAX);
+        let hold = Hold::Held(holder);
+        slots.push(Slot { ordinal, trigger_id: trigger_id.to_owned(), hold });
+        self.count += 1;
+        Claim::New { ordinal }
+    }
+
+    /// Puts in a binding that was found in storage.
+    pub(super) fn restore(&mut self, spec: BindingSpec, slot: Slot) {
+        self.slots.entry(spec).or_default().push(slot);
+        self.count += 1;
+    }
+
+    /// A binding that a registration holds.
+    pub(super) fn get(&self, spec: &BindingSpec, ordinal: u32) -> Option<&Slot> {
+        self.slots.get(spec)?.iter().find(|slot| slot.ordinal == ordinal)
+    }
+
+    /// Notes that a registration does not hold its binding any more.
+    pub(super) fn leave(&mut self, spec: &BindingSpec, ordinal: u32, place: Place, since_ms: i64) {
+        let slots = self.slots.get_mut(spec);
+        let slot = slots.and_then(|slots| slots.iter_mut().find(|slot| slot.ordinal == ordinal));
+        if let Some(slot) = slot {
+            slot.hold = Hold::Left { since_ms, place };
+        }
+    }
+
+    pub(super) fn remove(&mut self, spec: &BindingSpec, ordinal: u32) {
+        let Some(slots) = self.slots.get_mut(spec) else { return };
+        let before = slots.len();
+        slots.retain(|slot| slot.ordinal != ordinal);
+        self.count -= before - slots.len();
+        if slots.is_empty() {
+            self.slots.remove(spec);
+        }
+    }
+
+    /// Bindings that nobody has held since before a time.
+    pub(super) fn left_before(&self, time_ms: i64) -> Vec<(BindingSpec, u32)> {
+        let is_old =
+            |slot: &&Slot| matches!(slot.hold, Hold::Left { since_ms, .. } if since_ms < time_ms);
+        let all = self.slots.iter().flat_map(|(spec, slots)| {
+            slots.iter().filter(is_old).map(move |slot| (spec.clone(), slot.ordinal))
+        });
+        all.collect()
+    }
+
+    /// The binding that nobody has held for the longest time.
+    pub(super) fn left_longest(&self) -> Option<(BindingSpec, u32)> {
+        let all =
+            self.slots.iter().flat_map(|(spec, slots)| slots.iter().map(move |slot| (spec, slot)));
+        let left = all.filter_map(|(spec, slot)| match slot.hold {
+            Hold::Left { since_ms, .. } => Some((since_ms, spec, slot.ordinal)),
+            Hold::Held(_) => None,
+        });
+        left.min_by_key(|(since_ms, ..)| *since_ms)
+            .map(|(_, spec, ordinal)| (spec.clone(), ordinal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::feed::FeedCursor;
+
+    fn spec(function: &str) -> BindingSpec {
+        BindingSpec::new("session::created", function, "", &json!({}))
+    }
+
+    fn place(number: u64) -> Place {
+        let cursor: FeedCursor = format!("all.{number:064}").parse().unwrap();
+        Place::After(cursor)
+    }
+
+    #[test]
+    fn a_binding_is_known_by_what_it_asks_for() {
+        let mut table = Table::default();
+        assert_eq!(table.claim(&spec("f"), "t1", 1), Claim::New { ordinal: 0 });
+        table.leave(&spec("f"), 0, place(1), 0);
+        let resumed = Claim::Resumed { ordinal: 0, place: place(1) };
+        assert_eq!(table.claim(&spec("f"), "another id", 2), resumed);
+        assert_eq!(table.claim(&spec("g"), "another id", 3), Claim::New { ordinal: 0 });
+        assert_eq!(table.len(), 2);
+    }
+
+    #[test]
+    fn equal_bindings_have_ordinals_and_keep_their_ids() {
+        let mut table = Table::default();
+        assert_eq!(table.claim(&spec("f"), "a", 1), Claim::New { ordinal: 0 });
+        assert_eq!(table.claim(&spec("f"), "b", 2), Claim::New { ordinal: 1 });
+        assert_eq!(table.claim(&spec("f"), "b", 3), Claim::Taken { ordinal: 1, from: 2 });
+        table.leave(&spec("f"), 0, place(1), 0);
+        table.leave(&spec("f"), 1, place(2), 0);
+        assert_eq!(table.claim(&spec("f"), "b", 4), Claim::Resumed { ordinal: 1, place: place(2) });
+        assert_eq!(table.claim(&spec("f"), "c", 5), Claim::Resumed { ordinal: 0, place: place(1) });
+        table.remove(&spec("f"), 0);
+        table.leave(&spec("f"), 1, place(3), 0);
+        let survivor = Claim::Resumed { ordinal: 1, place: place(3) };
+        assert_eq!(table.claim(&spec("f"), "d", 6), survivor, "the one that is left is found");
+        assert_eq!(table.claim(&spec("f"), "e", 7), Claim::New { ordinal: 0 });
+    }
+
+    #[test]
+    fn those_that_left_first_go_first() {
+        let mut table = Table::default();
+        for (holder, function) in ["f", "g", "h"].into_iter().enumerate() {
+            table.claim(&spec(function), "t", holder as u64);
+        }
+        table.leave(&spec("f"), 0, Place::Start, 20);
+        table.leave(&spec("g"), 0, Place::Start, 10);
+        assert_eq!(table.left_longest(), Some((spec("g"), 0)));
+        assert_eq!(table.left_before(20), [(spec("g"), 0)]);
+        assert_eq!(table.left_before(21).len(), 2);
+    }
+}

@@ -1,0 +1,279 @@
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bough_platform::{OsEntropy, SystemClock};
+use bough_store::MemoryStore;
+use bough_store::shared_state::{MemorySharedState, SharedState};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::{BindingId, BindingRequest, BindingSpec, Bindings, Called, EventSink};
+use crate::limits::{EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX};
+use crate::{EventFilter, EventKind, FeedEvent, Scope, Service};
+
+/// A function that notes the titles of sessions that were created.
+struct Function {
+    is_there: AtomicBool,
+    /// One for each answer that it gives.
+    answers: Semaphore,
+    under_way: AtomicUsize,
+    most_under_way: AtomicUsize,
+    titles: Mutex<Vec<String>>,
+    gaps: Mutex<Vec<&'static str>>,
+}
+
+impl Function {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            is_there: AtomicBool::new(true),
+            answers: Semaphore::new(100_000),
+            under_way: AtomicUsize::new(0),
+            most_under_way: AtomicUsize::new(0),
+            titles: Mutex::default(),
+            gaps: Mutex::default(),
+        })
+    }
+
+    fn titles(&self) -> Vec<String> {
+        self.titles.lock().unwrap().clone()
+    }
+
+    async fn until(&self, count: usize) -> Vec<String> {
+        while self.titles().len() < count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        self.titles()
+    }
+}
+
+#[async_trait]
+impl EventSink for Function {
+    async fn call(&self, event: &FeedEvent) -> Called {
+        if !self.is_there.load(Ordering::Acquire) {
+            return Called::Absent;
+        }
+        let under_way = self.under_way.fetch_add(1, Ordering::AcqRel) + 1;
+        self.most_under_way.fetch_max(under_way, Ordering::AcqRel);
+        self.answers.acquire().await.unwrap().forget();
+        self.under_way.fetch_sub(1, Ordering::AcqRel);
+        let title = event.value()["title"].as_str().unwrap_or_default().to_owned();
+        self.titles.lock().unwrap().push(title);
+        Called::Taken
+    }
+
+    async fn ready(&self) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    fn missed(&self, reason: &'static str) {
+        self.gaps.lock().unwrap().push(reason);
+    }
+}
+
+struct World {
+    service: Service,
+    shared: Arc<dyn SharedState>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { service: service(), shared: Arc::new(MemorySharedState::new()) }
+    }
+
+    async fn bindings(&self) -> Bindings {
+        let clock = Arc::new(SystemClock::new());
+        Bindings::open(self.service.clone(), self.shared.clone(), clock, "bus").await.unwrap()
+    }
+
+    async fn create(&self, title: &str) {
+        let request = json!({ "title": title });
+        self.service.call(&Scope::owner(), "session::create", request).await.unwrap();
+    }
+
+    /// Waits until the one document says something.
+    async fn until_written(&self, check: impl Fn(&Value) -> bool) {
+        loop {
+            let documents = self.shared.list("bindings/", None, 9).await.unwrap();
+            if documents.first().is_some_and(|(_, document)| check(&document.value)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+fn service() -> Service {
+    let store = MemoryStore::new(Arc::new(OsEntropy)).unwrap();
+    Service::new(Arc::new(store), Arc::new(SystemClock::new()), Arc::new(OsEntropy))
+}
+
+async fn bind(bindings: &Bindings, trigger_id: &str, function: &Arc<Function>) -> BindingId {
+    let filter = EventFilter::parse(EventKind::Created, &Value::Null).unwrap();
+    let registered = bindings.register(BindingRequest {
+        spec: BindingSpec::new("session::created", "ui::on", "", &Value::Null),
+        trigger_id: trigger_id.to_owned(),
+        scope: Scope::owner(),
+        filter,
+        route: trigger_id.to_owned(),
+        sink: function.clone(),
+    });
+    // A binding that went on as it is has begun already.
+    let _ = registered.begun.await.is_ok();
+    registered.id
+}
+
+#[tokio::test]
+async fn a_new_binding_starts_at_the_present_and_a_known_one_where_it_was() {
+    let world = World::new();
+    let bindings = world.bindings().await;
+    let function = Function::new();
+    world.create("before").await;
+    let first = bind(&bindings, "t1", &function).await;
+    world.create("one").await;
+    assert_eq!(function.until(1).await, ["one"]);
+    bindings.disconnect(first);
+    world.create("two").await;
+    world.create("three").await;
+    let again = bind(&bindings, "another id", &function).await;
+    assert_eq!(function.until(3).await, ["one", "two", "three"]);
+    bindings.unregister(again);
+    world.create("four").await;
+    bind(&bindings, "t1", &function).await;
+    world.create("five").await;
+    assert_eq!(function.until(4).await, ["one", "two", "three", "five"]);
+    bindings.disconnect(first);
+    world.create("six").await;
+    assert_eq!(function.until(5).await.len(), 5, "an old registration ends nothing");
+}
+
+#[tokio::test]
+async fn calls_are_made_again_until_the_function_is_there() {
+    let world = World::new();
+    let bindings = world.bindings().await;
+    let function = Function::new();
+    function.is_there.store(false, Ordering::Release);
+    bind(&bindings, "t", &function).await;
+    for title in ["a", "b", "c"] {
+        world.create(title).await;
+    }
+    tokio::task::yield_now().await;
+    assert!(function.titles().is_empty());
+    function.is_there.store(true, Ordering::Release);
+    let mut titles = function.until(3).await;
+    titles.sort();
+    assert_eq!(titles, ["a", "b", "c"]);
+}
+
+/// The process ends without a word; the next one finds the place in the shared documents.
+#[tokio::test]
+async fn a_place_outlives_the_process() {
+    let world = World::new();
+    let function = Function::new();
+    let bindings = world.bindings().await;
+    bind(&bindings, "t1", &function).await;
+    world.create("one").await;
+    function.until(1).await;
+    let is_held = |value: &Value| value["left_ms"].is_null() && value["cursor"].is_string();
+    world.until_written(is_held).await;
+    bindings.flush().await.unwrap();
+    drop(bindings);
+    world.create("two").await;
+    let bindings = world.bindings().await;
+    world.create("three").await;
+    bind(&bindings, "t2", &function).await;
+    assert_eq!(function.until(3).await, ["one", "two", "three"]);
+    assert!(function.gaps.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_event_that_was_not_answered_is_delivered_again() {
+    let world = World::new();
+    let bindings = world.bindings().await;
+    let function = Function::new();
+    function.answers.forget_permits(100_000);
+    let first = bind(&bindings, "t", &function).await;
+    world.create("one").await;
+    while function.under_way.load(Ordering::Acquire) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    bindings.disconnect(first);
+    function.answers.add_permits(10);
+    bind(&bindings, "t", &function).await;
+    assert_eq!(function.until(1).await, ["one"]);
+}
+
+#[tokio::test]
+async fn a_bounded_number_of_calls_is_under_way() {
+    let world = World::new();
+    let bindings = world.bindings().await;
+    let function = Function::new();
+    function.answers.forget_permits(100_000);
+    let first = bind(&bindings, "t", &function).await;
+    bindings.disconnect(first);
+    let count = EVENT_CALLS_MAX + 50;
+    for number in 0..count {
+        world.create(&number.to_string()).await;
+    }
+    bind(&bindings, "t", &function).await;
+    while function.under_way.load(Ordering::Acquire) < EVENT_CALLS_MAX {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    function.answers.add_permits(count);
+    assert_eq!(function.until(count).await.len(), count);
+    assert_eq!(function.most_under_way.load(Ordering::Acquire), EVENT_CALLS_MAX);
+}
+
+/// A place of a store that is not there any more cannot be gone on from, and the binding is told so.
+#[tokio::test]
+async fn a_place_that_is_out_of_reach_is_a_gap() {
+    let mut world = World::new();
+    let function = Function::new();
+    let bindings = world.bindings().await;
+    bind(&bindings, "t", &function).await;
+    bindings.flush().await.unwrap();
+    drop(bindings);
+    world.service = service();
+    let bindings = world.bindings().await;
+    bind(&bindings, "t", &function).await;
+    world.create("one").await;
+    assert_eq!(function.until(1).await, ["one"]);
+    assert_eq!(*function.gaps.lock().unwrap(), ["too_old"]);
+}
+
+/// A new store is replayed to every binding; what happens meanwhile does not wait for that.
+#[tokio::test]
+async fn a_replay_does_not_hold_up_what_happens() {
+    let world = World::new();
+    let bindings = world.bindings().await;
+    let function = Function::new();
+    function.answers.forget_permits(100_000);
+    bind(&bindings, "t", &function).await;
+    let other = service();
+    let count = EVENT_CALLS_MAX + 50;
+    for number in 0..count {
+        let request = json!({ "title": number.to_string() });
+        other.call(&Scope::owner(), "session::create", request).await.unwrap();
+    }
+    world.service.swap_store(other.store());
+    let until_under_way = async |calls: usize| {
+        while function.under_way.load(Ordering::Acquire) < calls {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    until_under_way(EVENT_REPLAY_CALLS_MAX).await;
+    world.create("live").await;
+    until_under_way(EVENT_REPLAY_CALLS_MAX + 1).await;
+    function.answers.add_permits(10_000);
+    // The replay may tell of the new session too, so it may come twice.
+    let has = |title: &str| function.titles().iter().any(|told| told == title);
+    while !((0..count).all(|number| has(&number.to_string())) && has("live")) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    world.create("after").await;
+    while !has("after") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(*function.gaps.lock().unwrap(), ["store_swapped"]);
+}
