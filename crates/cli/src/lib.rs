@@ -18,6 +18,7 @@ mod command_error;
 mod commands;
 mod compacting;
 mod editor;
+#[cfg(feature = "engine")]
 mod engine_link;
 mod files;
 mod globals;

@@ -1,7 +1,6 @@
 //! Every crate opens with what it is for and what it must not know.
 
 use super::Finding;
-use super::rooms::TESTS_BESIDE;
 use super::tree::{TextFile, Tree};
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -10,7 +9,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// `lib.rs`, or `main.rs` of a crate that is a program only.
 fn is_crate_root(tree: &Tree, file: &TextFile) -> bool {
-    let Some(room) = file.room().filter(|room| !room.ends_with(TESTS_BESIDE)) else {
+    let Some(room) = file.room() else {
         return false;
     };
     let folder = if room == "xtask" { room.to_owned() } else { format!("crates/{room}") };

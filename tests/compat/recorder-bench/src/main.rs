@@ -1,7 +1,12 @@
-//! `bench recorder`: the recorder and its session files beside the original's.
+//! `cargo xtask bench recorder`: the recorder and its session files beside phi-core's.
 //!
-//! Both sides hear the same events. The original (since 0.14) keeps none of them in its sessions and its files, so ours
-//! record and write more than twice as much.
+//! Both sides hear the same events. Since 0.14 phi-core keeps none of them in its sessions and its files, so Bough
+//! records and writes more than twice as much.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "measuring needs the real clock and disk, and phi-core uses them as it likes"
+)]
 
 mod durable;
 mod events;
@@ -10,17 +15,15 @@ mod listing;
 mod navigation;
 mod recording;
 
+use std::process::ExitCode;
 use std::time::Instant;
 
+use bough_bench::measure::{ROUNDS, median};
+use bough_bench::{Bench, Options, Outcome, Part, measure, report};
 use bough_recorder as ours;
-use phi_core as original;
 
-use crate::measure::{ROUNDS, median};
-use crate::report::Row;
-use crate::{Options, Outcome, Part};
-
-/// What the original is called in the rows.
-const ORIGINAL: &str = "phi_core_0.15.2";
+/// What phi-core is called in the rows.
+const PHI_CORE: &str = "phi_core_0.15.2";
 
 const PARTS: [Part; 6] = [
     ("recording", recording::rows),
@@ -31,33 +34,38 @@ const PARTS: [Part; 6] = [
     ("durable", durable::rows),
 ];
 
-pub(crate) fn run(options: &Options) -> Outcome<Vec<Row>> {
-    options.run_parts(&PARTS)
+fn main() -> ExitCode {
+    let about = "the recorder beside phi-core: recording, session files, navigation";
+    bough_bench::main(&[Bench {
+        name: "recorder",
+        about,
+        run: |options| options.run_parts(&PARTS),
+    }])
 }
 
-/// How often the original is measured where it takes many seconds.
+/// How often phi-core is measured where it takes many seconds.
 const SLOW_ROUNDS: usize = 1;
 
 /// How often both sides are measured where it takes a moment: a moment is easily disturbed.
 const QUICK_ROUNDS: usize = 9;
 
-/// The median figures of both sides, measured in turns; ours as often as the original, and at least as often as anything.
+/// The median figures of both sides, measured in turns; ours as often as phi-core, and at least as often as anything.
 fn in_turns(
     what: &str,
-    original_rounds: usize,
+    phi_rounds: usize,
     mut ours: impl FnMut() -> Outcome<f64>,
-    mut original: impl FnMut() -> Outcome<f64>,
+    mut phi: impl FnMut() -> Outcome<f64>,
 ) -> Outcome<(f64, f64)> {
-    let (mut our_figures, mut original_figures) = (Vec::new(), Vec::new());
-    let rounds = original_rounds.max(ROUNDS);
+    let (mut our_figures, mut phi_figures) = (Vec::new(), Vec::new());
+    let rounds = phi_rounds.max(ROUNDS);
     for round in 1..=rounds {
         eprintln!("{what}: round {round} of {rounds}");
         our_figures.push(ours()?);
-        if round <= original_rounds {
-            original_figures.push(original()?);
+        if round <= phi_rounds {
+            phi_figures.push(phi()?);
         }
     }
-    let figures = (median(our_figures), median(original_figures));
+    let figures = (median(our_figures), median(phi_figures));
     // Some rows take minutes on a busy machine: what is known is said at once.
     eprintln!("{what}: {} beside {}", figures.0, figures.1);
     Ok(figures)
@@ -87,9 +95,9 @@ fn our_session(lines: &[String]) -> Outcome<ours::Session> {
     recorder.drain_completed().pop().ok_or_else(|| "nothing was recorded".into())
 }
 
-/// The session that the original's recorder makes.
-fn original_session(lines: &[String]) -> Outcome<original::session::Session> {
-    let mut recorder = original_recorder();
+/// The session that phi-core's recorder makes.
+fn phi_session(lines: &[String]) -> Outcome<phi_core::session::Session> {
+    let mut recorder = phi_recorder();
     for event in read(lines)? {
         recorder.on_event(event);
     }
@@ -97,6 +105,6 @@ fn original_session(lines: &[String]) -> Outcome<original::session::Session> {
     recorder.drain_completed().pop().ok_or_else(|| "nothing was recorded".into())
 }
 
-fn original_recorder() -> original::session::SessionRecorder {
-    original::session::SessionRecorder::new(original::session::SessionRecorderConfig::default())
+fn phi_recorder() -> phi_core::session::SessionRecorder {
+    phi_core::session::SessionRecorder::new(phi_core::session::SessionRecorderConfig::default())
 }

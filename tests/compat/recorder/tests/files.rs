@@ -1,4 +1,4 @@
-//! Session files go both ways: what we write the original reads, and what it writes we read.
+//! Session files go both ways: what we write phi-core reads, and what it writes we read.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -9,33 +9,37 @@
 use std::path::Path;
 
 use bough_recorder as ours;
-use phi_core::session as original;
+use phi_core::session as phi;
 use phi_core_latest::session as latest;
 
 const CASES: [&str; 18] = [
-    include_str!("../../recorder/tests/cases/01_simple_loop.json"),
-    include_str!("../../recorder/tests/cases/02_continuation_chain.json"),
-    include_str!("../../recorder/tests/cases/04_branch_tree.json"),
-    include_str!("../../recorder/tests/cases/06_parallel_select_second.json"),
-    include_str!("../../recorder/tests/cases/08_parallel_pending_never_started.json"),
-    include_str!("../../recorder/tests/cases/12_sub_agent_spawn.json"),
-    include_str!("../../recorder/tests/cases/14_sub_agent_tool_end_before_child_start.json"),
-    include_str!("../../recorder/tests/cases/18_input_rejected.json"),
-    include_str!("../../recorder/tests/cases/19_flush_aborts_open_loop.json"),
-    include_str!("../../recorder/tests/cases/22_child_ends_before_parent.json"),
-    include_str!("../../recorder/tests/cases/23_streaming_off.json"),
-    include_str!("../../recorder/tests/cases/26_standalone_compaction_pass.json"),
-    include_str!("../../recorder/tests/cases/29_before_task_reject.json"),
-    include_str!("../../recorder/tests/cases/31_reopen_after_checkpoint.json"),
-    include_str!("../../recorder/tests/cases/36_opaque_loop_ids.json"),
-    include_str!("../../recorder/tests/cases/38_config_snapshot.json"),
-    include_str!("../../recorder/tests/cases/39_message_shapes.json"),
-    include_str!("../../recorder/tests/cases/41_turn_edges.json"),
+    include_str!("../../../../crates/recorder/tests/cases/01_simple_loop.json"),
+    include_str!("../../../../crates/recorder/tests/cases/02_continuation_chain.json"),
+    include_str!("../../../../crates/recorder/tests/cases/04_branch_tree.json"),
+    include_str!("../../../../crates/recorder/tests/cases/06_parallel_select_second.json"),
+    include_str!("../../../../crates/recorder/tests/cases/08_parallel_pending_never_started.json"),
+    include_str!("../../../../crates/recorder/tests/cases/12_sub_agent_spawn.json"),
+    include_str!(
+        "../../../../crates/recorder/tests/cases/14_sub_agent_tool_end_before_child_start.json"
+    ),
+    include_str!("../../../../crates/recorder/tests/cases/18_input_rejected.json"),
+    include_str!("../../../../crates/recorder/tests/cases/19_flush_aborts_open_loop.json"),
+    include_str!("../../../../crates/recorder/tests/cases/22_child_ends_before_parent.json"),
+    include_str!("../../../../crates/recorder/tests/cases/23_streaming_off.json"),
+    include_str!("../../../../crates/recorder/tests/cases/26_standalone_compaction_pass.json"),
+    include_str!("../../../../crates/recorder/tests/cases/29_before_task_reject.json"),
+    include_str!("../../../../crates/recorder/tests/cases/31_reopen_after_checkpoint.json"),
+    include_str!("../../../../crates/recorder/tests/cases/36_opaque_loop_ids.json"),
+    include_str!("../../../../crates/recorder/tests/cases/38_config_snapshot.json"),
+    include_str!("../../../../crates/recorder/tests/cases/39_message_shapes.json"),
+    include_str!("../../../../crates/recorder/tests/cases/41_turn_edges.json"),
 ];
 
-const FULL: &str = include_str!("../../recorder/tests/cases/full-session-file.json");
-const LATEST_FILE: &str = include_str!("../../recorder/tests/cases/session-file-0.15.2.json");
-const REAL_RUN: &str = include_str!("../../recorder/tests/cases/events_real_run.jsonl");
+const FULL: &str = include_str!("../../../../crates/recorder/tests/cases/full-session-file.json");
+const LATEST_FILE: &str =
+    include_str!("../../../../crates/recorder/tests/cases/session-file-0.15.2.json");
+const REAL_RUN: &str =
+    include_str!("../../../../crates/recorder/tests/cases/events_real_run.jsonl");
 
 fn events_of(case: &str) -> Vec<serde_json::Value> {
     let case: serde_json::Value = serde_json::from_str(case).unwrap();
@@ -55,10 +59,10 @@ fn record(events: &[serde_json::Value]) -> Vec<ours::Session> {
     recorder.drain_completed()
 }
 
-/// The original reads the file, and what it says of it is what we say.
-fn check_read_by_the_original(session: &ours::Session, dir: &Path) {
+/// phi-core reads the file, and what it says of it is what we say.
+fn check_read_by_phi_core(session: &ours::Session, dir: &Path) {
     ours::save_session(session, dir).unwrap();
-    let read = original::load_session(&session.session_id, dir).unwrap();
+    let read = phi::load_session(&session.session_id, dir).unwrap();
     assert_eq!(read.loops.len(), session.loops.len());
     let written = serde_json::to_value(&read).unwrap();
     assert_eq!(written, serde_json::to_value(session).unwrap(), "{}", session.session_id);
@@ -66,48 +70,48 @@ fn check_read_by_the_original(session: &ours::Session, dir: &Path) {
 }
 
 #[test]
-fn the_original_reads_our_files() {
+fn phi_core_reads_our_files() {
     let folder = tempfile::tempdir().unwrap();
     for (at, case) in CASES.iter().enumerate() {
         let dir = folder.path().join(at.to_string());
         for session in record(&events_of(case)) {
-            check_read_by_the_original(&session, &dir);
+            check_read_by_phi_core(&session, &dir);
         }
     }
     let real: Vec<_> = REAL_RUN.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for session in record(&real) {
-        check_read_by_the_original(&session, &folder.path().join("real"));
+        check_read_by_phi_core(&session, &folder.path().join("real"));
     }
     let full: ours::Session = serde_json::from_str(FULL).unwrap();
-    check_read_by_the_original(&full, &folder.path().join("full"));
+    check_read_by_phi_core(&full, &folder.path().join("full"));
 }
 
 #[test]
-fn what_we_add_to_a_file_does_not_disturb_the_original() {
+fn what_we_add_to_a_file_does_not_disturb_phi_core() {
     let folder = tempfile::tempdir().unwrap();
     let mut session = record(&events_of(CASES[0])).remove(0);
     session.task_name = Some("a task".to_owned());
     session.stated_task_status = Some(ours::TaskStatus::Completed);
     ours::save_session(&session, folder.path()).unwrap();
-    let read = original::load_session(&session.session_id, folder.path()).unwrap();
+    let read = phi::load_session(&session.session_id, folder.path()).unwrap();
     assert_eq!(read.session_id, session.session_id);
 }
 
 #[test]
-fn we_read_the_originals_files() {
+fn we_read_the_files_of_phi_core() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     for case in CASES {
-        let mut recorder = original::SessionRecorder::new(original::SessionRecorderConfig {
+        let mut recorder = phi::SessionRecorder::new(phi::SessionRecorderConfig {
             include_streaming_events: true,
-            ..original::SessionRecorderConfig::default()
+            ..phi::SessionRecorderConfig::default()
         });
         for event in events_of(case) {
             recorder.on_event(serde_json::from_value(event).unwrap());
         }
         recorder.flush();
         for session in recorder.drain_completed() {
-            original::save_session(&session, dir).unwrap();
+            phi::save_session(&session, dir).unwrap();
             let read = ours::load_session(&session.session_id, dir).unwrap();
             let mut loops: Vec<_> = session.loops.iter().collect();
             loops.sort_by_key(|record| record.started_at);
@@ -123,9 +127,9 @@ fn we_read_the_originals_files() {
 }
 
 #[test]
-fn our_bytes_are_the_originals_bytes() {
+fn our_bytes_are_the_bytes_of_phi_core() {
     let folder = tempfile::tempdir().unwrap();
-    let session: original::Session = serde_json::from_str(FULL).unwrap();
+    let session: phi::Session = serde_json::from_str(FULL).unwrap();
     let theirs = serde_json::to_string_pretty(&session).unwrap();
     let session: ours::Session = serde_json::from_str(FULL).unwrap();
     let path = ours::save_session(&session, folder.path()).unwrap();
@@ -163,7 +167,7 @@ fn later_events() -> Vec<serde_json::Value> {
     events
 }
 
-/// The sessions that the original makes of events in its newest version.
+/// The sessions that phi-core makes of events in its newest version.
 fn recorded_by_the_latest(events: &[serde_json::Value]) -> Vec<latest::Session> {
     let mut recorder = latest::SessionRecorder::new(latest::SessionRecorderConfig {
         capture_turn_requests: true,

@@ -6,20 +6,19 @@ use bough_platform::{Disk as _, OsDisk, RelPath};
 
 use super::events::{Script, Shape};
 use super::{
-    ORIGINAL, QUICK_ROUNDS, SLOW_ROUNDS, in_turns, milliseconds, original, original_session,
-    our_session, ours,
+    PHI_CORE, QUICK_ROUNDS, SLOW_ROUNDS, in_turns, milliseconds, our_session, ours, phi_session,
 };
 use crate::measure::{ROUNDS, median};
 use crate::report::Row;
 use crate::{Options, Outcome};
-use original::session::SessionStore as _;
+use phi_core::session::SessionStore as _;
 
 const LOOPS: [usize; 3] = [100, 1_000, 10_000];
 
-/// From so many loops on the original is measured once.
+/// From so many loops on phi-core is measured once.
 const SLOW_LOOPS: usize = 1_000;
 
-/// The original's `save_session` syncs nothing.
+/// phi-core's `save_session` syncs nothing.
 const UNSYNCED: &str = "phi_core_0.15.2_unsynced";
 
 /// What the disk takes to make as many bytes durable as ours writes, with nobody making them: a save cannot be faster.
@@ -40,29 +39,29 @@ pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
 fn rows_of(folder: &Path, loops: usize) -> Outcome<Vec<Row>> {
     let lines = Script::new(ID, "agent", Shape::Chained).lines(loops);
     let ours = Ours::new(folder, our_session(&lines)?)?;
-    let original = Original::new(folder, original_session(&lines)?)?;
+    let phi = PhiCore::new(folder, phi_session(&lines)?)?;
     drop(lines);
     let rounds = if loops >= SLOW_LOOPS { SLOW_ROUNDS } else { QUICK_ROUNDS };
     let what = |did: &str| format!("{did} {loops} loops");
-    let time = |what: &str, ours: &dyn Fn() -> Outcome<()>, original: &dyn Fn() -> Outcome<()>| {
-        in_turns(what, rounds, || milliseconds(ours), || milliseconds(original))
+    let time = |what: &str, ours: &dyn Fn() -> Outcome<()>, phi: &dyn Fn() -> Outcome<()>| {
+        in_turns(what, rounds, || milliseconds(ours), || milliseconds(phi))
     };
-    let (save, peer_save) = time(&what("saving"), &|| ours.save(), &|| original.save())?;
-    let (load, peer_load) = time(&what("loading"), &|| ours.load(), &|| original.load())?;
+    let (save, peer_save) = time(&what("saving"), &|| ours.save(), &|| phi.save())?;
+    let (load, peer_load) = time(&what("loading"), &|| ours.load(), &|| phi.load())?;
     let look =
         median((0..ROUNDS).map(|_| milliseconds(|| ours.load_and_look())).collect::<Outcome<_>>()?);
     let alone =
         median((0..ROUNDS).map(|_| milliseconds(|| ours.write_alone())).collect::<Outcome<_>>()?);
     let mut saving =
-        Row::new(what("saving"), "ms", save).beside(ORIGINAL, peer_save).beside(DISK_ALONE, alone);
+        Row::new(what("saving"), "ms", save).beside(PHI_CORE, peer_save).beside(DISK_ALONE, alone);
     if loops < SLOW_LOOPS {
-        saving = saving.beside(UNSYNCED, milliseconds(|| original.save_unsynced())?);
+        saving = saving.beside(UNSYNCED, milliseconds(|| phi.save_unsynced())?);
     }
     Ok(vec![
         saving,
-        Row::new(what("loading"), "ms", load).beside(ORIGINAL, peer_load),
+        Row::new(what("loading"), "ms", load).beside(PHI_CORE, peer_load),
         Row::new(what("loading and looking at each event of"), "ms", look)
-            .beside(ORIGINAL, peer_load),
+            .beside(PHI_CORE, peer_load),
     ])
 }
 
@@ -115,17 +114,17 @@ impl Ours {
     }
 }
 
-struct Original {
+struct PhiCore {
     folder: tempfile::TempDir,
-    session: original::session::Session,
-    store: original::session::FileSystemSessionStore,
+    session: phi_core::session::Session,
+    store: phi_core::session::FileSystemSessionStore,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Original {
-    fn new(folder: &Path, session: original::session::Session) -> Outcome<Self> {
+impl PhiCore {
+    fn new(folder: &Path, session: phi_core::session::Session) -> Outcome<Self> {
         let folder = tempfile::tempdir_in(folder)?;
-        let store = original::session::FileSystemSessionStore::new(folder.path());
+        let store = phi_core::session::FileSystemSessionStore::new(folder.path());
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         Ok(Self { folder, session, store, runtime })
     }
@@ -135,12 +134,12 @@ impl Original {
     }
 
     fn save_unsynced(&self) -> Outcome<()> {
-        original::session::save_session(&self.session, self.folder.path())?;
+        phi_core::session::save_session(&self.session, self.folder.path())?;
         Ok(())
     }
 
     fn load(&self) -> Outcome<()> {
-        let session = original::session::load_session(ID, self.folder.path())?;
+        let session = phi_core::session::load_session(ID, self.folder.path())?;
         check(session.loops.len(), self.session.loops.len())
     }
 }

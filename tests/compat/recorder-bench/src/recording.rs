@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::events::{EVENTS_OF_A_LOOP, Script, Shape, streamed};
-use super::{ORIGINAL, SLOW_ROUNDS, in_turns, original, original_recorder, ours, read};
+use super::{PHI_CORE, SLOW_ROUNDS, in_turns, ours, phi_recorder, read};
 use crate::measure::{ROUNDS, as_f64, median};
 use crate::report::Row;
 use crate::{Options, Outcome};
@@ -41,7 +41,7 @@ pub(super) fn streaming_rows(_: &Options) -> Outcome<Vec<Row>> {
     let events = as_f64(lines.len());
     let dropped = row(&format!("{UPDATES} streaming updates, not kept"), &lines, ROUNDS)?
         .beside(LETTING_GO, events / letting_go_seconds(&lines)?);
-    // The original keeps none of them since 0.14, so there is nobody to stand beside this one.
+    // phi-core keeps none of them since 0.14, so there is nobody to stand beside this one.
     let mut rates = Vec::new();
     for _ in 0..ROUNDS {
         rates.push(events / our_seconds(&lines, true)?);
@@ -54,7 +54,7 @@ pub(super) fn streaming_rows(_: &Options) -> Outcome<Vec<Row>> {
 fn from_text(lines: &[String]) -> Outcome<Row> {
     let events = as_f64(lines.len());
     let name = format!("{UPDATES} streaming updates, read from text one by one and not kept");
-    let (bough, original) = in_turns(
+    let (bough, phi) = in_turns(
         &name,
         ROUNDS,
         || {
@@ -64,33 +64,33 @@ fn from_text(lines: &[String]) -> Outcome<Row> {
         },
         || {
             let read = lines.iter().map(|line| serde_json::from_str(line));
-            let hear = |to: &mut Peer, event: serde_json::Result<_>| original_hear(to, event?);
-            Ok(events / seconds_of(read, &mut original_recorder(), hear, Peer::flush)?)
+            let hear = |to: &mut Peer, event: serde_json::Result<_>| phi_hear(to, event?);
+            Ok(events / seconds_of(read, &mut phi_recorder(), hear, Peer::flush)?)
         },
     )?;
-    Ok(Row::new(name, "events/s", bough).beside(ORIGINAL, original))
+    Ok(Row::new(name, "events/s", bough).beside(PHI_CORE, phi))
 }
 
-fn row(name: &str, lines: &[String], original_rounds: usize) -> Outcome<Row> {
+fn row(name: &str, lines: &[String], phi_rounds: usize) -> Outcome<Row> {
     let events = as_f64(lines.len());
-    let (bough, original) = in_turns(
+    let (bough, phi) = in_turns(
         name,
-        original_rounds,
+        phi_rounds,
         || Ok(events / our_seconds(lines, false)?),
-        || Ok(events / original_seconds(lines)?),
+        || Ok(events / phi_seconds(lines)?),
     )?;
-    Ok(Row::new(name, "events/s", bough).beside(ORIGINAL, original))
+    Ok(Row::new(name, "events/s", bough).beside(PHI_CORE, phi))
 }
 
 /// How many times as long the longer stream takes.
 fn growth(name: &str, short: &[String], long: &[String]) -> Outcome<Row> {
-    let (bough, original) = in_turns(
+    let (bough, phi) = in_turns(
         name,
         SLOW_ROUNDS,
         || Ok(our_seconds(long, false)? / our_seconds(short, false)?),
-        || Ok(original_seconds(long)? / original_seconds(short)?),
+        || Ok(phi_seconds(long)? / phi_seconds(short)?),
     )?;
-    Ok(Row::new(name, "times", bough).beside(ORIGINAL, original))
+    Ok(Row::new(name, "times", bough).beside(PHI_CORE, phi))
 }
 
 /// How long recording takes; reading the events and letting go of the sessions does not count.
@@ -99,9 +99,9 @@ fn our_seconds(lines: &[String], include_streaming_events: bool) -> Outcome<f64>
     seconds_of(events, &mut our_recorder(include_streaming_events), hear, flush)
 }
 
-fn original_seconds(lines: &[String]) -> Outcome<f64> {
-    let events: Vec<original::AgentEvent> = read(lines)?;
-    seconds_of(events, &mut original_recorder(), original_hear, Peer::flush)
+fn phi_seconds(lines: &[String]) -> Outcome<f64> {
+    let events: Vec<phi_core::AgentEvent> = read(lines)?;
+    seconds_of(events, &mut phi_recorder(), phi_hear, Peer::flush)
 }
 
 fn letting_go_seconds(lines: &[String]) -> Outcome<f64> {
@@ -115,7 +115,7 @@ fn letting_go_seconds(lines: &[String]) -> Outcome<f64> {
 
 /// How long it takes to take in all events and to flush. The list that held them is let go of after the clock has
 /// stopped: it is the bench's own, no agent has one, and what giving it back costs depends on its size alone. (The C
-/// library gives one of the original's size to the kernel at once, and takes one of our size for a reason to tidy the
+/// library gives one of phi-core's size to the kernel at once, and takes one of our size for a reason to tidy the
 /// whole heap.)
 fn seconds_of<E, R>(
     events: impl IntoIterator<Item = E>,
@@ -135,7 +135,7 @@ fn seconds_of<E, R>(
 }
 
 type Ours = ours::SessionRecorder;
-type Peer = original::session::SessionRecorder;
+type Peer = phi_core::session::SessionRecorder;
 
 fn flush(recorder: &mut Ours) {
     recorder.flush();
@@ -148,7 +148,7 @@ fn hear(recorder: &mut Ours, event: ours::AgentEvent) -> Outcome<()> {
     Err("the events of a bench must be in order".into())
 }
 
-fn original_hear(recorder: &mut Peer, event: original::AgentEvent) -> Outcome<()> {
+fn phi_hear(recorder: &mut Peer, event: phi_core::AgentEvent) -> Outcome<()> {
     recorder.on_event(event);
     Ok(())
 }

@@ -7,11 +7,11 @@ use bough_platform::Platform;
 use bough_store::{NativeOptions, NativeStore, Store};
 
 use super::events::{Script, Shape};
-use super::{ORIGINAL, SLOW_ROUNDS, original, original_recorder, ours, read};
+use super::{PHI_CORE, SLOW_ROUNDS, ours, phi_recorder, read};
 use crate::measure::{ROUNDS, as_f64, median};
 use crate::report::Row;
 use crate::{Options, Outcome};
-use original::session::SessionStore as _;
+use phi_core::session::SessionStore as _;
 
 const LOOPS: usize = 200;
 
@@ -32,21 +32,21 @@ pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
         mean.push(mean_of(&ours));
         growth.push(growth_of(&ours));
         if round <= SLOW_ROUNDS {
-            let original = runtime.block_on(original_times(options, &loops))?;
-            peer_mean.push(mean_of(&original));
-            peer_growth.push(growth_of(&original));
+            let phi = runtime.block_on(phi_times(options, &loops))?;
+            peer_mean.push(mean_of(&phi));
+            peer_growth.push(growth_of(&phi));
         }
     }
     let [mean, growth, peer_mean, peer_growth] = figures.map(median);
     Ok(vec![
         Row::new(format!("a loop made durable, mean of {LOOPS}"), "ms", mean)
-            .beside(ORIGINAL, peer_mean),
+            .beside(PHI_CORE, peer_mean),
         Row::new(
             format!("the last {PART} of {LOOPS} loops cost as the first {PART}"),
             "times",
             growth,
         )
-        .beside(ORIGINAL, peer_growth),
+        .beside(PHI_CORE, peer_growth),
     ])
 }
 
@@ -78,14 +78,14 @@ async fn ours_times(options: &Options, loops: &[Vec<String>]) -> Outcome<Vec<f64
     Ok(times)
 }
 
-/// The original writes the session's file anew and syncs it.
-async fn original_times(options: &Options, loops: &[Vec<String>]) -> Outcome<Vec<f64>> {
+/// phi-core writes the session's file anew and syncs it.
+async fn phi_times(options: &Options, loops: &[Vec<String>]) -> Outcome<Vec<f64>> {
     let folder = tempfile::tempdir_in(&options.folder)?;
-    let store = original::session::FileSystemSessionStore::new(folder.path());
-    let mut recorder = original_recorder();
+    let store = phi_core::session::FileSystemSessionStore::new(folder.path());
+    let mut recorder = phi_recorder();
     let mut times = Vec::new();
     for lines in loops {
-        let events: Vec<original::AgentEvent> = read(lines)?;
+        let events: Vec<phi_core::AgentEvent> = read(lines)?;
         let began = Instant::now();
         for event in events {
             recorder.on_event(event);

@@ -3,9 +3,7 @@
 use std::hint::black_box;
 
 use super::events::{Script, Shape};
-use super::{
-    ORIGINAL, SLOW_ROUNDS, in_turns, milliseconds, original, original_session, our_session, ours,
-};
+use super::{PHI_CORE, SLOW_ROUNDS, in_turns, milliseconds, our_session, ours, phi_session};
 use crate::measure::{ROUNDS, as_f64};
 use crate::report::Row;
 use crate::{Options, Outcome};
@@ -22,36 +20,36 @@ const STEPS: usize = 100_000;
 struct Question {
     name: &'static str,
     ours: fn(&ours::Session, &[String]) -> usize,
-    original: fn(&original::session::Session, &[String]) -> usize,
+    phi: fn(&phi_core::session::Session, &[String]) -> usize,
 }
 
 const QUESTIONS: [Question; 4] = [
     Question {
         name: "get_loop of each loop",
         ours: |session, ids| ids.iter().filter(|id| session.get_loop(id).is_some()).count(),
-        original: |session, ids| ids.iter().filter(|id| session.get_loop(id).is_some()).count(),
+        phi: |session, ids| ids.iter().filter(|id| session.get_loop(id).is_some()).count(),
     },
     Question {
         name: "children_of each loop",
         ours: |session, ids| ids.iter().map(|id| session.children_of(id).count()).sum(),
-        original: |session, ids| ids.iter().map(|id| session.children_of(id).count()).sum(),
+        phi: |session, ids| ids.iter().map(|id| session.children_of(id).count()).sum(),
     },
     Question {
         name: "loop_chain_to the last loop",
         ours: |session, ids| ids.last().map_or(0, |id| session.loop_chain_to(id).len()),
-        original: |session, ids| ids.last().map_or(0, |id| session.loop_chain_to(id).len()),
+        phi: |session, ids| ids.last().map_or(0, |id| session.loop_chain_to(id).len()),
     },
     Question {
         name: "root_loops",
         ours: |session, _| session.root_loops().count(),
-        original: |session, _| session.root_loops().count(),
+        phi: |session, _| session.root_loops().count(),
     },
 ];
 
 struct Sessions {
     ids: Vec<String>,
     ours: ours::Session,
-    original: original::session::Session,
+    phi: phi_core::session::Session,
 }
 
 impl Sessions {
@@ -61,7 +59,7 @@ impl Sessions {
         Ok(Self {
             ids: (0..loops).map(|number| script.loop_id(number)).collect(),
             ours: our_session(&lines)?,
-            original: original_session(&lines)?,
+            phi: phi_session(&lines)?,
         })
     }
 
@@ -75,7 +73,7 @@ impl Sessions {
                 let session: ours::Session = serde_json::from_str(&text)?;
                 milliseconds(|| check(1, black_box(session.root_loops().count())))
             },
-            || milliseconds(|| check(1, black_box(self.original.root_loops().count()))),
+            || milliseconds(|| check(1, black_box(self.phi.root_loops().count()))),
         )
     }
 
@@ -85,7 +83,7 @@ impl Sessions {
         let answers = (question.ours)(&self.ours, &self.ids);
         let times = STEPS / self.ids.len().max(1);
         let ours = || black_box((question.ours)(&self.ours, &self.ids));
-        let original = || black_box((question.original)(&self.original, &self.ids));
+        let phi = || black_box((question.phi)(&self.phi, &self.ids));
         in_turns(
             &format!("{} on {} loops", question.name, self.ids.len()),
             SLOW_ROUNDS,
@@ -93,7 +91,7 @@ impl Sessions {
                 let all = milliseconds(|| (0..times).try_for_each(|_| check(answers, ours())))?;
                 Ok(all / as_f64(times))
             },
-            || milliseconds(|| check(answers, original())),
+            || milliseconds(|| check(answers, phi())),
         )
     }
 }
@@ -110,21 +108,21 @@ pub(super) fn rows(_: &Options) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
     let mut growth = [0.0; 4];
     for question in &QUESTIONS {
-        let (ours, original) = short.ask(question)?;
-        let (our_longer, original_longer) = long.ask(question)?;
+        let (ours, phi) = short.ask(question)?;
+        let (our_longer, phi_longer) = long.ask(question)?;
         let name = format!("{} on a chain of {LOOPS} loops", question.name);
-        rows.push(Row::new(name, "ms", our_longer).beside(ORIGINAL, original_longer));
-        for (sum, value) in growth.iter_mut().zip([ours, our_longer, original, original_longer]) {
+        rows.push(Row::new(name, "ms", our_longer).beside(PHI_CORE, phi_longer));
+        for (sum, value) in growth.iter_mut().zip([ours, our_longer, phi, phi_longer]) {
             *sum += value;
         }
     }
-    let (ours, original) = long.first_roots()?;
+    let (ours, phi) = long.first_roots()?;
     let name = format!("root_loops asked for the first time on a chain of {LOOPS} loops");
-    rows.push(Row::new(name, "ms", ours).beside(ORIGINAL, original));
-    let [ours, our_longer, original, original_longer] = growth;
+    rows.push(Row::new(name, "ms", ours).beside(PHI_CORE, phi));
+    let [ours, our_longer, phi, phi_longer] = growth;
     let name =
         format!("navigation: {SHORTER} times the loops (to {LOOPS}) cost so many times as much");
     let row = Row::new(name, "times", our_longer / ours);
-    rows.push(row.beside(ORIGINAL, original_longer / original));
+    rows.push(row.beside(PHI_CORE, phi_longer / phi));
     Ok(rows)
 }

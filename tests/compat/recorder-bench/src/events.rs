@@ -189,7 +189,7 @@ mod tests {
         let session = super::super::our_session(&lines).unwrap();
         assert_eq!(session.loop_chain_to(&script.loop_id(2)).len(), 3);
         assert!(session.loops.iter().all(|record| record.events.len() == EVENTS_OF_A_LOOP));
-        let original = super::super::original_session(&lines).unwrap();
-        assert_eq!(original.loops.len(), 3);
+        let phi = super::super::phi_session(&lines).unwrap();
+        assert_eq!(phi.loops.len(), 3);
     }
 }
