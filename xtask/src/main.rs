@@ -30,7 +30,8 @@ The project's own tasks.
 
   cargo xtask test [--stage NAME]... [--list] [--json]
       Everything: format, tidy, lints, tests, documentation, a short crash run, and clients in
-      Python and Node. The last line is 'N passed, N failed'.
+      Python and Node. The last line is 'N passed, N failed'. Some stages run only when they are
+      named: --list says which.
   cargo xtask tidy [--json]
       The rules that the compiler does not know, and a report of sizes.
   cargo xtask crash [--short] [--json]
