@@ -21,7 +21,7 @@ pub mod limits;
 mod listing;
 mod memory;
 mod native;
-mod seal;
+mod opaque_cursor;
 mod store;
 mod types;
 
@@ -33,7 +33,7 @@ pub use error::StoreError;
 pub use fs::FsStore;
 pub use memory::MemoryStore;
 pub use native::{NativeOptions, NativeStore, salvage, session_fold, verify};
-pub use seal::{SEAL_CHARS, Sealed, seal, unseal};
+pub use opaque_cursor::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::{Draft, Store};
 pub use types::{
     Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, Durable, Head, ListOrder,
