@@ -1,13 +1,11 @@
 //! Entries of other systems, read as canonical ones.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
 
 use bough_session::{
     Entry, EntryBody, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, RawJson,
 };
-use common::{entry, user};
 use serde_json::{Value, json};
+
+use crate::common::{entry, user};
 
 fn foreign(format: &str, text: &str) -> Entry {
     Entry {

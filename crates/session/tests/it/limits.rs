@@ -1,15 +1,13 @@
 //! Every bound holds at one below, at, and one above.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
 
 use bough_session::limits::*;
 use bough_session::{
     AgentMessage, ContentBlock, CustomPayload, EntryId, FunctionResultBlock, JsonMap, LoopId,
     Record, SessionId, codec, json_bytes,
 };
-use common::{entry, user};
 use serde_json::{Value, json};
+
+use crate::common::{entry, user};
 
 /// `measure(n)` is within the bound for `limit - 1` and `limit`, and over it for `limit + 1`.
 #[track_caller]

@@ -1,5 +1,4 @@
 //! Heads, depths and paths of trees, whole and damaged.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use bough_session::EntryId;
 use bough_session::tree::{Node, branch_heads, common_ancestor, path_to};

@@ -1,7 +1,4 @@
 //! The fold over a session's log.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
 
 use bough_session::limits::{
     STATE_LABELS_MAX, STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, STATE_OPEN_LOOPS_MAX,
@@ -12,8 +9,9 @@ use bough_session::{
     LoopId, LoopPhase, MetaChange, ModelChange, RawJson, Record, Revision, SessionId, SessionInfo,
     SessionState, SessionStatus, StatusChange, TaskStatus, Usage, UsageChange,
 };
-use common::{assistant, entry, kept, map, user};
 use serde_json::json;
+
+use crate::common::{assistant, entry, kept, map, user};
 
 fn fold(records: &[Record]) -> SessionState {
     let mut state = SessionState::new(SessionId::from_stored("s"));

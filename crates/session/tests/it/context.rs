@@ -1,7 +1,4 @@
 //! What a model would be sent.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
 
 use bough_session::{
     Bookkeeping, BranchSummary, Compaction, ContextKind, Entry, EntryId, FORMAT_PI, ForeignBody,
@@ -9,7 +6,8 @@ use bough_session::{
     labels_of_path, usage_of_path,
 };
 use bough_session::{EntryBody, Usage};
-use common::{assistant, entry, kept, result, user};
+
+use crate::common::{assistant, entry, kept, result, user};
 
 fn compaction(id: &str, first_kept: &str) -> Entry {
     let compaction = Compaction {

@@ -1,16 +1,14 @@
 //! Revisions, steps of a stream, and putting steps together.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
 
 use bough_session::{
     AgentMessage, Bookkeeping, ContentBlock, ContentChange, Delta, Entry, EntryBody, EntryId,
     FORMAT_PHI, Finish, ForeignBody, RawJson, Revision, RevisionError, SessionInfo, StopReason,
     TextAppend, Usage, UsageChange, settle,
 };
-use common::{any_message, assistant, entry, kept, map, result, user};
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::common::{any_message, assistant, entry, kept, map, result, user};
 
 fn append(id: &str, revision: u64, text: &str) -> Delta {
     Delta {

@@ -1,7 +1,4 @@
 //! Every record survives its form in the log, and what is not understood is kept as it came.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-mod common;
 
 use bough_session::codec::{decode, decode_delta, decode_view, encode, encode_delta, shortened};
 use bough_session::{
@@ -10,9 +7,10 @@ use bough_session::{
     Replaced, Revision, SessionId, SessionStatus, StatusChange, StopReason, TextAppend, Usage,
     UsageChange,
 };
-use common::{any_message, entry, map, user};
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::common::{any_message, entry, map, user};
 
 fn stored(kind: &'static str, payload: &str) -> LogRecord {
     LogRecord {
