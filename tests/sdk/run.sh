@@ -4,7 +4,7 @@
 #   tests/sdk/run.sh            both
 #   tests/sdk/run.sh python     one of: python, node
 #
-# Installs them from PyPI and npm into the build directory; the Rust SDKs are in crates/sdk-compat. BOUGH may name the program.
+# Installs them from PyPI and npm into the build directory; the Rust SDKs are in tests/compat. BOUGH may name the program.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../bough.sh"

@@ -20,7 +20,7 @@ pub(crate) enum Task {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestOptions {
-    /// Run only these stages; all of them when empty.
+    /// Run only these stages; the usual ones when empty.
     pub(crate) only: Vec<String>,
     /// Name the stages and run none.
     pub(crate) list: bool,
@@ -28,9 +28,9 @@ pub(crate) struct TestOptions {
 }
 
 impl TestOptions {
-    /// Whether a stage is to be run: one that was named, or any when none was.
-    pub(crate) fn wants(&self, stage: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == stage)
+    /// Whether a stage is to be run: one that was named, or a usual one when none was.
+    pub(crate) fn wants(&self, stage: &str, is_usual: bool) -> bool {
+        if self.only.is_empty() { is_usual } else { self.only.iter().any(|name| name == stage) }
     }
 }
 

@@ -23,8 +23,14 @@ pub(crate) struct External {
 }
 
 impl External {
-    pub(crate) fn run(&self) -> Result<Counts, String> {
-        let ran = shell::run(Command::new("sh").arg(&self.script))?;
+    /// Runs the script, on this program where one is built already.
+    pub(crate) fn run(&self, program: Option<&Path>) -> Result<Counts, String> {
+        let mut command = Command::new("sh");
+        command.arg(&self.script);
+        if let Some(program) = program {
+            command.env("BOUGH", program);
+        }
+        let ran = shell::run(&mut command)?;
         Ok(counts::of_run(ran.success, &ran.output))
     }
 }
@@ -95,13 +101,19 @@ mod tests {
     fn a_folder_with_a_script_is_a_stage_and_its_tests_are_counted() {
         let (_root, stage) = stage("#!/bin/sh\n# Says hello.\necho '3 passed in 0.01s'\n");
         assert_eq!((stage.name.as_str(), stage.about.as_str()), ("greet", "Says hello."));
-        assert_eq!(stage.run().unwrap(), Counts { passed: 3, failed: 0 });
+        assert_eq!(stage.run(None).unwrap(), Counts { passed: 3, failed: 0 });
+    }
+
+    #[test]
+    fn a_program_that_is_built_already_is_handed_on() {
+        let (_root, stage) = stage("#!/bin/sh\n# Asks.\ntest \"$BOUGH\" = /tmp/bough\n");
+        assert_eq!(stage.run(Some(Path::new("/tmp/bough"))).unwrap(), Counts::ONE_PASSED);
     }
 
     #[test]
     fn a_script_that_fails_is_a_failure() {
         let (_root, stage) = stage("#!/bin/sh\nexit 1\n");
-        assert_eq!(stage.run().unwrap(), Counts::ONE_FAILED);
+        assert_eq!(stage.run(None).unwrap(), Counts::ONE_FAILED);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: a list of named stages, run in order, each counted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -24,6 +24,9 @@ const TARGETS: [&str; 9] = [
     "armv7-unknown-linux-gnueabihf",
 ];
 
+/// The stage that also builds the program.
+const TESTS: &str = "test";
+
 /// The rooms that must compile everywhere.
 const PORTABLE: [&str; 3] = ["bough-platform", "bough-log", "bough-session"];
 
@@ -36,6 +39,8 @@ struct Stage {
     name: String,
     about: String,
     work: Work,
+    /// Whether it runs when no stage is named.
+    is_usual: bool,
 }
 
 #[derive(Serialize)]
@@ -59,7 +64,8 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> ExitCode {
     let all = list(root);
     if options.list {
         for stage in &all {
-            println!("{:<12} {}", stage.name, stage.about);
+            let when = if stage.is_usual { "" } else { " (only when it is named)" };
+            println!("{:<12} {}{when}", stage.name, stage.about);
         }
         return ExitCode::SUCCESS;
     }
@@ -68,7 +74,8 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> ExitCode {
         eprintln!("xtask: there is no stage {name:?}; 'cargo xtask test --list' names them");
         return ExitCode::from(2);
     }
-    let chosen: Vec<&Stage> = all.iter().filter(|stage| options.wants(&stage.name)).collect();
+    let chosen: Vec<&Stage> =
+        all.iter().filter(|stage| options.wants(&stage.name, stage.is_usual)).collect();
     let report = run_stages(root, &chosen);
     print_report(&report, options.json);
     if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -79,13 +86,14 @@ fn list(root: &Path) -> Vec<Stage> {
         name: name.to_owned(),
         about: about.to_owned(),
         work: Work::Ours(work),
+        is_usual: true,
     };
     let mut stages = vec![
         ours("setup", "install what the other stages need", setup),
         ours("fmt", "the sources are formatted", format),
         ours("tidy", "the rules of the house", tidy::stage),
         ours("clippy", "no lint fires, in any target", clippy),
-        ours("test", "unit and integration tests", unit_tests),
+        ours(TESTS, "unit and integration tests", unit_tests),
         ours("doctest", "the examples in the documentation run", doctests),
         ours("examples", "the example programs build", examples),
         ours("doc", "the documentation builds and its links hold", documentation),
@@ -96,19 +104,23 @@ fn list(root: &Path) -> Vec<Stage> {
         name: found.name.clone(),
         about: found.about.clone(),
         work: Work::External(found),
+        is_usual: true,
     }));
+    let about = "what takes too long for every run: the full crash run, lints of tests/compat";
+    stages.push(Stage { is_usual: false, ..ours("suites-all", about, suites_all) });
     stages
 }
 
 fn run_stages(root: &Path, chosen: &[&Stage]) -> Report {
     let started = Instant::now();
     let mut stages = Vec::new();
+    let mut program = None;
     for (number, stage) in (1..).zip(chosen) {
         eprintln!("[{number}/{}] {}: {}", chosen.len(), stage.name, stage.about);
         let began = Instant::now();
         let outcome = match &stage.work {
             Work::Ours(work) => work(root),
-            Work::External(found) => found.run(),
+            Work::External(found) => found.run(program.as_deref()),
         };
         let counts = outcome.unwrap_or_else(|problem| {
             eprintln!("      {problem}");
@@ -117,6 +129,9 @@ fn run_stages(root: &Path, chosen: &[&Stage]) -> Report {
         let seconds = began.elapsed().as_secs_f64();
         let word = if counts.failed == 0 { "ok" } else { "FAILED" };
         eprintln!("[{number}/{}] {}: {word}, {seconds:.1} s", chosen.len(), stage.name);
+        if stage.name == TESTS && counts.failed == 0 {
+            program = tested_program(root);
+        }
         stages.push(Done {
             name: stage.name.clone(),
             passed: counts.passed,
@@ -130,6 +145,13 @@ fn run_stages(root: &Path, chosen: &[&Stage]) -> Report {
         seconds: started.elapsed().as_secs_f64(),
         stages,
     }
+}
+
+/// The program that the tests of the command line built. The suites in other languages take it as it is: asking cargo for it
+/// again would build half of the tree a second time, without the features that only tests turn on.
+fn tested_program(root: &Path) -> Option<PathBuf> {
+    let program = shell::target_dir(root).join("debug").join("bough");
+    program.exists().then_some(program)
 }
 
 fn print_report(report: &Report, json: bool) {
@@ -174,8 +196,16 @@ fn setup(root: &Path) -> Result<Counts, String> {
     Ok(Counts::ONE_PASSED)
 }
 
+/// The workspaces of the project. Formatting knows only the members of one.
+const WORKSPACES: [&str; 3] = [".", "tests/compat", "fuzz"];
+
 fn format(root: &Path) -> Result<Counts, String> {
-    checked_as_one(shell::cargo(root).args(["fmt", "--all", "--check"]))
+    let mut counts = Counts::default();
+    for workspace in WORKSPACES {
+        let mut command = shell::cargo(&root.join(workspace));
+        counts = counts.plus(checked_as_one(command.args(["fmt", "--all", "--check"]))?);
+    }
+    Ok(counts)
 }
 
 fn clippy(root: &Path) -> Result<Counts, String> {
@@ -249,6 +279,14 @@ fn crash_slice(commit: &str) -> (u64, u64) {
     (number % CRASH_SLICES, number / CRASH_SLICES)
 }
 
+/// What does not fit into a run for every change.
+fn suites_all(root: &Path) -> Result<Counts, String> {
+    let mut lints = shell::cargo(&root.join("tests/compat"));
+    lints.args(["clippy", "--quiet", "--locked", "--all-targets", "--", "-D", "warnings"]);
+    let lints = checked_as_one(&mut lints)?;
+    Ok(lints.plus(checked_as_one(&mut crash_command(root))?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,6 +297,7 @@ mod tests {
             name: name.to_owned(),
             about: String::new(),
             work: Work::Ours(work),
+            is_usual: true,
         };
         let bad = stage("bad", |_| Err("no".to_owned()));
         let good = stage("good", |_| Ok(Counts { passed: 3, failed: 0 }));

@@ -7,19 +7,21 @@ use std::time::{Duration, Instant};
 use crate::Outcome;
 
 /// How often every side of a row is measured; the median counts.
-pub(crate) const ROUNDS: usize = 3;
+pub const ROUNDS: usize = 3;
 
 /// How long one round lasts.
-pub(crate) const ROUND: Duration = Duration::from_millis(1500);
+pub const ROUND: Duration = Duration::from_millis(1500);
 
 /// One side of a row: its name, and how to measure its rate once.
-pub(crate) struct Side<'a> {
-    pub(crate) name: &'static str,
-    pub(crate) measure: Box<dyn FnMut() -> Outcome<f64> + 'a>,
+pub struct Side<'a> {
+    /// What the side is called in the row.
+    pub name: &'static str,
+    /// Measures once.
+    pub measure: Box<dyn FnMut() -> Outcome<f64> + 'a>,
 }
 
 /// Measures every side in turn, several times over; the median of each, in the order given.
-pub(crate) fn in_turns(what: &str, sides: Vec<Side<'_>>) -> Outcome<Vec<(&'static str, f64)>> {
+pub fn in_turns(what: &str, sides: Vec<Side<'_>>) -> Outcome<Vec<(&'static str, f64)>> {
     let mut sides: Vec<(Side<'_>, Vec<f64>)> =
         sides.into_iter().map(|side| (side, Vec::new())).collect();
     for round in 1..=ROUNDS {
@@ -33,7 +35,7 @@ pub(crate) fn in_turns(what: &str, sides: Vec<Side<'_>>) -> Outcome<Vec<(&'stati
 
 /// How many operations a second `threads` workers reach together. `make` builds a worker before the
 /// clock starts; a worker does one operation a call and gets the number of the call.
-pub(crate) fn rate<'a>(
+pub fn rate<'a>(
     threads: usize,
     mut make: impl FnMut(usize) -> Outcome<Box<dyn FnMut(usize) -> Outcome<()> + Send + 'a>>,
 ) -> Outcome<f64> {
@@ -70,7 +72,7 @@ fn work(
 }
 
 /// The median time of an operation, in milliseconds.
-pub(crate) fn milliseconds(mut operation: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
+pub fn milliseconds(mut operation: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let began = Instant::now();
@@ -81,14 +83,14 @@ pub(crate) fn milliseconds(mut operation: impl FnMut() -> Outcome<()>) -> Outcom
 }
 
 /// The middle value; of two, the higher. 0 for none.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Counts as figures. Exact up to 2^53, far above anything counted here.
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-pub(crate) fn as_f64(count: usize) -> f64 {
+pub fn as_f64(count: usize) -> f64 {
     count as f64
 }
 

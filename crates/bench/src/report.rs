@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 /// One figure of Bough and the same figure of its peers.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub struct Row {
     name: String,
     unit: String,
     value: f64,
@@ -16,7 +16,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn new(name: impl Into<String>, unit: impl Into<String>, value: f64) -> Self {
+    /// A figure of Bough without peers.
+    pub fn new(name: impl Into<String>, unit: impl Into<String>, value: f64) -> Self {
         Self {
             name: name.into(),
             unit: unit.into(),
@@ -27,7 +28,7 @@ impl Row {
     }
 
     /// Adds a peer; the ratio is Bough's value over the peer's, and is left out when the peer's is zero.
-    pub(crate) fn beside(mut self, peer: &str, value: f64) -> Self {
+    pub fn beside(mut self, peer: &str, value: f64) -> Self {
         self.peers.0.push((peer.to_owned(), rounded(value)));
         if value != 0.0 {
             let ratio = rounded(self.value / value);
@@ -57,7 +58,7 @@ impl Serialize for Pairs {
 }
 
 /// The rows as an aligned table, one line a peer.
-pub(crate) fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[Row]) -> String {
     let mut lines = vec![["name", "unit", "bough", "peer", "value", "ratio"].map(str::to_owned)];
     for row in rows {
         lines.extend(lines_of(row));

@@ -15,6 +15,7 @@ mod command_error;
 mod commands;
 mod compacting;
 mod editor;
+#[cfg(feature = "engine")]
 mod engine_link;
 mod files;
 mod fork_file;

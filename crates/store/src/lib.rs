@@ -21,7 +21,7 @@ pub mod limits;
 mod listing;
 mod memory;
 mod native;
-mod seal;
+mod opaque_cursor;
 pub mod shared_state;
 mod store;
 mod types;
@@ -35,7 +35,7 @@ pub use error::StoreError;
 pub use fs::FsStore;
 pub use memory::MemoryStore;
 pub use native::{NativeOptions, NativeStore, salvage, verify};
-pub use seal::{SEAL_CHARS, Sealed, seal, unseal};
+pub use opaque_cursor::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::{Draft, Store};
 pub use types::{
     Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListOrder, ListPage,

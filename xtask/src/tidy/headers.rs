@@ -1,7 +1,6 @@
 //! Every crate opens with what it is for and what it must not know.
 
 use super::Finding;
-use super::rooms::TESTS_BESIDE;
 use super::tree::{TextFile, Tree};
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -10,13 +9,43 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// `lib.rs`, or `main.rs` of a crate that is a program only.
 fn is_crate_root(tree: &Tree, file: &TextFile) -> bool {
-    let Some(room) = file.room().filter(|room| !room.ends_with(TESTS_BESIDE)) else {
+    let Some(room) = file.room() else {
         return false;
     };
     let folder = if room == "xtask" { room.to_owned() } else { format!("crates/{room}") };
     let library = format!("{folder}/src/lib.rs");
     let program = format!("{folder}/src/main.rs");
     file.path == library || (file.path == program && !tree.holds(&library))
+}
+
+/// Building the examples of a crate's documentation reads the whole crate again, so crates without any say so in their
+/// manifest. Then one that is written later would never run.
+pub(super) fn check_doctests(tree: &Tree) -> Vec<Finding> {
+    let is_left_out = |file: &TextFile| {
+        let room = file.room().unwrap_or_default();
+        let manifest = tree.get(&format!("crates/{room}/Cargo.toml"));
+        manifest.is_some_and(|manifest| manifest.text.contains("doctest = false"))
+    };
+    let in_crates = tree.rust().filter(|file| !file.is_test() && is_left_out(file));
+    let with_example = in_crates.filter_map(|file| Some((file, first_example(&file.text)?)));
+    let text = "this example never runs: take `doctest = false` out of the crate's manifest";
+    with_example.map(|(file, line)| Finding::at("doctest", &file.path, line, text)).collect()
+}
+
+/// The line of the first block in the documentation that rustdoc would run.
+fn first_example(text: &str) -> Option<usize> {
+    const RUN: [&str; 5] = ["", "rust", "no_run", "should_panic", "compile_fail"];
+    let mut is_open = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim_start();
+        let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim);
+        let Some(language) = doc.and_then(|doc| doc.strip_prefix("```")) else { continue };
+        is_open = !is_open;
+        if is_open && RUN.contains(&language.split(',').next().unwrap_or_default()) {
+            return Some(number);
+        }
+    }
+    None
 }
 
 fn check_header(file: &TextFile) -> Vec<Finding> {
@@ -58,5 +87,20 @@ mod tests {
             ("crates/cli/src/main.rs", "fn main() {}"),
         ]);
         assert_eq!(check(&tree), []);
+    }
+
+    fn check_example(manifest: &str, text: &str, lines: &[usize]) {
+        let tree = planted(&[("crates/log/Cargo.toml", manifest), ("crates/log/src/lib.rs", text)]);
+        let found: Vec<usize> = check_doctests(&tree).iter().map(|finding| finding.line).collect();
+        assert_eq!(found, lines, "{manifest}: {text}");
+    }
+
+    #[test]
+    fn an_example_that_never_runs_is_found() {
+        const OUT: &str = "[lib]\ndoctest = false\n";
+        check_example(OUT, "//! Bytes.\n//! ```\n//! go();\n//! ```\n", &[2]);
+        check_example(OUT, "/// ```text\n/// a\n/// ```\n/// ```no_run\n/// ```\n", &[4]);
+        check_example(OUT, "/// ```json\n/// {}\n/// ```\n", &[]);
+        check_example("[lib]\n", "/// ```\n/// go();\n/// ```\n", &[]);
     }
 }

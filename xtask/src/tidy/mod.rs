@@ -86,6 +86,7 @@ fn inspect(root: &Path) -> Result<Report, String> {
     findings.extend(rooms::check_doors(&tree));
     findings.extend(words::check(&tree, root));
     findings.extend(headers::check(&tree));
+    findings.extend(headers::check_doctests(&tree));
     findings.extend(docs::check(&tree));
     findings.extend(budget::check(&metadata));
     findings.sort();

@@ -53,12 +53,9 @@ const ROOMS: [Room; 14] = [
 /// Programs around the product: they may name any room, and no room may name them.
 const TOOLS: [&str; 2] = ["bough-bench", "xtask"];
 
-/// Crates that hold nothing but tests against another program's published crates end like this.
-pub(super) const TESTS_BESIDE: &str = "-compat";
-
 /// Whether a package stands outside the product.
 pub(super) fn is_tool(package: &str) -> bool {
-    TOOLS.contains(&package) || package.ends_with(TESTS_BESIDE)
+    TOOLS.contains(&package)
 }
 
 /// Only tests and tools may name this one.
@@ -241,7 +238,6 @@ mod tests {
         check_one("bough-log", "tokio", None, "log must not know tokio");
         check_one("bough-server", "axum", None, "");
         check_one("bough-store", "bough-bench", None, "tool");
-        check_one("bough-store", "bough-sdk-compat", None, "tool");
     }
 
     #[test]

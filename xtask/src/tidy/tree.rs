@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::rooms::TESTS_BESIDE;
 use super::rust_text;
 use crate::shell;
 
@@ -79,7 +78,6 @@ impl TextFile {
             || self.path.ends_with("/testing.rs")
             || self.path.ends_with("_tests.rs")
             || self.room() == Some("testkit")
-            || self.room().is_some_and(|room| room.ends_with(TESTS_BESIDE))
     }
 
     /// Data that tests read: other people's text, to which our rules do not apply.

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use bough_migrate::{OsV1Files, ServedStore};
 use bough_platform::Platform;
 use bough_server::config::LogFormat;
-use bough_server::{ServeOptions, Server, shutdown_on_signals};
+use bough_server::{EngineConnector, ServeOptions, Server, shutdown_on_signals};
 use bough_store::{NativeStore, Store, StoreError};
 
 use crate::app::App;
 use crate::backend::{Backend, Local};
 use crate::command_error::{CommandError, CommandResult};
 use crate::compacting::keep_compacted;
-use crate::engine_link;
 
 /// Serve the sessions over HTTP, as live streams, and on the bus
 ///
@@ -73,10 +72,21 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         config: args.config,
         log,
         wrap_native: Some(Arc::new(with_files)),
-        connect: Some(engine_link::connector()),
+        connect: engine_connector(),
         ..ServeOptions::default()
     };
     serve(app, options).await
+}
+
+/// How to reach an iii engine, in a program that was built with its SDK.
+#[cfg(feature = "engine")]
+fn engine_connector() -> Option<EngineConnector> {
+    Some(crate::engine_link::connector())
+}
+
+#[cfg(not(feature = "engine"))]
+fn engine_connector() -> Option<EngineConnector> {
+    None
 }
 
 /// Serves until a signal; what nobody asks for is done beside it.

@@ -1,3 +1,5 @@
+use jiff::Timestamp;
+
 /// How long ago something was, in few letters: `now`, `5m`, `3h`, `2d`, `1w`, `4mo`, `1y`.
 pub(crate) fn age(now_ms: i64, then_ms: i64) -> String {
     let minutes = now_ms.saturating_sub(then_ms) / 60_000;
@@ -15,24 +17,9 @@ pub(crate) fn age(now_ms: i64, then_ms: i64) -> String {
 
 /// A time as `2026-02-07 14:00 UTC`.
 pub(crate) fn stamp(ms: i64) -> String {
-    let minutes = ms.div_euclid(60_000);
-    let (year, month, day) = date_of(minutes.div_euclid(24 * 60));
-    let of_day = minutes.rem_euclid(24 * 60);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", of_day / 60, of_day % 60)
-}
-
-/// The date of a day counted from the epoch (the usual era arithmetic: years begin in March, so that the leap day is
-/// the last of a year).
-fn date_of(day: i64) -> (i64, i64, i64) {
-    let shifted = day + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    let nearest = if ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    let time = Timestamp::from_millisecond(ms).unwrap_or(nearest);
+    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 #[cfg(test)]

@@ -1,4 +1,8 @@
 //! YAML in and out, by way of JSON values.
+//!
+//! The shape of the configuration is read from the value, so that an error names the field. Placeholders (`${VAR:default}`) are
+//! replaced in strings of the value, never in the text, so that a value of the environment cannot become syntax. The reader has
+//! budgets against documents that explode by aliases, depth or size.
 
 use std::fmt::Write as _;
 

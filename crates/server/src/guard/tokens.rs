@@ -1,4 +1,7 @@
 //! Bearer tokens: random, stored hashed, each with a scope, rights and an end.
+//!
+//! A revoked token stays in the file, marked: a server without tokens is open on loopback, and revoking the last one must not
+//! let everybody in.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,8 +1,9 @@
 //! Instances that store through a main one.
 
+use bough_server::{OpenError, ServeError};
 use serde_json::{Value, json};
 
-use crate::client::{Client, soon};
+use crate::client::{Client, soon, until};
 use crate::http::{new_session, user};
 use crate::place::{Place, options, token};
 
@@ -142,17 +143,11 @@ async fn a_main_that_goes_away_gives_clear_errors_and_recovers() {
     let dir = main.stop().await;
     let refused = client.post(&format!("/v1/sessions/{id}/entries"), user("lost")).await;
     assert_eq!(refused.json()["code"], "session/storage", "{refused:?}");
-    assert!(refused.json()["detail"].as_str().unwrap().contains("main"), "{refused:?}");
     let mut again = options(dir.path());
     again.bus = Some(address.to_string());
     let main = soon(bough_server::Server::start(again)).await.unwrap();
-    loop {
-        let answer = client.post(&format!("/v1/sessions/{id}/entries"), user("kept")).await;
-        if answer.status == 200 {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+    let entries = format!("/v1/sessions/{id}/entries");
+    until(async || client.post(&entries, user("kept")).await.status == 200).await;
     let page = client.get(&format!("/v1/sessions/{id}/messages")).await.ok();
     assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "kept");
     main.stop().await;
@@ -255,7 +250,10 @@ async fn a_bridge_to_itself_is_refused_however_it_is_spelt() {
         file.write_at(0, text.as_bytes()).unwrap();
         options.config = Some(config);
         let refused = bough_server::Server::start(options).await.err().unwrap();
-        assert!(refused.to_string().contains("this instance itself"), "{host}: {refused}");
+        assert!(
+            matches!(refused, ServeError::Store(OpenError::SelfReference { .. })),
+            "{host}: {refused:?}"
+        );
     }
 }
 
@@ -270,9 +268,10 @@ async fn a_misconfigured_bridge_is_refused_while_running_and_fatal_at_boot() {
     );
     for (count, config) in ["adapter: {name: bridge}", own.as_str()].iter().enumerate() {
         place.reconfigure(config);
-        while client.get("/v1/config/status").await.json()["rejected_reloads"] != count + 1 {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
+        until(async || {
+            client.get("/v1/config/status").await.json()["rejected_reloads"] == count + 1
+        })
+        .await;
         assert_eq!(
             client.get(&format!("/v1/sessions/{id}")).await.status,
             200,

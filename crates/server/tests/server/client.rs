@@ -18,6 +18,16 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("nothing happened for too long")
 }
 
+/// Asks again until something is so, but not for ever.
+pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    soon(async {
+        while !is_so().await {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 /// A client with the headers that it always sends.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -203,13 +213,25 @@ impl EventStream {
     /// The next event that has data; `None` when the stream ended.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
+            if let Some(event) = read_block(&self.block().await?) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Waits for the next sign of life that carries no event: the greeting, or a heartbeat.
+    pub(crate) async fn sign_of_life(&mut self) {
+        let block = self.block().await.expect("the stream ended");
+        assert!(read_block(&block).is_none() && block.contains(": ok"), "{block}");
+    }
+
+    /// The next lines up to an empty one; `None` when the stream ended.
+    async fn block(&mut self) -> Option<String> {
+        loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
-                let event = read_block(block);
+                let block = block.to_owned();
                 self.text = rest.to_owned();
-                if let Some(event) = event {
-                    return Some(event);
-                }
-                continue;
+                return Some(block);
             }
             let raw = String::from_utf8_lossy(&self.raw).into_owned();
             let (content, taken) = unchunk(&raw);

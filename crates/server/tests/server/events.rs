@@ -240,7 +240,10 @@ async fn a_quiet_stream_shows_that_it_lives_and_there_are_only_so_many() {
     let client = place.client();
     let mut first = client.events("/v1/events").await;
     assert_eq!(client.get("/v1/events").await.problem(503), "http/too_busy");
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    // The greeting, and two heartbeats.
+    for _ in 0..3 {
+        first.sign_of_life().await;
+    }
     let id = new_session(&client).await;
     let created = first.expect("session::created").await;
     assert_eq!(created.data["payload"]["session_id"], id.as_str());

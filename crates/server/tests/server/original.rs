@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::client::{Client, soon};
+use crate::client::{Client, soon, until};
 use crate::http::{new_session, user};
 use crate::place::Place;
 
@@ -141,12 +141,7 @@ async fn each_event_is_heard_once_at_every_instance() {
         append(&place.client(), &id, &n.to_string()).await;
         // Without an atomic commit the writers take turns, as with the original.
         for place in places {
-            soon(async {
-                while texts(&place.client(), &id).await.len() < n + 2 {
-                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-                }
-            })
-            .await;
+            until(async || texts(&place.client(), &id).await.len() >= n + 2).await;
         }
     }
     for (number, stream) in streams.iter_mut().enumerate() {

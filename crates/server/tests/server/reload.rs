@@ -2,17 +2,12 @@
 
 use serde_json::json;
 
-use crate::client::Client;
+use crate::client::{Client, until};
 use crate::http::new_session;
 use crate::place::Place;
 
-async fn until(client: &Client, path: &str, fits: impl Fn(&serde_json::Value) -> bool) {
-    loop {
-        if fits(&client.get(path).await.json()) {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+async fn until_answer(client: &Client, path: &str, fits: impl Fn(&serde_json::Value) -> bool) {
+    until(async || fits(&client.get(path).await.json())).await;
 }
 
 #[tokio::test]
@@ -23,7 +18,8 @@ async fn limits_change_without_a_restart() {
         new_session(&client).await;
     }
     place.reconfigure("adapter: {name: memory}\nmax_list_limit: 2");
-    until(&client, "/v1/sessions", |page| page["sessions"].as_array().unwrap().len() == 2).await;
+    until_answer(&client, "/v1/sessions", |page| page["sessions"].as_array().unwrap().len() == 2)
+        .await;
     let status = client.get("/v1/config/status").await.ok();
     assert_eq!(
         (&status["last_outcome"], &status["rejected_reloads"]),
@@ -44,7 +40,10 @@ async fn a_configuration_that_cannot_be_built_leaves_everything_as_it_was() {
     ];
     for (count, config) in bad.iter().enumerate() {
         place.reconfigure(config);
-        until(&client, "/v1/config/status", |status| status["rejected_reloads"] == count + 1).await;
+        until_answer(&client, "/v1/config/status", |status| {
+            status["rejected_reloads"] == count + 1
+        })
+        .await;
         let status = client.get("/v1/config/status").await.ok();
         assert_eq!(status["last_outcome"], "rejected");
         assert!(status["last_error"].as_str().is_some_and(|text| !text.is_empty()));
@@ -52,7 +51,7 @@ async fn a_configuration_that_cannot_be_built_leaves_everything_as_it_was() {
     }
     assert_eq!(client.get("/readyz").await.ok()["config"], "rejected");
     place.reconfigure("adapter: {name: memory}\nmax_list_limit: 7");
-    until(&client, "/v1/config/status", |status| status["last_outcome"] == "applied").await;
+    until_answer(&client, "/v1/config/status", |status| status["last_outcome"] == "applied").await;
     assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
 }
 
@@ -85,7 +84,7 @@ async fn a_door_that_would_stand_open_is_refused_while_the_server_runs() {
     let place = Place::by_file("").await;
     let client = place.client();
     place.reconfigure_by_file("listen: '0.0.0.0:7717'");
-    until(&client, "/v1/config/status", |status| status["rejected_reloads"] == 1).await;
+    until_answer(&client, "/v1/config/status", |status| status["rejected_reloads"] == 1).await;
     let status = client.get("/v1/config/status").await.ok();
     let reason = status["last_error"].as_str().unwrap();
     assert!(reason.contains("bough token create"), "{reason}");

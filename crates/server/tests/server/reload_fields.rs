@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::client::{Worker, soon};
+use crate::client::{Worker, soon, until};
 use crate::http::{new_session, user};
 use crate::place::Place;
 
@@ -94,7 +94,7 @@ async fn check_each(changes: &[Change]) {
         }
         assert!(!is_in_force(&place, field).await, "{field} is so without the change");
         place.reconfigure(&format!("adapter: {{name: memory}}\n{change}"));
-        soon(async { while !is_in_force(&place, field).await {} }).await;
+        until(async || is_in_force(&place, field).await).await;
     }
 }
 
@@ -119,7 +119,6 @@ async fn the_bound_on_stalls_changes_at_once() {
 }
 
 async fn is_in_force(place: &Place, field: &str) -> bool {
-    tokio::time::sleep(Duration::from_millis(20)).await;
     let client = place.client();
     match field {
         "default_list_limit" => listed(place, "").await == 2,
@@ -249,8 +248,8 @@ async fn stalled_stream_ends(place: &Place) -> bool {
     for _ in 0..12 {
         client.post(&format!("/v1/sessions/{id}/entries"), user(&"x".repeat(1 << 20))).await.ok();
     }
-    tokio::time::sleep(A_WHILE).await;
-    streams().await.contains("\nbough_streams 0\n")
+    let ended = until(async || streams().await.contains("\nbough_streams 0\n"));
+    tokio::time::timeout(A_WHILE, ended).await.is_ok()
 }
 
 /// What waits for another start is named until it is as it was, and nothing else waits.
@@ -260,16 +259,10 @@ async fn what_waits_for_the_next_start_is_named() {
     let client = place.client();
     let waiting = async |more: &str, names: &[&str]| {
         place.reconfigure_by_file(more);
-        soon(async {
-            loop {
-                let status = client.get("/v1/config/status").await.ok();
-                let said = status.get("needs_restart").cloned().unwrap_or(json!([]));
-                if said == json!(names) {
-                    assert_eq!(status["last_outcome"], "applied");
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+        until(async || {
+            let status = client.get("/v1/config/status").await.ok();
+            let said = status.get("needs_restart").cloned().unwrap_or(json!([]));
+            said == json!(names) && status["last_outcome"] == "applied"
         })
         .await;
     };

@@ -7,6 +7,7 @@ use bough_server::{NewToken, TokenFile};
 use bough_service::Right;
 use serde_json::json;
 
+use crate::client::until;
 use crate::http::{new_session, user};
 use crate::place::{Place, token};
 
@@ -43,9 +44,7 @@ async fn a_token_that_is_taken_back_hears_nothing_more() {
     let listed = file.list().unwrap();
     let taken = listed.iter().find(|record| guest.contains(&record.id)).unwrap();
     file.revoke(&taken.id, 1).unwrap();
-    while reader.get("/v1/sessions").await.status != 401 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    until(async || reader.get("/v1/sessions").await.status == 401).await;
     owner.post(&entries, user("after")).await.ok();
     assert_eq!(stream.next().await.map(|event| event.data), None);
 }

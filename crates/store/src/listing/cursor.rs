@@ -4,7 +4,7 @@ use bough_session::{Incarnation, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
-use crate::seal::{Sealed, seal, unseal};
+use crate::opaque_cursor::{Sealed, seal, unseal};
 use crate::types::{ChangeCursor, ListOrder, ListQuery};
 
 /// Where a page of a list ended.

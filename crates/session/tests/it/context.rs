@@ -1,0 +1,220 @@
+//! What a model would be sent.
+
+use bough_session::{
+    Bookkeeping, BranchSummary, Compaction, ContextKind, Entry, EntryId, FORMAT_PI, ForeignBody,
+    Label, ModelChange, RawJson, ThinkingLevelChange, context_view, estimate_text_tokens,
+    labels_of_path, usage_of_path,
+};
+use bough_session::{EntryBody, Usage};
+
+use crate::common::{assistant, entry, kept, result, user};
+
+fn compaction(id: &str, first_kept: &str) -> Entry {
+    let compaction = Compaction {
+        summary: "so far".into(),
+        first_kept_entry_id: EntryId::from_stored(first_kept),
+        tokens_before: 100,
+        details: None,
+        from_hook: None,
+    };
+    kept(id, None, &Bookkeeping::Compaction(compaction))
+}
+
+fn summary(id: &str, text: &str) -> Entry {
+    let summary =
+        BranchSummary { from_id: "x".into(), summary: text.into(), details: None, from_hook: None };
+    kept(id, None, &Bookkeeping::BranchSummary(summary))
+}
+
+fn said(id: &str) -> Entry {
+    entry(id, None, user(id, 1))
+}
+
+#[track_caller]
+fn check(path: &[Entry], budget: Option<usize>, expected: &[&str]) {
+    let view = context_view(path, budget);
+    let ids: Vec<&str> = view.items.iter().map(|item| item.entry_id.as_str()).collect();
+    assert_eq!(ids, expected);
+    let sum: usize = view.items.iter().map(|item| item.tokens).sum();
+    assert_eq!(view.tokens, sum);
+}
+
+#[test]
+fn without_a_compaction_every_message_and_summary_comes() {
+    let model = kept(
+        "m",
+        None,
+        &Bookkeeping::ModelChange(ModelChange { provider: "q".into(), model_id: "n".into() }),
+    );
+    check(&[], None, &[]);
+    let path = [said("a"), model, summary("s", "left"), summary("t", ""), said("b")];
+    check(&path, None, &["a", "s", "b"]);
+}
+
+#[test]
+fn the_last_compaction_replaces_what_it_sums_up() {
+    let path = [said("a"), said("b"), said("c"), compaction("k", "c"), said("d")];
+    check(&path, None, &["k", "c", "d"]);
+    let view = context_view(&path, None);
+    assert_eq!(view.items[0].kind, ContextKind::Compaction);
+    assert!(view.items[0].message.text().contains("<summary>\nso far\n</summary>"));
+    assert_eq!(view.compaction, Some(EntryId::from_stored("k")));
+
+    let twice = [said("a"), compaction("k", "a"), said("b"), compaction("l", "b"), said("c")];
+    check(&twice, None, &["l", "b", "c"]);
+}
+
+#[test]
+fn a_compaction_that_keeps_nothing_keeps_nothing() {
+    check(&[said("a"), compaction("k", "gone"), said("b")], None, &["k", "b"]);
+    check(&[said("a"), compaction("k", "k"), said("b")], None, &["k", "b"]);
+    check(&[said("a"), compaction("k", "b"), said("b")], None, &["k", "b"]);
+}
+
+/// Some compactions only leave out; an empty summary would be a message that says nothing.
+#[test]
+fn a_compaction_without_words_leaves_out_and_sends_nothing_instead() {
+    for words in ["", " \n"] {
+        let mut silent = compaction("k", "c");
+        let EntryBody::Custom(custom) = &mut silent.body else { panic!("{silent:?}") };
+        custom.data["summary"] = words.into();
+        let path = [said("a"), said("b"), said("c"), silent, summary("s", words), said("d")];
+        check(&path, None, &["c", "d"]);
+        let view = context_view(&path, None);
+        assert_eq!(view.compaction, Some(EntryId::from_stored("k")), "it is in force");
+        check(&path, Some(view.tokens), &["c", "d"]);
+        check(&path, Some(view.tokens - 1), &["d"]);
+    }
+}
+
+#[test]
+fn over_budget_the_oldest_go_first() {
+    let long = |id: &str| entry(id, None, user(&"x".repeat(40), 1));
+    let path = [long("a"), long("b"), long("c")];
+    check(&path, Some(30), &["a", "b", "c"]);
+    check(&path, Some(29), &["b", "c"]);
+    check(&path, Some(0), &[]);
+    assert_eq!(context_view(&path, Some(29)).left_out, 1);
+}
+
+#[test]
+fn a_budget_never_drops_the_summary_nor_splits_a_call_from_its_result() {
+    let call = entry("call", None, assistant(&"x".repeat(400), "m", None));
+    let path = [
+        said("a"),
+        compaction("k", "call"),
+        call,
+        entry("r1", None, result("out")),
+        entry("r2", None, result("out")),
+        said("b"),
+    ];
+    // The call does not fit, so its results go with it.
+    check(&path, Some(80), &["k", "b"]);
+    check(&path, Some(0), &["k"]);
+}
+
+#[test]
+fn model_and_thinking_level_are_the_last_on_the_path() {
+    let level = |id: &str, level: &str| {
+        kept(
+            id,
+            None,
+            &Bookkeeping::ThinkingLevelChange(ThinkingLevelChange { thinking_level: level.into() }),
+        )
+    };
+    let path = [
+        level("1", "low"),
+        entry("a", None, assistant("x", "m", None)),
+        level("2", "high"),
+        compaction("k", "none"),
+    ];
+    let view = context_view(&path, None);
+    assert_eq!(view.model.unwrap().model, "m");
+    assert_eq!(view.thinking_level.as_deref(), Some("high"));
+}
+
+#[test]
+fn a_private_command_stays_out() {
+    let bash = |id: &str, private: bool| {
+        let line = format!(
+            r#"{{"type":"message","message":{{"role":"bashExecution","command":"ls","output":"","exitCode":1,"excludeFromContext":{private},"timestamp":1}}}}"#
+        );
+        let body = ForeignBody::new(FORMAT_PI, RawJson::parse(line).unwrap());
+        Entry { body: EntryBody::Foreign(body), ..said(id) }
+    };
+    check(&[bash("a", false), bash("b", true)], None, &["a"]);
+}
+
+#[test]
+fn tokens_are_a_quarter_of_the_characters_rounded_up() {
+    assert_eq!(estimate_text_tokens(""), 0);
+    assert_eq!(estimate_text_tokens("abcd"), 1);
+    assert_eq!(estimate_text_tokens("abcde"), 2);
+    assert_eq!(estimate_text_tokens("世界世界"), 1);
+}
+
+#[test]
+fn the_usage_of_a_branch_is_the_sum_over_its_path() {
+    let usage = |output| Some(Usage { output: Some(output), ..Usage::default() });
+    let path = [
+        said("a"),
+        entry("b", None, assistant("x", "m", usage(2))),
+        entry("c", None, assistant("x", "n", usage(3))),
+    ];
+    let sum = usage_of_path(&path);
+    assert_eq!((sum.total.output, sum.models["m"].output), (5, 2));
+}
+
+#[test]
+fn the_labels_of_a_branch_are_the_newest_on_its_path() {
+    let label = |id: &str, target: &str, label: Option<&str>| {
+        let label =
+            Label { target_id: EntryId::from_stored(target), label: label.map(str::to_owned) };
+        kept(id, None, &Bookkeeping::Label(label))
+    };
+    let path = [
+        said("a"),
+        label("1", "a", Some("one")),
+        label("2", "b", Some("gone")),
+        label("3", "a", Some("two")),
+        label("4", "b", None),
+    ];
+    let labels = labels_of_path(&path);
+    assert_eq!(
+        labels.into_iter().collect::<Vec<_>>(),
+        [(EntryId::from_stored("a"), "two".to_owned())]
+    );
+}
+
+fn pi_line(id: &str, json: &str) -> Entry {
+    let body = ForeignBody::new(FORMAT_PI, RawJson::parse(json).unwrap());
+    Entry { body: EntryBody::Foreign(body), ..entry(id, None, user("", 1)) }
+}
+
+#[test]
+fn edits_of_pi_change_what_is_sent_and_the_last_one_counts() {
+    let edit = |id: &str, target: &str, replacement: &str| {
+        pi_line(
+            id,
+            &format!(
+                r#"{{"type":"context_edit","targetId":"{target}","replacement":{replacement}}}"#
+            ),
+        )
+    };
+    let mut path = vec![said("a"), said("b"), said("c")];
+    path.push(edit("e1", "a", "null"));
+    path.push(edit("e2", "b", r#"{"content":"shorter"}"#));
+    check(&path, None, &["b", "c"]);
+    assert_eq!(context_view(&path, None).items[0].message.text(), "shorter");
+    assert_eq!(path[1].message().unwrap().text(), "b", "what is stored stays");
+    path.push(edit("e3", "a", r#"{"content":[{"type":"text","text":"back"}]}"#));
+    assert_eq!(context_view(&path, None).items[0].message.text(), "back");
+}
+
+#[test]
+fn usage_of_no_message_is_counted_too() {
+    let line = r#"{"type":"usage","kind":"cache_warm","provider":"p","model":"m","usage":{"input":5,"output":6,"cost":{"total":0.5}}}"#;
+    let usage = usage_of_path(&[said("a"), pi_line("u", line)]);
+    assert_eq!((usage.total.input, usage.models["m"].output), (5, 6));
+    assert!((usage.total.cost_usd - 0.5).abs() < 1e-9);
+}

@@ -1,0 +1,1 @@
+//! Nothing but tests: phi-core reads the session files that we write, and we read its own.
