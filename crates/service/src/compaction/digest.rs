@@ -197,7 +197,7 @@ fn earlier_summary(plan: &Plan) -> Option<String> {
 
 /// Whether a text is a command to the agent's program, such as `/model` or `/compact the parser`, and not a path.
 fn is_command(text: &str) -> bool {
-    let word = text.trim_start().split_whitespace().next().unwrap_or_default();
+    let word = text.split_whitespace().next().unwrap_or_default();
     let is_name = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))

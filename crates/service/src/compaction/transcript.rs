@@ -19,7 +19,7 @@ pub(super) fn cut_chars(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     let kept: String = text.chars().take(limit).collect();
-    format!("{kept}… ({} more characters)", total - limit)
+    format!("{kept}\u{2026} ({} more characters)", total - limit)
 }
 
 fn paragraphs(item: &PathItem) -> Vec<String> {
