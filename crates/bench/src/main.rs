@@ -16,6 +16,7 @@
 mod entries;
 mod log;
 mod measure;
+mod migrate;
 mod peers;
 #[cfg(feature = "original")]
 mod recorder;
@@ -48,6 +49,11 @@ const BENCHES: &[Bench] = &[
         name: "service",
         about: "the service: appends, streams, pages, lists, forks, fan-out",
         run: service::run,
+    },
+    Bench {
+        name: "migrate",
+        about: "V1 files of pi: opening, rolling back, migrating many",
+        run: migrate::run,
     },
     #[cfg(feature = "original")]
     Bench {
