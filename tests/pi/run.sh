@@ -1,7 +1,8 @@
 #!/bin/sh
 # Holds our pi files against pi's own session manager, in both directions. Needs cargo, node 20 and npm.
 #
-# pi is installed as its lock file says into the target folder, so that nothing of it is in the sources. BOUGH names a
+# Two versions of pi are installed as the lock file says into the target folder, so that nothing of them is in the
+# sources; the newer one needs node 22, which npm has too. BOUGH names a
 # program that is there already.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +13,7 @@ place="$target/tests-pi"
 mkdir -p "$place"
 if ! cmp -s "$here/package-lock.json" "$place/installed-lock.json"; then
     cp "$here/package.json" "$here/package-lock.json" "$place/"
-    (cd "$place" && timeout 150 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+    (cd "$place" && timeout 400 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
     cp "$here/package-lock.json" "$place/installed-lock.json"
 fi
 if [ -z "${BOUGH:-}" ]; then
@@ -20,4 +21,4 @@ if [ -z "${BOUGH:-}" ]; then
     BOUGH="$target/debug/bough"
 fi
 export BOUGH PI_MODULES="$place/node_modules"
-exec timeout 120 node --test "$here/test.mjs"
+exec timeout 240 node --test "$here/test.mjs"

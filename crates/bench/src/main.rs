@@ -8,6 +8,7 @@
 
 mod entries;
 mod log;
+mod migrate;
 mod peers;
 mod server;
 mod service;
@@ -26,6 +27,11 @@ const BENCHES: &[Bench] = &[
         name: "service",
         about: "the service: appends, streams, pages, lists, forks, fan-out",
         run: service::run,
+    },
+    Bench {
+        name: "migrate",
+        about: "V1 files of pi: opening, rolling back, migrating many",
+        run: migrate::run,
     },
     Bench { name: "server", about: "a server: load, live events, memory, kills", run: server::run },
 ];

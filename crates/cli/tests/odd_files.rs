@@ -7,6 +7,8 @@ mod common;
 
 use std::os::unix::fs::symlink;
 
+use bough_session::{EntryId, Record, SessionId};
+use bough_store::Store as _;
 use common::Place;
 use serde_json::{Value, json};
 
@@ -168,4 +170,62 @@ fn why_nothing_was_compacted_is_said() {
         .unwrap();
     let out = place.ok(&["compact", "--auto"]);
     assert!(out.contains("switched off"), "{out}");
+}
+
+#[test]
+fn the_folder_that_one_is_in_is_brought_in_as_any_other() {
+    let (place, _) = with_file("here", &conversation());
+    std::fs::create_dir(place.file("pi/below")).unwrap();
+    for (folder, argument) in [("pi", "."), ("pi/below", "..")] {
+        let output = place
+            .command(&["migrate", argument, "--dry-run"])
+            .current_dir(place.file(folder))
+            .output()
+            .unwrap();
+        let answered = common::answered(output);
+        assert_eq!(answered.code, 0, "{argument}: {answered:?}");
+        assert!(answered.out.contains("here.jsonl"), "{argument}: {answered:?}");
+    }
+}
+
+#[test]
+fn a_file_that_grew_since_is_said_to_when_its_session_is_followed() {
+    let (place, file) = with_file("grew", &conversation());
+    place.ok(&["migrate", &file]);
+    let quiet = place.run(&["tail", &file]);
+    assert_eq!((quiet.code, quiet.err.as_str()), (0, ""));
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}{}\n", said("a3", Some("a2"), "by pi"))).unwrap();
+    let answered = place.run(&["tail", &file]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    assert!(answered.err.contains("--accept-changed"), "{answered:?}");
+    place.ok(&["rollback", "grew", "--yes", "--accept-changed"]);
+    assert!(place.ok(&["tail", &file]).contains("by pi"));
+}
+
+#[test]
+fn a_rollback_of_a_session_that_another_process_writes_is_a_conflict() {
+    let (place, file) = with_file("held", &conversation());
+    place.ok(&["migrate", &file]);
+    let answered = place.with_store(async |store| {
+        let session = SessionId::from_stored("held");
+        let head = store.state(&session).await.unwrap().unwrap().head;
+        let entry = common::entry("a3", Some(EntryId::from_stored("a2")), common::user("more"));
+        let appended = store.append(&session, &head, vec![Record::Entry(entry).at(1)].into()).await;
+        appended.unwrap().durable.await.unwrap();
+        place.run(&["rollback", "held", "--yes"])
+    });
+    assert_eq!(answered.code, 4, "{answered:?}");
+    place.ok(&["rollback", "held", "--yes"]);
+}
+
+#[test]
+fn a_salvaged_session_can_be_given_back_to_its_file() {
+    let (place, file) = with_file("rescued", &conversation());
+    place.ok(&["migrate", &file]);
+    let rescued = place.file("new").display().to_string();
+    place.ok(&["salvage", "--to", &rescued]);
+    let answered = place.run(&["rollback", "rescued", "--yes", "--data-dir", &rescued]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    assert!(answered.out.contains(&file), "{answered:?}");
 }

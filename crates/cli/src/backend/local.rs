@@ -61,6 +61,12 @@ impl Local {
         session.map(Some).map_err(crate::commands::export::failed)
     }
 
+    /// Whether pi wrote to a session file after it was brought in: what it wrote is not in the session.
+    pub(crate) async fn has_grown_since(&self, address: &str) -> bool {
+        let Some(served) = &self.served else { return false };
+        served.has_changed_since_migration(address).await.unwrap_or(false)
+    }
+
     /// Lists sessions as they are, after they were moved beside this store.
     pub(crate) async fn show(&self, sessions: &[SessionId]) {
         let Some(served) = &self.served else { return };

@@ -122,9 +122,15 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
         }
         // It says itself what works.
         MigrateError::ChangedSince { .. } => (ErrorKind::Conflict, None),
-        MigrateError::SourceChanged { .. } | MigrateError::Locked { .. } => {
+        MigrateError::SourceChanged { .. }
+        | MigrateError::Locked { .. }
+        | MigrateError::Contended { .. } => {
             (ErrorKind::Conflict, Some("run the command again when the file is quiet"))
         }
+        MigrateError::SessionLocked { .. } => (
+            ErrorKind::Conflict,
+            Some("a server lets go of a session that rests, and when it stops"),
+        ),
         MigrateError::WouldLose { .. } => {
             (ErrorKind::Conflict, Some("`bough export SESSION`, or pass --accept-loss"))
         }
@@ -134,6 +140,7 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
         MigrateError::VerificationFailed { .. } | MigrateError::NeedsOperator { .. } => {
             (ErrorKind::Damaged, None)
         }
+        error if error.is_damage() => (ErrorKind::Damaged, None),
         _ => (ErrorKind::Failed, None),
     };
     let failed = CommandError::new(kind, error);

@@ -2,15 +2,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bough_migrate::{FileResult, Migrator, OsV1Files, Outcome, Plan, Progress, Standing};
-use bough_platform::Platform;
-use bough_session::SessionId;
+use bough_platform::{Platform, follow};
 use serde_json::json;
 
 use crate::app::App;
-use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::commands::export::failed;
-use crate::files;
 use crate::limits::PASSED_OVER_TOLD;
 use crate::output::{Cell, Line, Style, Table};
 use crate::text::{bytes, count};
@@ -41,7 +38,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         args.source.to_str().map(str::to_owned).ok_or_else(|| {
             CommandError::usage(format!("{} is not UTF-8", args.source.display()))
         })?;
-    if !files::exists(&args.source) {
+    // Not by its name: `.` and `..` have none.
+    if follow(&args.source)?.is_none() {
         return Err(CommandError::not_found(format!("there is nothing at {source}"))
             .hint("give a session file of pi, or a directory such as ~/.pi/agent/sessions"));
     }
@@ -51,22 +49,9 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         return plan(app, &migrator, &source);
     }
     let results = carry_out(app, &open(&data_dir)?, &source)?;
-    // Listed at once, also by programs that have the directory open.
-    let moved: Vec<SessionId> = results.iter().filter_map(moved).collect();
-    app.with_backend(async |backend| {
-        if let Backend::Local(local) = backend {
-            local.show(&moved).await;
-        }
-        Ok(())
-    })
-    .await?;
+    // Opening the directory lists what was brought in, also for programs that have it open.
+    app.with_backend(async |_| Ok(())).await?;
     finish(app, &source, &results)
-}
-
-/// The session of a file that was brought in just now.
-fn moved(result: &FileResult) -> Option<SessionId> {
-    let summary = result.summary.as_ref()?;
-    (summary.outcome == Outcome::Migrated).then(|| summary.plan.session_id.clone())
 }
 
 /// The one who moves sessions in and out of a data directory.

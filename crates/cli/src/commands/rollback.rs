@@ -3,7 +3,6 @@ use std::path::Path;
 use bough_migrate::{MigrateError, RollbackOptions};
 
 use crate::app::App;
-use crate::backend::Backend;
 use crate::command_error::{CommandError, CommandResult};
 use crate::commands::export::failed;
 use crate::commands::migrate::open;
@@ -62,13 +61,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         accept_changed_target: args.accept_changed,
     };
     let done = migrator.rollback(session.id().as_str(), &options).map_err(failed)?;
-    app.with_backend(async |backend| {
-        if let Backend::Local(local) = backend {
-            local.show(std::slice::from_ref(session.id())).await;
-        }
-        Ok(())
-    })
-    .await?;
+    // Opening the directory lists the session as its file shows it.
+    app.with_backend(async |_| Ok(())).await?;
     if app.output.is_json() {
         return app.output.json(&done);
     }

@@ -1,5 +1,7 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use bough_migrate::{Migrator, OsV1Files};
 use bough_platform::{OsDisk, Platform};
 use bough_session::SessionId;
 use bough_store::SalvageReport;
@@ -8,6 +10,8 @@ use serde_json::json;
 use crate::app::App;
 use crate::backend::Local;
 use crate::command_error::{CommandError, CommandResult};
+use crate::commands::export::failed;
+use crate::commands::migrate::open;
 use crate::commands::verify::store_failed;
 use crate::text::count;
 
@@ -42,6 +46,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     })
     .map_err(|error| store_failed(error).hint("give the whole id; `bough verify` lists them"))?;
     drop(bar);
+    keep_ways_back(&from, &args.to, &reports)?;
     let saved: Vec<SessionId> =
         reports.iter().map(|report| SessionId::from_stored(report.id.clone())).collect();
     let rescued = Local::open(args.to.clone()).await?;
@@ -59,6 +64,16 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let rest = format!("{} reparented, {} left out", report.reparented, report.left_out);
         app.output
             .line(format!("{}: saved {saved}, {rest}, {lost} places unreadable", report.id))?;
+    }
+    Ok(())
+}
+
+/// A session that came from a file of pi can be given back to it from the new directory too.
+fn keep_ways_back(from: &Path, to: &Path, reports: &[SalvageReport]) -> CommandResult<()> {
+    let old = Migrator::open_to_look(Platform::system_to_look(from)?, Arc::new(OsV1Files));
+    let new = open(to)?;
+    for report in reports.iter().filter(|report| report.saved > 0) {
+        new.keep_way_back(&old, &report.id).map_err(failed)?;
     }
     Ok(())
 }
