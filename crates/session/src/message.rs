@@ -7,6 +7,7 @@
 //! Members that these shapes do not know are kept in `unknown`, and written behind the known ones as they came.
 //! How the shapes are read is in [`read`].
 
+mod make;
 mod read;
 
 pub use read::NewMessage;
@@ -382,81 +383,6 @@ impl AgentMessage {
     pub fn text(&self) -> String {
         let texts = self.content().iter().filter_map(ContentBlock::as_text);
         texts.collect::<Vec<_>>().join("\n")
-    }
-}
-
-impl UserMessage {
-    /// A message of a person.
-    #[must_use]
-    pub const fn new(content: Vec<ContentBlock>, timestamp: i64) -> Self {
-        Self { content, timestamp, unknown: UnknownMembers::NONE }
-    }
-}
-
-impl AssistantMessage {
-    /// A message of a model that ended well, without usage.
-    #[must_use]
-    pub const fn new(
-        content: Vec<ContentBlock>,
-        provider: String,
-        model: String,
-        timestamp: i64,
-    ) -> Self {
-        Self {
-            content,
-            stop_reason: StopReason::End,
-            native_stop_reason: None,
-            error_message: None,
-            error_kind: None,
-            warnings: None,
-            usage: None,
-            model,
-            provider,
-            timestamp,
-            unknown: UnknownMembers::NONE,
-        }
-    }
-}
-
-impl FunctionResultMessage {
-    /// The answer to a call that did not fail, without details.
-    #[must_use]
-    pub fn new(
-        function_call_id: String,
-        function_id: String,
-        content: Vec<ContentBlock>,
-        timestamp: i64,
-    ) -> Self {
-        Self {
-            function_call_id,
-            function_id,
-            content,
-            details: RawJson::default(),
-            is_error: false,
-            timestamp,
-            unknown: UnknownMembers::NONE,
-        }
-    }
-}
-
-impl FunctionCallBlock {
-    /// A call.
-    #[must_use]
-    pub const fn new(id: String, function_id: String, arguments: RawJson) -> Self {
-        Self { id, function_id, arguments, unknown: UnknownMembers::NONE }
-    }
-}
-
-impl CustomMessage {
-    /// The type of a message that instructs the model: what other formats call the role `system`.
-    ///
-    /// It is no role of its own, because readers of the published shapes know four roles and refuse a fifth.
-    pub const SYSTEM: &'static str = "system";
-
-    /// Whether the message instructs the model.
-    #[must_use]
-    pub fn is_system(&self) -> bool {
-        self.custom_type == Self::SYSTEM
     }
 }
 

@@ -164,7 +164,7 @@ fn with_names(mut message: AgentMessage, names: &HashMap<String, String>) -> Age
         if let ContentBlock::FunctionResult(result) = block
             && let Some(name) = names.get(&result.function_call_id)
         {
-            super::gemini::keep_name(&mut result.unknown, name);
+            super::gemini_results::keep_name(&mut result.unknown, name);
         }
     }
     message
@@ -319,7 +319,7 @@ fn is_joined(message: &UserMessage) -> bool {
 
 fn result_block(said: FunctionResultMessage) -> ContentBlock {
     let mut unknown = said.unknown;
-    super::gemini::keep_name(&mut unknown, &said.function_id);
+    super::gemini_results::keep_name(&mut unknown, &said.function_id);
     ContentBlock::FunctionResult(FunctionResultBlock {
         function_call_id: said.function_call_id,
         content: said.content,

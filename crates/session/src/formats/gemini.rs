@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use super::block::{
-    Picture, PlainRole, arguments_object, image, image_at, is_mark, is_reply, joined_text, kept,
-    kept_members, lose_error, lose_plain, lose_reply, name_of, picture, placed, plain_role,
-    result_message, signature_is_ours, some_mime, stop_word, system_message, whole_block,
+    Picture, PlainRole, arguments_object, image, image_at, is_mark, is_reply, kept, kept_members,
+    lose_error, lose_plain, lose_reply, name_of, picture, placed, plain_role, result_message,
+    signature_is_ours, some_mime, stop_word, system_message, whole_block,
 };
 use super::check::Check;
+use super::gemini_results::{result_block, take_name, write_result};
 use super::input::first_in;
-use super::read::{Members, typed};
+use super::read::Members;
 use super::write::{Mapping, Object, members_of};
 use super::{Codec, Format};
 use crate::members::UnknownMembers;
@@ -31,9 +32,7 @@ const CANDIDATE: &str = "$candidate";
 const SIGNATURE: &str = "thoughtSignature";
 /// Where the members of a call or a response are kept, and the mark of one without an id.
 const CALL: &str = "functionCall";
-const RESULT: &str = "functionResponse";
-/// The name of a function, kept with its result.
-const NAME: &str = "$name";
+pub(super) const RESULT: &str = "functionResponse";
 
 /// The codec.
 pub(super) struct Gemini;
@@ -132,29 +131,6 @@ fn content(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
     })
 }
 
-/// Keeps the name of the function with a result that becomes a block: a response needs it.
-pub(super) fn keep_name(unknown: &mut UnknownMembers, name: &str) {
-    if name.is_empty() {
-        return;
-    }
-    let mut own = unknown.get(FORMAT.name()).map(members_of).unwrap_or_default();
-    own.set(NAME, RawJson::of(name).unwrap_or_default());
-    for (key, value) in kept_members(FORMAT, own) {
-        unknown.set(key, value);
-    }
-}
-
-/// Takes the name of the function out of what a result keeps.
-fn take_name(unknown: &mut UnknownMembers) -> String {
-    let mut own = unknown.get(FORMAT.name()).map(members_of).unwrap_or_default();
-    let name = own.remove(NAME).and_then(|name| typed(name.raw())).unwrap_or_default();
-    unknown.remove(FORMAT.name());
-    for (key, value) in kept_members(FORMAT, own) {
-        unknown.set(key, value);
-    }
-    name
-}
-
 fn answer(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
     let mut candidates = members.take_list("candidates")?;
     let mut candidate = Members::of(candidates.first()?)?;
@@ -212,7 +188,7 @@ fn take_either<'a>(members: &mut Members<'a>, name: &str, snake: &str) -> Option
     members.take_object(name).or_else(|| members.take_object(snake))
 }
 
-fn part(raw: &RawValue, names: &mut HashMap<String, usize>) -> ContentBlock {
+pub(super) fn part(raw: &RawValue, names: &mut HashMap<String, usize>) -> ContentBlock {
     let Some(mut members) = Members::of(raw) else {
         return whole_block(FORMAT, raw, raw.get().to_owned());
     };
@@ -269,14 +245,14 @@ fn media(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
 }
 
 /// The name of the next call or response of a function in this message.
-fn next_name(names: &mut HashMap<String, usize>, name: &str) -> String {
+pub(super) fn next_name(names: &mut HashMap<String, usize>, name: &str) -> String {
     let count = names.entry(name.to_owned()).or_insert(0);
     *count += 1;
     if *count == 1 { name.to_owned() } else { format!("{name}#{count}") }
 }
 
 /// What is kept of a part with an object in it: the part's members, and the object's in their place.
-fn with_inner(members: Members<'_>, key: &str, inner: UnknownMembers) -> UnknownMembers {
+pub(super) fn with_inner(members: Members<'_>, key: &str, inner: UnknownMembers) -> UnknownMembers {
     let mut rest = members.into_unknown();
     if !inner.is_empty() {
         rest.set(key, RawJson::of(&inner).unwrap_or_default());
@@ -300,47 +276,6 @@ fn call_block(
     let mut block = FunctionCallBlock::new(id, name, arguments);
     block.unknown = kept_members(FORMAT, with_inner(members, CALL, rest));
     ContentBlock::FunctionCall(block)
-}
-
-fn result_block(
-    mut result: Members<'_>,
-    members: Members<'_>,
-    names: &mut HashMap<String, usize>,
-) -> ContentBlock {
-    let name = result.take_text("name").unwrap_or_default();
-    let given = result.take_text("id");
-    let response = result.get("response").and_then(Members::of).unwrap_or_default();
-    let is_error = response.has("error") && !response.has("output") && !response.has("result");
-    let mut content = vec![ContentBlock::text(response_text(result.get("response"), response))];
-    if let Some(parts) = result.take_list("parts") {
-        content.extend(parts.into_iter().map(|raw| part(raw, names)));
-    }
-    let mut rest = result.into_unknown();
-    let function_call_id = given.unwrap_or_else(|| {
-        rest.set("id", RawJson::default());
-        next_name(names, &name)
-    });
-    let mut rest = with_inner(members, RESULT, rest);
-    rest.set(NAME, RawJson::of(&name).unwrap_or_default());
-    ContentBlock::FunctionResult(FunctionResultBlock {
-        function_call_id,
-        content,
-        is_error: Some(is_error),
-        unknown: kept_members(FORMAT, rest),
-    })
-}
-
-/// What a response says: the text of its one member, or all of it as JSON.
-fn response_text(raw: Option<&RawValue>, mut response: Members<'_>) -> String {
-    for key in ["output", "result", "error"] {
-        if let Some(text) = response.text(key) {
-            response.take(key);
-            if response.is_empty() {
-                return text;
-            }
-        }
-    }
-    raw.map(|raw| raw.get().to_owned()).unwrap_or_default()
 }
 
 fn write_content(role: &str, message: &AgentMessage, mapping: &mut Mapping) -> Object {
@@ -387,7 +322,7 @@ fn write_answer(
     object
 }
 
-fn write_parts(
+pub(super) fn write_parts(
     at: &str,
     content: &[ContentBlock],
     provider: Option<&str>,
@@ -463,40 +398,4 @@ fn write_image(image: &ImageBlock) -> Object {
             Object::with("inlineData", data.into_raw())
         }
     }
-}
-
-fn write_result(
-    at: &str,
-    result: &FunctionResultBlock,
-    function_id: Option<&str>,
-    mapping: &mut Mapping,
-) -> RawJson {
-    let mut kept = mapping.kept(at, &result.unknown, &[]);
-    let mut inner = kept.remove(RESULT).as_ref().map(members_of).unwrap_or_default();
-    let own_name = kept.remove(NAME).and_then(|name| typed::<String>(name.raw()));
-    let name = function_id.map(str::to_owned).or(own_name).unwrap_or_default();
-    let mut object = Object::default();
-    if !inner.remove("id").is_some_and(|id| id.is_null()) {
-        object.put("id", &result.function_call_id);
-    }
-    object.put("name", name);
-    let text = joined_text(&result.content);
-    // The response as it came, while it still says what is shown.
-    let response = inner.remove("response");
-    let same = response.as_ref().is_some_and(|raw| {
-        response_text(Some(raw.raw()), Members::of(raw.raw()).unwrap_or_default()) == text
-    });
-    let key = if result.is_error == Some(true) { "error" } else { "output" };
-    match response.filter(|_| same) {
-        Some(response) => object.put("response", response),
-        None => object.put("response", Object::with(key, &text).into_raw()),
-    }
-    let media: Vec<ContentBlock> =
-        result.content.iter().filter(|block| block.as_text().is_none()).cloned().collect();
-    let media = write_parts(at, &media, None, mapping);
-    object.put_some("parts", Some(media).filter(|media| !media.is_empty()));
-    object.put_back(inner);
-    let mut part = Object::with(RESULT, object.into_raw());
-    part.put_back(kept);
-    part.into_raw()
 }

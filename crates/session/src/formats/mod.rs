@@ -19,6 +19,7 @@ mod bough;
 mod check;
 mod conversation;
 mod gemini;
+mod gemini_results;
 mod gemini_usage;
 mod input;
 mod openai_chat;

@@ -1,0 +1,115 @@
+//! Function responses of the Gemini API.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use super::block::{joined_text, kept_members};
+use super::gemini::{FORMAT, RESULT, next_name, part, with_inner, write_parts};
+use super::read::{Members, typed};
+use super::write::{Mapping, Object, members_of};
+use crate::members::UnknownMembers;
+use crate::{ContentBlock, FunctionResultBlock, RawJson};
+
+/// The name of a function, kept with its result.
+const NAME: &str = "$name";
+
+/// Keeps the name of the function with a result that becomes a block: a response needs it.
+pub(super) fn keep_name(unknown: &mut UnknownMembers, name: &str) {
+    if name.is_empty() {
+        return;
+    }
+    let mut own = unknown.get(FORMAT.name()).map(members_of).unwrap_or_default();
+    own.set(NAME, RawJson::of(name).unwrap_or_default());
+    for (key, value) in kept_members(FORMAT, own) {
+        unknown.set(key, value);
+    }
+}
+
+/// Takes the name of the function out of what a result keeps.
+pub(super) fn take_name(unknown: &mut UnknownMembers) -> String {
+    let mut own = unknown.get(FORMAT.name()).map(members_of).unwrap_or_default();
+    let name = own.remove(NAME).and_then(|name| typed(name.raw())).unwrap_or_default();
+    unknown.remove(FORMAT.name());
+    for (key, value) in kept_members(FORMAT, own) {
+        unknown.set(key, value);
+    }
+    name
+}
+
+pub(super) fn result_block(
+    mut result: Members<'_>,
+    members: Members<'_>,
+    names: &mut HashMap<String, usize>,
+) -> ContentBlock {
+    let name = result.take_text("name").unwrap_or_default();
+    let given = result.take_text("id");
+    let response = result.get("response").and_then(Members::of).unwrap_or_default();
+    let is_error = response.has("error") && !response.has("output") && !response.has("result");
+    let mut content = vec![ContentBlock::text(response_text(result.get("response"), response))];
+    if let Some(parts) = result.take_list("parts") {
+        content.extend(parts.into_iter().map(|raw| part(raw, names)));
+    }
+    let mut rest = result.into_unknown();
+    let function_call_id = given.unwrap_or_else(|| {
+        rest.set("id", RawJson::default());
+        next_name(names, &name)
+    });
+    let mut rest = with_inner(members, RESULT, rest);
+    rest.set(NAME, RawJson::of(&name).unwrap_or_default());
+    ContentBlock::FunctionResult(FunctionResultBlock {
+        function_call_id,
+        content,
+        is_error: Some(is_error),
+        unknown: kept_members(FORMAT, rest),
+    })
+}
+
+/// What a response says: the text of its one member, or all of it as JSON.
+fn response_text(raw: Option<&RawValue>, mut response: Members<'_>) -> String {
+    for key in ["output", "result", "error"] {
+        if let Some(text) = response.text(key) {
+            response.take(key);
+            if response.is_empty() {
+                return text;
+            }
+        }
+    }
+    raw.map(|raw| raw.get().to_owned()).unwrap_or_default()
+}
+
+pub(super) fn write_result(
+    at: &str,
+    result: &FunctionResultBlock,
+    function_id: Option<&str>,
+    mapping: &mut Mapping,
+) -> RawJson {
+    let mut kept = mapping.kept(at, &result.unknown, &[]);
+    let mut inner = kept.remove(RESULT).as_ref().map(members_of).unwrap_or_default();
+    let own_name = kept.remove(NAME).and_then(|name| typed::<String>(name.raw()));
+    let name = function_id.map(str::to_owned).or(own_name).unwrap_or_default();
+    let mut object = Object::default();
+    if !inner.remove("id").is_some_and(|id| id.is_null()) {
+        object.put("id", &result.function_call_id);
+    }
+    object.put("name", name);
+    let text = joined_text(&result.content);
+    // The response as it came, while it still says what is shown.
+    let response = inner.remove("response");
+    let same = response.as_ref().is_some_and(|raw| {
+        response_text(Some(raw.raw()), Members::of(raw.raw()).unwrap_or_default()) == text
+    });
+    let key = if result.is_error == Some(true) { "error" } else { "output" };
+    match response.filter(|_| same) {
+        Some(response) => object.put("response", response),
+        None => object.put("response", Object::with(key, &text).into_raw()),
+    }
+    let media: Vec<ContentBlock> =
+        result.content.iter().filter(|block| block.as_text().is_none()).cloned().collect();
+    let media = write_parts(at, &media, None, mapping);
+    object.put_some("parts", Some(media).filter(|media| !media.is_empty()));
+    object.put_back(inner);
+    let mut part = Object::with(RESULT, object.into_raw());
+    part.put_back(kept);
+    part.into_raw()
+}
