@@ -33,6 +33,7 @@ Examples:
   bough ls                     the sessions that changed last
   bough -r                     pick one
   bough show last              read the newest
+  bough search flaky test      find what was said about it
   bough tail -f last           follow it while it is written
   bough tree last              walk its branches
   bough migrate ~/.pi          bring sessions in from elsewhere
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Ls(commands::ls::Args),
     Resume(commands::resume::Args),
     Show(commands::show::Args),
+    Search(commands::search::Args),
+    Reindex(commands::search::ReindexArgs),
     Tail(commands::tail::Args),
     Tree(commands::tree::Args),
     Fork(commands::fork::Args),

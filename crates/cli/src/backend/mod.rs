@@ -9,6 +9,7 @@ mod error;
 mod local;
 mod remote;
 mod route;
+mod search;
 mod types;
 
 use std::sync::Arc;
