@@ -12,6 +12,7 @@ mod list;
 mod paint;
 mod perform;
 mod picker;
+mod search;
 mod session;
 mod terminal;
 mod tree;

@@ -12,7 +12,7 @@ use super::desk::Effect;
 use super::event::Answer;
 use super::session::From;
 use super::tree::{SummaryWish, Switch, Switched};
-use super::{picker, session, tree};
+use super::{picker, search, session, tree};
 use crate::backend::{Backend, CallError};
 use crate::command_error::CommandError;
 use crate::compact::{PathItem, left_behind};
@@ -57,6 +57,10 @@ pub(super) async fn perform(
         Effect::Picker(effect) => Answer::Picker(performer.picker(effect).await),
         Effect::Tree(effect) => Answer::Tree(performer.tree(effect, edited).await),
         Effect::Session(effect) => Answer::Session(performer.session(effect).await),
+        Effect::Search(search::Effect::Search(request)) => {
+            let found = performer.backend.search(&request).await.map_err(words);
+            Answer::Search(search::Answer::Found { query: request.query, found })
+        }
     }
 }
 
@@ -99,11 +103,11 @@ impl Performer {
                 let summary = backend.summary(&session).await.map_err(words);
                 session::Answer::Summary { session, summary }
             }
-            session::Effect::Page { session, from, cursor, generation } => {
+            session::Effect::Page { session, leaf, from, cursor, generation } => {
                 let newest_first = from == From::Tail;
-                let page = backend
-                    .path_page(&session, None, newest_first, TRANSCRIPT_PAGE, cursor.as_deref())
-                    .await;
+                let (leaf, cursor) = (leaf.as_ref(), cursor.as_deref());
+                let page =
+                    backend.path_page(&session, leaf, newest_first, TRANSCRIPT_PAGE, cursor).await;
                 session::Answer::Page { session, generation, from, page: page.map_err(words) }
             }
             session::Effect::Watch { session, after } => {

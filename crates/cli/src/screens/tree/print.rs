@@ -7,7 +7,7 @@ use bough_session::EntryId;
 use super::layout::{Drawing, Filter, Forest};
 use super::view::entry_words;
 use crate::backend::Outline;
-use crate::text::{Query, fit};
+use crate::text::fit;
 
 /// Columns of an entry's beginning.
 const PREVIEW_COLUMNS: usize = 60;
@@ -24,7 +24,7 @@ pub(crate) fn print_lines(
     forest.add(entries);
     let leaf = active_leaf.and_then(|id| forest.place(id));
     let active: HashSet<usize> = forest.upwards(leaf).collect();
-    let drawing = Drawing::of(&forest, leaf, filter, &Query::default(), &HashSet::new());
+    let drawing = Drawing::of(&forest, leaf, filter, &HashSet::new());
     let active_end = drawing.seen_end(&forest, leaf);
     let line = |row: &super::layout::Row| {
         let node = forest.node(row.node)?;
