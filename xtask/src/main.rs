@@ -97,9 +97,6 @@ fn bench_command(root: &Path, rest: &[String]) -> Command {
     if rest.iter().any(|word| word == "recorder" || word == "list") {
         command.args(["--features", "original"]);
     }
-    if rest.iter().any(|word| word == "search" || word == "list") {
-        command.args(["--features", "tantivy"]);
-    }
     command
 }
 
