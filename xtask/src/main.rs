@@ -107,9 +107,6 @@ fn bench_command(root: &Path, rest: &[String]) -> Command {
     } else {
         command.args(["--package", "bough-bench", "--bin", "bough-bench"]);
     }
-    if rest.iter().any(|word| word == "search" || word == "list") {
-        command.args(["--features", "tantivy"]);
-    }
     command
 }
 

@@ -50,6 +50,7 @@ Examples:
   bough ls                     list the sessions that changed last
   bough -r                     pick a session and open it
   bough show last              read the newest session
+  bough search flaky test      find what was said about it
   bough tail -f last           follow it while it is written
   bough tree last              walk its branches
   bough migrate ~/.pi          bring in the sessions of pi
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     Ls(commands::ls::Args),
     Resume(commands::resume::Args),
     Show(commands::show::Args),
+    Search(commands::search::Args),
+    Reindex(commands::search::ReindexArgs),
     Tail(commands::tail::Args),
     Tree(commands::tree::Args),
     Fork(commands::fork::Args),

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// How often an index that does not come further is asked again before a command goes on without it.
+pub(crate) const INDEX_STALLED_ROUNDS: u32 = 50;
+/// Hits that the search screen shows.
+pub(crate) const SEARCH_HITS_PAGE: usize = 100;
+
 /// Sessions that a screen reads at a time.
 pub(crate) const PICKER_PAGE: usize = 100;
 /// Sessions that a search reads at a time while it goes through all of them.

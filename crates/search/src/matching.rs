@@ -42,6 +42,16 @@ impl Terms {
         self.buffer.get(place.clone()).unwrap_or_default()
     }
 
+    /// Where a phrase ends whose last term is found here: of a beginning, only that much is shown.
+    fn end_of(&self, last: &(Range<usize>, Range<usize>), phrase: &Phrase) -> usize {
+        let wanted = phrase.terms.last().map_or(0, String::len);
+        let is_as_written = last.0.len() == last.1.len();
+        match phrase.is_prefix && is_as_written {
+            true => last.1.start + wanted,
+            false => last.1.end,
+        }
+    }
+
     /// Every place of a phrase, in bytes of the text.
     fn places(&self, phrase: &Phrase) -> Vec<Range<usize>> {
         let mut found = Vec::new();
@@ -51,7 +61,7 @@ impl Terms {
                 is_term(self.term(&part.0), wanted, phrase.is_prefix && is_last)
             });
             if let (true, Some(first), Some(last)) = (fits, window.first(), window.last()) {
-                found.push(first.1.start..last.1.end);
+                found.push(first.1.start..self.end_of(last, phrase));
             }
         }
         let one = match phrase.terms.as_slice() {
@@ -131,5 +141,30 @@ impl NameFilter {
             NameKind::Agent => document.agent.as_ref().is_some_and(has),
         };
         found != self.is_negated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Field, FieldKind};
+    use crate::query::parse_query;
+
+    fn spans(query: &str, text: &str) -> Vec<String> {
+        let fields = vec![Field { kind: FieldKind::Text, text: text.to_owned() }];
+        let document = Document { fields, ..Document::default() };
+        let matched = parse_query(query, 0).unwrap().matches(&document).unwrap_or_default();
+        matched.spans.into_iter().map(|(_, at)| text[at].to_owned()).collect()
+    }
+
+    #[test]
+    fn what_was_asked_for_is_shown_and_no_more() {
+        assert_eq!(spans("本", "日本語版"), ["本"]);
+        assert_eq!(spans("本語", "日本語版"), ["本語"]);
+        assert_eq!(spans("日本語版", "日本語版"), ["日本語版"]);
+        assert_eq!(spans("conf*", "the Config of it"), ["Conf"]);
+        assert_eq!(spans("\"a b\"", "a, B a"), ["a, B"]);
+        assert_eq!(spans("foobar", "a fooBar"), ["fooBar"]);
+        assert_eq!(spans("bar -foo", "fooBar"), [""; 0]);
     }
 }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use bough_migrate::{OsV1Files, Recovered, ServedStore};
 use bough_platform::{Disk, OsDisk, Platform, RelPath};
+use bough_search::NativeIndex;
 use bough_server::LOCAL_KEY_FILE;
 use bough_service::{Scope, Service, ServiceError};
 use bough_session::SessionId;
@@ -31,6 +32,7 @@ impl Local {
     pub(crate) async fn open(data_dir: PathBuf) -> CommandResult<Self> {
         let platform = Platform::system(&data_dir).map_err(|error| refused(&data_dir, &error))?;
         let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
+        let disk = platform.disk.clone();
         let options = NativeOptions::default();
         let opened = NativeStore::open(platform.clone(), data_dir.clone(), options).await;
         let native = opened.map_err(|error| refused(&data_dir, &error))?;
@@ -38,7 +40,10 @@ impl Local {
         let recovered = served.recover().await.map_err(|error| refused(&data_dir, &error))?;
         let recovered =
             recovered.iter().map(|(session, done)| recovery_text(session, done)).collect();
-        let service = Service::new(Arc::new(served.clone()), clock, entropy);
+        let service = Service::new(Arc::new(served.clone()), clock.clone(), entropy);
+        let index = NativeIndex::in_folder(disk, &data_dir, clock);
+        let index = index.map_err(|error| refused(&data_dir, &error))?;
+        service.set_search_index(Some(Arc::new(index)));
         let scope = Scope::owner();
         Ok(Self { service, scope, data_dir: Arc::new(data_dir), served: Some(served), recovered })
     }

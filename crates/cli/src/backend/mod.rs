@@ -10,6 +10,7 @@ mod local;
 mod pi_files;
 mod remote;
 mod route;
+mod search;
 mod types;
 
 use std::sync::Arc;

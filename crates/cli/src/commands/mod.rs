@@ -18,6 +18,7 @@ pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod rollback;
 pub(crate) mod salvage;
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod tail;
@@ -38,6 +39,8 @@ pub(crate) async fn run(app: &App, command: Command) -> CommandResult<()> {
         Command::Ls(args) => ls::run(app, args).await,
         Command::Resume(args) => resume::run(app, args).await,
         Command::Show(args) => show::run(app, args).await,
+        Command::Search(args) => search::run(app, args).await,
+        Command::Reindex(args) => search::reindex(app, args).await,
         Command::Tail(args) => tail::run(app, args).await,
         Command::Tree(args) => tree::run(app, args).await,
         Command::Fork(args) => fork::run(app, args).await,

@@ -13,7 +13,7 @@ use super::event::Answer;
 use super::session::From;
 use super::stack::Effect;
 use super::tree::{SummaryWish, Switch, Switched};
-use super::{picker, session, tree};
+use super::{picker, search, session, tree};
 use crate::backend::{Backend, CallError};
 use crate::command_error::CommandError;
 use crate::limits::TRANSCRIPT_PAGE;
@@ -58,6 +58,10 @@ pub(super) async fn run_effect(
         Effect::Picker(effect) => Answer::Picker(runner.picker(effect).await),
         Effect::Tree(effect) => Answer::Tree(runner.tree(effect, edited).await),
         Effect::Session(effect) => Answer::Session(runner.session(effect).await),
+        Effect::Search(search::Effect::Search(request)) => {
+            let found = runner.backend.search(&request).await.map_err(words);
+            Answer::Search(search::Answer::Found { query: request.query, found })
+        }
     }
 }
 
@@ -131,11 +135,11 @@ impl EffectRunner {
                 let summary = backend.summary(&session).await.map_err(words);
                 session::Answer::Summary { session, summary }
             }
-            session::Effect::Page { session, from, cursor, generation } => {
+            session::Effect::Page { session, leaf, from, cursor, generation } => {
                 let newest_first = from == From::Tail;
-                let page = backend
-                    .path_page(&session, None, newest_first, TRANSCRIPT_PAGE, cursor.as_deref())
-                    .await;
+                let (leaf, cursor) = (leaf.as_ref(), cursor.as_deref());
+                let page =
+                    backend.path_page(&session, leaf, newest_first, TRANSCRIPT_PAGE, cursor).await;
                 session::Answer::Page { session, generation, from, page: page.map_err(words) }
             }
             session::Effect::Watch { session, after } => {

@@ -2,7 +2,9 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{picker, session, tree};
+use bough_session::EntryId;
+
+use super::{picker, search, session, tree};
 
 /// Something happened.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(crate) enum Event {
     Resize(Size),
     /// An effect was carried out.
     Answer(Answer),
+    /// The screen above chose an entry.
+    GoTo(EntryId),
     /// Time went by.
     Tick { now_ms: i64 },
     /// The terminal is gone.
@@ -28,6 +32,7 @@ pub(crate) enum Answer {
     Picker(picker::Answer),
     Tree(tree::Answer),
     Session(session::Answer),
+    Search(search::Answer),
 }
 
 /// The window, in columns and rows.

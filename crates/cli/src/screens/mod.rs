@@ -10,6 +10,7 @@ mod event;
 mod input;
 mod list;
 mod picker;
+mod search;
 mod session;
 mod stack;
 mod terminal;

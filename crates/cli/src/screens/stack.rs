@@ -1,11 +1,12 @@
 //! The stack of screens: which one is on top, and what moves between them. Pure.
 
-use bough_session::SessionId;
+use bough_session::{EntryId, SessionId};
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
 
 use super::event::{Answer, Event, Key, Size};
 use super::picker::{self, PickerOptions, PickerState};
+use super::search::{self, SearchState, Within};
 use super::session::{self, SessionState};
 use super::theme::{Keys, Theme, keys_dialog};
 use super::tree::{self, TreeState};
@@ -17,10 +18,13 @@ pub(crate) enum Request {
     Picker(picker::Effect),
     Tree(tree::Effect),
     Session(session::Effect),
+    Search(search::Effect),
     /// Another screen on top.
     Open(Target),
     /// This screen away; the one below is seen again.
     Back,
+    /// This screen away; the one below goes to an entry.
+    BackTo(EntryId),
     /// This screen away, having done what it was for.
     Done(String),
     /// All screens away.
@@ -35,7 +39,11 @@ pub(crate) enum Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Session(SessionId),
+    /// A session, read up to an entry.
+    Entry(SessionId, EntryId),
     Tree(SessionId),
+    /// A search, with a text to begin with.
+    Search(Within, String),
 }
 
 /// What is to be done on the backend.
@@ -44,6 +52,7 @@ pub(crate) enum Effect {
     Picker(picker::Effect),
     Tree(tree::Effect),
     Session(session::Effect),
+    Search(search::Effect),
 }
 
 /// How it all ended.
@@ -66,6 +75,7 @@ enum Screen {
     Picker(Box<PickerState>),
     Tree(Box<TreeState>),
     Session(Box<SessionState>),
+    Search(Box<SearchState>),
 }
 
 /// The open screens, the one that is seen last.
@@ -123,7 +133,7 @@ impl ScreenStack {
             Event::Closed => vec![Request::Quit],
             Event::Answer(answer) => self.tell_asker(answer),
             Event::Key(key) if self.takes_for_keys(key) => Vec::new(),
-            Event::Key(_) | Event::Paste(_) => match self.screens.last_mut() {
+            Event::Key(_) | Event::Paste(_) | Event::GoTo(_) => match self.screens.last_mut() {
                 Some(top) => top.update(event),
                 None => Vec::new(),
             },
@@ -137,6 +147,7 @@ impl ScreenStack {
             Some(Screen::Picker(state)) => picker::view(state, frame, theme),
             Some(Screen::Tree(state)) => tree::view(state, frame, theme),
             Some(Screen::Session(state)) => session::view(state, frame, theme),
+            Some(Screen::Search(state)) => search::view(state, frame, theme),
             None => {}
         }
         if let Some(top) = self.screens.last().filter(|_| self.shows_keys) {
@@ -163,6 +174,7 @@ impl ScreenStack {
                 (Screen::Picker(_), Answer::Picker(_))
                     | (Screen::Tree(_), Answer::Tree(_))
                     | (Screen::Session(_), Answer::Session(_))
+                    | (Screen::Search(_), Answer::Search(_))
             )
         };
         match self.screens.iter_mut().rev().find(asked) {
@@ -178,11 +190,17 @@ impl ScreenStack {
                 Request::Picker(effect) => effects.push(Effect::Picker(effect)),
                 Request::Tree(effect) => effects.push(Effect::Tree(effect)),
                 Request::Session(effect) => effects.push(Effect::Session(effect)),
+                Request::Search(effect) => effects.push(Effect::Search(effect)),
                 Request::Open(target) => {
                     let needs = self.open(target);
                     effects.extend(self.serve(needs));
                 }
                 Request::Back => effects.extend(self.close(Outcome::Left)),
+                Request::BackTo(entry) => {
+                    effects.extend(self.close(Outcome::Left));
+                    let needs = self.screens.last_mut().map(|top| top.update(Event::GoTo(entry)));
+                    effects.extend(self.serve(needs.unwrap_or_default()));
+                }
                 Request::Done(text) => effects.extend(self.close(Outcome::Done(text))),
                 Request::Quit => self.outcome = Some(Outcome::Cancelled),
                 Request::Pick(session) => self.outcome = Some(Outcome::Picked(session)),
@@ -198,6 +216,19 @@ impl ScreenStack {
                 let mut state = SessionState::new(id, self.size, self.now_ms);
                 let requests = session::start(&mut state);
                 self.screens.push(Screen::Session(Box::new(state)));
+                requests
+            }
+            Target::Entry(id, entry) => {
+                let mut state = SessionState::new(id, self.size, self.now_ms);
+                state.leaf = Some(entry);
+                let requests = session::start(&mut state);
+                self.screens.push(Screen::Session(Box::new(state)));
+                requests
+            }
+            Target::Search(within, text) => {
+                let mut state = SearchState::new(within, &text, self.size, self.now_ms);
+                let requests = search::start(&mut state);
+                self.screens.push(Screen::Search(Box::new(state)));
                 requests
             }
             Target::Tree(id) => {
@@ -231,6 +262,7 @@ impl Screen {
             Self::Picker(_) => picker::KEYS,
             Self::Tree(_) => tree::KEYS,
             Self::Session(_) => session::KEYS,
+            Self::Search(_) => search::KEYS,
         }
     }
 
@@ -244,6 +276,7 @@ impl Screen {
             Self::Picker(state) => picker::update(state, event),
             Self::Tree(state) => tree::update(state, event),
             Self::Session(state) => session::update(state, event),
+            Self::Search(state) => search::update(state, event),
         }
     }
 }

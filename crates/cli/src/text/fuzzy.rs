@@ -45,11 +45,6 @@ impl Query {
         Self { words }
     }
 
-    /// Whether nothing is searched for.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
-
     /// How well a text matches; `None` when some word is not in it. Each word is looked for in one line at a
     /// time, so that letters of unrelated fields do not make one up. `text` must be in small letters.
     pub(crate) fn score(&self, text: &str) -> Option<Score> {

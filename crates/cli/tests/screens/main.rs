@@ -297,8 +297,9 @@ fn the_tree_is_folded_filtered_and_searched() {
     terminal.press("\u{4}");
     terminal.wait_for("7 of 7");
     terminal.press("/");
-    terminal.press("benchmark");
-    terminal.wait_for("0 of 7");
+    terminal.wait_for("Search this session");
+    terminal.press("nowhere");
+    terminal.wait_for("Nothing fits");
     terminal.press(ESC);
     terminal.wait_for("7 of 7");
     // From the end up to where the last branch begins, and fold there.
@@ -310,6 +311,41 @@ fn the_tree_is_folded_filtered_and_searched() {
     terminal.wait_for("one for");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
+}
+
+/// What no title has is searched in messages, and opened where it was said; in narrow and in wide windows.
+#[test]
+fn what_was_said_is_found_from_the_picker_and_opened_at_its_entry() {
+    let place = Place::new();
+    place.with(async |sessions| {
+        let (session, entries) = sessions.conversation("Date parser").await;
+        sessions.set_leaf(&session, &entries[1]).await;
+        sessions.append(&session, user("Elsewhere now")).await;
+        sessions.create("Another").await;
+    });
+    for columns in [60, 200] {
+        let mut terminal = Terminal::start(&place, 24, columns, &["resume"], &[]);
+        terminal.wait_for("Another");
+        terminal.press("\"one for\"");
+        terminal.wait_for("Enter searches messages");
+        terminal.press(ENTER);
+        terminal.wait_for("Search all sessions");
+        terminal.wait_for("1 hits");
+        terminal.wait_until("the branch is named", |text| text.contains("other branch"));
+        terminal.press(ENTER);
+        terminal.wait_until("the path to the entry", |text| {
+            text.contains("one for") && !text.contains("Elsewhere now")
+        });
+        // Within the session: back to the branch that is active.
+        terminal.press("/");
+        terminal.wait_for("Search this session");
+        terminal.press("elsewhere");
+        terminal.wait_for("1 hits");
+        terminal.press(ENTER);
+        terminal.wait_for("Elsewhere now");
+        terminal.press(CTRL_C);
+        terminal.end();
+    }
 }
 
 #[test]

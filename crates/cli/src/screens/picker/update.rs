@@ -3,6 +3,7 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::super::event::{Event, Key};
 use super::super::input::Input;
+use super::super::search::Within;
 use super::super::stack::{Request, Target};
 use super::super::theme::Status;
 use super::state::{Answer, Effect, Mode, PickerState, Preview, Scope, Sort};
@@ -45,7 +46,7 @@ pub(crate) fn update(state: &mut PickerState, event: Event) -> Vec<Request> {
             state.now_ms = now_ms;
             refresh(state)
         }
-        Event::Answer(_) | Event::Closed => Vec::new(),
+        Event::Answer(_) | Event::GoTo(_) | Event::Closed => Vec::new(),
     };
     with_needs(state, requests)
 }
@@ -104,6 +105,10 @@ fn on_browse_key(state: &mut PickerState, key: Key) -> Vec<Request> {
     match key.code {
         KeyCode::Esc if !state.search.is_empty() => search(state, Input::clear),
         KeyCode::Esc => vec![Request::Back],
+        // What no title has may have been said.
+        KeyCode::Enter if state.rows.is_empty() && !state.search.is_empty() => {
+            vec![search_messages(state)]
+        }
         KeyCode::Enter => open(state),
         KeyCode::Tab | KeyCode::BackTab => switch_scope(state),
         KeyCode::Backspace if key.ctrl && state.search.is_empty() => ask_to_delete(state),
@@ -116,6 +121,10 @@ fn on_browse_key(state: &mut PickerState, key: Key) -> Vec<Request> {
     }
 }
 
+fn search_messages(state: &PickerState) -> Request {
+    Request::Open(Target::Search(Within::Everything, state.search.text().to_owned()))
+}
+
 fn on_ctrl_key(state: &mut PickerState, key: Key) -> Vec<Request> {
     let KeyCode::Char(letter) = key.code else {
         return Vec::new();
@@ -123,6 +132,7 @@ fn on_ctrl_key(state: &mut PickerState, key: Key) -> Vec<Request> {
     match letter.to_ascii_lowercase() {
         'c' => vec![Request::Quit],
         'd' => ask_to_delete(state),
+        'f' => vec![search_messages(state)],
         's' => {
             state.sort = match state.sort {
                 Sort::Recent => Sort::Threaded,

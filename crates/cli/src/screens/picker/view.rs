@@ -27,6 +27,7 @@ const TINY_ROWS: u16 = 5;
 pub(crate) const KEYS: &Keys = &[
     ("Enter", "open"),
     ("Tab", "folder/all"),
+    ("^F", "in messages"),
     ("^S", "sort"),
     ("^R", "rename"),
     ("^D", "delete"),
@@ -175,7 +176,9 @@ fn list(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
 fn empty_words(state: &PickerState) -> String {
     let words = match () {
         () if state.is_loading => "Reading…",
-        () if !state.search.is_empty() => "No match. Esc clears the search.",
+        () if !state.search.is_empty() => {
+            "Nothing fits. Enter searches messages, Esc clears the search."
+        }
         () if state.named_only => "No session has a name. Ctrl+N shows all.",
         () if state.scope == Scope::Project => "No sessions of this folder. Tab shows all.",
         () => "No sessions yet. `bough migrate` brings some in, `bough record` records one.",

@@ -23,8 +23,17 @@ pub(crate) enum From {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     Summary(SessionId),
-    Page { session: SessionId, from: From, cursor: Option<String>, generation: u64 },
-    Watch { session: SessionId, after: Option<String> },
+    Page {
+        session: SessionId,
+        leaf: Option<EntryId>,
+        from: From,
+        cursor: Option<String>,
+        generation: u64,
+    },
+    Watch {
+        session: SessionId,
+        after: Option<String>,
+    },
     Loops(SessionId),
 }
 
@@ -51,6 +60,8 @@ pub(crate) struct SessionState {
     pub(crate) size: Size,
     pub(crate) now_ms: i64,
     pub(crate) id: SessionId,
+    /// The entry that is read up to; `None` is the active leaf, which news move.
+    pub(crate) leaf: Option<EntryId>,
     pub(crate) session: Option<Summary>,
     pub(crate) items: Vec<Item>,
     pub(crate) from: From,
@@ -82,6 +93,7 @@ impl SessionState {
             size,
             now_ms,
             id,
+            leaf: None,
             session: None,
             items: Vec::new(),
             from: From::Tail,

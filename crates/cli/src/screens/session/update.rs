@@ -4,6 +4,7 @@ use ratatui::crossterm::event::KeyCode;
 use serde_json::Value;
 
 use super::super::event::{self, Event, Key};
+use super::super::search::Within;
 use super::super::stack::{Request, Target};
 use super::super::theme::Status;
 use super::state::{Answer, Effect, From, Item, SessionState};
@@ -38,6 +39,7 @@ fn read_from(state: &mut SessionState, from: From) -> Vec<Request> {
 fn page(state: &SessionState) -> Request {
     Request::Session(Effect::Page {
         session: state.id.clone(),
+        leaf: state.leaf.clone(),
         from: state.from,
         cursor: state.cursor.clone(),
         generation: state.generation,
@@ -61,6 +63,7 @@ pub(crate) fn update(state: &mut SessionState, event: Event) -> Vec<Request> {
             if state.is_cut_off { vec![watch(state)] } else { Vec::new() }
         }
         Event::Answer(event::Answer::Session(answer)) => on_answer(state, answer),
+        Event::GoTo(entry) => go_to(state, entry),
         Event::Answer(_) | Event::Paste(_) | Event::Closed => Vec::new(),
     };
     if needs_more(state) {
@@ -108,6 +111,10 @@ fn on_key(state: &mut SessionState, key: Key) -> Vec<Request> {
             state.lay_out();
         }
         KeyCode::Char('t') => return vec![Request::Open(Target::Tree(state.id.clone()))],
+        KeyCode::Char('/') => {
+            let within = Within::Session(state.id.clone());
+            return vec![Request::Open(Target::Search(within, String::new()))];
+        }
         _ => {}
     }
     Vec::new()
@@ -133,12 +140,27 @@ fn to_start(state: &mut SessionState) -> Vec<Request> {
 }
 
 fn to_end(state: &mut SessionState) -> Vec<Request> {
+    if state.leaf.take().is_some() {
+        return read_from(state, From::Tail);
+    }
     if state.from == From::Tail || state.cursor.is_none() {
         state.from = From::Tail;
         state.follows = true;
         state.settle();
         return Vec::new();
     }
+    read_from(state, From::Tail)
+}
+
+/// Goes to an entry: where it is read already, or up to it on whichever branch it is.
+fn go_to(state: &mut SessionState, entry: EntryId) -> Vec<Request> {
+    if let Some(at) = state.place(&entry) {
+        scroll_to(state, state.line_of(at));
+        state.follows = false;
+        state.chosen = at;
+        return Vec::new();
+    }
+    state.leaf = Some(entry);
     read_from(state, From::Tail)
 }
 
@@ -275,7 +297,9 @@ fn on_event(state: &mut SessionState, event: SessionEvent) -> Vec<Request> {
             updated(state, event.payload);
             Vec::new()
         }
-        "session::leaf-moved" if state.from == From::Tail => read_from(state, From::Tail),
+        "session::leaf-moved" if state.from == From::Tail && state.leaf.is_none() => {
+            read_from(state, From::Tail)
+        }
         "session::loop-changed" => vec![Request::Session(Effect::Loops(state.id.clone()))],
         "session::deleted" => {
             gone(state);
@@ -287,7 +311,8 @@ fn on_event(state: &mut SessionState, event: SessionEvent) -> Vec<Request> {
 
 fn added(state: &mut SessionState, payload: Value) -> Vec<Request> {
     // While the beginning is read, what is added at the end will be met later.
-    if state.from == From::Head || state.is_loading && state.items.is_empty() {
+    let is_elsewhere = state.from == From::Head || state.leaf.is_some();
+    if is_elsewhere || state.is_loading && state.items.is_empty() {
         return Vec::new();
     }
     let parent = payload.get("parent_id").and_then(Value::as_str).map(EntryId::from_stored);

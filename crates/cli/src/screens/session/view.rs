@@ -24,6 +24,7 @@ pub(crate) const KEYS: &Keys = &[
     ("^O", "tools"),
     ("o", "outline"),
     ("t", "tree"),
+    ("/", "search"),
     ("q", "back"),
 ];
 

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use bough_session::{EntryId, Role};
 
 use crate::backend::Outline;
-use crate::text::Query;
 
 /// Which entries are seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -134,10 +133,10 @@ impl Forest {
         std::iter::successors(from, |at| self.nodes.get(*at).and_then(|node| node.parent))
     }
 
-    fn is_seen(&self, at: usize, filter: Filter, query: &Query) -> bool {
+    fn is_seen(&self, at: usize, filter: Filter) -> bool {
         let Some(node) = self.nodes.get(at) else { return false };
         let entry = &node.entry;
-        let by_filter = match filter {
+        match filter {
             Filter::All => true,
             Filter::Labelled => self.label(at).is_some(),
             Filter::User => entry.role == Some(Role::User),
@@ -145,16 +144,7 @@ impl Forest {
             Filter::NoTools => {
                 is_of_the_conversation(entry) && entry.role != Some(Role::FunctionResult)
             }
-        };
-        by_filter && (query.is_empty() || query.score(&self.search_text(at, entry)).is_some())
-    }
-
-    fn search_text(&self, at: usize, entry: &Outline) -> String {
-        let label = self.label(at).map(|label| label.text.as_str()).unwrap_or_default();
-        let kind = entry.custom_type.as_deref().unwrap_or_default();
-        let role = entry.role.map(Role::as_str).unwrap_or_default();
-        let calls = entry.calls.join(" ");
-        format!("{label} {role} {kind} {} {calls} {}", entry.preview, entry.id).to_lowercase()
+        }
     }
 }
 
@@ -203,11 +193,10 @@ impl Drawing {
         forest: &Forest,
         active_leaf: Option<usize>,
         filter: Filter,
-        query: &Query,
         folded: &HashSet<usize>,
     ) -> Self {
         let active: HashSet<usize> = forest.upwards(active_leaf).collect();
-        let mut family = Family::of(forest, filter, query);
+        let mut family = Family::of(forest, filter);
         family.put_first(&active);
         let mut drawing = Self::default();
         drawing.draw(&family, folded);
@@ -296,13 +285,13 @@ struct Family {
 }
 
 impl Family {
-    fn of(forest: &Forest, filter: Filter, query: &Query) -> Self {
+    fn of(forest: &Forest, filter: Filter) -> Self {
         let mut family = Self { roots: Vec::new(), children: HashMap::new() };
         // For each entry, itself when it is seen, else the nearest one above it that is.
         let mut anchors: Vec<Option<usize>> = Vec::with_capacity(forest.nodes.len());
         for (at, node) in forest.nodes.iter().enumerate() {
             let above = node.parent.and_then(|parent| anchors.get(parent).copied().flatten());
-            if !forest.is_seen(at, filter, query) {
+            if !forest.is_seen(at, filter) {
                 anchors.push(above);
                 continue;
             }

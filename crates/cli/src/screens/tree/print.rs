@@ -7,7 +7,7 @@ use bough_session::EntryId;
 use super::layout::{Drawing, Filter, Forest};
 use super::view::entry_words;
 use crate::backend::Outline;
-use crate::text::{Query, fit, unique_ids, width};
+use crate::text::{fit, unique_ids, width};
 
 /// The least that is shown of an entry, however deep it lies.
 const WORDS_COLUMNS_MIN: usize = 20;
@@ -27,7 +27,7 @@ pub(crate) fn print_lines(
     forest.add(entries);
     let leaf = active_leaf.and_then(|id| forest.place(id));
     let active: HashSet<usize> = forest.upwards(leaf).collect();
-    let drawing = Drawing::of(&forest, leaf, filter, &Query::default(), &HashSet::new());
+    let drawing = Drawing::of(&forest, leaf, filter, &HashSet::new());
     let active_end = drawing.seen_end(&forest, leaf);
     // A beginning must be told apart from all entries, not only from those that are printed.
     let ids: Vec<&str> = forest.nodes.iter().map(|node| node.entry.id.as_str()).collect();

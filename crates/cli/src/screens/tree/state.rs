@@ -8,7 +8,6 @@ use super::super::list::Window;
 use super::super::theme::Status;
 use super::layout::{Drawing, Filter, Forest, Row};
 use crate::backend::{EntriesPage, Summary};
-use crate::text::Query;
 
 /// What the keys are for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,8 +15,6 @@ pub(crate) enum Mode {
     /// Moving about.
     #[default]
     Browse,
-    /// Words to search for are typed.
-    Search,
     /// A label is typed.
     Label(Input),
     /// The session works; switching is to be confirmed.
@@ -105,7 +102,6 @@ pub(crate) struct TreeState {
     pub(crate) drawing: Drawing,
     pub(crate) window: Window,
     pub(crate) filter: Filter,
-    pub(crate) search: Input,
     pub(crate) show_label_times: bool,
     pub(crate) mode: Mode,
     pub(crate) status: Option<Status>,
@@ -133,7 +129,6 @@ impl TreeState {
             drawing: Drawing::default(),
             window: Window::default(),
             filter: Filter::default(),
-            search: Input::default(),
             show_label_times: false,
             mode: Mode::default(),
             status: None,
@@ -163,13 +158,25 @@ impl TreeState {
         self.session.as_ref().is_some_and(|found| found.meta.status == SessionStatus::Working)
     }
 
+    /// Chooses an entry, and shows everything where the filter would hide it.
+    pub(super) fn go_to(&mut self, entry: &EntryId) {
+        let Some(node) = self.forest.place(entry) else { return };
+        self.has_moved = true;
+        if self.drawing.exact_row_of(node).is_none() {
+            self.filter = Filter::All;
+            self.folded.clear();
+            self.lay_out();
+        }
+        self.window.chosen = self.drawing.exact_row_of(node).unwrap_or(self.window.chosen);
+        self.window.keep_in_view(self.drawing.rows.len(), super::view::list_rows(self));
+    }
+
     /// Draws anew, and keeps the choice where it was as far as it is still seen.
     pub(super) fn lay_out(&mut self) {
         let chosen = self.chosen().map(|row| row.node);
         let leaf = self.leaf_place();
-        let query = Query::parse(self.search.text());
         self.active = self.forest.upwards(leaf).collect();
-        self.drawing = Drawing::of(&self.forest, leaf, self.filter, &query, &self.folded);
+        self.drawing = Drawing::of(&self.forest, leaf, self.filter, &self.folded);
         self.active_end = self.drawing.seen_end(&self.forest, leaf);
         self.drawn_at = self.forest.nodes.len();
         let wanted = chosen.filter(|_| self.has_moved).or(leaf);

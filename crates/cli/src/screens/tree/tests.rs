@@ -2,7 +2,8 @@ use bough_session::{EntryId, Role, SessionId, SessionStatus};
 use proptest::prelude::*;
 
 use super::super::event::{self, Event, Size};
-use super::super::stack::Request;
+use super::super::search::Within;
+use super::super::stack::{Request, Target};
 use super::super::testing::*;
 use super::state::*;
 use super::*;
@@ -142,14 +143,16 @@ fn filters_hide_and_children_move_up() {
 }
 
 #[test]
-fn a_search_finds_text_labels_and_calls() {
+fn a_search_is_another_screen_and_its_hit_is_gone_to() {
     let mut state = with_tree(SMALL);
-    press(&mut state, &["/", "h", "e", "l", "l", "o", "Enter"]);
-    assert_eq!(seen(&state), ["a3"]);
-    press(&mut state, &["Esc"]);
-    assert_eq!(seen(&state).len(), 8);
-    press(&mut state, &["/", "\"", "s", "t", "a", "r", "t"]);
-    assert_eq!(seen(&state), ["u2"]);
+    let asked = press(&mut state, &["/"]);
+    let within = Within::Session(state.id.clone());
+    assert_eq!(asked, [Request::Open(Target::Search(within, String::new()))]);
+    update(&mut state, Event::GoTo(id("a2")));
+    assert_eq!(chosen(&state), "a2");
+    press(&mut state, &["Ctrl+u"]);
+    update(&mut state, Event::GoTo(id("m1")));
+    assert_eq!(chosen(&state), "m1", "also where the filter hid it");
 }
 
 #[test]

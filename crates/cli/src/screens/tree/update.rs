@@ -2,7 +2,8 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::super::event::{self, Event, Key};
 use super::super::input::Input;
-use super::super::stack::Request;
+use super::super::search::Within;
+use super::super::stack::{Request, Target};
 use super::super::theme::Status;
 use super::layout::{Filter, Label};
 use super::state::{
@@ -55,6 +56,10 @@ pub(crate) fn update(state: &mut TreeState, event: Event) -> Vec<Request> {
             Vec::new()
         }
         Event::Answer(event::Answer::Tree(answer)) => on_answer(state, answer),
+        Event::GoTo(entry) => {
+            state.go_to(&entry);
+            Vec::new()
+        }
         Event::Answer(_) | Event::Closed => Vec::new(),
     }
 }
@@ -62,7 +67,6 @@ pub(crate) fn update(state: &mut TreeState, event: Event) -> Vec<Request> {
 fn on_key(state: &mut TreeState, key: Key) -> Vec<Request> {
     match std::mem::take(&mut state.mode) {
         Mode::Browse => on_browse_key(state, key),
-        Mode::Search => on_search_key(state, key),
         Mode::Label(input) => on_label_key(state, input, key),
         Mode::ConfirmSwitch(choice) => on_confirm_key(state, choice, key),
         Mode::Summary { choice, option } => on_summary_key(state, choice, option, key),
@@ -77,11 +81,6 @@ fn on_browse_key(state: &mut TreeState, key: Key) -> Vec<Request> {
         return Vec::new();
     }
     match key.code {
-        KeyCode::Esc if !state.search.is_empty() => {
-            state.search.clear();
-            state.lay_out();
-            Vec::new()
-        }
         KeyCode::Esc => vec![Request::Back],
         KeyCode::Enter => choose(state),
         KeyCode::Char(letter) if key.ctrl => {
@@ -114,7 +113,10 @@ fn moves(state: &mut TreeState, key: Key, rows: usize, seen: usize) -> bool {
 fn on_letter(state: &mut TreeState, letter: char) -> Vec<Request> {
     match letter {
         'q' => return vec![Request::Back],
-        '/' => state.mode = Mode::Search,
+        '/' => {
+            let within = Within::Session(state.id.clone());
+            return vec![Request::Open(Target::Search(within, String::new()))];
+        }
         'f' => return fork(state),
         'l' | 'L' => ask_for_label(state),
         'T' => state.show_label_times = !state.show_label_times,
@@ -144,34 +146,8 @@ fn on_ctrl_key(state: &mut TreeState, letter: char) {
     state.lay_out();
 }
 
-fn on_search_key(state: &mut TreeState, key: Key) -> Vec<Request> {
-    match key.code {
-        KeyCode::Esc => {
-            state.search.clear();
-            state.lay_out();
-        }
-        KeyCode::Enter => {}
-        KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
-            state.window.key(key, state.drawing.rows.len(), list_rows(state));
-            state.has_moved = true;
-            state.mode = Mode::Search;
-        }
-        _ => {
-            state.mode = Mode::Search;
-            if state.search.key(key) {
-                state.lay_out();
-            }
-        }
-    }
-    Vec::new()
-}
-
 fn on_paste(state: &mut TreeState, text: &str) {
     match &mut state.mode {
-        Mode::Search => {
-            state.search.insert(text);
-            state.lay_out();
-        }
         Mode::Label(input) | Mode::Focus { input, .. } => input.insert(text),
         Mode::Browse | Mode::ConfirmSwitch(_) | Mode::Summary { .. } => {}
     }

@@ -1,6 +1,6 @@
 use bough_session::Role;
 use ratatui::Frame;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -34,7 +34,7 @@ pub(crate) const KEYS: &Keys = &[
 
 struct Places {
     header: Rect,
-    search: Rect,
+    rule: Rect,
     list: Rect,
     footer: Rect,
 }
@@ -42,10 +42,10 @@ struct Places {
 fn places(area: Rect) -> Places {
     if area.height < TINY_ROWS {
         let none = Rect { height: 0, ..area };
-        return Places { header: none, search: none, list: area, footer: none };
+        return Places { header: none, rule: none, list: area, footer: none };
     }
     let list = Rect { y: area.y + 2, height: area.height - 3, ..area };
-    Places { header: row(area, 0), search: row(area, 1), list, footer: row(area, area.height - 1) }
+    Places { header: row(area, 0), rule: row(area, 1), list, footer: row(area, area.height - 1) }
 }
 
 /// How many rows of the tree are seen.
@@ -59,7 +59,8 @@ pub(crate) fn view(state: &TreeState, frame: &mut Frame, theme: Theme) {
     let area = frame.area();
     let places = places(area);
     header(frame, places.header, theme, &title(state), &facts(state));
-    search_line(state, frame, places.search, theme);
+    let rule = "─".repeat(usize::from(places.rule.width));
+    frame.render_widget(Line::styled(rule, theme.dim()), places.rule);
     rows(state, frame, places.list, theme);
     footer(frame, places.footer, theme, state.status.as_ref(), KEYS);
     overlay(state, frame, area, theme);
@@ -74,21 +75,6 @@ fn facts(state: &TreeState) -> String {
     let loading = if state.is_loading { " · reading…" } else { "" };
     let (seen, all) = (state.drawing.rows.len(), state.forest.nodes.len());
     format!("{seen} of {all} · {}{loading}", state.filter.words())
-}
-
-fn search_line(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
-    let columns = usize::from(area.width);
-    if state.mode != Mode::Search && state.search.is_empty() {
-        frame.render_widget(Line::styled("─".repeat(columns), theme.dim()), area);
-        return;
-    }
-    let text = fit(&clean_line(state.search.text()), columns.saturating_sub(2));
-    frame.render_widget(Line::from(vec![Span::raw("/"), Span::styled(text, theme.strong())]), area);
-    if state.mode == Mode::Search && area.height > 0 {
-        let column = u16::try_from(state.search.cursor_columns() + 1).unwrap_or(u16::MAX);
-        let x = area.x.saturating_add(column).min(area.right().saturating_sub(1));
-        frame.set_cursor_position(Position { x, y: area.y });
-    }
 }
 
 fn rows(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
@@ -180,7 +166,7 @@ fn overlay(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
     let room = usize::from(area.width).saturating_sub(8);
     let typed = |text: &str| Line::from(format!("{}▏", fit(&clean_line(text), room)));
     match &state.mode {
-        Mode::Browse | Mode::Search => {}
+        Mode::Browse => {}
         Mode::Label(input) => {
             let hint = Line::styled(
                 "Enter sets the label, an empty one removes it · Esc cancels",

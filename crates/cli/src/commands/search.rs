@@ -1,0 +1,203 @@
+use bough_service::api::{IndexStatus, SearchHit, SearchRequest, SearchSnippet};
+use serde_json::json;
+
+use crate::app::App;
+use crate::backend::Backend;
+use crate::command_error::{CommandError, CommandResult};
+use crate::limits::INDEX_STALLED_ROUNDS;
+use crate::output::{Line, Progress, Style};
+use crate::text::{age, clean_line, fit};
+
+/// Search everything that was said
+///
+/// Words are found whatever their case, in every session and branch: messages, thoughts, calls of tools and their results,
+/// errors, summaries, labels and titles. All words must be there; "a phrase" stands together; -word must not be there; a
+/// word* may go on. An identifier is found whole and by its parts.
+///
+/// Filters: role:user, tool:bash, model:opus, agent:NAME, session:ID, project:~/x, after:2026-10-01, before:3d, and
+/// is:thinking (or text, call, result, error, summary, label, title, about, data, old).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough search flaky test
+  bough search '\"connection reset\" tool:bash after:2w'
+  bough search 'parseConfig project:~/work/app -role:tool'
+  bough search 'is:title release' --json")]
+pub(crate) struct Args {
+    /// What to look for; quote it for the shell when it has quotes of its own
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+
+    /// How many hits to show
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+    limit: usize,
+
+    /// Where the page before ended: its `next_cursor` in --json
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
+    let query = with_home(&args.query.join(" "));
+    let request = SearchRequest {
+        query,
+        limit: Some(args.limit),
+        cursor: args.cursor,
+        ..SearchRequest::default()
+    };
+    app.with_backend(async |backend| {
+        wait_for_index(app, backend, "Indexing").await?;
+        let found = backend.search(&request).await?;
+        if app.output.is_json() {
+            return app.output.json(&found);
+        }
+        if found.hits.is_empty() {
+            app.output.note("nothing fits; fewer words or filters find more");
+        }
+        for hit in &found.hits {
+            print_hit(app, hit)?;
+        }
+        if let Some(hint) = found.hits.first().map(open_hint) {
+            app.output.note(Line::of(Style::Dim, hint));
+        }
+        if found.next_cursor.is_some() {
+            app.output.note(Line::of(Style::Dim, "there are more: -n COUNT"));
+        }
+        if let Some(status) = found.index.filter(|status| !status.is_complete) {
+            app.output.note(Line::of(Style::Warning, behind(status)));
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Waits until the index has everything, and shows how far it is. A server goes on with it by itself; the search then says how
+/// far it is.
+pub(crate) async fn wait_for_index(
+    app: &App,
+    backend: &Backend,
+    what: &str,
+) -> CommandResult<Option<IndexStatus>> {
+    let mut progress: Option<(Progress, u64)> = None;
+    let (mut least, mut rounds) = (u64::MAX, 0);
+    // Who keeps the index may be another process, and not go on with it.
+    while rounds < INDEX_STALLED_ROUNDS {
+        let status = match backend.search_status().await {
+            Ok(status) => status,
+            // An older server, or one without an index: what it can find, it finds.
+            Err(_) => return Ok(None),
+        };
+        let left = status.behind_sessions.max(status.behind_changes);
+        let is_elsewhere = matches!(backend, Backend::Remote(_)) && what == "Indexing";
+        if status.is_complete || is_elsewhere {
+            return Ok(Some(status));
+        }
+        let (bar, most) = progress.get_or_insert_with(|| (app.output.progress(what), left));
+        *most = left.max(*most);
+        bar.set(most.saturating_sub(left), *most, "");
+        rounds = if left < least { 0 } else { rounds + 1 };
+        least = least.min(left);
+    }
+    Ok(Some(backend.search_status().await?))
+}
+
+fn behind(status: IndexStatus) -> String {
+    format!(
+        "the index is still behind: {} changes and {} sessions are not searched yet",
+        status.behind_changes, status.behind_sessions
+    )
+}
+
+/// `~` in a filter is the caller's home, which a server does not know.
+fn with_home(query: &str) -> String {
+    match std::env::var("HOME") {
+        Ok(home) if !home.is_empty() => {
+            query.replace("project:~", &format!("project:{}", home.trim_end_matches('/')))
+        }
+        _ => query.to_owned(),
+    }
+}
+
+fn print_hit(app: &App, hit: &SearchHit) -> CommandResult<()> {
+    let title = match hit.meta.title.is_empty() {
+        true => hit.preview.as_deref().unwrap_or("(no title)"),
+        false => hit.meta.title.as_str(),
+    };
+    let who = match (&hit.snippet, hit.role) {
+        (_, Some(role)) => role.as_str(),
+        (Some(snippet), None) => snippet.kind.as_str(),
+        (None, None) => "session",
+    };
+    let when = age(app.now_ms(), hit.timestamp.unwrap_or(hit.meta.updated_at));
+    let mut line = Line::of(Style::Strong, fit(&clean_line(title), TITLE_COLUMNS))
+        .dim(format!("  {who} · {when}"));
+    if hit.on_active_path == Some(false) {
+        line = line.dim(" · another branch");
+    }
+    if hit.revision.is_some() {
+        line = line.dim(" · an old revision");
+    }
+    app.output.line(line)?;
+    let place = match &hit.entry_id {
+        Some(entry) => format!("  {} {entry}", hit.meta.session_id),
+        None => format!("  {}", hit.meta.session_id),
+    };
+    app.output.line(Line::of(Style::Dim, place))?;
+    if let Some(snippet) = &hit.snippet {
+        app.output.line(highlighted(snippet))?;
+    }
+    app.output.line("")
+}
+
+/// Columns of a title.
+const TITLE_COLUMNS: usize = 60;
+
+/// A snippet with what was found standing out.
+fn highlighted(snippet: &SearchSnippet) -> Line {
+    let mut line = Line::from("  ");
+    let mut from = 0;
+    let piece = |from: usize, to: usize| -> String {
+        snippet.text.chars().skip(from).take(to.saturating_sub(from)).collect()
+    };
+    for (start, end) in &snippet.highlights {
+        line = line.plain(piece(from, *start)).add(Style::Warning, piece(*start, *end));
+        from = *end;
+    }
+    line.plain(piece(from, usize::MAX))
+}
+
+fn open_hint(first: &SearchHit) -> String {
+    match &first.entry_id {
+        Some(entry) => {
+            format!("read the first: bough show {} --leaf {entry}", first.meta.session_id)
+        }
+        None => format!("read the first: bough show {}", first.meta.session_id),
+    }
+}
+
+/// Build the search index again
+///
+/// The index is made from the sessions and holds nothing of its own, so this is always safe. Searches made meanwhile find what is
+/// indexed already, and say how far the index is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  bough reindex")]
+pub(crate) struct ReindexArgs {}
+
+pub(crate) async fn reindex(app: &App, _: ReindexArgs) -> CommandResult<()> {
+    app.with_backend(async |backend| {
+        backend.reindex().await?;
+        let status = wait_for_index(app, backend, "Reindexing").await?;
+        let done = status.filter(|status| status.is_complete);
+        let status = done.ok_or_else(|| {
+            CommandError::failed("the index is kept by another process, which does not go on")
+                .hint("end that process (a server?) or start it again")
+        })?;
+        if app.output.is_json() {
+            return app.output.json(&json!({ "reindexed": true, "index": status }));
+        }
+        app.output.line("the search index was built again")
+    })
+    .await
+}

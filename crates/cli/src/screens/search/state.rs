@@ -1,0 +1,89 @@
+use bough_service::api::{IndexStatus, SearchHit, SearchRequest, SearchResponse};
+use bough_session::SessionId;
+
+use super::super::event::Size;
+use super::super::input::Input;
+use super::super::list::Window;
+use super::super::theme::Status;
+use crate::limits::SEARCH_HITS_PAGE;
+
+/// Where to look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Within {
+    /// In all sessions; a hit opens its session.
+    Everything,
+    /// In one session; a hit is gone to in the screen below.
+    Session(SessionId),
+}
+
+/// What the screen wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    Search(SearchRequest),
+}
+
+/// What was done.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Found { query: String, found: Result<SearchResponse, String> },
+}
+
+/// Everything that the screen knows.
+#[derive(Debug)]
+pub(crate) struct SearchState {
+    pub(crate) size: Size,
+    pub(crate) now_ms: i64,
+    pub(crate) within: Within,
+    pub(crate) input: Input,
+    pub(crate) hits: Vec<SearchHit>,
+    pub(crate) window: Window,
+    pub(crate) status: Option<Status>,
+    pub(crate) index: Option<IndexStatus>,
+    pub(crate) has_more: bool,
+    /// The query that is being answered. One at a time: keys that are typed meanwhile make one question together.
+    pub(super) asked: Option<String>,
+    /// The query that the hits are of.
+    pub(super) answered: String,
+}
+
+impl SearchState {
+    pub(crate) fn new(within: Within, text: &str, size: Size, now_ms: i64) -> Self {
+        Self {
+            size,
+            now_ms,
+            within,
+            input: Input::of(text),
+            hits: Vec::new(),
+            window: Window::default(),
+            status: None,
+            index: None,
+            has_more: false,
+            asked: None,
+            answered: String::new(),
+        }
+    }
+
+    /// The chosen hit.
+    pub(crate) fn chosen(&self) -> Option<&SearchHit> {
+        self.hits.get(self.window.chosen)
+    }
+
+    /// Whether the hits are not yet those of what is typed.
+    pub(crate) const fn is_searching(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// What is typed, as a query.
+    pub(super) fn query(&self) -> String {
+        let typed = self.input.text().trim();
+        match &self.within {
+            _ if typed.is_empty() => String::new(),
+            Within::Everything => typed.to_owned(),
+            Within::Session(id) => format!("session:\"{id}\" {typed}"),
+        }
+    }
+
+    pub(super) fn request(query: String) -> SearchRequest {
+        SearchRequest { query, limit: Some(SEARCH_HITS_PAGE), ..SearchRequest::default() }
+    }
+}

@@ -1,0 +1,164 @@
+use bough_service::api::{SearchHit, SearchSnippet};
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::super::theme::{Keys, Theme, footer, header, row};
+use super::state::{SearchState, Within};
+use crate::text::{age, clean_line, fit, pad, width};
+
+/// Below this, only hits are shown.
+const TINY_ROWS: u16 = 5;
+/// Rows of a hit: what it is of, and what it says.
+const HIT_ROWS: u16 = 2;
+/// Columns before what was found, where the text has to be cut.
+const LEAD_COLUMNS: usize = 12;
+
+pub(crate) const KEYS: &Keys = &[
+    ("Enter", "open"),
+    ("↑↓ PgUp PgDn", "move"),
+    ("Esc", "back"),
+    ("\"a b\"", "a phrase"),
+    ("-word", "without it"),
+    ("role:user tool:bash is:thinking after:3d", "filters"),
+];
+
+struct Places {
+    header: Rect,
+    input: Rect,
+    list: Rect,
+    footer: Rect,
+}
+
+fn places(area: Rect) -> Places {
+    if area.height < TINY_ROWS {
+        let none = Rect { height: 0, ..area };
+        return Places { header: none, input: none, list: area, footer: none };
+    }
+    let list = Rect { y: area.y + 3, height: area.height - 4, ..area };
+    let footer = row(area, area.height - 1);
+    Places { header: row(area, 0), input: row(area, 1), list, footer }
+}
+
+/// How many hits are seen.
+pub(super) fn list_hits(state: &SearchState) -> usize {
+    let area = Rect::new(0, 0, state.size.columns, state.size.rows);
+    usize::from(places(area).list.height / HIT_ROWS).max(1)
+}
+
+/// Draws the screen.
+pub(crate) fn view(state: &SearchState, frame: &mut Frame, theme: Theme) {
+    let places = places(frame.area());
+    let title = match state.within {
+        Within::Everything => "Search all sessions",
+        Within::Session(_) => "Search this session",
+    };
+    header(frame, places.header, theme, title, &facts(state));
+    input_line(state, frame, places.input, theme);
+    hits(state, frame, places.list, theme);
+    footer(frame, places.footer, theme, state.status.as_ref(), KEYS);
+}
+
+fn facts(state: &SearchState) -> String {
+    let more = if state.has_more { "+" } else { "" };
+    let behind = match state.index {
+        Some(index) if !index.is_complete => " · the index is still behind",
+        _ => "",
+    };
+    let searching = if state.is_searching() { " · searching…" } else { "" };
+    format!("{}{more} hits{behind}{searching}", state.hits.len())
+}
+
+fn input_line(state: &SearchState, frame: &mut Frame, area: Rect, theme: Theme) {
+    let prompt = "/ ";
+    let text = fit(&clean_line(state.input.text()), usize::from(area.width).saturating_sub(3));
+    let shown = match state.input.is_empty() {
+        true => Span::styled("words, \"a phrase\", role:user, after:3d", theme.dim()),
+        false => Span::styled(text, theme.strong()),
+    };
+    frame.render_widget(Line::from(vec![Span::raw(prompt), shown]), area);
+    if area.height > 0 {
+        let column = u16::try_from(state.input.cursor_columns() + prompt.len()).unwrap_or(u16::MAX);
+        let x = area.x.saturating_add(column).min(area.right().saturating_sub(1));
+        frame.set_cursor_position(Position { x, y: area.y });
+        let rule = Rect { y: area.y + 1, ..area };
+        frame.render_widget(Line::styled("─".repeat(usize::from(area.width)), theme.dim()), rule);
+    }
+}
+
+fn hits(state: &SearchState, frame: &mut Frame, area: Rect, theme: Theme) {
+    if state.hits.is_empty() {
+        let words = match (state.input.is_empty(), state.is_searching()) {
+            (true, _) => "Type what you remember of it.",
+            (false, true) => "Searching…",
+            (false, false) => "Nothing fits. Fewer words find more.",
+        };
+        let line = Line::styled(fit(words, usize::from(area.width)), theme.dim());
+        frame.render_widget(line, row(area, 0));
+        return;
+    }
+    let range = state.window.range(state.hits.len(), list_hits(state));
+    for (at, number) in range.enumerate() {
+        let Some(hit) = state.hits.get(number) else { continue };
+        let top = u16::try_from(at).unwrap_or(u16::MAX).saturating_mul(HIT_ROWS);
+        let mut heading = heading(state, hit, usize::from(area.width), theme);
+        if number == state.window.chosen {
+            heading = heading.patch_style(theme.chosen());
+        }
+        frame.render_widget(heading, row(area, top));
+        if let Some(snippet) = &hit.snippet {
+            let line = snippet_line(snippet, usize::from(area.width), theme);
+            frame.render_widget(line, row(area, top.saturating_add(1)));
+        }
+    }
+}
+
+fn heading<'a>(state: &SearchState, hit: &SearchHit, columns: usize, theme: Theme) -> Line<'a> {
+    let kind = hit.snippet.as_ref().map_or("session", |snippet| snippet.kind.as_str());
+    let who = hit.role.map_or(kind, |role| role.as_str());
+    let when = age(state.now_ms, hit.timestamp.unwrap_or(hit.meta.updated_at));
+    let branch = if hit.on_active_path == Some(false) { " · other branch" } else { "" };
+    let facts = format!("{who} · {when}{branch}");
+    let facts = fit(&facts, columns / 2);
+    let room = columns.saturating_sub(width(&facts) + 1);
+    let title = match hit.meta.title.is_empty() {
+        true => hit.preview.as_deref().unwrap_or("(no title)"),
+        false => hit.meta.title.as_str(),
+    };
+    Line::from(vec![
+        Span::styled(pad(&clean_line(title), room), theme.strong()),
+        Span::raw(" "),
+        Span::styled(facts, theme.dim()),
+    ])
+}
+
+/// A snippet in one line, cut so that what was found is seen.
+fn snippet_line<'a>(snippet: &SearchSnippet, columns: usize, theme: Theme) -> Line<'a> {
+    let room = columns.saturating_sub(2);
+    let all: Vec<char> = snippet.text.chars().collect();
+    let (first, end) = snippet.highlights.first().copied().unwrap_or_default();
+    let lead: String = all.iter().take(end).collect();
+    let skip =
+        if width(&clean_line(&lead)) > room { first.saturating_sub(LEAD_COLUMNS) } else { 0 };
+    let is_found =
+        |at: usize| snippet.highlights.iter().any(|(from, to)| (*from..*to).contains(&at));
+    let mut spans = vec![Span::raw("  ")];
+    let mut used = 0;
+    let mut at = skip;
+    while at < all.len() && used < room {
+        let found = is_found(at);
+        let run: String = all
+            .iter()
+            .enumerate()
+            .skip(at)
+            .take_while(|(n, _)| is_found(*n) == found)
+            .map(|(_, c)| c)
+            .collect();
+        at += run.chars().count();
+        let text = fit(&clean_line(&run), room - used);
+        used += width(&text);
+        let style = if found { theme.title() } else { theme.dim() };
+        spans.push(Span::styled(text, style));
+    }
+    Line::from(spans)
+}

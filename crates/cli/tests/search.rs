@@ -1,0 +1,129 @@
+//! Searching with the real program: alone, beside a server, over HTTP, and after the server was killed.
+#![expect(clippy::disallowed_methods, reason = "tests make files of their own")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
+
+mod common;
+
+use std::io::{Read, Write};
+
+use common::{Place, Server, user};
+use serde_json::{Value, json};
+
+fn entries(found: &Value) -> Vec<&str> {
+    let hits = found["hits"].as_array().unwrap();
+    hits.iter().filter_map(|hit| hit["entry_id"].as_str()).collect()
+}
+
+/// Sends a request, and expects it to be acknowledged.
+fn post(address: &str, path: &str, body: &Value) {
+    let host = address.strip_prefix("http://").unwrap();
+    let body = body.to_string();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
+}
+
+#[test]
+fn what_was_said_is_found_with_a_way_to_open_it() {
+    let place = Place::new();
+    let (session, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let found = place.json(&["search", "fixed"]);
+    assert_eq!(entries(&found), [said[3].as_str()]);
+    assert_eq!(found["hits"][0]["snippet"]["highlights"], json!([[0, 5]]));
+    assert_eq!(found["index"]["is_complete"], json!(true));
+    let shown = place.run(&["search", "src/date.rs", "tool:read"]);
+    assert!(shown.out.contains("Date parser") && shown.out.contains("src/date.rs"), "{shown:?}");
+    assert!(shown.err.contains(&format!("bough show {session} --leaf {}", said[1])), "{shown:?}");
+    let colored = place.ok(&["search", "fixed", "--color", "always"]);
+    assert!(colored.contains("\u{1b}[33mFixed\u{1b}[0m"), "{colored:?}");
+    let one = place.json(&["search", "\"date parser\"", "is:title"]);
+    assert_eq!(one["hits"].as_array().unwrap().len(), 1);
+    assert_eq!(entries(&place.json(&["search", "世界"])), [said[5].as_str()]);
+    assert_eq!(place.run(&["search", "nowhere"]).out, "");
+}
+
+#[test]
+fn a_query_that_cannot_be_read_says_what_to_write() {
+    let place = Place::new();
+    for (query, hint) in [("rol:user", "role"), ("after:soon", "2026-10-01"), ("\"open", "quote")] {
+        let refused = place.run(&["search", query]);
+        assert_ne!(refused.code, 0, "{query}");
+        assert!(refused.err.contains(hint), "{refused:?}");
+    }
+}
+
+#[test]
+fn deleted_sessions_are_not_found_and_restored_ones_are() {
+    let place = Place::new();
+    let (session, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let session = session.as_str();
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    place.ok(&["rm", session, "--yes"]);
+    assert!(entries(&place.json(&["search", "fixed"])).is_empty());
+    place.ok(&["restore", session]);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+}
+
+#[test]
+fn an_index_that_is_gone_or_damaged_is_built_again() {
+    let place = Place::new();
+    let (_, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    let index = place.data_dir().join("search.sqlite");
+    std::fs::remove_file(&index).unwrap();
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    for suffix in ["-wal", "-shm"] {
+        drop(std::fs::remove_file(place.data_dir().join(format!("search.sqlite{suffix}"))));
+    }
+    std::fs::write(&index, "not a database ".repeat(999)).unwrap();
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    assert_eq!(place.json(&["reindex"])["index"]["is_complete"], json!(true));
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+}
+
+#[test]
+fn a_server_searches_over_http_and_commands_beside_it_share_its_index() {
+    let place = Place::new();
+    let (session, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let server = Server::start(&place);
+    let through = |query: &str| loop {
+        let found = place.json(&["search", query, "--server", &server.address]);
+        if found["index"]["is_complete"] == json!(true) {
+            return found;
+        }
+    };
+    assert_eq!(entries(&through("fixed")), [said[3].as_str()]);
+    place.ok(&["rename", session.as_str(), "Another title", "--server", &server.address]);
+    assert_eq!(through("is:title another")["hits"].as_array().unwrap().len(), 1);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()], "beside it");
+    assert_eq!(place.json(&["search", "is:title another"])["hits"].as_array().unwrap().len(), 1);
+    place.ok(&["reindex", "--server", &server.address]);
+    assert_eq!(entries(&through("fixed")), [said[3].as_str()]);
+}
+
+#[test]
+fn everything_acknowledged_is_found_after_a_server_was_killed() {
+    let place = Place::new();
+    let session = place.with(async |sessions| sessions.create("Killed").await);
+    for round in 0..3 {
+        let server = Server::start(&place);
+        for number in 0..20 {
+            let body = json!({"message": user(&format!("planted{round}x{number} everywhere"))});
+            post(&server.address, &format!("/v1/sessions/{session}/entries"), &body);
+        }
+        // Killed, as `kill -9` does.
+        drop(server);
+        let last = place.json(&["search", &format!("planted{round}x19")]);
+        assert_eq!(entries(&last).len(), 1, "round {round}");
+    }
+    let all = place.json(&["search", "everywhere", "-n", "100"]);
+    assert_eq!(entries(&all).len(), 60);
+    assert_eq!(place.run(&["verify"]).code, 0);
+}
