@@ -219,7 +219,11 @@ async fn read(bus: &Bus, connection: &Arc<Connection>, stream: &mut SplitStream<
                 Ok(text) => text,
                 Err(_) => continue,
             },
-            Message::Close(_) => return,
+            Message::Close(_) => {
+                // The answer to a close is sent when the socket is read once more.
+                let _ = tokio::time::timeout(BUS_CLOSE_TIMEOUT, stream.next()).await.is_ok();
+                return;
+            }
             _ => continue,
         };
         take(bus, connection, text, &calls).await;

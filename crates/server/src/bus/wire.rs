@@ -509,6 +509,12 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_is_told_that_it_can_observe() {
+        let hello = parsed(&worker_registered(BusId(1, 2), BusId(3, 4)));
+        assert_eq!(hello["features"], json!(["observe.v1"]));
+    }
+
+    #[test]
     fn an_observer_is_a_binding() {
         let text = r#"{"type":"observe","id":"o","source":{"function_id":"session::created","args":{"metadata":{"a":1}},
                        "filters":{},"deliver":"input"},"target":{"function_id":"ui::on"}}"#;

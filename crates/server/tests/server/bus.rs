@@ -438,8 +438,6 @@ async fn a_binding_is_known_by_what_it_asks_for() {
 async fn sdk_0_26_observes_sessions() {
     let place = Place::in_memory().await;
     let mut worker = place.worker().await;
-    let hello = worker.next(|frame| frame["type"] == "workerregistered").await;
-    assert_eq!(hello["features"], json!(["observe.v1"]));
     worker.host("ui::on").await;
     let observe = |id: &str, source: serde_json::Value| json!({"type": "observe", "id": id, "source": source, "target": {"function_id": "ui::on"}});
     let result = async |worker: &mut crate::client::Worker, frame| {

@@ -61,12 +61,10 @@ impl Process {
     }
 
     async fn worker(&self) -> Worker {
-        loop {
-            if let Ok(worker) = Worker::try_connect(self.bus, None, None).await {
-                return worker;
-            }
+        while std::net::TcpStream::connect(self.bus).is_err() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        Worker::connect(self.bus, None).await
     }
 }
 
