@@ -88,7 +88,7 @@ impl Fixture {
             let there = by_id(&found);
             assert_eq!(there["new-entry"]["parent_id"], expected["active_leaf"], "{id}");
             for entry in entries(expected) {
-                assert_contains(&there[entry["id"].as_str().unwrap()], entry, id);
+                assert_contains(there[entry["id"].as_str().unwrap()], entry, id);
             }
         }
     }

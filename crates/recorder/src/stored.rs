@@ -105,10 +105,10 @@ impl StoreSink {
         records: Vec<NewRecord>,
     ) -> Result<(), StoreError> {
         let head = match &claim.head {
-            Some(head) => head.clone(),
+            Some(head) => *head,
             None => self.create(session, &records).await?,
         };
-        claim.head = Some(head.clone());
+        claim.head = Some(head);
         let appended = self.store.append(session, &head, records.into()).await?;
         appended.durable.await?;
         claim.head = Some(appended.head);

@@ -95,11 +95,11 @@ const QUERIES: &[(&str, &[&str])] = &[
     ("parseconfigfile", &["a:4"]),
     ("parse_config", &["a:4"]),
     ("conf*", &["a:4"]),
-    ("日本語", &["a:4"]),
-    ("文", &["a:4"]),
-    ("章", &["a:4"]),
-    ("語の", &["a:4"]),
-    ("本文", &[]),
+    ("\u{65e5}\u{672c}\u{8a9e}", &["a:4"]),
+    ("\u{6587}", &["a:4"]),
+    ("\u{7ae0}", &["a:4"]),
+    ("\u{8a9e}\u{306e}", &["a:4"]),
+    ("\u{672c}\u{6587}", &[]),
     ("peer role:tool", &["a:3"]),
     ("peer -role:tool", &["b:1"]),
     ("tool:bash", &["a:3"]),
@@ -122,7 +122,11 @@ async fn words_and_filters(index: &dyn SearchIndex) {
     let mut tool = document(3, FieldKind::Result, "connection reset by peer in src/net/socket.rs");
     tool.role = Some(Role::FunctionResult);
     tool.tools = vec!["shell::run_bash".to_owned()];
-    let mut thought = document(4, FieldKind::Thinking, "parseConfigFile 日本語の文章");
+    let mut thought = document(
+        4,
+        FieldKind::Thinking,
+        "parseConfigFile \u{65e5}\u{672c}\u{8a9e}\u{306e}\u{6587}\u{7ae0}",
+    );
     thought.role = Some(Role::Assistant);
     thought.model = Some("anthropic claude-opus-4".to_owned());
     thought.agent = Some("reviewer".to_owned());

@@ -172,7 +172,8 @@ fn fold_into(word: &str, buffer: &mut String) {
         buffer.extend(kept.chars().map(|character| character.to_ascii_lowercase()));
         return;
     }
-    // Upper case first: `ß` and `ss`, `ς` and `σ` then meet. A dot that lowering `İ` leaves over is dropped.
+    // Upper case first: a sharp s and `ss`, both forms of the small sigma then meet. A dot that lowering a dotted capital I
+    // leaves over is dropped.
     let folded = word.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
     for character in folded.filter(|character| *character != '\u{307}') {
         if buffer.len() + character.len_utf8() > TERM_BYTES_MAX {

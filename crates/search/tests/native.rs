@@ -1,4 +1,10 @@
 //! The index in SQLite: the suite that every index passes, and what is its own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test may"
+)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

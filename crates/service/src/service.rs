@@ -149,6 +149,10 @@ impl Service {
         slot.clone()
     }
 
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        self.shared.clock.clone()
+    }
+
     pub(crate) fn search_slot(&self) -> &SearchSlot {
         &self.shared.search
     }

@@ -113,14 +113,13 @@ fn a_link_with_a_session_that_another_process_records_is_reported() {
 
 #[test]
 fn an_id_that_no_session_may_have_is_said_to_be_one() {
-    for (id, wrong) in [("", "must not be empty")] {
-        let mut events = events_of(&case("01_simple_loop.json"));
-        events[0]["session_id"] = json!(id);
-        let refused = run_with(&Place::new(), &["record"], &lines(&events));
-        assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{refused:?}");
-        assert!(refused.err.contains(wrong), "{}", refused.err);
-        assert!(refused.err.contains("hint: give it another session_id"), "{}", refused.err);
-        assert!(refused.err.contains("recorded 0 events of 0 sessions"), "{}", refused.err);
-        assert!(!refused.err.contains("record the events again"), "{}", refused.err);
-    }
+    let (id, wrong) = ("", "must not be empty");
+    let mut events = events_of(&case("01_simple_loop.json"));
+    events[0]["session_id"] = json!(id);
+    let refused = run_with(&Place::new(), &["record"], &lines(&events));
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{refused:?}");
+    assert!(refused.err.contains(wrong), "{}", refused.err);
+    assert!(refused.err.contains("hint: give it another session_id"), "{}", refused.err);
+    assert!(refused.err.contains("recorded 0 events of 0 sessions"), "{}", refused.err);
+    assert!(!refused.err.contains("record the events again"), "{}", refused.err);
 }

@@ -32,7 +32,10 @@ struct Flags {
 }
 
 /// The claims of every store that a sink was made for.
-static STORES: LazyLock<Mutex<Vec<(Weak<dyn Store>, Arc<Claims>)>>> = LazyLock::new(Mutex::default);
+/// A store that somebody records into, and the sessions of it that are claimed.
+type StoreClaims = (Weak<dyn Store>, Arc<Claims>);
+
+static STORES: LazyLock<Mutex<Vec<StoreClaims>>> = LazyLock::new(Mutex::default);
 
 impl Claims {
     /// The claims of a store: the same for every sink of it.

@@ -30,7 +30,7 @@ pub enum QueryError {
     TooLong,
     /// A filter that there is not, close to one that there is.
     #[error(
-        "there is no filter `{given}:`; did you mean `{meant}:`? To look for the text, quote it: \"{given}:…\""
+        "there is no filter `{given}:`; did you mean `{meant}:`? To look for the text, quote it: \"{given}:\u{2026}\""
     )]
     UnknownFilter {
         /// What was typed.
@@ -340,12 +340,18 @@ mod tests {
             let phrase = read(text).wanted.remove(0);
             (phrase.terms.join(" "), phrase.is_prefix)
         };
-        assert_eq!(of("本"), ("本".to_owned(), true));
-        assert_eq!(of("日本"), ("日本".to_owned(), true));
-        assert_eq!(of("日本語"), ("日本語".to_owned(), false));
-        assert_eq!(of("日本語版"), ("日本語 本語版".to_owned(), false));
-        assert_eq!(of("使用Rust"), ("使用 用 rust".to_owned(), false));
-        assert_eq!(of("Rust语"), ("rust 语".to_owned(), true));
+        assert_eq!(of("\u{672c}"), ("\u{672c}".to_owned(), true));
+        assert_eq!(of("\u{65e5}\u{672c}"), ("\u{65e5}\u{672c}".to_owned(), true));
+        assert_eq!(of("\u{65e5}\u{672c}\u{8a9e}"), ("\u{65e5}\u{672c}\u{8a9e}".to_owned(), false));
+        assert_eq!(
+            of("\u{65e5}\u{672c}\u{8a9e}\u{7248}"),
+            ("\u{65e5}\u{672c}\u{8a9e} \u{672c}\u{8a9e}\u{7248}".to_owned(), false)
+        );
+        assert_eq!(
+            of("\u{4f7f}\u{7528}Rust"),
+            ("\u{4f7f}\u{7528} \u{7528} rust".to_owned(), false)
+        );
+        assert_eq!(of("Rust\u{8bed}"), ("rust \u{8bed}".to_owned(), true));
     }
 
     #[test]

@@ -209,7 +209,7 @@ impl Reader {
     fn observe(&mut self) -> Result<ObserveFrame, BadFrame> {
         let id = self.name("id")?;
         let mut part = |name: &str| match self.0.remove(name) {
-            Some(Value::Object(fields)) => Ok(Reader(fields)),
+            Some(Value::Object(fields)) => Ok(Self(fields)),
             _ => Err(self.bad(&format!("`{name}` must be an object"))),
         };
         let (mut source, mut target) = (part("source")?, part("target")?);

@@ -63,7 +63,7 @@ impl TriggerType {
             Self::Event(EventKind::Deleted) => "A session and its entries were removed.",
             Self::Event(kind) => kind.description(),
             Self::StoreEvents => {
-                "Internal: event-envelope feed for bridged session-manager instances. Not for direct consumption — \
+                "Internal: event-envelope feed for bridged session-manager instances. Not for direct consumption \u{2014} \
                  bind the six public session::* types instead."
             }
         }

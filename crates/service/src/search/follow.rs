@@ -3,6 +3,7 @@
 //! A round reads what changed, makes documents of it, and applies them together with the place in the feed. What is too much for
 //! one round is marked in the index as stale, so that nothing is forgotten when the process ends between two rounds.
 
+use bough_platform::Clock;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,6 @@ use bough_search::{
 };
 use bough_session::SessionId;
 use bough_store::{ChangeCursor, ChangePage, ListQuery, Store};
-use tokio::time::Instant;
 
 use super::failed;
 use super::gather::{Budget, Gathered, gather};
@@ -35,6 +35,7 @@ pub(super) enum Round {
 
 pub(super) struct Follower {
     index: Arc<dyn SearchIndex>,
+    clock: Arc<dyn Clock>,
     lock: Option<IndexLock>,
     /// Up to where sessions are indexed, as long as the lock is held.
     known: HashMap<SessionId, IndexedSession>,
@@ -42,13 +43,14 @@ pub(super) struct Follower {
     pending: Vec<IndexedSession>,
     /// Sessions with a message that streams, and when they may be indexed again: a long message is not indexed anew for each
     /// word that is added to it.
-    resting: HashMap<SessionId, Instant>,
+    resting: HashMap<SessionId, Duration>,
 }
 
 impl Follower {
-    pub(super) fn new(index: Arc<dyn SearchIndex>) -> Self {
+    pub(super) fn new(index: Arc<dyn SearchIndex>, clock: Arc<dyn Clock>) -> Self {
         Self {
             index,
+            clock,
             lock: None,
             known: HashMap::new(),
             pending: Vec::new(),
@@ -74,19 +76,19 @@ impl Follower {
         if self.lock.is_none() {
             return Ok(Round::Elsewhere);
         }
-        let began = Instant::now();
+        let began = self.clock.monotonic();
         self.pending.clear();
         let batch = self.batch(store, is_eager).await;
         let Some(batch) = batch? else { return Ok(Round::Idle) };
         match self.index.apply(batch).await {
             Ok(()) => {
                 self.remember();
-                Ok(Round::Worked { took: began.elapsed() })
+                Ok(Round::Worked { took: self.clock.monotonic().saturating_sub(began) })
             }
             // Cleared by another process: what was known is no longer so.
             Err(SearchError::Conflict) => {
                 self.known.clear();
-                Ok(Round::Worked { took: began.elapsed() })
+                Ok(Round::Worked { took: self.clock.monotonic().saturating_sub(began) })
             }
             Err(error) => {
                 self.known.clear();
@@ -195,7 +197,8 @@ impl Follower {
         is_eager: bool,
     ) -> Result<Option<SessionUpdate>, ServiceError> {
         let stale = || Ok(Some(SessionUpdate::Stale { session_id: session.clone() }));
-        let rests = self.resting.get(session).is_some_and(|until| Instant::now() < *until);
+        let now = self.clock.monotonic();
+        let rests = self.resting.get(session).is_some_and(|until| now < *until);
         if budget.is_spent() || (rests && !is_eager) {
             return stale();
         }
@@ -214,7 +217,8 @@ impl Follower {
 
     fn rest(&mut self, session: &SessionId, is_streaming: bool) {
         if is_streaming {
-            self.resting.insert(session.clone(), Instant::now() + INDEX_STREAM_REST);
+            let until = self.clock.monotonic() + INDEX_STREAM_REST;
+            self.resting.insert(session.clone(), until);
         } else {
             self.resting.remove(session);
         }

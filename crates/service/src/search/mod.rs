@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use bough_platform::Clock;
 use bough_search::{SearchError, SearchIndex};
 use bough_store::{ChangeCursor, Store};
 use tokio::sync::OwnedMutexGuard;
@@ -42,8 +43,9 @@ impl SearchSlot {
 }
 
 impl Search {
-    fn new(index: Arc<dyn SearchIndex>) -> Self {
-        let follower = Arc::new(tokio::sync::Mutex::new(Follower::new(index.clone())));
+    fn new(index: Arc<dyn SearchIndex>, clock: Arc<dyn Clock>) -> Self {
+        let follower = Follower::new(index.clone(), clock);
+        let follower = Arc::new(tokio::sync::Mutex::new(follower));
         Self { index, follower, is_kept: AtomicBool::new(false) }
     }
 
@@ -117,7 +119,7 @@ impl Search {
 impl Service {
     /// Searches with an index from now on, or with none: then only titles and the like are searched.
     pub fn set_search_index(&self, index: Option<Arc<dyn SearchIndex>>) {
-        self.search_slot().set(index.map(|index| Arc::new(Search::new(index))));
+        self.search_slot().set(index.map(|index| Arc::new(Search::new(index, self.clock()))));
     }
 
     /// Keeps the index up with the store until it is dropped. Whoever runs a service for long runs this beside it.

@@ -4,6 +4,8 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::disallowed_methods,
+    clippy::too_many_lines,
     reason = "in a test a panic is the message"
 )]
 

@@ -56,7 +56,7 @@ pub(super) const fn image(mime: String, data: String) -> ContentBlock {
     ContentBlock::Image(ImageBlock { mime, data, unknown: UnknownMembers::NONE })
 }
 
-/// A picture at an address, or in it: `data:image/png;base64,…` is a picture in the message.
+/// A picture at an address, or in it: `data:image/png;base64,...` is a picture in the message.
 pub(super) fn image_at(url: &str, mime: &str) -> ContentBlock {
     if let Some((mime, data)) = data_url(url) {
         return image(mime.to_owned(), data.to_owned());
