@@ -232,7 +232,10 @@ async fn what_pi_gets_reads_back_as_the_same_conversation() {
         // pi's own word for why a model stopped comes with its lines.
         if let Some(message) = entry["message"].as_object_mut() {
             message.remove("native_stop_reason");
+            // Members that only pi's lines have are kept under its name.
+            message.remove("pi");
             if let Some(usage) = message.get_mut("usage").and_then(Value::as_object_mut) {
+                usage.remove("pi");
                 usage.retain(|_, figure| *figure != json!(0));
             }
         }

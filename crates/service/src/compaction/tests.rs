@@ -175,7 +175,11 @@ fn tokens_come_from_the_newest_report_and_estimates_after_it() {
     assert_eq!(context_tokens(&path.0), 20, "an answer that broke off says nothing");
 
     let path = Path::default().user(TEN).message(reported).compaction(TEN, "1").user(TEN);
-    assert_eq!(context_tokens(&path.0), 30, "a report from before the compaction is out of date");
+    assert_eq!(
+        context_tokens(&path.0),
+        55,
+        "what was reported before is out of date, and the summary has an introduction"
+    );
 }
 
 #[test]

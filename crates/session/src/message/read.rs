@@ -184,7 +184,9 @@ impl MessageDraft {
     fn finish<E: Error>(self) -> Result<AgentMessage, E> {
         let content = need(self.content, "content")?;
         if content.is_text {
-            return Err(E::invalid_type(Unexpected::Other("a string"), &"a list of blocks"));
+            // Clients of the session-manager know these words.
+            let text = content.blocks.first().and_then(ContentBlock::as_text).unwrap_or_default();
+            return Err(E::invalid_type(Unexpected::Str(text), &"a sequence"));
         }
         let content = content.blocks;
         let timestamp = need(self.timestamp, "timestamp")?;
@@ -248,7 +250,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     type Value = Content;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of blocks")
+        f.write_str("a sequence")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Content, E> {
