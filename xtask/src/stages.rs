@@ -27,7 +27,7 @@ const TARGETS: [&str; 9] = [
 /// The stage that also builds the program.
 const TESTS: &str = "test";
 
-/// The rooms that must compile everywhere.
+/// The crates that must compile everywhere.
 const PORTABLE: [&str; 3] = ["bough-platform", "bough-log", "bough-session"];
 
 enum Work {
@@ -97,7 +97,7 @@ fn list(root: &Path) -> Vec<Stage> {
         ours("doctest", "the examples in the documentation run", doctests),
         ours("examples", "the example programs build", examples),
         ours("doc", "the documentation builds and its links hold", documentation),
-        ours("targets", "the portable rooms compile for other systems", targets),
+        ours("targets", "the portable crates compile for other systems", targets),
         ours("crash", "a short run of the crash harness and a slice of the full one", crash),
     ];
     stages.extend(external::find(root).into_iter().map(|found| Stage {

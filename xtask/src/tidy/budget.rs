@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Finding;
+use super::crates;
 use super::metadata::Metadata;
-use super::rooms;
 
 /// Packages from outside that the product may need; tests, tools and the engine's SDK left out.
 const PRODUCT_MAX: usize = 250;
@@ -17,7 +17,7 @@ const WHOLE_MAX: usize = 280;
 /// The client of another system, which attaching to it cannot do without.
 const SDK: [&str; 1] = ["iii-sdk"];
 
-/// Packages from outside that the innermost rooms may need together.
+/// Packages from outside that the innermost crates may need together.
 const CORE_MAX: usize = 40;
 
 const CORE: [&str; 2] = ["bough-log", "bough-session"];
@@ -89,7 +89,7 @@ fn shipped(metadata: &Metadata) -> Vec<&str> {
     metadata
         .members()
         .map(|package| package.name.as_str())
-        .filter(|name| !rooms::is_tool(name) && *name != rooms::TESTS_ONLY)
+        .filter(|name| !crates::is_tool(name) && *name != crates::TESTS_ONLY)
         .collect()
 }
 

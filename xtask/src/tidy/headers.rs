@@ -9,10 +9,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// `lib.rs`, or `main.rs` of a crate that is a program only.
 fn is_crate_root(tree: &Tree, file: &TextFile) -> bool {
-    let Some(room) = file.room() else {
+    let Some(owner) = file.crate_name() else {
         return false;
     };
-    let folder = if room == "xtask" { room.to_owned() } else { format!("crates/{room}") };
+    let folder = if owner == "xtask" { owner.to_owned() } else { format!("crates/{owner}") };
     let library = format!("{folder}/src/lib.rs");
     let program = format!("{folder}/src/main.rs");
     file.path == library || (file.path == program && !tree.holds(&library))
@@ -22,8 +22,8 @@ fn is_crate_root(tree: &Tree, file: &TextFile) -> bool {
 /// manifest. Then one that is written later would never run.
 pub(super) fn check_doctests(tree: &Tree) -> Vec<Finding> {
     let is_left_out = |file: &TextFile| {
-        let room = file.room().unwrap_or_default();
-        let manifest = tree.get(&format!("crates/{room}/Cargo.toml"));
+        let owner = file.crate_name().unwrap_or_default();
+        let manifest = tree.get(&format!("crates/{owner}/Cargo.toml"));
         manifest.is_some_and(|manifest| manifest.text.contains("doctest = false"))
     };
     let in_crates = tree.rust().filter(|file| !file.is_test() && is_left_out(file));

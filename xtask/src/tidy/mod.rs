@@ -4,10 +4,10 @@
 //! can plant a violation and see it found.
 
 mod budget;
+mod crates;
 mod docs;
 mod headers;
 mod metadata;
-mod rooms;
 mod rust_text;
 mod sizes;
 mod tree;
@@ -81,9 +81,9 @@ fn inspect(root: &Path) -> Result<Report, String> {
     let tree = Tree::read(root)?;
     let metadata = Metadata::read(root)?;
     let mut findings = Vec::new();
-    findings.extend(rooms::check(&metadata));
-    findings.extend(rooms::check_drawing(&tree));
-    findings.extend(rooms::check_doors(&tree));
+    findings.extend(crates::check(&metadata));
+    findings.extend(crates::check_drawing(&tree));
+    findings.extend(crates::check_doors(&tree));
     findings.extend(words::check(&tree, root));
     findings.extend(headers::check(&tree));
     findings.extend(headers::check_doctests(&tree));

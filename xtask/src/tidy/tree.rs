@@ -60,7 +60,7 @@ impl Tree {
 
 impl TextFile {
     /// The crate's folder name (`log` for `crates/log/src/lib.rs`, `xtask` for its own).
-    pub(super) fn room(&self) -> Option<&str> {
+    pub(super) fn crate_name(&self) -> Option<&str> {
         let mut names = self.path.split('/');
         match names.next()? {
             "crates" => names.next(),
@@ -77,7 +77,7 @@ impl TextFile {
             || self.path.ends_with("/tests.rs")
             || self.path.ends_with("/testing.rs")
             || self.path.ends_with("_tests.rs")
-            || self.room() == Some("testkit")
+            || self.crate_name() == Some("testkit")
     }
 
     /// Data that tests read: other people's text, to which our rules do not apply.
@@ -138,8 +138,11 @@ mod tests {
             ("crates/log/tests/data/sample.jsonl", ""),
             ("README.md", ""),
         ]);
-        let facts: Vec<_> =
-            tree.files.iter().map(|file| (file.room(), file.is_test(), file.is_sample())).collect();
+        let facts: Vec<_> = tree
+            .files
+            .iter()
+            .map(|file| (file.crate_name(), file.is_test(), file.is_sample()))
+            .collect();
         assert_eq!(
             facts,
             [

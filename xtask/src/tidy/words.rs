@@ -17,7 +17,7 @@ const UNFINISHED: [&str; 6] = [
     concat!("unimpl", "emented!("),
 ];
 
-/// The room whose literals are pictures.
+/// The crate whose literals are pictures.
 const DRAWING_ROOM: &str = "cli";
 
 /// Folders that many things live in: their names tell nothing of one machine.
@@ -68,7 +68,7 @@ fn unfinished(file: &TextFile) -> Vec<Finding> {
         .collect()
 }
 
-/// Names must read as they are: no look-alike letters, no invisible marks. The room that draws on the
+/// Names must read as they are: no look-alike letters, no invisible marks. The crate that draws on the
 /// terminal may write what it draws, in literals, where everybody can see it.
 fn outside_ascii(file: &TextFile) -> Vec<Finding> {
     if !file.path.ends_with(".rs") || file.is_test() {
@@ -79,7 +79,7 @@ fn outside_ascii(file: &TextFile) -> Vec<Finding> {
         .find(|(_, line)| line.starts_with("#[cfg(test)]"))
         .map_or(usize::MAX, |(number, _)| number);
     let code = rust_text::masked(&file.text);
-    let draws = file.room() == Some(DRAWING_ROOM);
+    let draws = file.crate_name() == Some(DRAWING_ROOM);
     (1..in_tests_from)
         .zip(file.text.lines().zip(code.lines()))
         .filter_map(|(number, (line, code))| {

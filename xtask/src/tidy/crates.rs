@@ -1,45 +1,45 @@
-//! The rooms of the workspace, which of them may name which, and what none of them may call.
+//! The crates of the workspace, which of them may name which, and what none of them may call.
 //!
-//! `ROOMS` is the plan that `ARCHITECTURE.md` draws; a check keeps the drawing equal to it.
+//! `CRATES` is the plan that `ARCHITECTURE.md` draws; a check keeps the drawing equal to it.
 
 use super::Finding;
 use super::metadata::{Dependency, Metadata, Package};
 use super::tree::{TextFile, Tree};
 
 /// One crate and the crates it may depend on.
-struct Room {
+struct CrateRule {
     folder: &'static str,
     package: &'static str,
-    /// Folders of the rooms that it may name. Tests may name any.
+    /// Folders of the crates that it may name. Tests may name any.
     may_use: &'static [&'static str],
 }
 
-const fn room(
+const fn rule(
     folder: &'static str,
     package: &'static str,
     may_use: &'static [&'static str],
-) -> Room {
-    Room { folder, package, may_use }
+) -> CrateRule {
+    CrateRule { folder, package, may_use }
 }
 
-const ROOMS: [Room; 14] = [
-    room("platform", "bough-platform", &[]),
-    room("record", "bough-record", &[]),
-    room("log", "bough-log", &["platform", "record"]),
-    room("session", "bough-session", &["record"]),
-    room("store", "bough-store", &["platform", "record", "log", "session"]),
-    room("search", "bough-search", &["platform", "record", "session"]),
-    room("recorder", "bough-recorder", &["platform", "session", "store"]),
-    room("service", "bough-service", &["platform", "session", "store", "search", "recorder"]),
-    room("migrate", "bough-migrate", &["platform", "record", "log", "session", "store"]),
-    room("server", "bough-server", &["platform", "session", "store", "search", "service"]),
-    room("worker", "bough-worker", &["platform", "session", "store", "service"]),
-    room(
+const CRATES: [CrateRule; 14] = [
+    rule("platform", "bough-platform", &[]),
+    rule("record", "bough-record", &[]),
+    rule("log", "bough-log", &["platform", "record"]),
+    rule("session", "bough-session", &["record"]),
+    rule("store", "bough-store", &["platform", "record", "log", "session"]),
+    rule("search", "bough-search", &["platform", "record", "session"]),
+    rule("recorder", "bough-recorder", &["platform", "session", "store"]),
+    rule("service", "bough-service", &["platform", "session", "store", "search", "recorder"]),
+    rule("migrate", "bough-migrate", &["platform", "record", "log", "session", "store"]),
+    rule("server", "bough-server", &["platform", "session", "store", "search", "service"]),
+    rule("worker", "bough-worker", &["platform", "session", "store", "service"]),
+    rule(
         "boughdb",
         "boughdb",
         &["platform", "log", "session", "store", "search", "recorder", "service", "migrate"],
     ),
-    room(
+    rule(
         "cli",
         "bough",
         &[
@@ -47,10 +47,10 @@ const ROOMS: [Room; 14] = [
             "worker", "boughdb",
         ],
     ),
-    room("testkit", "bough-testkit", &["platform", "log", "session", "store"]),
+    rule("testkit", "bough-testkit", &["platform", "log", "session", "store"]),
 ];
 
-/// Programs around the product: they may name any room, and no room may name them.
+/// Programs around the product: they may name any crate, and no crate may name them.
 const TOOLS: [&str; 2] = ["bough-bench", "xtask"];
 
 /// Whether a package stands outside the product.
@@ -61,7 +61,7 @@ pub(super) fn is_tool(package: &str) -> bool {
 /// Only tests and tools may name this one.
 pub(super) const TESTS_ONLY: &str = "bough-testkit";
 
-/// Crates from outside that belong to some rooms only: how "must not know HTTP" is checked.
+/// Crates from outside that belong to some crates only: how "must not know HTTP" is checked.
 const OUTSIDE: [(&str, &[&str]); 11] = [
     ("libc", &["platform"]),
     ("getrandom", &["platform"]),
@@ -106,41 +106,41 @@ pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
 }
 
 fn check_package(package: &Package) -> Vec<Finding> {
-    let Some(room) = ROOMS.iter().find(|room| room.package == package.name) else {
-        let text = "this crate has no room: give it a row in xtask/src/tidy/rooms.rs";
-        return vec![Finding::about("rooms", &package.name, text)];
+    let Some(owner) = CRATES.iter().find(|owner| owner.package == package.name) else {
+        let text = "this crate has no room: give it a row in xtask/src/tidy/crates.rs";
+        return vec![Finding::about("crates", &package.name, text)];
     };
     package
         .dependencies
         .iter()
         .filter(|dependency| !dependency.is_dev())
-        .filter_map(|dependency| refused(room, dependency))
-        .map(|text| Finding::about("rooms", &package.name, text))
+        .filter_map(|dependency| refused(owner, dependency))
+        .map(|text| Finding::about("crates", &package.name, text))
         .collect()
 }
 
-/// Why a room may not have a dependency, if it may not.
-fn refused(room: &Room, dependency: &Dependency) -> Option<String> {
+/// Why a crate may not have a dependency, if it may not.
+fn refused(owner: &CrateRule, dependency: &Dependency) -> Option<String> {
     let name = dependency.name.as_str();
     if name == TESTS_ONLY {
         return Some(format!("{name} is for tests: make it a dev-dependency"));
     }
     if is_tool(name) {
-        return Some(format!("{name} is a tool: no room may name it"));
+        return Some(format!("{name} is a tool: no crate may name it"));
     }
-    if let Some(other) = ROOMS.iter().find(|other| other.package == name) {
-        let allowed = room.may_use.contains(&other.folder);
-        return (!allowed).then(|| format!("{} must not know {}", room.folder, other.folder));
+    if let Some(other) = CRATES.iter().find(|other| other.package == name) {
+        let allowed = owner.may_use.contains(&other.folder);
+        return (!allowed).then(|| format!("{} must not know {}", owner.folder, other.folder));
     }
-    let (_, rooms) = OUTSIDE.iter().find(|(outside, _)| *outside == name)?;
-    (!rooms.contains(&room.folder))
-        .then(|| format!("{} must not know {name}: only {rooms:?} may", room.folder))
+    let (_, crates) = OUTSIDE.iter().find(|(outside, _)| *outside == name)?;
+    (!crates.contains(&owner.folder))
+        .then(|| format!("{} must not know {name}: only {crates:?} may", owner.folder))
 }
 
 /// Disk, clock and randomness are reached through their door.
 pub(super) fn check_doors(tree: &Tree) -> Vec<Finding> {
     tree.rust()
-        .filter(|file| file.room().is_some_and(|room| !OUTSIDE_THE_DOORS.contains(&room)))
+        .filter(|file| file.crate_name().is_some_and(|owner| !OUTSIDE_THE_DOORS.contains(&owner)))
         .filter(|file| !file.is_test())
         .flat_map(doors_forced)
         .collect()
@@ -167,18 +167,18 @@ fn names_call(line: &str, call: &str) -> bool {
     })
 }
 
-/// The table in `ARCHITECTURE.md` says what `ROOMS` says: a row starts with the room and the rooms that
+/// The table in `ARCHITECTURE.md` says what `CRATES` says: a row starts with the crate and the crates that
 /// it may use.
 pub(super) fn check_drawing(tree: &Tree) -> Vec<Finding> {
     const PAGE: &str = "ARCHITECTURE.md";
     let Some(page) = tree.get(PAGE) else {
-        return vec![Finding::about("drawing", PAGE, "the drawing of the rooms is missing")];
+        return vec![Finding::about("drawing", PAGE, "the drawing of the crates is missing")];
     };
     let mut findings = Vec::new();
-    for room in &ROOMS {
-        let begins = format!("| `{}` | {} |", room.folder, drawn(room.may_use));
+    for owner in &CRATES {
+        let begins = format!("| `{}` | {} |", owner.folder, drawn(owner.may_use));
         if !page.text.lines().any(|line| line.starts_with(&begins)) {
-            let text = format!("the table of rooms should have the row: {begins} ...");
+            let text = format!("the table of crates should have the row: {begins} ...");
             findings.push(Finding::about("drawing", PAGE, text));
         }
     }
@@ -242,15 +242,15 @@ mod tests {
 
     #[test]
     fn a_crate_without_a_room_is_found() {
-        check_one("bough-shed", "serde", None, "no room");
+        check_one("bough-shed", "serde", None, "no crate");
     }
 
     #[test]
     fn the_plan_has_no_cycle() {
-        let place = |folder: &str| ROOMS.iter().position(|room| room.folder == folder);
-        for room in &ROOMS {
-            for used in room.may_use {
-                assert!(place(used) < place(room.folder), "{used} comes after {}", room.folder);
+        let place = |folder: &str| CRATES.iter().position(|owner| owner.folder == folder);
+        for owner in &CRATES {
+            for used in owner.may_use {
+                assert!(place(used) < place(owner.folder), "{used} comes after {}", owner.folder);
             }
         }
     }
@@ -280,9 +280,9 @@ mod tests {
     #[test]
     fn a_drawing_that_differs_from_the_plan_is_found() {
         let rows = |log: &str| {
-            let all = ROOMS.iter().map(|room| match room.folder {
+            let all = CRATES.iter().map(|owner| match owner.folder {
                 "log" => log.to_owned(),
-                _ => format!("| `{}` | {} | text |\n", room.folder, drawn(room.may_use)),
+                _ => format!("| `{}` | {} | text |\n", owner.folder, drawn(owner.may_use)),
             });
             all.collect::<String>()
         };
