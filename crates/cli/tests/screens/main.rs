@@ -330,7 +330,7 @@ fn what_was_said_is_found_from_the_picker_and_opened_at_its_entry() {
         terminal.wait_for("Enter searches messages");
         terminal.press(ENTER);
         terminal.wait_for("Search all sessions");
-        terminal.wait_for("1 hits");
+        terminal.wait_for("1 hit");
         terminal.wait_until("the branch is named", |text| text.contains("other branch"));
         terminal.press(ENTER);
         terminal.wait_until("the path to the entry", |text| {
@@ -340,7 +340,7 @@ fn what_was_said_is_found_from_the_picker_and_opened_at_its_entry() {
         terminal.press("/");
         terminal.wait_for("Search this session");
         terminal.press("elsewhere");
-        terminal.wait_for("1 hits");
+        terminal.wait_for("1 hit");
         terminal.press(ENTER);
         terminal.wait_for("Elsewhere now");
         terminal.press(CTRL_C);
@@ -417,12 +417,13 @@ fn ten_thousand_sessions() {
 fn a_very_large_session() {
     let place = Place::new();
     let session = place.with_store(async |store| large_session(store).await);
+    place.json(&["reindex"]);
     let mut terminal = Terminal::start(&place, 30, 100, &["tree", session.as_str()], &[]);
     terminal.wait_for("100000 of 100000");
     terminal.wait_for("← active");
     terminal.press("/");
     terminal.press("\"question 77-50\"");
-    terminal.wait_for("1 of 100000");
+    terminal.wait_for("1 hit");
     terminal.press(ENTER);
     terminal.press(ESC);
     terminal.press("q");

@@ -28,7 +28,7 @@ pub(crate) fn update(state: &mut SearchState, event: Event) -> Vec<Request> {
         }
         Event::Tick { now_ms } => {
             state.now_ms = now_ms;
-            Vec::new()
+            ask_again(state)
         }
         Event::Answer(event::Answer::Search(Answer::Found { query, found })) => {
             answered(state, &query, found)
@@ -66,6 +66,17 @@ fn ask(state: &mut SearchState) -> Vec<Request> {
     vec![Request::Search(Effect::Search(SearchState::request(query)))]
 }
 
+/// Asks for the same once more while the index is behind: what it takes up meanwhile appears by itself.
+fn ask_again(state: &mut SearchState) -> Vec<Request> {
+    let is_behind = state.index.is_some_and(|index| !index.is_complete);
+    let query = state.query();
+    if !is_behind || state.asked.is_some() || query.is_empty() || query != state.answered {
+        return Vec::new();
+    }
+    state.asked = Some(query.clone());
+    vec![Request::Search(Effect::Search(SearchState::request(query)))]
+}
+
 fn answered(
     state: &mut SearchState,
     query: &str,
@@ -74,6 +85,7 @@ fn answered(
     if state.asked.as_deref() != Some(query) {
         return Vec::new();
     }
+    let is_other = state.answered != query;
     state.answered = state.asked.take().unwrap_or_default();
     match found {
         Ok(found) => {
@@ -81,7 +93,10 @@ fn answered(
             state.hits = found.hits;
             state.has_more = found.next_cursor.is_some();
             state.index = found.index;
-            state.window = Window::default();
+            if is_other {
+                state.window = Window::default();
+            }
+            state.window.keep_in_view(state.hits.len(), list_hits(state));
         }
         // What was found before stays: half a filter is not yet a mistake.
         Err(text) => state.status = Some(Status::problem(text)),

@@ -66,7 +66,8 @@ fn facts(state: &SearchState) -> String {
         _ => "",
     };
     let searching = if state.is_searching() { " · searching…" } else { "" };
-    format!("{}{more} hits{behind}{searching}", state.hits.len())
+    let hits = if state.hits.len() == 1 && !state.has_more { "hit" } else { "hits" };
+    format!("{}{more} {hits}{behind}{searching}", state.hits.len())
 }
 
 fn input_line(state: &SearchState, frame: &mut Frame, area: Rect, theme: Theme) {
