@@ -286,7 +286,7 @@ mod tests {
             });
             all.collect::<String>()
         };
-        let good = rows("| `log` | platform | bytes in order |\n");
+        let good = rows("| `log` | platform, record | bytes in order |\n");
         assert_eq!(check_drawing(&planted(&[("ARCHITECTURE.md", &good)])), []);
         let bad = rows("| `log` | platform, session | bytes in order |\n");
         let findings = check_drawing(&planted(&[("ARCHITECTURE.md", &bad)]));

@@ -346,6 +346,8 @@ async fn w11_no_id_breaks_a_file_name_and_no_error_shows_a_path(mut bed: Bed) {
         "%41",
         "a\\b",
         "x:y",
+        "a\u{0}b",
+        "a\nb",
     ];
     for id in ids {
         bed.ok("session::ensure", json!({"session_id": id, "title": id})).await;
@@ -357,7 +359,7 @@ async fn w11_no_id_breaks_a_file_name_and_no_error_shows_a_path(mut bed: Bed) {
     }
     assert_eq!(bed.pages("session::list", json!({"limit": 100})).await.len(), ids.len());
     let place = bed.factory.directory().map(|path| path.to_string_lossy().into_owned());
-    for id in ["", &"x".repeat(513), "a\u{0}b", "a\nb"] {
+    for id in ["", &"x".repeat(513)] {
         let (code, text) = bed.err("session::ensure", json!({"session_id": id})).await;
         assert!(
             ["session/invalid_request", "session/too_large"].contains(&code.as_str()),
