@@ -123,7 +123,7 @@ fn a_new_message_still_needs_what_makes_it_one() {
     assert!(refused(r#"{"content":"hi"}"#).contains("role"));
     assert!(refused(r#"{"role":"robot","content":""}"#).contains("robot"));
     assert!(refused(r#"{"role":"function_result","content":""}"#).contains("function_call_id"));
-    assert!(refused(r#"{"role":"user","content":7}"#).contains("list of blocks"));
+    assert!(refused(r#"{"role":"user","content":7}"#).contains("expected a sequence"));
 }
 
 proptest! {
