@@ -29,8 +29,16 @@ pub(crate) fn of_run(success: bool, output: &str) -> Counts {
     counted
 }
 
+/// Nextest repeats what each failed program printed, with that program's own summary: where nextest has
+/// one, no other counts.
 fn of_output(output: &str) -> Counts {
-    output.lines().filter_map(summary).fold(Counts::default(), Counts::plus)
+    let is_nextest = output.lines().any(is_nextest_summary);
+    let counted = output.lines().filter(|line| !is_nextest || is_nextest_summary(line));
+    counted.filter_map(summary).fold(Counts::default(), Counts::plus)
+}
+
+fn is_nextest_summary(line: &str) -> bool {
+    line.trim().starts_with("Summary [")
 }
 
 /// The counts of one line, if it is a summary of cargo test, nextest, pytest or node's runner.
@@ -41,8 +49,7 @@ fn summary(line: &str) -> Option<Counts> {
     }
     let is_pytest =
         line.contains(" in ") && line.trim_matches(['=', ' ']).starts_with(char::is_numeric);
-    let is_summary =
-        line.starts_with("test result: ") || line.starts_with("Summary [") || is_pytest;
+    let is_summary = line.starts_with("test result: ") || is_nextest_summary(line) || is_pytest;
     is_summary.then(|| Counts {
         passed: number_before(line, "passed"),
         failed: number_before(line, "failed")
@@ -102,6 +109,16 @@ mod tests {
         check("==== 1 failed, 3 passed, 2 errors in 0.12s ====", 3, 3);
         check("5 passed in 0.01s", 5, 0);
         check("# tests 3\n# pass 2\n# fail 1\n# cancelled 0", 2, 1);
+    }
+
+    #[test]
+    fn a_test_that_nextest_shows_failing_counts_once() {
+        check(
+            "    test result: FAILED. 0 passed; 1 failed; 0 ignored; finished in 0.1s\n\
+                 Summary [   0.1s] 12 tests run: 11 passed, 1 failed, 0 skipped",
+            11,
+            1,
+        );
     }
 
     #[test]
