@@ -40,8 +40,7 @@ pub(super) struct Gemini;
 impl Codec for Gemini {
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
         if check.has("candidates") {
-            return check
-                .list("candidates", |candidate| check_content(&candidate.object("content")?));
+            return check.answers("candidates", "content", "model", check_content);
         }
         check_content(check)
     }

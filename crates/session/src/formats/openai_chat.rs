@@ -45,7 +45,7 @@ pub(super) struct OpenaiChat;
 impl Codec for OpenaiChat {
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
         if check.has("choices") {
-            return check.list("choices", |choice| check_message(&choice.object("message")?));
+            return check.answers("choices", "message", "assistant", check_message);
         }
         check_message(check)
     }

@@ -33,6 +33,12 @@ fn a_fault_is_named_by_its_place() {
         "/tool_calls/0/id",
     );
     refused(Format::OpenaiChat, r#"{"choices":[{"index":0}]}"#, "/choices/0/message");
+    refused(Format::OpenaiChat, r#"{"choices":[]}"#, "/choices");
+    refused(
+        Format::OpenaiChat,
+        r#"{"choices":[{"message":{"role":"user","content":""}}]}"#,
+        "/choices/0/message/role",
+    );
     refused(Format::OpenaiResponses, r#"{"type":"function_call","name":"f"}"#, "/call_id");
     refused(
         Format::OpenaiResponses,
@@ -41,6 +47,12 @@ fn a_fault_is_named_by_its_place() {
     );
     refused(Format::Gemini, r#"{"role":"user","content":"x"}"#, "/parts");
     refused(Format::Gemini, r#"{"role":"assistant","parts":[]}"#, "/role");
+    refused(Format::Gemini, r#"{"candidates":[]}"#, "/candidates");
+    refused(
+        Format::Gemini,
+        r#"{"candidates":[{"content":{"parts":[]}}]}"#,
+        "/candidates/0/content/role",
+    );
     refused(Format::AiSdk, r#"{"role":"user","parts":[{"type":"text"}]}"#, "/parts/0/text");
     refused(
         Format::Pi,
