@@ -7,16 +7,8 @@ mod common;
 use std::io::Write;
 use std::process::Stdio;
 
-use common::{Place, answer, answered, user};
+use common::{Place, answer, answered, one_conversation, user};
 use serde_json::{Value, json};
-
-fn one_conversation() -> (Place, String, Vec<String>) {
-    let place = Place::new();
-    let (session, entries) =
-        place.with(async |sessions| sessions.conversation("Date parser").await);
-    let entries = entries.into_iter().map(|id| id.to_string()).collect();
-    (place, session.to_string(), entries)
-}
 
 /// Output with ids and ages taken out, so that it can be compared.
 fn plain(text: &str, ids: &[&str]) -> String {

@@ -10,16 +10,8 @@ use std::process::{Command, Stdio};
 use bough_service::Scope;
 use bough_service::api::AppendDeltaRequest;
 use bough_session::{AgentMessage, EntryId, SessionId, Usage};
-use common::{Place, Sessions, answer, answered, result, user};
+use common::{Place, Sessions, answer, answered, one_conversation, result, user};
 use serde_json::{Value, json};
-
-fn one_conversation() -> (Place, String, Vec<String>) {
-    let place = Place::new();
-    let (session, entries) =
-        place.with(async |sessions| sessions.conversation("Date parser").await);
-    let entries = entries.into_iter().map(|id| id.to_string()).collect();
-    (place, session.to_string(), entries)
-}
 
 #[test]
 fn a_label_names_one_entry_and_never_a_label() {

@@ -4,8 +4,8 @@
 use bough_service::{
     ArchivedEvent, CreatedEvent, DeletedEvent, EventKind, Function, LabelChangedEvent,
     LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
-    Method, Right, StatusChangedEvent, TaskChangedEvent, TriggerType, WORKER_DESCRIPTION,
-    WORKER_NAME, WORKER_VERSION, functions,
+    Right, StatusChangedEvent, TaskChangedEvent, TriggerType, WORKER_DESCRIPTION, WORKER_NAME,
+    WORKER_VERSION, functions,
 };
 use schemars::JsonSchema;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn describe_function(page: &mut String, function: &Function) {
         Right::Bridge => "bridge",
     };
     let route = match &function.route {
-        Some(route) => format!("`{} {}`", method_name(route.method), route.path),
+        Some(route) => format!("`{} {}`", route.method.name(), route.path),
         None => "not over HTTP".to_owned(),
     };
     let (id, description) = (function.id, function.description);
@@ -131,16 +131,6 @@ fn describe_function(page: &mut String, function: &Function) {
     table(page, &function.request_schema());
     page.push_str("\nAnswer:\n\n");
     table(page, &function.response_schema());
-}
-
-const fn method_name(method: Method) -> &'static str {
-    match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Put => "PUT",
-        Method::Patch => "PATCH",
-        Method::Delete => "DELETE",
-    }
 }
 
 fn describe_event(page: &mut String, trigger_type: TriggerType) {

@@ -65,6 +65,20 @@ pub enum Method {
     Delete,
 }
 
+impl Method {
+    /// As HTTP writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
 type Answer = Pin<Box<dyn Future<Output = Result<Value, ServiceError>> + Send>>;
 type Handler = fn(Service, Scope, Value) -> Answer;
 

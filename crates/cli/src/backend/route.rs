@@ -29,23 +29,13 @@ pub(super) fn sendable(function: &Function, request: Value) -> Option<Sendable> 
             let query = query(&fields);
             let mark = if query.is_empty() { "" } else { "?" };
             let target = format!("{path}{mark}{query}");
-            Sendable { method: name(method), target, body: None }
+            Sendable { method: method.name(), target, body: None }
         }
         Method::Post | Method::Put | Method::Patch => {
             let body = Some(Value::Object(fields).to_string());
-            Sendable { method: name(method), target: path, body }
+            Sendable { method: method.name(), target: path, body }
         }
     })
-}
-
-const fn name(method: Method) -> &'static str {
-    match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Put => "PUT",
-        Method::Patch => "PATCH",
-        Method::Delete => "DELETE",
-    }
 }
 
 /// The path with its names replaced by the fields of the same name, which are taken out.

@@ -29,6 +29,15 @@ pub(crate) struct Answered {
     pub(crate) err: String,
 }
 
+/// A folder with one conversation in it, its session and its entries.
+pub(crate) fn one_conversation() -> (Place, String, Vec<String>) {
+    let place = Place::new();
+    let (session, entries) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
+    let entries = entries.into_iter().map(|id| id.to_string()).collect();
+    (place, session.to_string(), entries)
+}
+
 impl Place {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }

@@ -394,15 +394,7 @@ fn meta_record(header: &V1Header) -> Envelope<'static> {
 
 /// A record of kind [`V1_KIND`].
 pub(crate) fn v1_record(at_ms: i64, payload: String) -> Envelope<'static> {
-    Envelope {
-        kind: Cow::Borrowed(V1_KIND),
-        id: None,
-        parent: None,
-        target: None,
-        revision: None,
-        at_ms,
-        payload: payload.into(),
-    }
+    Envelope::plain(V1_KIND, at_ms, payload)
 }
 
 /// The record of an entry. Built as text, so that a line of many megabytes is copied once.
