@@ -21,6 +21,7 @@ mod bindings;
 mod cursor;
 mod error;
 mod feed;
+mod open_session;
 mod reload;
 mod rules;
 mod runtime;

@@ -10,8 +10,8 @@ pub const WRITE_RETRY_WAIT: Duration = Duration::from_millis(1);
 pub const WRITE_RETRY_WAIT_MAX: Duration = Duration::from_millis(64);
 /// For so many milliseconds after a swap of stores a write waits for a session that the store before still holds.
 pub const SWAP_SETTLE_MS: i64 = 5_000;
-/// Sessions whose state the service keeps for writing; idle ones beyond that are forgotten.
-pub const DESKS_MAX: usize = 1024;
+/// Sessions that are open at once; idle ones beyond that are forgotten.
+pub const OPEN_SESSIONS_MAX: usize = 1024;
 /// Messages of one session that are kept in memory while they stream.
 pub const STREAMS_PER_SESSION_MAX: usize = 4;
 /// Records of a session being made (a fork) that are held in memory before they are written out of sight.

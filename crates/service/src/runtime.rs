@@ -7,16 +7,14 @@ use bough_session::{SessionId, SessionState};
 use bough_store::{Snapshot, Store};
 
 use crate::error::ServiceError;
-use crate::feed::FeedHub;
 use crate::limits::SWAP_SETTLE_MS;
+use crate::open_session::OpenSessions;
 use crate::rules::staging::Staging;
 use crate::scope::Scope;
-use crate::writing::Desks;
 
 pub(crate) struct Runtime {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) desks: Desks,
-    pub(crate) hub: Arc<FeedHub>,
+    pub(crate) sessions: Arc<OpenSessions>,
     pub(crate) staging: Staging,
     pub(crate) epoch: u64,
     /// Its sessions are those of the store before.
@@ -28,9 +26,8 @@ pub(crate) struct Runtime {
 impl Runtime {
     pub(crate) fn new(store: Arc<dyn Store>, epoch: u64, now_ms: i64) -> Self {
         Self {
-            hub: Arc::new(FeedHub::new(store.clone())),
+            sessions: Arc::new(OpenSessions::new(store.clone())),
             store,
-            desks: Desks::default(),
             staging: Staging::default(),
             epoch,
             is_renewed: false,

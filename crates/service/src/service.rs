@@ -68,7 +68,7 @@ impl Service {
         self.keyed.is_some()
     }
 
-    pub(crate) const fn expected_life(&self) -> Option<Incarnation> {
+    pub(crate) const fn expected_incarnation(&self) -> Option<Incarnation> {
         self.life
     }
 

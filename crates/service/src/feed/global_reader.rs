@@ -1,7 +1,7 @@
 //! Reads the feed of all sessions from the store: changes, and the records that each of them stands for.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use bough_session::Incarnation;
 use bough_store::{
@@ -9,23 +9,23 @@ use bough_store::{
 };
 
 use super::cursor::{GlobalPosition, Inside, SessionCursor};
+use super::deletions::Deletion;
 use super::event::FeedEvent;
 use super::filter::EventKind;
 use super::global_tail::GlobalFeedItem;
-use super::hub::{Deletion, FeedHub};
 use super::point_in_time::projector_at;
 use super::projector::EventProjector;
 use super::reader::FeedReader;
 use super::retry_read::read_until_whole;
 use crate::limits::{FEED_CHANGES_PER_READ, GLOBAL_PROJECTORS_MAX};
+use crate::open_session::OpenSessions;
 
 /// Reads the changes of all sessions in order and tells the events that they are.
 ///
 /// It goes on in small steps. What a step finds takes effect at its end, all at once: one that fails or is given up in the
 /// middle changes nothing, and is simply done again.
 pub(super) struct GlobalFeedReader {
-    store: Arc<dyn Store>,
-    hub: Weak<FeedHub>,
+    sessions: Arc<OpenSessions>,
     place: GlobalPosition,
     /// Changes after the place that were fetched and not yet read, and where the feed is after them.
     changes: VecDeque<SessionChange>,
@@ -67,23 +67,25 @@ impl GlobalFeedReader {
     /// A reader that begins at a place.
     pub(super) fn at(
         place: GlobalPosition,
-        store: Arc<dyn Store>,
-        hub: Weak<FeedHub>,
+        sessions: Arc<OpenSessions>,
         records_per_step: usize,
     ) -> Self {
         let (changes, projectors) = (VecDeque::new(), VecDeque::new());
         let fetched = place.change.clone();
-        Self { store, hub, place, changes, fetched, projectors, records_per_step }
+        Self { sessions, place, changes, fetched, projectors, records_per_step }
     }
 
     /// A reader that begins now.
     pub(super) async fn now(
-        store: Arc<dyn Store>,
-        hub: Weak<FeedHub>,
+        sessions: Arc<OpenSessions>,
         records_per_step: usize,
     ) -> Result<Self, StoreError> {
-        let place = GlobalPosition::after(store.change_cursor().await?);
-        Ok(Self::at(place, store, hub, records_per_step))
+        let place = GlobalPosition::after(sessions.store().change_cursor().await?);
+        Ok(Self::at(place, sessions, records_per_step))
+    }
+
+    fn store(&self) -> &dyn Store {
+        &**self.sessions.store()
     }
 
     pub(super) const fn place(&self) -> &GlobalPosition {
@@ -120,7 +122,7 @@ impl GlobalFeedReader {
     /// Fetches the changes that come next, once those that were fetched are read.
     pub(super) async fn fetch(&mut self) -> Result<Fetched, StoreError> {
         let from = &self.place.change;
-        let page = self.store.changes_after(from, FEED_CHANGES_PER_READ).await?;
+        let page = self.store().changes_after(from, FEED_CHANGES_PER_READ).await?;
         let more = page.changes.len() >= FEED_CHANGES_PER_READ;
         let gap = self.take_in(page);
         if self.changes.is_empty() {
@@ -219,7 +221,7 @@ impl GlobalFeedReader {
             |page: &RecordPage| page.records.is_empty() && page.end.seq < change.position.seq;
         loop {
             let limit = self.records_per_step;
-            let read = || records_of(&*self.store, session, incarnation, next, limit);
+            let read = || records_of(self.store(), session, incarnation, next, limit);
             let page = read_until_whole(read, |page| page.as_ref().is_some_and(is_short)).await?;
             let Some(page) = page.filter(|page| !is_short(page)) else {
                 return Ok(None);
@@ -228,7 +230,7 @@ impl GlobalFeedReader {
             for stored in page.records {
                 let position = stored.position();
                 if stored.is_known_at(change.position) {
-                    match reader.take(&*self.store, stored).await? {
+                    match reader.take(self.store(), stored).await? {
                         Some(found) => events.extend(found),
                         None => {
                             is_whole = false;
@@ -272,7 +274,7 @@ impl GlobalFeedReader {
         if let Some(kept) = kept.and_then(|at| self.projectors.remove(at)) {
             return Ok(Some(kept.projector));
         }
-        let projector = projector_at(&*self.store, &change.session_id, incarnation, from).await?;
+        let projector = projector_at(self.store(), &change.session_id, incarnation, from).await?;
         Ok(projector.map(Box::new))
     }
 
@@ -308,11 +310,8 @@ impl GlobalFeedReader {
         change: &SessionChange,
         last_known: Option<Deletion>,
     ) -> Result<Option<FeedEvent>, StoreError> {
-        let Some(hub) = self.hub.upgrade() else {
-            return Ok(None);
-        };
         let last = SessionCursor::at(change.incarnation, change.position);
         let last_known = last_known.unwrap_or_else(Deletion::unknown);
-        hub.deletion(&change.session_id, last, last_known).await.map(Some)
+        self.sessions.deletions().event(&change.session_id, last, Some(last_known)).await
     }
 }

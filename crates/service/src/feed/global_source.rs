@@ -41,7 +41,7 @@ impl GlobalFeedSubscriber {
     ) -> Result<Self, ServiceError> {
         // The watch comes first: what happens while we look around wakes it.
         let watch = runtime.store.watch();
-        let tail = runtime.hub.all_tail().await?;
+        let tail = runtime.sessions.global_tail().await?;
         let (now, number) = tail.advance_to_end().await?;
         let mut source = Self { tail, watch, at: now, reading: Reading::Ring(number), wake: None };
         match start {
@@ -84,8 +84,7 @@ impl GlobalFeedSubscriber {
     fn leave_ring(&mut self, runtime: &Arc<Runtime>) {
         self.reading = Reading::Store(Box::new(GlobalFeedReader::at(
             self.at.clone(),
-            runtime.store.clone(),
-            Arc::downgrade(&runtime.hub),
+            runtime.sessions.clone(),
             FEED_COLD_RECORDS_PER_READ,
         )));
     }

@@ -1,21 +1,21 @@
 //! The end of the feed of all sessions, shared by all who watch it.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bough_store::{ChangeCursor, ChangeWatch, Store, StoreError};
+use bough_store::{ChangeCursor, ChangeWatch, StoreError};
 use tokio::time::Sleep;
 
 use super::cursor::GlobalPosition;
 use super::event::FeedEvent;
 use super::global_reader::GlobalFeedReader;
-use super::hub::FeedHub;
 use super::ring::{Read, Ring};
 use crate::limits::{
     FEED_RECORDS_PER_READ, GLOBAL_PAUSE_MAX, GLOBAL_PAUSE_PER_EVENT, GLOBAL_RING_BYTES_MAX,
     GLOBAL_RING_EVENTS_MAX,
 };
+use crate::open_session::OpenSessions;
 
 /// Something in the feed of all sessions, and where a reader is after it.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct GlobalFeedItem {
 }
 
 /// Reads on when something happened, once for all subscribers.
-pub(super) struct GlobalFeedTail {
+pub(crate) struct GlobalFeedTail {
     edge: tokio::sync::Mutex<GlobalFeedReader>,
     watch: ChangeWatch,
     /// Ends when the next round may begin that somebody was woken for.
@@ -43,12 +43,9 @@ struct Shared {
 }
 
 impl GlobalFeedTail {
-    pub(super) async fn begin(
-        store: Arc<dyn Store>,
-        hub: Weak<FeedHub>,
-    ) -> Result<Self, StoreError> {
-        let watch = store.watch();
-        let reader = GlobalFeedReader::now(store, hub, FEED_RECORDS_PER_READ).await?;
+    pub(crate) async fn begin(sessions: Arc<OpenSessions>) -> Result<Self, StoreError> {
+        let watch = sessions.store().watch();
+        let reader = GlobalFeedReader::now(sessions, FEED_RECORDS_PER_READ).await?;
         let now = reader.place().change.clone();
         let shared = Shared {
             ring: Ring::new(GLOBAL_RING_EVENTS_MAX, GLOBAL_RING_BYTES_MAX),
@@ -77,6 +74,11 @@ impl GlobalFeedTail {
         let mut edge = self.edge.lock().await;
         self.read_on(&mut edge).await?;
         Ok((edge.place().clone(), self.lock().ring.next()))
+    }
+
+    /// Reads on to the end. A tail that cannot read now tries again when a subscriber asks.
+    pub(crate) async fn catch_up(&self) {
+        drop(self.advance_to_end().await);
     }
 
     pub(super) fn read(&self, from: u64, limit: usize) -> Read<GlobalFeedItem> {

@@ -4,14 +4,16 @@
 //! subscribers of a session share, or, when it is further behind, from the log. Nothing waits for a subscriber and nothing
 //! is queued for one, so a thousand stalled ones cost their cursors.
 
+mod cold_read;
 mod cursor;
+mod deletions;
 mod event;
 mod events;
 mod filter;
 mod global_reader;
 mod global_source;
 mod global_tail;
-mod hub;
+
 mod point_in_time;
 mod projector;
 mod reader;
@@ -33,4 +35,6 @@ pub use filter::{EventFacts, EventFilter, EventKind, FilterError, UnknownEventKi
 pub use snapshot::SessionSnapshot;
 pub use subscription::{Delivery, FeedItem, GapReason, StartAt, Subscription};
 
-pub(crate) use hub::FeedHub;
+pub(crate) use deletions::Deletions;
+pub(crate) use global_tail::GlobalFeedTail;
+pub(crate) use session_tail::SessionTail;

@@ -9,12 +9,12 @@ use bough_session::{
 };
 use bough_store::{Position, Steps, Store, StoreError, StoredRecord, records_of};
 
+use super::deletions::Deletion;
 use super::event::{EventPayload, FeedEvent, number_parts};
 use super::events::{
     ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
     MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
 };
-use super::hub::Deletion;
 use crate::limits::PROJECTOR_STREAMS_MAX;
 
 /// Reads the records of one incarnation of a session, in order, and tells the events that they are.

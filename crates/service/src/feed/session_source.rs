@@ -6,11 +6,12 @@ use std::sync::Arc;
 use bough_session::{Incarnation, SessionId};
 use bough_store::{SessionWatch, StoreError};
 
+use super::cold_read::{Cold, read_cold};
 use super::cursor::{FeedCursor, SessionCursor};
 use super::event::FeedEvent;
 use super::retry_read::read_until_whole;
 use super::ring::Read;
-use super::session_tail::{Cold, SessionTail, read_cold};
+use super::session_tail::SessionTail;
 use super::snapshot::{self, SessionSnapshot};
 use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
 use crate::error::ServiceError;
@@ -50,7 +51,7 @@ impl SessionFeedSubscriber {
     ) -> Result<Self, ServiceError> {
         // The watch comes first: what happens while we look around wakes it.
         let watch = runtime.store.watch_session(session);
-        let tail = runtime.hub.session_tail(session).await?;
+        let tail = runtime.sessions.open(session).tail().await?;
         let (now, number) = tail.advance_to_end().await?;
         let seen = runtime.store.state(session).await?;
         let hidden = seen.is_some_and(|snapshot| !is_visible(scope, &snapshot.state));
@@ -237,7 +238,7 @@ impl SessionFeedSubscriber {
         number: u64,
         page: &mut VecDeque<FeedItem>,
     ) -> Result<(), ServiceError> {
-        let deletion = runtime.hub.end_of_life(&self.session, cursor).await?;
+        let deletion = runtime.sessions.deletions().event(&self.session, cursor, None).await?;
         let told = deletion.as_ref().is_some_and(|event| !cursor.is_before(event));
         let follows = deletion
             .as_ref()

@@ -1,24 +1,22 @@
 //! The end of one session's feed, shared by all who watch that session.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bough_session::{Incarnation, Record, SessionId};
-use bough_store::{Position, RecordPage, Store, StoreError, StoredRecord};
+use bough_session::{Incarnation, Record};
+use bough_store::{Position, RecordPage, StoreError, StoredRecord};
 
 use super::cursor::SessionCursor;
 use super::event::FeedEvent;
-use super::hub::FeedHub;
 use super::point_in_time::projector_at;
 use super::projector::EventProjector;
 use super::reader::FeedReader;
 use super::ring::{Read, Ring};
 use crate::limits::{FEED_RECORDS_PER_READ, SESSION_RING_BYTES_MAX, SESSION_RING_EVENTS_MAX};
+use crate::open_session::OpenSession;
 
 /// Reads on when something happened, once for all subscribers, and keeps the newest events for them.
-pub(super) struct SessionTail {
-    session: SessionId,
-    store: Arc<dyn Store>,
-    hub: Weak<FeedHub>,
+pub(crate) struct SessionTail {
+    open: Arc<OpenSession>,
     edge: tokio::sync::Mutex<Edge>,
     shared: Mutex<Shared>,
 }
@@ -41,12 +39,8 @@ struct Shared {
 
 impl SessionTail {
     /// A tail that begins where the session is now.
-    pub(super) async fn begin(
-        session: SessionId,
-        store: Arc<dyn Store>,
-        hub: Weak<FeedHub>,
-    ) -> Result<Self, StoreError> {
-        let snapshot = store.state(&session).await?;
+    pub(crate) async fn begin(open: Arc<OpenSession>) -> Result<Self, StoreError> {
+        let snapshot = open.store().state(open.id()).await?;
         let start =
             snapshot.as_ref().map(|now| SessionCursor::at(now.head.incarnation, now.position));
         let reader = snapshot.map(|now| {
@@ -58,13 +52,7 @@ impl SessionTail {
             covers: 0,
             start,
         };
-        Ok(Self {
-            session,
-            store,
-            hub,
-            edge: tokio::sync::Mutex::new(edge),
-            shared: Mutex::new(shared),
-        })
+        Ok(Self { open, edge: tokio::sync::Mutex::new(edge), shared: Mutex::new(shared) })
     }
 
     /// Reads on, unless somebody already did for this wake-up.
@@ -89,6 +77,11 @@ impl SessionTail {
         Ok((edge.reader.as_ref().map(place_of), self.lock().ring.next()))
     }
 
+    /// Reads on to the end. A tail that cannot read now tries again when a subscriber asks.
+    pub(crate) async fn catch_up(&self) {
+        drop(self.advance_to_end().await);
+    }
+
     pub(super) fn read(&self, from: u64, limit: usize) -> Read<Arc<FeedEvent>> {
         self.lock().ring.read(from, limit)
     }
@@ -110,7 +103,8 @@ impl SessionTail {
     async fn read_on(&self, edge: &mut Edge) -> Result<(), StoreError> {
         loop {
             let position = edge.reader.as_ref().map_or_else(Position::default, |at| at.position);
-            let page = self.store.records(&self.session, position, FEED_RECORDS_PER_READ).await;
+            let page =
+                self.open.store().records(self.open.id(), position, FEED_RECORDS_PER_READ).await;
             let incarnation = edge.reader.as_ref().map(|reader| reader.projector.incarnation());
             match page {
                 Ok(page) if incarnation == Some(page.incarnation) => {
@@ -132,7 +126,7 @@ impl SessionTail {
     async fn enter(&self, edge: &mut Edge, incarnation: Incarnation) -> Result<(), StoreError> {
         let back = edge.gone.take().filter(|gone| gone.incarnation == incarnation);
         let from = back.map_or_else(Position::default, |gone| gone.position);
-        let projector = projector_at(&*self.store, &self.session, incarnation, from).await?;
+        let projector = projector_at(self.open.store(), self.open.id(), incarnation, from).await?;
         edge.reader = projector.map(|projector| FeedReader::at(from, projector));
         Ok(())
     }
@@ -143,7 +137,7 @@ impl SessionTail {
             return Ok(true);
         };
         for stored in page.records {
-            match reader.take(&*self.store, stored).await? {
+            match reader.take(self.open.store(), stored).await? {
                 Some(events) => self.push(events),
                 None => return Ok(false),
             }
@@ -160,8 +154,8 @@ impl SessionTail {
         while let Some(reader) = &edge.reader {
             let (incarnation, position) = (reader.projector.incarnation(), reader.position);
             let limit = FEED_RECORDS_PER_READ;
-            let read =
-                self.store.trashed_records(&self.session, incarnation, position, limit).await;
+            let (store, session) = (self.open.store(), self.open.id());
+            let read = store.trashed_records(session, incarnation, position, limit).await;
             let mut page = match read {
                 Ok(page) => page,
                 // Removed for good: nobody knows what it said.
@@ -189,21 +183,15 @@ impl SessionTail {
         let Some(reader) = edge.reader.take() else {
             return Ok(());
         };
-        let Some(hub) = self.hub.upgrade() else {
-            return Ok(());
-        };
-        let last_known = reader.projector.last_known();
         let last = place_of(&reader);
-        let event = hub.deletion(&self.session, last, last_known).await?;
-        edge.gone = Some(last.after(&event));
-        self.push(vec![event]);
+        let last_known = Some(reader.projector.last_known());
+        let event = self.open.deletions().event(self.open.id(), last, last_known).await?;
+        edge.gone = event.as_ref().map(|event| last.after(event));
+        self.push(event);
         Ok(())
     }
 
-    fn push(&self, events: Vec<FeedEvent>) {
-        if events.is_empty() {
-            return;
-        }
+    fn push(&self, events: impl IntoIterator<Item = FeedEvent>) {
         let mut shared = self.lock();
         for event in events {
             let weight = event.weight();
@@ -213,14 +201,6 @@ impl SessionTail {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for SessionTail {
-    fn drop(&mut self) {
-        if let Some(hub) = self.hub.upgrade() {
-            hub.forget_tail(&self.session);
-        }
     }
 }
 
@@ -239,76 +219,4 @@ fn first_after(ring: &Ring<Arc<FeedEvent>>, cursor: &SessionCursor) -> u64 {
         }
     }
     ring.next()
-}
-
-/// A page of events read from the log itself, for a reader that the ring does not reach back to.
-pub(super) struct ColdPage {
-    /// The events, in order.
-    pub(super) events: Vec<FeedEvent>,
-    /// Where the reader is after them.
-    pub(super) cursor: SessionCursor,
-    /// Whether there is more to read in the log.
-    pub(super) more: bool,
-}
-
-/// Why a place cannot be read from.
-pub(super) enum Cold {
-    /// It can.
-    Page(ColdPage),
-    /// The session does not exist.
-    Gone,
-    /// The session is in another incarnation.
-    OtherIncarnation(Incarnation),
-}
-
-/// Reads a page of events after a place from the log.
-pub(super) async fn read_cold(
-    store: &dyn Store,
-    session: &SessionId,
-    cursor: SessionCursor,
-) -> Result<Cold, StoreError> {
-    let from = cursor.read_after();
-    let page = match store.records(session, from, FEED_RECORDS_PER_READ).await {
-        Ok(page) => page,
-        Err(StoreError::NotFound { .. }) => return Ok(Cold::Gone),
-        Err(error) => return Err(error),
-    };
-    if page.incarnation != cursor.incarnation {
-        return Ok(Cold::OtherIncarnation(page.incarnation));
-    }
-    let Some(projector) = projector_at(store, session, cursor.incarnation, from).await? else {
-        return Ok(Cold::Gone);
-    };
-    // A record that was delivered in part is read again, and the part is dropped.
-    let mut reader = FeedReader::at(from, projector);
-    let mut events = Vec::new();
-    let mut page = page;
-    let more = loop {
-        let mut is_whole = true;
-        for stored in page.records {
-            match reader.take(store, stored).await? {
-                Some(found) => events.extend(found),
-                None => {
-                    is_whole = false;
-                    break;
-                }
-            }
-        }
-        if is_whole && !page.more {
-            reader.position = reader.position.join(page.end);
-            events.extend(reader.projector.at_end(reader.position.seq));
-            break false;
-        }
-        // Who resumes among the copies of a fork would not know that they are copies.
-        if is_whole && !reader.projector.is_copying() {
-            break true;
-        }
-        page = store.records(session, reader.position, FEED_RECORDS_PER_READ).await?;
-    };
-    events.retain(|event| cursor.is_before(event));
-    Ok(Cold::Page(ColdPage {
-        events,
-        cursor: SessionCursor::at(cursor.incarnation, reader.position),
-        more,
-    }))
 }

@@ -14,7 +14,7 @@ use crate::api::{AppendManyRequest, AppendManyResponse, AppendRequest, AppendRes
 use crate::error::ServiceError;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Bench, Change, Plan};
+use crate::writing::{self, Command, Decision, WriteContext};
 
 pub(crate) async fn append(
     service: &Service,
@@ -52,17 +52,20 @@ struct Append {
 }
 
 #[async_trait]
-impl Change for Append {
+impl Command for Append {
     type Answer = AppendResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        let state = bench.visible(&self.scope)?;
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
+        let state = context.visible(&self.scope)?;
         let body = self.body()?;
         let leaf = state.leaf.clone();
         let id = match &self.request.entry_id {
             Some(id) => {
-                if let Some(there) = bench.find(id).await? {
-                    return Ok(Plan::Nothing(AppendResponse {
+                if let Some(there) = context.find(id).await? {
+                    return Ok(Decision::Nothing(AppendResponse {
                         entry_id: id.clone(),
                         parent_id: there.parent_id,
                         timestamp: there.timestamp,
@@ -72,22 +75,22 @@ impl Change for Append {
             }
             None => self.fresh_id.clone(),
         };
-        check_leaf(bench.visible(&self.scope)?, self.request.expected_leaf.as_deref())?;
-        let parent_id = parent_of(bench, self.request.parent_id.as_ref(), leaf).await?;
+        check_leaf(context.visible(&self.scope)?, self.request.expected_leaf.as_deref())?;
+        let parent_id = parent_of(context, self.request.parent_id.as_ref(), leaf).await?;
         let answer = AppendResponse {
             entry_id: id.clone(),
             parent_id: parent_id.clone(),
-            timestamp: bench.now_ms,
+            timestamp: context.now_ms,
         };
         let entry = Entry {
             id,
             parent_id,
-            timestamp: bench.now_ms,
+            timestamp: context.now_ms,
             revision: 0,
             origin: self.request.origin.clone(),
             body,
         };
-        Ok(Plan::Append(vec![Record::Entry(entry)], answer))
+        Ok(Decision::Append(vec![Record::Entry(entry)], answer))
     }
 }
 
@@ -123,16 +126,16 @@ struct AppendMany {
 
 impl AppendMany {
     /// Whether the same call was carried out before. Its entries came in one batch: where the first is, all of them are.
-    async fn is_done(&self, bench: &Bench<'_>) -> Result<bool, ServiceError> {
+    async fn is_done(&self, context: &WriteContext<'_>) -> Result<bool, ServiceError> {
         let (true, Some(first), Some(last)) =
             (self.may_repeat, self.fresh_ids.first(), self.fresh_ids.last())
         else {
             return Ok(false);
         };
-        if bench.find(first).await?.is_none() {
+        if context.find(first).await?.is_none() {
             return Ok(false);
         }
-        if bench.find(last).await?.is_none() {
+        if context.find(last).await?.is_none() {
             let reason = "the key of this call was used for a shorter batch; use a fresh one";
             return Err(ServiceError::invalid(reason));
         }
@@ -141,34 +144,37 @@ impl AppendMany {
 }
 
 #[async_trait]
-impl Change for AppendMany {
+impl Command for AppendMany {
     type Answer = AppendManyResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        let state = bench.visible(&self.scope)?;
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
+        let state = context.visible(&self.scope)?;
         let Some(last_entry_id) = self.fresh_ids.last().cloned() else {
             return Err(ServiceError::EmptyBatch);
         };
         check_messages(&self.request.messages, self.request.origin.as_ref())?;
         let leaf = state.leaf.clone();
         let answer = AppendManyResponse { entry_ids: self.fresh_ids.clone(), last_entry_id };
-        if self.is_done(bench).await? {
-            return Ok(Plan::Nothing(answer));
+        if self.is_done(context).await? {
+            return Ok(Decision::Nothing(answer));
         }
-        check_leaf(bench.visible(&self.scope)?, self.request.expected_leaf.as_deref())?;
-        let mut parent_id = parent_of(bench, self.request.parent_id.as_ref(), leaf).await?;
+        check_leaf(context.visible(&self.scope)?, self.request.expected_leaf.as_deref())?;
+        let mut parent_id = parent_of(context, self.request.parent_id.as_ref(), leaf).await?;
         let mut records = Vec::with_capacity(self.fresh_ids.len());
         for (id, message) in self.fresh_ids.iter().zip(&self.request.messages) {
             records.push(Record::Entry(Entry {
                 id: id.clone(),
                 parent_id: parent_id.replace(id.clone()),
-                timestamp: bench.now_ms,
+                timestamp: context.now_ms,
                 revision: 0,
                 origin: self.request.origin.clone(),
                 body: EntryBody::Message(message.clone()),
             }));
         }
-        Ok(Plan::Append(records, answer))
+        Ok(Decision::Append(records, answer))
     }
 }
 
@@ -201,16 +207,16 @@ fn check_leaf(state: &SessionState, expected: Option<&str>) -> Result<(), Servic
 
 /// The parent that was asked for, which must exist, or else the leaf.
 async fn parent_of(
-    bench: &Bench<'_>,
+    context: &WriteContext<'_>,
     asked: Option<&EntryId>,
     leaf: Option<EntryId>,
 ) -> Result<Option<EntryId>, ServiceError> {
     let Some(parent) = asked else {
         return Ok(leaf);
     };
-    if Some(parent) != leaf.as_ref() && bench.find(parent).await?.is_none() {
+    if Some(parent) != leaf.as_ref() && context.find(parent).await?.is_none() {
         return Err(ServiceError::ParentNotFound {
-            session: bench.session().to_string(),
+            session: context.session().to_string(),
             parent: parent.to_string(),
         });
     }

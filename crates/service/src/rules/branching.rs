@@ -22,7 +22,7 @@ use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Bench, Building, Change, Plan};
+use crate::writing::{self, Command, Decision, SessionBuilder, WriteContext};
 
 pub(crate) async fn fork(
     service: &Service,
@@ -45,19 +45,19 @@ pub(crate) async fn fork(
         ..MetaChange::default()
     };
     check_meta(&first)?;
-    let mut building = Building::begin(service, &session_id);
-    building.add(Record::Meta(first)).await?;
+    let mut builder = SessionBuilder::begin(service, &session_id);
+    builder.add(Record::Meta(first)).await?;
     let mut copies = Copies { fresh: FreshIds::draw(service)?, last: None };
     let mut walk = Walk::new(&*runtime.store, &request.session_id, Direction::OldestFirst)
         .ending_at(Some(request.entry_id));
     while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
         for stored in entries {
-            building.add(Record::Entry(copies.next(stored.entry))).await?;
+            builder.add(Record::Entry(copies.next(stored.entry))).await?;
         }
     }
     // The leaf is there already; saying so marks where the copies end, for the feed does not tell of them.
-    building.add(Record::Leaf(copies.last)).await?;
-    let meta = match building.finish().await {
+    builder.add(Record::Leaf(copies.last)).await?;
+    let meta = match builder.finish().await {
         // The same call, made twice at once: the other was first.
         Err(ServiceError::AlreadyExists { .. }) if service.may_repeat() => {
             runtime.need(scope, &session_id).await?.state.meta()
@@ -230,20 +230,23 @@ struct MoveLeaf {
 }
 
 #[async_trait]
-impl Change for MoveLeaf {
+impl Command for MoveLeaf {
     /// Whether the leaf was elsewhere.
     type Answer = bool;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<bool>, ServiceError> {
-        if bench.visible(&self.scope)?.leaf == self.to {
-            return Ok(Plan::Nothing(false));
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<bool>, ServiceError> {
+        if context.visible(&self.scope)?.leaf == self.to {
+            return Ok(Decision::Nothing(false));
         }
         if let Some(entry) = &self.to
-            && bench.find(entry).await?.is_none()
+            && context.find(entry).await?.is_none()
         {
-            return Err(ServiceError::entry_not_found(bench.session(), entry));
+            return Err(ServiceError::entry_not_found(context.session(), entry));
         }
-        Ok(Plan::Append(vec![Record::Leaf(self.to.clone())], true))
+        Ok(Decision::Append(vec![Record::Leaf(self.to.clone())], true))
     }
 }
 
@@ -257,21 +260,24 @@ struct SetLabel {
 }
 
 #[async_trait]
-impl Change for SetLabel {
+impl Command for SetLabel {
     type Answer = SetLabelResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        let state = bench.visible(&self.scope)?;
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
+        let state = context.visible(&self.scope)?;
         let (leaf, current) = (state.leaf.clone(), state.labels.get(&self.entry_id));
         let same = current == self.label.as_deref();
         self.label.as_deref().map_or(Ok(()), check_label)?;
-        if bench.find(&self.entry_id).await?.is_none() {
-            return Err(ServiceError::entry_not_found(bench.session(), &self.entry_id));
+        if context.find(&self.entry_id).await?.is_none() {
+            return Err(ServiceError::entry_not_found(context.session(), &self.entry_id));
         }
         let answer =
             SetLabelResponse { entry_id: self.entry_id.clone(), label: self.label.clone() };
-        if same || (self.may_repeat && bench.find(&self.fresh_id).await?.is_some()) {
-            return Ok(Plan::Nothing(answer));
+        if same || (self.may_repeat && context.find(&self.fresh_id).await?.is_some()) {
+            return Ok(Decision::Nothing(answer));
         }
         let label = Bookkeeping::Label(Label {
             target_id: self.entry_id.clone(),
@@ -280,11 +286,11 @@ impl Change for SetLabel {
         let entry = Entry {
             id: self.fresh_id.clone(),
             parent_id: leaf,
-            timestamp: bench.now_ms,
+            timestamp: context.now_ms,
             revision: 0,
             origin: None,
             body: EntryBody::Custom(label.to_payload()),
         };
-        Ok(Plan::Append(vec![Record::Entry(entry)], answer))
+        Ok(Decision::Append(vec![Record::Entry(entry)], answer))
     }
 }

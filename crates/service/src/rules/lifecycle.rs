@@ -11,7 +11,7 @@ use crate::error::ServiceError;
 use crate::runtime::is_visible;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Bench, Change, Plan};
+use crate::writing::{self, Command, Decision, WriteContext};
 
 pub(crate) async fn create(
     service: &Service,
@@ -64,23 +64,26 @@ struct Ensure {
 }
 
 #[async_trait]
-impl Change for Ensure {
+impl Command for Ensure {
     type Answer = EnsureResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        let Some(state) = bench.state().filter(|state| !state.deleted) else {
-            let mut state = SessionState::new(bench.session().clone());
-            state.apply(&self.first, 1, bench.now_ms);
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
+        let Some(state) = context.state().filter(|state| !state.deleted) else {
+            let mut state = SessionState::new(context.session().clone());
+            state.apply(&self.first, 1, context.now_ms);
             let answer = ensured(state.meta(), true);
-            return Ok(Plan::Create(vec![self.first.clone()], answer));
+            return Ok(Decision::Create(vec![self.first.clone()], answer));
         };
         if !is_visible(&self.scope, state) {
             // Neither created nor shown. The words do not say why the id cannot be used.
             return Err(ServiceError::Forbidden {
-                reason: format!("the session id {} cannot be used", bench.session()),
+                reason: format!("the session id {} cannot be used", context.session()),
             });
         }
-        Ok(Plan::Nothing(ensured(state.meta(), false)))
+        Ok(Decision::Nothing(ensured(state.meta(), false)))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::api::{
 use crate::error::ServiceError;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Bench, Change, Plan};
+use crate::writing::{self, Command, Decision, WriteContext};
 
 pub(crate) async fn set_meta(
     service: &Service,
@@ -81,14 +81,17 @@ struct SetMeta {
 }
 
 #[async_trait]
-impl Change for SetMeta {
+impl Command for SetMeta {
     type Answer = SetMetaResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        let state = bench.visible(&self.scope)?;
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
+        let state = context.visible(&self.scope)?;
         if self.title.is_none() && self.description.is_none() && self.metadata.is_none() {
             let meta = state.meta();
-            return Ok(Plan::Nothing(SetMetaResponse { meta }));
+            return Ok(Decision::Nothing(SetMetaResponse { meta }));
         }
         let metadata = match self.metadata.clone() {
             Some(metadata) => self.scope.stamp(Some(metadata))?,
@@ -105,8 +108,8 @@ impl Change for SetMeta {
         };
         check_meta(&change)?;
         let record = Record::Meta(change);
-        let meta = after(state, &record, bench.now_ms).meta();
-        Ok(Plan::Append(vec![record], SetMetaResponse { meta }))
+        let meta = after(state, &record, context.now_ms).meta();
+        Ok(Decision::Append(vec![record], SetMetaResponse { meta }))
     }
 }
 
@@ -117,14 +120,17 @@ struct SetStatus {
 }
 
 #[async_trait]
-impl Change for SetStatus {
+impl Command for SetStatus {
     type Answer = SetStatusResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        let previous_status = bench.visible(&self.scope)?.status;
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
+        let previous_status = context.visible(&self.scope)?.status;
         let answer = SetStatusResponse { status: self.status, previous_status };
         if self.status == previous_status {
-            return Ok(Plan::Nothing(answer));
+            return Ok(Decision::Nothing(answer));
         }
         let keeps_reason = self.status == SessionStatus::Error;
         let reason = self.reason.clone().filter(|_| keeps_reason);
@@ -133,7 +139,7 @@ impl Change for SetStatus {
             status: Some(StatusChange { status: self.status, reason }),
             ..MetaChange::default()
         };
-        Ok(Plan::Append(vec![Record::Meta(change)], answer))
+        Ok(Decision::Append(vec![Record::Meta(change)], answer))
     }
 }
 
@@ -143,15 +149,18 @@ struct SetTask {
 }
 
 #[async_trait]
-impl Change for SetTask {
+impl Command for SetTask {
     type Answer = SetTaskResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        let state = bench.visible(&self.scope)?;
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
+        let state = context.visible(&self.scope)?;
         let answer = SetTaskResponse { task: self.task.clone() };
         let current = state.task_name.as_deref().filter(|task| !task.is_empty());
         if current == self.task.as_deref() {
-            return Ok(Plan::Nothing(answer));
+            return Ok(Decision::Nothing(answer));
         }
         self.task.as_deref().map_or(Ok(()), check_task_name)?;
         let change = MetaChange {
@@ -159,7 +168,7 @@ impl Change for SetTask {
             task_name: Some(self.task.clone().unwrap_or_default()),
             ..MetaChange::default()
         };
-        Ok(Plan::Append(vec![Record::Meta(change)], answer))
+        Ok(Decision::Append(vec![Record::Meta(change)], answer))
     }
 }
 
@@ -169,18 +178,21 @@ struct SetArchived {
 }
 
 #[async_trait]
-impl Change for SetArchived {
+impl Command for SetArchived {
     type Answer = ArchiveResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
         let archived = self.archived;
-        let changed = bench.visible(&self.scope)?.archived != archived;
+        let changed = context.visible(&self.scope)?.archived != archived;
         let answer = ArchiveResponse { archived, changed };
         if !changed {
-            return Ok(Plan::Nothing(answer));
+            return Ok(Decision::Nothing(answer));
         }
         let change = MetaChange { archived: Some(archived), ..MetaChange::default() };
-        Ok(Plan::Append(vec![Record::Meta(change)], answer))
+        Ok(Decision::Append(vec![Record::Meta(change)], answer))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::limits::{FEED_RECORDS_PER_READ, PUBLISH_EVENTS_MAX};
 use crate::runtime::Runtime;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Bench, Change, Plan};
+use crate::writing::{self, Command, Decision, WriteContext};
 
 const OK: OkResponse = OkResponse { ok: true };
 
@@ -302,14 +302,17 @@ struct PutMeta {
 }
 
 #[async_trait]
-impl Change for PutMeta {
+impl Command for PutMeta {
     type Answer = OkResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<OkResponse>, ServiceError> {
-        if bench.state().is_none() {
-            return Ok(Plan::Create(self.first_records()?, OK));
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<OkResponse>, ServiceError> {
+        if context.state().is_none() {
+            return Ok(Decision::Create(self.first_records()?, OK));
         }
-        let state = bench.visible(&self.scope)?;
+        let state = context.visible(&self.scope)?;
         let mut records = Vec::new();
         if let Some(change) = difference(state, &self.meta) {
             records.push(Record::Meta(change));
@@ -319,9 +322,9 @@ impl Change for PutMeta {
             records.push(Record::Leaf(None));
         }
         if records.is_empty() {
-            return Ok(Plan::Nothing(OK));
+            return Ok(Decision::Nothing(OK));
         }
-        Ok(Plan::Append(records, OK))
+        Ok(Decision::Append(records, OK))
     }
 }
 
@@ -371,21 +374,24 @@ struct PutEntry {
 }
 
 #[async_trait]
-impl Change for PutEntry {
+impl Command for PutEntry {
     type Answer = OkResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<OkResponse>, ServiceError> {
-        bench.visible(&self.scope)?;
-        let now_ms = bench.now_ms;
-        let Some(stream) = bench.open_entry(&self.entry.id).await? else {
-            return Ok(Plan::Append(vec![Record::Entry(self.entry.clone())], OK));
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<OkResponse>, ServiceError> {
+        context.visible(&self.scope)?;
+        let now_ms = context.now_ms;
+        let Some(stream) = context.streaming_message(&self.entry.id).await? else {
+            return Ok(Decision::Append(vec![Record::Entry(self.entry.clone())], OK));
         };
         let stored = &stream.entry;
         let (Some(old), Some(new)) = (stored.message(), self.entry.message()) else {
-            return Ok(Plan::Nothing(OK));
+            return Ok(Decision::Nothing(OK));
         };
         if stored.revision == self.entry.revision && old == new {
-            return Ok(Plan::Nothing(OK));
+            return Ok(Decision::Nothing(OK));
         }
         let from = stored.revision;
         // A bridge that did not see another's update says a revision that exists: its own is the next one.
@@ -396,10 +402,10 @@ impl Change for PutEntry {
         if to == from + 1 {
             let delta =
                 Delta { at_ms: now_ms, entry_id, revision: to, change, details, origin: None };
-            return Ok(Plan::Step(Box::new(delta), OK));
+            return Ok(Decision::Step(Box::new(delta), OK));
         }
         let revision = Revision { entry_id, from, to, change, details, origin: None, finish: None };
-        Ok(Plan::Append(vec![Record::Revision(revision)], OK))
+        Ok(Decision::Append(vec![Record::Revision(revision)], OK))
     }
 }
 
@@ -409,13 +415,16 @@ struct PutLeaf {
 }
 
 #[async_trait]
-impl Change for PutLeaf {
+impl Command for PutLeaf {
     type Answer = OkResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<OkResponse>, ServiceError> {
-        if bench.visible(&self.scope)?.leaf.as_ref() == Some(&self.leaf) {
-            return Ok(Plan::Nothing(OK));
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<OkResponse>, ServiceError> {
+        if context.visible(&self.scope)?.leaf.as_ref() == Some(&self.leaf) {
+            return Ok(Decision::Nothing(OK));
         }
-        Ok(Plan::Append(vec![Record::Leaf(Some(self.leaf.clone()))], OK))
+        Ok(Decision::Append(vec![Record::Leaf(Some(self.leaf.clone()))], OK))
     }
 }

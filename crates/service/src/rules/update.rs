@@ -11,9 +11,10 @@ use bough_session::{
 
 use crate::api::{AppendDeltaRequest, DeltaBlock, UpdateMessageRequest, UpdateMessageResponse};
 use crate::error::ServiceError;
+use crate::open_session::{StreamingMessage, text_bytes};
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Bench, Change, Plan, Stream, text_bytes};
+use crate::writing::{self, Command, Decision, WriteContext};
 
 pub(crate) async fn update_message(
     service: &Service,
@@ -67,13 +68,16 @@ enum Wanted {
 }
 
 #[async_trait]
-impl Change for Update {
+impl Command for Update {
     type Answer = UpdateMessageResponse;
 
-    async fn decide(&mut self, bench: &mut Bench<'_>) -> Result<Plan<Self::Answer>, ServiceError> {
-        bench.visible(&self.scope)?;
-        let (session, now_ms) = (bench.session().clone(), bench.now_ms);
-        let Some(stream) = bench.open_entry(&self.entry_id).await? else {
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError> {
+        context.visible(&self.scope)?;
+        let (session, now_ms) = (context.session().clone(), context.now_ms);
+        let Some(stream) = context.streaming_message(&self.entry_id).await? else {
             return Err(ServiceError::entry_not_found(&session, &self.entry_id));
         };
         let Some(role) = stream.entry.role() else {
@@ -81,7 +85,7 @@ impl Change for Update {
         };
         let revision = stream.entry.revision;
         if self.expected_revision.is_some_and(|expected| expected != revision) {
-            return Ok(Plan::Nothing(UpdateMessageResponse { updated: false, revision }));
+            return Ok(Decision::Nothing(UpdateMessageResponse { updated: false, revision }));
         }
         let change = self.change(stream, role)?;
         let delta = Delta {
@@ -93,13 +97,13 @@ impl Change for Update {
             origin: self.origin.clone(),
         };
         let answer = UpdateMessageResponse { updated: true, revision: delta.revision };
-        Ok(Plan::Step(Box::new(delta), answer))
+        Ok(Decision::Step(Box::new(delta), answer))
     }
 }
 
 impl Update {
     /// What differs between the message and what is wanted.
-    fn change(&self, stream: &Stream, role: Role) -> Result<ContentChange, ServiceError> {
+    fn change(&self, stream: &StreamingMessage, role: Role) -> Result<ContentChange, ServiceError> {
         let takes_details = matches!(role, Role::FunctionResult | Role::Custom);
         if self.details().is_some() && !takes_details {
             return Err(ServiceError::DetailsNotSupported {

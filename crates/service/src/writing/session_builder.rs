@@ -6,15 +6,15 @@ use bough_session::limits::check_at_most;
 use bough_session::{Entry, Record, SessionId, SessionMeta, SessionState};
 use bough_store::Draft;
 
-use super::change::{dated, fold};
-use super::to_the_end::to_the_end;
+use super::command::{dated, fold};
+use super::run_to_completion::run_to_completion;
 use crate::error::ServiceError;
 use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS, BUILD_IN_MEMORY_RECORDS_MAX};
 use crate::runtime::Runtime;
 use crate::service::Service;
 
 /// A session that is being made under a fresh id, which nobody else can be writing. It appears whole, at the end.
-pub(crate) struct Building {
+pub(crate) struct SessionBuilder {
     runtime: Arc<Runtime>,
     session: SessionId,
     now_ms: i64,
@@ -25,7 +25,7 @@ pub(crate) struct Building {
     draft: Option<Box<dyn Draft>>,
 }
 
-impl Building {
+impl SessionBuilder {
     pub(crate) fn begin(service: &Service, session: &SessionId) -> Self {
         Self {
             runtime: service.runtime(),
@@ -79,7 +79,7 @@ impl Building {
             appended.durable.await?;
             Ok(self.state.meta())
         };
-        to_the_end(task).await
+        run_to_completion(task).await
     }
 }
 
@@ -97,12 +97,12 @@ mod tests {
         let entropy = Arc::new(OsEntropy);
         let store = Arc::new(MemoryStore::new(entropy.clone()).unwrap());
         let service = Service::new(store, Arc::new(SystemClock::new()), entropy);
-        let mut building = Building::begin(&service, &SessionId::from_stored("s"));
-        building.add(Record::Meta(MetaChange::default())).await?;
+        let mut builder = SessionBuilder::begin(&service, &SessionId::from_stored("s"));
+        builder.add(Record::Meta(MetaChange::default())).await?;
         for _ in 1..records {
-            building.add(Record::Leaf(None)).await?;
+            builder.add(Record::Leaf(None)).await?;
         }
-        building.finish().await
+        builder.finish().await
     }
 
     #[tokio::test]

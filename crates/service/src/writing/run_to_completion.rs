@@ -1,4 +1,4 @@
-//! Work that comes to its end also when whoever waits for it stops waiting.
+//! Work that runs to its end also when its caller stops waiting.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,40 +9,40 @@ use tokio::runtime::Handle;
 
 use crate::error::ServiceError;
 
-/// Works where the caller waits, without a task of its own; left in the middle, it becomes one.
-pub(super) fn to_the_end<T: Send + 'static>(
+/// Runs work in the task of the caller. When the caller drops it before its end, it goes on in a task of its own.
+pub(super) fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
 ) -> impl Future<Output = Result<T, ServiceError>> {
-    ToTheEnd { work: Some(Box::pin(work)) }
+    RunToCompletion { work: Some(Box::pin(work)) }
 }
 
 type Work<T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + Send>>;
 
-struct ToTheEnd<T: Send + 'static> {
+struct RunToCompletion<T: Send + 'static> {
     /// `None` when it has ended.
     work: Option<Work<T>>,
 }
 
-impl<T: Send + 'static> Future for ToTheEnd<T> {
+impl<T: Send + 'static> Future for RunToCompletion<T> {
     type Output = Result<T, ServiceError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(work) = &mut self.work else {
-            return Poll::Ready(Err(broken_off("it was asked for again after its end")));
+            return Poll::Ready(Err(interrupted("it was asked for again after its end")));
         };
         // A panic in a rule ends this work and nothing else.
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
         let answer = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(answer)) => answer,
-            Err(panic) => Err(broken_off(said(&*panic))),
+            Err(panic) => Err(interrupted(panic_text(&*panic))),
         };
         self.work = None;
         Poll::Ready(answer)
     }
 }
 
-impl<T: Send + 'static> Drop for ToTheEnd<T> {
+impl<T: Send + 'static> Drop for RunToCompletion<T> {
     fn drop(&mut self) {
         // Without a runtime everything has ended anyway.
         if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
@@ -51,11 +51,11 @@ impl<T: Send + 'static> Drop for ToTheEnd<T> {
     }
 }
 
-fn broken_off(why: &str) -> ServiceError {
+fn interrupted(why: &str) -> ServiceError {
     ServiceError::storage(format!("the write was broken off: {why}"))
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic")
 }
@@ -71,10 +71,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_left_in_the_middle_still_ends() {
+    async fn work_whose_caller_left_still_ends() {
         let (go_on, ended) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
         let (gate, end) = (Arc::clone(&go_on), Arc::clone(&ended));
-        let work = to_the_end(async move {
+        let work = run_to_completion(async move {
             gate.notified().await;
             end.store(true, Ordering::Release);
             Ok(())
@@ -89,7 +89,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_error_that_says_what_it_was() {
-        let error = to_the_end::<()>(async { panic!("number {}", 7) }).await.unwrap_err();
+        let error = run_to_completion::<()>(async { panic!("number {}", 7) }).await.unwrap_err();
         assert!(error.to_string().contains("broken off: number 7"), "{error}");
     }
 }

@@ -7,13 +7,13 @@ use crate::limits::STREAMS_PER_SESSION_MAX;
 /// The messages of a session that changed last, as of the last accepted step, so that a stream of a thousand steps reads
 /// its message once.
 #[derive(Default)]
-pub(super) struct Streams {
+pub(crate) struct StreamingMessages {
     /// The one that changed last is at the back.
-    entries: VecDeque<Stream>,
+    entries: VecDeque<StreamingMessage>,
 }
 
 /// A message that is being written.
-pub(crate) struct Stream {
+pub(crate) struct StreamingMessage {
     /// The message as of the last accepted step.
     pub(crate) entry: Entry,
     /// How many bytes of JSON the message is, where that is known; counted up with each text that is added, so that a long
@@ -21,8 +21,8 @@ pub(crate) struct Stream {
     bytes: Option<usize>,
 }
 
-impl Stream {
-    pub(super) fn of(entry: Entry) -> Self {
+impl StreamingMessage {
+    pub(crate) fn of(entry: Entry) -> Self {
         let bytes = Some(measure(&entry));
         Self { entry, bytes }
     }
@@ -33,7 +33,7 @@ impl Stream {
     }
 
     /// Takes one more step.
-    pub(super) fn step(&mut self, delta: &Delta) -> Result<(), RevisionError> {
+    pub(crate) fn apply(&mut self, delta: &Delta) -> Result<(), RevisionError> {
         let known = self.bytes;
         delta.apply(&mut self.entry)?;
         self.bytes = match &delta.change {
@@ -56,18 +56,18 @@ fn measure(entry: &Entry) -> usize {
     entry.message().map_or(0, |message| json_bytes(&message))
 }
 
-impl Streams {
-    pub(super) fn get(&self, id: &EntryId) -> Option<&Stream> {
+impl StreamingMessages {
+    pub(crate) fn get(&self, id: &EntryId) -> Option<&StreamingMessage> {
         self.entries.iter().find(|stream| stream.entry.id == *id)
     }
 
     /// Takes a message out, to be changed and put back.
-    pub(super) fn take(&mut self, id: &EntryId) -> Option<Stream> {
+    pub(crate) fn take(&mut self, id: &EntryId) -> Option<StreamingMessage> {
         let at = self.entries.iter().position(|stream| stream.entry.id == *id)?;
         self.entries.remove(at)
     }
 
-    pub(super) fn put(&mut self, stream: Stream) {
+    pub(crate) fn put(&mut self, stream: StreamingMessage) {
         self.entries.retain(|old| old.entry.id != stream.entry.id);
         self.entries.push_back(stream);
         if self.entries.len() > STREAMS_PER_SESSION_MAX {
@@ -75,7 +75,7 @@ impl Streams {
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.entries.clear();
     }
 }

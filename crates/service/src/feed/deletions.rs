@@ -1,0 +1,101 @@
+//! What the feeds say of sessions that are gone.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bough_session::{Incarnation, JsonMap, SessionId};
+use bough_store::{Steps, Store, StoreError, Trashed};
+
+use super::cursor::SessionCursor;
+use super::event::{EventPayload, FeedEvent};
+use super::events::DeletedEvent;
+use crate::limits::DELETIONS_REMEMBERED_MAX;
+
+/// The deletions of one store. The newest are remembered; older ones are looked up in the trash.
+pub(crate) struct Deletions {
+    store: Arc<dyn Store>,
+    remembered: Mutex<VecDeque<(Incarnation, Deletion)>>,
+}
+
+/// What the feed says of a deletion.
+#[derive(Clone, Debug)]
+pub(super) struct Deletion {
+    pub(super) deleted_at: i64,
+    /// The number of the record that says so, or would; `None` when that is not known.
+    pub(super) seq: Option<u64>,
+    pub(super) metadata: Option<Arc<JsonMap>>,
+}
+
+impl Deletions {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, remembered: Mutex::default() }
+    }
+
+    /// Remembers a session that was just deleted.
+    pub(crate) fn remember(&self, trashed: &Trashed) {
+        let mut deletions = self.lock();
+        deletions.push_back((trashed.incarnation, Deletion::of(trashed)));
+        if deletions.len() > DELETIONS_REMEMBERED_MAX {
+            deletions.pop_front();
+        }
+    }
+
+    /// The event that says that an incarnation ended; `None` when nothing is known of its end.
+    pub(super) async fn event(
+        &self,
+        session: &SessionId,
+        last: SessionCursor,
+        last_known: Option<Deletion>,
+    ) -> Result<Option<FeedEvent>, StoreError> {
+        let known = match self.remembered(last.incarnation) {
+            Some(deletion) => Some(deletion),
+            None => self.in_trash(session, last.incarnation).await?,
+        };
+        Ok(known.or(last_known).map(|deletion| deletion.event(session, last)))
+    }
+
+    fn remembered(&self, incarnation: Incarnation) -> Option<Deletion> {
+        let deletions = self.lock();
+        let found = deletions.iter().rev().find(|(of, _)| *of == incarnation);
+        found.map(|(_, deletion)| deletion.clone())
+    }
+
+    async fn in_trash(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+    ) -> Result<Option<Deletion>, StoreError> {
+        let trash = self.store.trash(Some(session)).await?;
+        let found = trash.iter().find(|trashed| trashed.incarnation == incarnation);
+        Ok(found.map(Deletion::of))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Incarnation, Deletion)>> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deletion {
+    fn of(trashed: &Trashed) -> Self {
+        Self {
+            deleted_at: trashed.deleted_at.unwrap_or(trashed.state.updated_at),
+            seq: Some(trashed.state.seq + u64::from(!trashed.state.deleted)),
+            metadata: trashed.state.metadata.clone().map(Arc::new),
+        }
+    }
+
+    fn event(self, session: &SessionId, last: SessionCursor) -> FeedEvent {
+        let seq = self.seq.unwrap_or_else(|| last.position.seq.saturating_add(1));
+        let payload = EventPayload::Deleted(DeletedEvent {
+            session_id: session.clone(),
+            timestamp: self.deleted_at,
+        });
+        let whose = (session.clone(), last.incarnation);
+        FeedEvent::new(whose, (seq, Steps::None), self.metadata, payload)
+    }
+
+    /// Nothing is known of it.
+    pub(super) const fn unknown() -> Self {
+        Self { deleted_at: 0, seq: None, metadata: None }
+    }
+}

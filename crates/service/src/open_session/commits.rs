@@ -1,0 +1,94 @@
+//! Writes that the store has accepted and not made durable yet.
+
+use std::collections::{HashMap, VecDeque};
+
+use bough_session::EntryId;
+use bough_store::StoreError;
+use tokio::sync::watch;
+
+type Outcome = Option<Result<(), StoreError>>;
+
+/// The wait for one accepted write, shared by all who depend on it.
+#[derive(Clone)]
+pub(crate) struct CommitWaiter(watch::Receiver<Outcome>);
+
+/// The other end of a [`CommitWaiter`].
+pub(crate) struct CommitNotifier {
+    /// The number of the write in its session.
+    pub(super) number: u64,
+    outcome: watch::Sender<Outcome>,
+}
+
+/// Entries of writes that are not durable yet, so that no read shows them.
+#[derive(Default)]
+pub(super) struct UncommittedEntries {
+    /// The number of the write of each entry, in order.
+    order: VecDeque<(u64, EntryId)>,
+    entries: HashMap<EntryId, UncommittedEntry>,
+}
+
+/// What a command may ask of such an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UncommittedEntry {
+    pub(crate) parent_id: Option<EntryId>,
+    pub(crate) timestamp: i64,
+}
+
+impl CommitNotifier {
+    /// The two ends of the wait for a write.
+    pub(super) fn new(number: u64) -> (Self, CommitWaiter) {
+        let (outcome, receiver) = watch::channel(None);
+        (Self { number, outcome }, CommitWaiter(receiver))
+    }
+
+    /// Wakes all who wait.
+    pub(super) fn notify(self, outcome: Result<(), StoreError>) {
+        self.outcome.send_replace(Some(outcome));
+    }
+}
+
+impl CommitWaiter {
+    /// Waits until the write is durable, or has failed.
+    pub(crate) async fn wait(mut self) -> Result<(), StoreError> {
+        match self.0.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.clone().unwrap_or(Ok(())),
+            // The task that waited for the disk is gone: the runtime is shutting down.
+            Err(_) => {
+                Err(StoreError::Unavailable { reason: "the service is shutting down".to_owned() })
+            }
+        }
+    }
+}
+
+impl UncommittedEntries {
+    pub(super) fn add(&mut self, number: u64, entries: Vec<(EntryId, UncommittedEntry)>) {
+        for (id, entry) in entries {
+            self.order.push_back((number, id.clone()));
+            self.entries.insert(id, entry);
+        }
+    }
+
+    pub(super) fn get(&self, id: &EntryId) -> Option<UncommittedEntry> {
+        self.entries.get(id).cloned()
+    }
+
+    /// Forgets the entries of all writes up to one.
+    pub(super) fn forget_up_to(&mut self, number: u64) {
+        while let Some((of, _)) = self.order.front()
+            && *of <= number
+        {
+            if let Some((_, id)) = self.order.pop_front() {
+                self.entries.remove(&id);
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.order.clear();
+        self.entries.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+}

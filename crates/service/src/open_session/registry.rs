@@ -1,0 +1,151 @@
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use bough_session::SessionId;
+use bough_store::{Store, StoreError};
+
+use super::session::{OpenSession, lock};
+use crate::feed::{Deletions, GlobalFeedTail};
+use crate::limits::OPEN_SESSIONS_MAX;
+
+/// The sessions of one store that are in use. Idle ones are forgotten when there are many.
+pub(crate) struct OpenSessions {
+    store: Arc<dyn Store>,
+    deletions: Arc<Deletions>,
+    sessions: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
+    uses: AtomicU64,
+    /// The tail of the feed of all sessions, while somebody follows it.
+    global_tail: Mutex<Weak<GlobalFeedTail>>,
+}
+
+impl OpenSessions {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            deletions: Arc::new(Deletions::new(store.clone())),
+            store,
+            sessions: Mutex::default(),
+            uses: AtomicU64::new(0),
+            global_tail: Mutex::default(),
+        }
+    }
+
+    pub(crate) const fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub(crate) fn deletions(&self) -> &Deletions {
+        &self.deletions
+    }
+
+    /// The open session with an id, whether or not the store has such a session.
+    pub(crate) fn open(&self, session: &SessionId) -> Arc<OpenSession> {
+        let now = self.uses.fetch_add(1, Ordering::Relaxed);
+        let mut sessions = lock(&self.sessions);
+        if sessions.len() >= OPEN_SESSIONS_MAX && !sessions.contains_key(session) {
+            forget_idle(&mut sessions, now);
+        }
+        let open = sessions.entry(session.clone()).or_insert_with(|| {
+            let (store, deletions) = (self.store.clone(), self.deletions.clone());
+            Arc::new(OpenSession::new(session.clone(), store, deletions))
+        });
+        open.note_use(now);
+        open.clone()
+    }
+
+    /// The tail of the feed of all sessions: the one that others share, or a new one that begins now.
+    pub(crate) async fn global_tail(self: &Arc<Self>) -> Result<Arc<GlobalFeedTail>, StoreError> {
+        if let Some(tail) = lock(&self.global_tail).upgrade() {
+            return Ok(tail);
+        }
+        let begun = Arc::new(GlobalFeedTail::begin(self.clone()).await?);
+        let mut shared = lock(&self.global_tail);
+        if let Some(theirs) = shared.upgrade() {
+            return Ok(theirs);
+        }
+        *shared = Arc::downgrade(&begun);
+        Ok(begun)
+    }
+
+    /// Reads the feeds that follow a session up to now, before its log goes away.
+    pub(crate) async fn catch_up(&self, session: &OpenSession) {
+        if let Some(tail) = session.current_tail() {
+            tail.catch_up().await;
+        }
+        let global = lock(&self.global_tail).upgrade();
+        if let Some(global) = global {
+            global.catch_up().await;
+        }
+    }
+}
+
+/// Forgets the half of the idle sessions that was used longest ago.
+fn forget_idle(sessions: &mut HashMap<SessionId, Arc<OpenSession>>, now: u64) {
+    let mut uses: Vec<u64> = sessions.values().map(|open| open.last_use()).collect();
+    uses.sort_unstable();
+    let median = uses.get(uses.len() / 2).copied().unwrap_or(now);
+    sessions.retain(|_, open| open.last_use() > median || open.is_in_use());
+}
+
+#[cfg(test)]
+mod tests {
+    use bough_platform::OsEntropy;
+    use bough_session::EntryId;
+    use bough_store::MemoryStore;
+
+    use super::*;
+    use crate::open_session::UncommittedEntry;
+
+    fn sessions() -> OpenSessions {
+        OpenSessions::new(Arc::new(MemoryStore::new(Arc::new(OsEntropy)).unwrap()))
+    }
+
+    fn id(number: usize) -> SessionId {
+        SessionId::from_stored(format!("s{number}"))
+    }
+
+    fn open_many_others(sessions: &OpenSessions) {
+        for number in 1..OPEN_SESSIONS_MAX * 3 {
+            sessions.open(&id(number));
+        }
+    }
+
+    #[test]
+    fn idle_sessions_are_forgotten_and_held_ones_are_not() {
+        let sessions = sessions();
+        let held = sessions.open(&id(0));
+        open_many_others(&sessions);
+        let count = lock(&sessions.sessions).len();
+        assert!(count <= OPEN_SESSIONS_MAX, "{count}");
+        assert!(Arc::ptr_eq(&held, &sessions.open(&id(0))));
+    }
+
+    #[tokio::test]
+    async fn a_session_with_a_write_on_its_way_is_not_forgotten() {
+        let sessions = sessions();
+        let open = sessions.open(&id(0));
+        let entry = EntryId::from_stored("e");
+        let uncommitted = UncommittedEntry { parent_id: None, timestamp: 1 };
+        let (notifier, waiter) = {
+            let mut state = open.lock().await;
+            let notifier =
+                open.note_accepted(&mut state, vec![(entry.clone(), uncommitted.clone())]);
+            (notifier, state.newest.clone().unwrap())
+        };
+        drop(open);
+        open_many_others(&sessions);
+        let open = sessions.open(&id(0));
+        assert_eq!(open.uncommitted(&entry), Some(uncommitted));
+        open.note_committed(notifier, &Ok(()));
+        assert_eq!(open.uncommitted(&entry), None);
+        waiter.wait().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_session_that_somebody_follows_is_not_forgotten() {
+        let sessions = sessions();
+        let tail = sessions.open(&id(0)).tail().await.unwrap();
+        open_many_others(&sessions);
+        assert!(Arc::ptr_eq(&tail, &sessions.open(&id(0)).tail().await.unwrap()));
+    }
+}

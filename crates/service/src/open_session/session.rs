@@ -1,0 +1,219 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bough_session::{EntryId, Incarnation, SessionId, SessionState};
+use bough_store::{Head, Store, StoreError};
+
+use super::commits::{CommitNotifier, CommitWaiter, UncommittedEntries, UncommittedEntry};
+use super::streams::StreamingMessages;
+use crate::feed::{Deletions, SessionTail};
+
+/// What the service knows of one session while somebody writes or follows it.
+pub(crate) struct OpenSession {
+    id: SessionId,
+    store: Arc<dyn Store>,
+    deletions: Arc<Deletions>,
+    write_state: tokio::sync::Mutex<WriteState>,
+    uncommitted: Mutex<UncommittedEntries>,
+    /// A write failed: what is known here is no longer what is stored.
+    has_failed: AtomicBool,
+    last_use: AtomicU64,
+    /// The tail of the session's feed, while somebody follows it.
+    tail: Mutex<Weak<SessionTail>>,
+}
+
+/// What only the one who holds the session's lock may touch: the session as of the last write that the store accepted.
+#[derive(Default)]
+pub(crate) struct WriteState {
+    pub(crate) known: Known,
+    /// The newest accepted write; when it is durable, so is everything before it.
+    pub(crate) newest: Option<CommitWaiter>,
+    pub(crate) streams: StreamingMessages,
+    /// Steps of a message were written since the last batch, which puts them together.
+    pub(crate) has_steps: bool,
+    issued: u64,
+}
+
+/// What is known of a session.
+#[derive(Default)]
+pub(crate) enum Known {
+    /// Nothing; it must be read first.
+    #[default]
+    Nothing,
+    /// There is no such session.
+    Absent,
+    /// Its head and the fold up to it.
+    Present(Box<AcceptedState>),
+}
+
+/// A session as of the last accepted write.
+pub(crate) struct AcceptedState {
+    pub(crate) head: Head,
+    pub(crate) state: Arc<SessionState>,
+}
+
+/// What was done to know a session.
+pub(crate) struct Load {
+    /// It was opened again after a failed write.
+    pub(crate) reopened: bool,
+    /// It was read just now.
+    pub(crate) read: bool,
+}
+
+impl WriteState {
+    pub(crate) fn accepted(&self) -> Option<&AcceptedState> {
+        match &self.known {
+            Known::Present(accepted) => Some(accepted),
+            Known::Absent | Known::Nothing => None,
+        }
+    }
+
+    /// Takes the accepted state out while the store decides: if that is broken off, the state is read anew.
+    pub(crate) fn take_accepted(&mut self) -> Option<AcceptedState> {
+        match std::mem::take(&mut self.known) {
+            Known::Present(accepted) => Some(*accepted),
+            Known::Absent | Known::Nothing => None,
+        }
+    }
+
+    pub(crate) fn incarnation(&self) -> Option<Incarnation> {
+        self.accepted().map(|accepted| accepted.head.incarnation)
+    }
+}
+
+impl OpenSession {
+    pub(super) fn new(id: SessionId, store: Arc<dyn Store>, deletions: Arc<Deletions>) -> Self {
+        Self {
+            id,
+            store,
+            deletions,
+            write_state: tokio::sync::Mutex::default(),
+            uncommitted: Mutex::default(),
+            has_failed: AtomicBool::new(false),
+            last_use: AtomicU64::new(0),
+            tail: Mutex::default(),
+        }
+    }
+
+    pub(crate) const fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    pub(crate) fn deletions(&self) -> &Deletions {
+        &self.deletions
+    }
+
+    /// Waits until nobody else writes the session.
+    pub(crate) async fn lock(&self) -> tokio::sync::MutexGuard<'_, WriteState> {
+        self.write_state.lock().await
+    }
+
+    /// Reads the session if it is not known, or no longer. After a failed write the store takes nothing until the session is
+    /// opened again.
+    pub(crate) async fn load(&self, state: &mut WriteState) -> Result<Load, StoreError> {
+        let reopened = self.has_failed.load(Ordering::Acquire);
+        if reopened {
+            self.forget(state).await;
+            self.store.reopen(&self.id).await?;
+            self.has_failed.store(false, Ordering::Release);
+        }
+        let read = matches!(state.known, Known::Nothing);
+        if read {
+            let snapshot = self.store.state(&self.id).await?;
+            state.known = snapshot.map_or(Known::Absent, |snapshot| {
+                let (head, state) = (snapshot.head, Arc::new(snapshot.state));
+                Known::Present(Box::new(AcceptedState { head, state }))
+            });
+        }
+        Ok(Load { reopened, read })
+    }
+
+    /// Whether what is known is what the store has, as far as that can be said without reading.
+    pub(crate) fn is_newest(&self, state: &WriteState) -> bool {
+        // Another process may have made a session that was absent.
+        state.accepted().is_some_and(|accepted| self.store.is_newest(&self.id, &accepted.head))
+    }
+
+    /// Forgets what is known, after all accepted writes have ended one way or the other: a read shows only what is durable.
+    pub(crate) async fn forget(&self, state: &mut WriteState) {
+        state.known = Known::Nothing;
+        state.streams.clear();
+        if let Some(newest) = state.newest.take() {
+            // Whether it failed is for those who wait for an answer; here only that it ended matters.
+            drop(newest.wait().await);
+        }
+        lock(&self.uncommitted).clear();
+    }
+
+    /// Notes a write that the store accepted, with the entries that it adds.
+    pub(crate) fn note_accepted(
+        &self,
+        state: &mut WriteState,
+        entries: Vec<(EntryId, UncommittedEntry)>,
+    ) -> CommitNotifier {
+        state.issued += 1;
+        let (notifier, waiter) = CommitNotifier::new(state.issued);
+        lock(&self.uncommitted).add(state.issued, entries);
+        state.newest = Some(waiter);
+        notifier
+    }
+
+    /// Notes how an accepted write ended, and wakes all who wait for it.
+    pub(crate) fn note_committed(
+        &self,
+        notifier: CommitNotifier,
+        outcome: &Result<(), StoreError>,
+    ) {
+        if outcome.is_err() {
+            self.has_failed.store(true, Ordering::Release);
+        }
+        lock(&self.uncommitted).forget_up_to(notifier.number);
+        notifier.notify(outcome.clone());
+    }
+
+    /// An entry that was accepted and is not durable yet.
+    pub(crate) fn uncommitted(&self, entry: &EntryId) -> Option<UncommittedEntry> {
+        lock(&self.uncommitted).get(entry)
+    }
+
+    /// The tail of the session's feed: the one that others share, or a new one that begins now.
+    pub(crate) async fn tail(self: &Arc<Self>) -> Result<Arc<SessionTail>, StoreError> {
+        if let Some(tail) = self.current_tail() {
+            return Ok(tail);
+        }
+        let begun = Arc::new(SessionTail::begin(self.clone()).await?);
+        let mut shared = lock(&self.tail);
+        if let Some(theirs) = shared.upgrade() {
+            return Ok(theirs);
+        }
+        *shared = Arc::downgrade(&begun);
+        Ok(begun)
+    }
+
+    /// The tail of the session's feed, if somebody follows it.
+    pub(crate) fn current_tail(&self) -> Option<Arc<SessionTail>> {
+        lock(&self.tail).upgrade()
+    }
+
+    pub(super) fn note_use(&self, now: u64) {
+        self.last_use.store(now, Ordering::Relaxed);
+    }
+
+    pub(super) fn last_use(&self) -> u64 {
+        self.last_use.load(Ordering::Relaxed)
+    }
+
+    /// Whether somebody writes or follows the session, or a write of it is not durable yet: nobody else knows of that write.
+    pub(super) fn is_in_use(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1 || !lock(&self.uncommitted).is_empty()
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change under these locks leaves whole state behind, so a panic elsewhere spoils nothing.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

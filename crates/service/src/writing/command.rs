@@ -1,0 +1,323 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bough_session::{
+    Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionMeta, SessionState,
+};
+use bough_store::{Appended, Batch, Durable, StoreError};
+
+use super::context::WriteContext;
+use super::run_to_completion::run_to_completion;
+use crate::error::ServiceError;
+use crate::limits::{WRITE_ATTEMPTS_MAX, WRITE_RETRY_WAIT, WRITE_RETRY_WAIT_MAX};
+use crate::open_session::{
+    AcceptedState, CommitNotifier, CommitWaiter, Known, OpenSession, UncommittedEntry, WriteState,
+};
+use crate::runtime::Runtime;
+use crate::service::Service;
+
+/// A rule that writes: it looks at a session and decides what to write.
+#[async_trait]
+pub(crate) trait Command: Send + 'static {
+    /// What the caller gets when the write is durable.
+    type Answer: Send + 'static;
+
+    /// Looks and decides. It is called again when somebody else changed the session in between.
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<Self::Answer>, ServiceError>;
+}
+
+/// What to write.
+pub(crate) enum Decision<A> {
+    /// Nothing; the answer holds once everything accepted so far is durable.
+    Nothing(A),
+    /// The first records of a session that does not exist.
+    Create(Vec<Record>, A),
+    /// A batch.
+    Append(Vec<Record>, A),
+    /// One step of a streaming message.
+    Step(Box<Delta>, A),
+}
+
+/// Runs a command to its end, also when the caller stops waiting for it.
+pub(crate) async fn run<C: Command>(
+    service: &Service,
+    session: &SessionId,
+    command: C,
+) -> Result<C::Answer, ServiceError> {
+    let runtime = service.runtime();
+    let open = runtime.sessions.open(session);
+    let (now_ms, expected) = (service.now_ms(), service.expected_incarnation());
+    let job = WriteJob { open, now_ms, expected, runtime };
+    run_to_completion(job.run(command)).await
+}
+
+/// Begins a session under a fresh id, which nobody else can be writing.
+pub(crate) async fn create(
+    service: &Service,
+    session: &SessionId,
+    records: Vec<Record>,
+) -> Result<SessionMeta, ServiceError> {
+    let runtime = service.runtime();
+    let now_ms = service.now_ms();
+    let session = session.clone();
+    let task = async move {
+        let mut state = SessionState::new(session.clone());
+        fold(&mut state, &records, now_ms);
+        let batch = Batch::from(dated(records, now_ms));
+        let accepted = runtime.store.create(&session, batch).await?;
+        accepted.durable.await?;
+        Ok(state.meta())
+    };
+    run_to_completion(task).await
+}
+
+struct WriteJob {
+    runtime: Arc<Runtime>,
+    open: Arc<OpenSession>,
+    now_ms: i64,
+    /// The incarnation of the session that the caller means.
+    expected: Option<Incarnation>,
+}
+
+/// How one attempt went on.
+enum Attempt<A> {
+    /// Nothing was written; the answer holds once what was accepted before is durable.
+    Nothing(A, Option<CommitWaiter>),
+    /// The store accepted it; the answer holds once it is durable.
+    Accepted(A, CommitNotifier, Durable),
+    /// The store has moved on, or is about to: look again.
+    Stale,
+    /// The store takes nothing until the session is opened again.
+    Latched,
+}
+
+impl WriteJob {
+    async fn run<C: Command>(self, mut command: C) -> Result<C::Answer, ServiceError> {
+        let mut wait = WRITE_RETRY_WAIT;
+        for _ in 0..WRITE_ATTEMPTS_MAX {
+            match self.attempt(&mut command).await? {
+                Attempt::Nothing(answer, newest) => {
+                    committed(newest).await?;
+                    return Ok(answer);
+                }
+                Attempt::Accepted(answer, notifier, durable) => {
+                    let outcome = durable.await;
+                    self.open.note_committed(notifier, &outcome);
+                    outcome?;
+                    return Ok(answer);
+                }
+                Attempt::Latched => {
+                    self.runtime.store.reopen(self.open.id()).await?;
+                    self.runtime.note_reopened();
+                }
+                Attempt::Stale => wait = pause(wait).await,
+            }
+        }
+        Err(ServiceError::Busy {
+            session: self.open.id().to_string(),
+            attempts: WRITE_ATTEMPTS_MAX,
+        })
+    }
+
+    async fn attempt<C: Command>(
+        &self,
+        command: &mut C,
+    ) -> Result<Attempt<C::Answer>, ServiceError> {
+        let mut state = self.open.lock().await;
+        match self.decide(&mut state, command).await? {
+            Ok(decision) => self.carry_out(&mut state, decision).await,
+            Err(refused) => {
+                // The refusal may rest on what is not durable yet. The caller must be able to see why.
+                let newest = state.newest.clone();
+                drop(state);
+                committed(newest).await?;
+                Err(refused)
+            }
+        }
+    }
+
+    /// What to write, or why nothing may be. The store compares a batch with what is stored when it gets it; an answer that
+    /// writes nothing must be of the present too. Another process may have written since the session was read, unless this
+    /// one holds its log: then it is read again.
+    async fn decide<C: Command>(
+        &self,
+        state: &mut WriteState,
+        command: &mut C,
+    ) -> Result<Result<Decision<C::Answer>, ServiceError>, ServiceError> {
+        let read = self.load(state).await?;
+        let decided = self.ask(state, command).await;
+        let writes = !matches!(decided, Ok(Decision::Nothing(_)) | Err(_));
+        if writes || read || self.open.is_newest(state) {
+            return Ok(decided);
+        }
+        self.open.forget(state).await;
+        self.load(state).await?;
+        Ok(self.ask(state, command).await)
+    }
+
+    async fn ask<C: Command>(
+        &self,
+        state: &mut WriteState,
+        command: &mut C,
+    ) -> Result<Decision<C::Answer>, ServiceError> {
+        let is_other = |expected| state.incarnation().is_some_and(|now| now != expected);
+        if self.expected.is_some_and(is_other) {
+            return Err(ServiceError::OtherLife { session: self.open.id().to_string() });
+        }
+        command.decide(&mut self.context(state)).await
+    }
+
+    /// Makes the session known; says whether it was read for that.
+    async fn load(&self, state: &mut WriteState) -> Result<bool, ServiceError> {
+        let load = self.open.load(state).await?;
+        if load.reopened {
+            self.runtime.note_reopened();
+        }
+        Ok(load.read)
+    }
+
+    fn context<'a>(&'a self, write_state: &'a mut WriteState) -> WriteContext<'a> {
+        WriteContext { open: &self.open, write_state, now_ms: self.now_ms }
+    }
+
+    async fn carry_out<A: Send>(
+        &self,
+        state: &mut WriteState,
+        decision: Decision<A>,
+    ) -> Result<Attempt<A>, ServiceError> {
+        let (accepted, answer) = match decision {
+            Decision::Nothing(answer) => {
+                return Ok(Attempt::Nothing(answer, state.newest.clone()));
+            }
+            Decision::Create(records, answer) => (self.create(state, records).await, answer),
+            Decision::Append(records, answer) => (self.append(state, records).await, answer),
+            Decision::Step(delta, answer) => (self.append_step(state, *delta).await, answer),
+        };
+        match accepted {
+            Ok((notifier, durable)) => Ok(Attempt::Accepted(answer, notifier, durable)),
+            Err(error) => {
+                self.open.forget(state).await;
+                match error {
+                    StoreError::Conflict { .. }
+                    | StoreError::RevisionConflict { .. }
+                    | StoreError::Exists { .. } => Ok(Attempt::Stale),
+                    StoreError::Locked { .. } if self.runtime.is_settling(self.now_ms) => {
+                        Ok(Attempt::Stale)
+                    }
+                    StoreError::Latched { .. } => Ok(Attempt::Latched),
+                    other => Err(other.into()),
+                }
+            }
+        }
+    }
+
+    async fn create(
+        &self,
+        state: &mut WriteState,
+        records: Vec<Record>,
+    ) -> Result<(CommitNotifier, Durable), StoreError> {
+        let mut folded = SessionState::new(self.open.id().clone());
+        fold(&mut folded, &records, self.now_ms);
+        let (folded, added) = (Arc::new(folded), added_entries(&records));
+        let batch = Batch { records: dated(records, self.now_ms), state: Some(folded.clone()) };
+        let appended = self.runtime.store.create(self.open.id(), batch).await?;
+        Ok(self.accepted(state, folded, appended, added))
+    }
+
+    async fn append(
+        &self,
+        state: &mut WriteState,
+        records: Vec<Record>,
+    ) -> Result<(CommitNotifier, Durable), StoreError> {
+        if std::mem::take(&mut state.has_steps) {
+            // The batch puts the steps of a message together; the feeds read each of them before.
+            self.runtime.sessions.catch_up(&self.open).await;
+        }
+        let Some(mut before) = state.take_accepted() else {
+            return Err(StoreError::invalid("a batch for a session that does not exist"));
+        };
+        fold(Arc::make_mut(&mut before.state), &records, self.now_ms);
+        let added = added_entries(&records);
+        for record in &records {
+            if let Record::Revision(revision) = record {
+                // The record changes the message beside its stream: the copy in memory is no longer the newest.
+                drop(state.streams.take(&revision.entry_id));
+            }
+        }
+        let folded = Some(before.state.clone());
+        let batch = Batch { records: dated(records, self.now_ms), state: folded };
+        let appended = self.runtime.store.append(self.open.id(), &before.head, batch).await?;
+        Ok(self.accepted(state, before.state, appended, added))
+    }
+
+    async fn append_step(
+        &self,
+        state: &mut WriteState,
+        delta: Delta,
+    ) -> Result<(CommitNotifier, Durable), StoreError> {
+        let taken = (state.take_accepted(), state.streams.take(&delta.entry_id));
+        let (Some(mut before), Some(mut message)) = taken else {
+            return Err(StoreError::invalid("a step for a message that is not in memory"));
+        };
+        message.apply(&delta).map_err(|error| StoreError::invalid(error.to_string()))?;
+        Arc::make_mut(&mut before.state).touch(delta.at_ms);
+        let appended = self.runtime.store.append_delta(self.open.id(), delta).await?;
+        state.streams.put(message);
+        state.has_steps = true;
+        Ok(self.accepted(state, before.state, appended, Vec::new()))
+    }
+
+    /// Notes an accepted write, so that the next writer decides on top of it.
+    fn accepted(
+        &self,
+        state: &mut WriteState,
+        mut folded: Arc<SessionState>,
+        appended: Appended,
+        added: Vec<(EntryId, UncommittedEntry)>,
+    ) -> (CommitNotifier, Durable) {
+        // The store may have put steps of a stream together into a record of its own before ours.
+        if folded.seq != appended.head.seq {
+            Arc::make_mut(&mut folded).seq = appended.head.seq;
+        }
+        let accepted = AcceptedState { head: appended.head, state: folded };
+        state.known = Known::Present(Box::new(accepted));
+        (self.open.note_accepted(state, added), appended.durable)
+    }
+}
+
+/// Waits until a write, and so everything before it, is durable.
+async fn committed(newest: Option<CommitWaiter>) -> Result<(), ServiceError> {
+    match newest {
+        Some(newest) => Ok(newest.wait().await?),
+        None => Ok(()),
+    }
+}
+
+async fn pause(wait: Duration) -> Duration {
+    tokio::time::sleep(wait).await;
+    WRITE_RETRY_WAIT_MAX.min(wait * 2)
+}
+
+pub(super) fn fold(state: &mut SessionState, records: &[Record], at_ms: i64) {
+    for record in records {
+        let seq = state.seq + 1;
+        state.apply(record, seq, at_ms);
+    }
+}
+
+pub(super) fn dated(records: Vec<Record>, at_ms: i64) -> Vec<NewRecord> {
+    records.into_iter().map(|record| record.at(at_ms)).collect()
+}
+
+fn added_entries(records: &[Record]) -> Vec<(EntryId, UncommittedEntry)> {
+    let entries = records.iter().filter_map(Record::as_entry);
+    let added = entries.map(|entry| {
+        let (parent_id, timestamp) = (entry.parent_id.clone(), entry.timestamp);
+        (entry.id.clone(), UncommittedEntry { parent_id, timestamp })
+    });
+    added.collect()
+}
