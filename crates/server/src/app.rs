@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bough_platform::Clock;
-use bough_service::{CallTerms, Function, Scope, Service, ServiceError};
+use bough_service::{Answer, CallTerms, Function, Request, Scope, Service, ServiceError};
 use serde_json::Value;
 
 use crate::config::LimitsConfig;
@@ -121,7 +121,8 @@ impl App {
         function: &'static Function,
         request: Value,
     ) -> Result<Value, ServiceError> {
-        self.call_on_terms(scope, function, request, CallTerms::default()).await
+        let terms = CallTerms::default();
+        self.call_on_terms(scope, function, request.into(), terms).await?.to_value()
     }
 
     /// The same, for a caller that says more than the request does.
@@ -129,11 +130,11 @@ impl App {
         &self,
         scope: &Scope,
         function: &'static Function,
-        request: Value,
+        request: Request,
         terms: CallTerms,
-    ) -> Result<Value, ServiceError> {
+    ) -> Result<Answer, ServiceError> {
         let begun = self.clock.monotonic();
-        let answer = self.service.on_terms(terms).call(scope, function.id, request).await;
+        let answer = self.service.on_terms(terms).answer(scope, function, request).await;
         let took = self.clock.monotonic().saturating_sub(begun);
         self.metrics.called(function, took, answer.is_ok());
         log_call(function, scope, took, &answer);
@@ -146,7 +147,7 @@ fn log_call(
     function: &Function,
     scope: &Scope,
     took: Duration,
-    answer: &Result<Value, ServiceError>,
+    answer: &Result<Answer, ServiceError>,
 ) {
     let (function, who) = (function.id, scope.who());
     let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);

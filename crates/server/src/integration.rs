@@ -26,7 +26,7 @@ const TARGETS: [&str; 9] = [
 ];
 
 /// Every code that a function fails with, and what the caller can do.
-const ERRORS: [(&str, &str); 21] = [
+const ERRORS: &[(&str, &str)] = &[
     ("session/not_found", "The session does not exist, or the caller may not see it."),
     ("session/entry_not_found", "The session has no such entry."),
     ("session/parent_not_found", "The session has no entry with that `parent_id`."),
@@ -44,6 +44,10 @@ const ERRORS: [(&str, &str); 21] = [
     ("session/malformed_request", "The request does not fit the function's schema."),
     ("session/too_large", "Over a limit. Send less at once."),
     ("session/leaf_conflict", "Somebody appended meanwhile. Read, then append with the new leaf."),
+    (
+        "session/revision_conflict",
+        "The message is at another revision. Read it, then change what is there.",
+    ),
     ("session/other_life", "The session was deleted and made again. Read it again."),
     ("session/forbidden", "The token does not allow this."),
     ("session/function_not_found", "There is no such function."),

@@ -66,6 +66,8 @@ pub enum ServiceError {
     Malformed {
         /// The decoder's words.
         detail: String,
+        /// Where in the request, as a JSON pointer; empty where that is the whole of it.
+        path: String,
     },
     /// Something is larger than its bound, or empty.
     #[error(transparent)]
@@ -83,6 +85,12 @@ pub enum ServiceError {
         expected: String,
         /// What it is; empty for a session without entries.
         actual: String,
+    },
+    /// The entry is at another revision than the caller expected.
+    #[error("the entry is at revision {revision}, not at the one that was expected")]
+    RevisionConflict {
+        /// What it is at.
+        revision: u64,
     },
     /// The session was deleted and made again since the caller looked.
     #[error("session {session} was deleted and made again since")]
@@ -200,6 +208,7 @@ impl ServiceError {
             Self::Limit(LimitError::TooLarge { .. }) => "session/too_large",
             Self::Limit(_) => "session/invalid_request",
             Self::LeafConflict { .. } => "session/leaf_conflict",
+            Self::RevisionConflict { .. } => "session/revision_conflict",
             Self::OtherLife { .. } => "session/other_life",
             Self::Forbidden { .. } => "session/forbidden",
             Self::UnknownFunction { .. } => "session/function_not_found",
@@ -226,7 +235,10 @@ impl ServiceError {
             | Self::EntryNotFound { .. }
             | Self::NotInTrash { .. }
             | Self::UnknownFunction { .. } => 404,
-            Self::LeafConflict { .. } | Self::OtherLife { .. } | Self::AlreadyExists { .. } => 409,
+            Self::LeafConflict { .. }
+            | Self::RevisionConflict { .. }
+            | Self::OtherLife { .. }
+            | Self::AlreadyExists { .. } => 409,
             Self::Limit(LimitError::TooLarge { .. }) => 413,
             Self::ParentNotFound { .. }
             | Self::InvalidEntryKind { .. }
@@ -244,9 +256,11 @@ impl ServiceError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => {
-                "Create it with session::create or session::ensure, or look in session::list-trash."
+                "Create it with PUT /v1/sessions/{session_id}, or look for it in GET /v1/trash."
             }
-            Self::EntryNotFound { .. } => "List the entries of the path with session::messages.",
+            Self::EntryNotFound { .. } => {
+                "List the entries with GET /v1/sessions/{session_id}/messages."
+            }
             Self::ParentNotFound { .. } => "Leave parent_id out to append at the active leaf.",
             Self::InvalidEntryKind { .. } => "Append a new custom entry instead.",
             Self::DetailsNotSupported { .. } => {
@@ -257,7 +271,7 @@ impl ServiceError {
                 "Start again without a cursor, with the same filters on every page."
             }
             Self::InvalidRequest { .. } | Self::Malformed { .. } => {
-                "Compare the request with the function's schema."
+                "See /openapi.json for the fields."
             }
             Self::Limit(LimitError::TooLarge { .. }) => {
                 "Send less at once, or keep large content elsewhere and refer to it."
@@ -266,9 +280,12 @@ impl ServiceError {
             Self::LeafConflict { .. } => {
                 "Read what was appended meanwhile, then append with the new leaf."
             }
+            Self::RevisionConflict { .. } => {
+                "Read it again, then send the change for what is there."
+            }
             Self::OtherLife { .. } => "Read it again; what you know is of an earlier session.",
             Self::Forbidden { .. } => "Use a token whose scope and rights allow this.",
-            Self::UnknownFunction { .. } => "See the list of functions for the exact spelling.",
+            Self::UnknownFunction { .. } => "See /openapi.json for what there is.",
             Self::NotInTrash { .. } => "It was never deleted, or its retention has ended.",
             Self::AlreadyExists { .. } => {
                 "Delete the session that has the id now; fork it before, to keep what it holds."
@@ -304,6 +321,7 @@ impl ServiceError {
             Self::LeafConflict { expected, actual, .. } => {
                 Some(json!({ "expected_leaf": expected, "active_leaf": actual }))
             }
+            Self::RevisionConflict { revision } => Some(json!({ "revision": revision })),
             Self::Limit(LimitError::TooLarge { what, limit, actual, .. }) => {
                 Some(json!({ "what": what, "limit": limit, "actual": actual }))
             }

@@ -17,12 +17,14 @@ pub mod api;
 pub mod compaction;
 pub mod limits;
 
+mod answer;
 mod bindings;
 mod cursor;
 mod error;
 mod feed;
 mod open_session;
 mod reload;
+mod request;
 mod rules;
 mod runtime;
 mod scope;
@@ -33,6 +35,7 @@ mod table;
 mod terms;
 mod writing;
 
+pub use answer::{Answer, Precondition, Repeat, Tag, TagKind};
 pub use bindings::{
     BindingId, BindingRequest, BindingSpec, Bindings, Called, EventSink, Registered, TriggerType,
     WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION,
@@ -47,8 +50,9 @@ pub use feed::{
     TaskChangedEvent, UnknownEventKind,
 };
 pub use reload::{Reload, ReloadError};
+pub use request::Request;
 pub use scope::{Right, Scope};
 pub use service::Service;
 pub use settings::Settings;
-pub use table::{Function, Method, Route, function, functions, parse_request};
+pub use table::{Function, Method, Route, function, functions};
 pub use terms::CallTerms;

@@ -3,7 +3,6 @@
 //! From a row are made the typed method on [`Service`], the dispatch by name, the JSON Schemas, and (by the
 //! surfaces) the HTTP routes, the bus registrations and the OpenAPI document.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,16 +10,15 @@ use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaSettings;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde::de::value::MapDeserializer;
 use serde_json::Value;
 
 use bough_session::{SessionEntry, SessionMeta};
 use bough_store::bridge::protocol::{CommitRequest, ReadRequest, StoreAnswer};
 
+use crate::answer::{Answer, Facts, Precondition, Repeat, Tag, TagKind};
 use crate::api::*;
 use crate::error::ServiceError;
+use crate::request::Request;
 use crate::rules;
 use crate::scope::{Right, Scope};
 use crate::service::Service;
@@ -36,6 +34,14 @@ pub struct Function {
     pub right: Right,
     /// Where it is served over HTTP; `None` for functions that only instances call.
     pub route: Option<Route>,
+    /// What `If-Match` asks of it; `None` where nothing can be asked.
+    pub precondition: Option<Precondition>,
+    /// What repeating a call with the same key means.
+    pub repeat: Repeat,
+    /// What the `ETag` of its answers names.
+    pub tag: Option<TagKind>,
+    /// Whether it makes a session, and says which.
+    pub makes_session: bool,
     request_schema: fn() -> Value,
     response_schema: fn() -> Value,
     handler: Handler,
@@ -79,8 +85,8 @@ impl Method {
     }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Value, ServiceError>> + Send>>;
-type Handler = fn(Service, Scope, Value) -> Answer;
+type Answering = Pin<Box<dyn Future<Output = Result<Answer, ServiceError>> + Send>>;
+type Handler = fn(Service, Scope, Request) -> Answering;
 
 impl Function {
     /// The JSON Schema (draft 07) of the request.
@@ -135,41 +141,18 @@ impl Service {
     ) -> Result<Value, ServiceError> {
         let found = function(function_id)
             .ok_or_else(|| ServiceError::UnknownFunction { function: function_id.to_owned() })?;
-        (found.handler)(self.clone(), scope.clone(), request).await
+        self.answer(scope, found, request.into()).await?.to_value()
     }
-}
 
-/// A request from JSON. One that is not of its type is refused in the decoder's words, with the field that it is about.
-pub fn parse_request<T: DeserializeOwned>(request: Value) -> Result<T, ServiceError> {
-    let fields = match request {
-        Value::Null => serde_json::Map::new(),
-        Value::Object(fields) => fields,
-        _ => {
-            return Err(ServiceError::Malformed {
-                detail: "the request must be a JSON object".to_owned(),
-            });
-        }
-    };
-    // The decoder says what is wrong, and not with which field.
-    let at = RefCell::new(String::new());
-    let noted = fields.into_iter().inspect(|(name, _)| at.borrow_mut().clone_from(name));
-    let ended = std::iter::from_fn(|| {
-        at.borrow_mut().clear();
-        None
-    });
-    let read = T::deserialize(MapDeserializer::<_, serde_json::Error>::new(noted.chain(ended)));
-    read.map_err(|error| ServiceError::Malformed {
-        detail: match at.borrow().as_str() {
-            "" => error.to_string(),
-            field => format!("{error}, in `{field}`"),
-        },
-    })
-}
-
-fn render<T: Serialize>(response: &T) -> Result<Value, ServiceError> {
-    serde_json::to_value(response).map_err(|error| {
-        ServiceError::storage(format!("the answer cannot be written as JSON: {error}"))
-    })
+    /// Calls a function of the table.
+    pub async fn answer(
+        &self,
+        scope: &Scope,
+        function: &Function,
+        request: Request,
+    ) -> Result<Answer, ServiceError> {
+        (function.handler)(self.clone(), scope.clone(), request).await
+    }
 }
 
 fn schema<T: JsonSchema>() -> Value {
@@ -177,11 +160,26 @@ fn schema<T: JsonSchema>() -> Value {
     serde_json::to_value(schema).unwrap_or(Value::Bool(true))
 }
 
+/// What a row gives, or else what rows have that do not give it.
+macro_rules! given {
+    (; $default:expr) => {
+        $default
+    };
+    ($given:expr; $default:expr) => {
+        $given
+    };
+}
+
 /// Declares the table and, for each row, the typed method.
 macro_rules! functions {
     ($(
         $id:literal $name:ident = $rule:path, ($request:ty) -> $response:ty,
-        $right:ident, $route:expr, $description:literal;
+        $right:ident, $route:expr, $description:literal
+        $(, if_match $precondition:ident)?
+        $(, repeat $repeat:ident)?
+        $(, tag $kind:ident $tag:expr)?
+        $(, makes $made:expr)?
+        $(, stale $stale:expr)?;
     )*) => {
         static FUNCTIONS: &[Function] = &[$(
             Function {
@@ -189,11 +187,21 @@ macro_rules! functions {
                 description: $description,
                 right: Right::$right,
                 route: $route,
+                precondition: given!($(Some(Precondition::$precondition))?; None),
+                repeat: given!($(Repeat::$repeat)?; Repeat::Harmless),
+                tag: given!($(Some(TagKind::$kind))?; None),
+                makes_session: given!($({ let _: fn(&$response) -> _ = $made; true })?; false),
                 request_schema: schema::<$request>,
                 response_schema: schema::<$response>,
                 handler: |service, scope, request| Box::pin(async move {
+                    const FACTS: Facts<$response> = Facts {
+                        tag: given!($(Some($tag))?; None),
+                        made: given!($(Some($made))?; None),
+                        stale: given!($(Some($stale))?; None),
+                    };
                     scope.allow($id, Right::$right)?;
-                    render(&service.$name(&scope, parse_request::<$request>(request)?).await?)
+                    let request = request.parse::<$request>()?;
+                    Ok(Answer::new(service.$name(&scope, request).await?, &FACTS))
                 }),
             },
         )*];
@@ -223,13 +231,15 @@ use Method::{Delete, Get, Patch, Post, Put};
 functions! {
     "session::create" create = rules::lifecycle::create, (CreateRequest) -> CreateResponse,
         Write, at(Post, "/v1/sessions"),
-        "Create a session with status idle; fires session::created.";
+        "Create a session with status idle; fires session::created.",
+        repeat ByKey, makes |answer| answer.session_id.clone();
     "session::ensure" ensure = rules::lifecycle::ensure, (EnsureRequest) -> EnsureResponse,
         Write, at(Put, "/v1/sessions/{session_id}"),
         "Make sure that a session with this id exists; fires session::created only when it creates one.";
     "session::get" get = rules::lifecycle::get, (GetRequest) -> Option<GetResponse>,
         Read, at(Get, "/v1/sessions/{session_id}"),
-        "Read one session's metadata record (null when unknown).";
+        "Read one session's metadata record (null when unknown).",
+        tag Session |answer| answer.as_ref().map(|_| Tag::Session);
     "session::list" list = rules::listing::list, (ListRequest) -> ListResponse,
         Read, at(Get, "/v1/sessions"),
         "List sessions page by page, in an order, by status, metadata, task and whether they are archived.";
@@ -248,19 +258,24 @@ functions! {
         "Move a session to the trash, where it is kept for a while; fires session::deleted.";
     "session::append" append = rules::append::append, (AppendRequest) -> AppendResponse,
         Write, at(Post, "/v1/sessions/{session_id}/entries"),
-        "Append one entry (idempotent on entry_id, conditional on expected_leaf); fires session::message-added.";
+        "Append one entry (idempotent on entry_id, conditional on expected_leaf); fires session::message-added.",
+        if_match Leaf, repeat ByKey, tag Leaf |answer| Some(Tag::Leaf(answer.entry_id.clone()));
     "session::append-many" append_many = rules::append::append_many,
         (AppendManyRequest) -> AppendManyResponse,
         Write, at(Post, "/v1/sessions/{session_id}/entries/batch"),
-        "Append several messages in order, all or none; fires session::message-added for each.";
+        "Append several messages in order, all or none; fires session::message-added for each.",
+        if_match Leaf, repeat ByKey, tag Leaf |answer| Some(Tag::Leaf(answer.last_entry_id.clone()));
     "session::update-message" update_message = rules::update::update_message,
         (UpdateMessageRequest) -> UpdateMessageResponse,
         Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}"),
-        "Replace a message's content (expected_revision guards against others); fires session::message-updated.";
+        "Replace a message's content (expected_revision guards against others); fires session::message-updated.",
+        if_match Revision, tag Entry |answer| Some(Tag::Entry(answer.revision)), stale UpdateMessageResponse::stale;
     "session::append-delta" append_delta = rules::update::append_delta,
         (AppendDeltaRequest) -> UpdateMessageResponse,
         Write, at(Post, "/v1/sessions/{session_id}/entries/{entry_id}/delta"),
-        "Add text to a block of a message that is being streamed; fires session::message-updated.";
+        "Add text to a block of a message that is being streamed; fires session::message-updated.",
+        if_match Revision, repeat ByRevision, tag Step |answer| Some(Tag::Entry(answer.revision)),
+        stale UpdateMessageResponse::stale;
     "session::messages" messages = rules::reading::messages, (MessagesRequest) -> MessagesResponse,
         Read, at(Get, "/v1/sessions/{session_id}/messages"),
         "Read the active path (or the path to an entry), oldest first, page by page, by role.";
@@ -271,10 +286,12 @@ functions! {
     "session::get-message" get_message = rules::reading::get_message,
         (GetMessageRequest) -> Option<GetMessageResponse>,
         Read, at(Get, "/v1/sessions/{session_id}/entries/{entry_id}"),
-        "Read one entry with its place and revision (null when unknown).";
+        "Read one entry with its place and revision (null when unknown).",
+        tag Entry |answer| answer.as_ref().map(|found| Tag::Entry(found.entry.revision()));
     "session::fork" fork = rules::branching::fork, (ForkRequest) -> ForkResponse,
         Write, at(Post, "/v1/sessions/{session_id}/fork"),
-        "Copy the path up to an entry into a new session under fresh ids; fires session::created.";
+        "Copy the path up to an entry into a new session under fresh ids; fires session::created.",
+        repeat ByKey, makes |answer| answer.session_id.clone();
     "session::set-active-leaf" set_active_leaf = rules::branching::set_active_leaf,
         (SetActiveLeafRequest) -> SetActiveLeafResponse,
         Write, at(Put, "/v1/sessions/{session_id}/leaf"),
@@ -290,7 +307,8 @@ functions! {
     "session::set-label" set_label = rules::branching::set_label,
         (SetLabelRequest) -> SetLabelResponse,
         Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}/label"),
-        "Name an entry, or take its name away; fires session::label-changed.";
+        "Name an entry, or take its name away; fires session::label-changed.",
+        repeat ByKey;
     "session::raw" raw = rules::raw::raw, (RawRequest) -> StoreAnswer,
         Read, at(Get, "/v1/sessions/{session_id}/raw"),
         "Read a session as its store keeps it, every branch and every record: for exports and whole trees.";

@@ -230,6 +230,14 @@ impl SessionEntry {
             Self::Message { id, .. } | Self::Custom { id, .. } => id,
         }
     }
+
+    /// How often the content was changed.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        match self {
+            Self::Message { revision, .. } | Self::Custom { revision, .. } => *revision,
+        }
+    }
 }
 
 impl From<SessionEntry> for Entry {

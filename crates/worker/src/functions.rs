@@ -41,7 +41,7 @@ fn registration(
 /// The error in the words that clients of session-manager match on, without a stack trace.
 fn remote(error: &ServiceError) -> Error {
     let message = match error {
-        ServiceError::Malformed { detail } => format!("serialization error: {detail}"),
+        ServiceError::Malformed { detail, .. } => format!("serialization error: {detail}"),
         _ => format!("handler error: {}: {error}", error.code()),
     };
     Error::Remote { code: "invocation_failed".to_owned(), message, stacktrace: None }

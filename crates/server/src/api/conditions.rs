@@ -6,13 +6,17 @@
 //! | an entry | its session's life and its revision | `expected_revision` in that life |
 //! | a session's entries | its active leaf | `expected_leaf` |
 
+use bough_service::{
+    Answer, CallTerms, Function, Precondition, Repeat, Request, Scope, ServiceError,
+};
 use bough_session::{Incarnation, hex};
 use http::HeaderMap;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::problem::Problem;
+use crate::guard::Caller;
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
 /// An opaque tag for a text: quoted, and with nothing in it that a header could not hold.
@@ -60,49 +64,101 @@ pub(crate) fn entry_tag(life: Incarnation, revision: u64) -> String {
     tag(&format!("{life}.{revision}"))
 }
 
+/// What the headers of a request ask of its call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditions {
+    if_match: IfMatch,
+    key: Option<[u8; 32]>,
+}
+
 /// What `If-Match` asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Precondition {
+struct IfMatch {
     /// Whether there is something to be met.
-    pub(crate) is_there: bool,
+    is_there: bool,
     /// The life of the session that is meant.
-    pub(crate) life: Option<Incarnation>,
+    life: Option<Incarnation>,
+}
+
+impl Conditions {
+    /// Reads the headers, and puts what they ask for into the request.
+    pub(crate) fn of(
+        function: &Function,
+        headers: &HeaderMap,
+        caller: &Caller,
+        request: &mut Request,
+    ) -> Result<Self, Problem> {
+        let if_match = apply_if_match(function.precondition, headers, request)?;
+        let key = idempotency_key(function, headers, &caller.scope, request)?;
+        Ok(Self { if_match, key })
+    }
+
+    pub(crate) const fn terms(self) -> CallTerms {
+        CallTerms { key: self.key, life: self.if_match.life }
+    }
+
+    /// The life of the session that the caller named.
+    pub(crate) const fn life(self) -> Option<Incarnation> {
+        self.if_match.life
+    }
+
+    /// Whether `If-Match` asks for something.
+    pub(crate) const fn has_precondition(self) -> bool {
+        self.if_match.is_there
+    }
+
+    /// A conflict with what a header asked for is a failed precondition; with what the body asked for, a conflict.
+    pub(crate) fn problem(self, error: ServiceError) -> Problem {
+        let is_conflict = matches!(
+            error,
+            ServiceError::LeafConflict { .. }
+                | ServiceError::OtherLife { .. }
+                | ServiceError::RevisionConflict { .. }
+        );
+        let problem = Problem::from(error);
+        let failed = is_conflict && self.if_match.is_there;
+        if failed { problem.into_failed_precondition() } else { problem }
+    }
+
+    /// Refuses an answer that says that nothing was changed because the revision is another one.
+    pub(crate) fn check(self, answer: &Answer) -> Result<(), Problem> {
+        match answer.stale {
+            Some(revision) => Err(self.problem(ServiceError::RevisionConflict { revision })),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Puts the precondition of `If-Match` into the request; says what it was.
-pub(crate) fn apply_if_match(
-    function_id: &str,
+fn apply_if_match(
+    precondition: Option<Precondition>,
     headers: &HeaderMap,
-    request: &mut Map<String, Value>,
-) -> Result<Precondition, Problem> {
+    request: &mut Request,
+) -> Result<IfMatch, Problem> {
     let mut given = headers.get_all(IF_MATCH).iter();
     let (Some(value), more) = (given.next(), given.next()) else {
-        return Ok(Precondition::default());
+        return Ok(IfMatch::default());
     };
-    let field = match function_id {
-        "session::update-message" | "session::append-delta" => "expected_revision",
-        "session::append" | "session::append-many" => "expected_leaf",
-        _ => return Err(no_precondition()),
-    };
+    let precondition = precondition.ok_or_else(no_precondition)?;
     let value = value.to_str().unwrap_or_default().trim();
     if value == "*" {
-        return Ok(Precondition::default());
+        return Ok(IfMatch::default());
     }
     let text = untag(value).filter(|_| more.is_none()).ok_or_else(not_one_tag)?;
-    let (wanted, life) = if field == "expected_revision" {
-        let (life, revision) = text.split_once('.').ok_or_else(not_one_tag)?;
-        let revision = revision.parse::<u64>().map_err(|_| not_one_tag())?;
-        (Value::from(revision), Some(life.parse().map_err(|_| not_one_tag())?))
-    } else {
-        (Value::String(text), None)
-    };
-    match request.insert(field.to_owned(), wanted.clone()) {
-        Some(said) if said != wanted && !said.is_null() => {
-            let detail = format!("If-Match and `{field}` say different things");
-            Err(Problem::bad_request(detail, "Send one of the two."))
+    let (field, wanted, life) = match precondition {
+        Precondition::Leaf => ("expected_leaf", Value::String(text), None),
+        Precondition::Revision => {
+            let (life, revision) = text.split_once('.').ok_or_else(not_one_tag)?;
+            let revision = revision.parse::<u64>().map_err(|_| not_one_tag())?;
+            let life = life.parse().map_err(|_| not_one_tag())?;
+            ("expected_revision", Value::from(revision), Some(life))
         }
-        _ => Ok(Precondition { is_there: true, life }),
+    };
+    if !request.put(field, wanted) {
+        let detail = format!("If-Match and `{field}` say different things");
+        return Err(Problem::bad_request(detail, "Send one of the two."));
     }
+    Ok(IfMatch { is_there: true, life })
 }
 
 fn not_one_tag() -> Problem {
@@ -118,11 +174,13 @@ fn no_precondition() -> Problem {
 
 /// What makes a request repeatable: ids that the service would draw are made from it instead, so that the same key means the
 /// same entries or session, also after a restart. `None` when the caller gave no `Idempotency-Key`.
-pub(crate) fn idempotency_key(
-    function_id: &str,
+///
+/// A key belongs to the caller's sessions, not to the token: who repeats a request may have another token by then.
+fn idempotency_key(
+    function: &Function,
     headers: &HeaderMap,
-    who: &str,
-    request: &Map<String, Value>,
+    scope: &Scope,
+    request: &Request,
 ) -> Result<Option<[u8; 32]>, Problem> {
     let Some(key) = headers.get("idempotency-key") else {
         return Ok(None);
@@ -132,15 +190,15 @@ pub(crate) fn idempotency_key(
         let detail = format!("Idempotency-Key has 1 to {IDEMPOTENCY_KEY_BYTES_MAX} bytes");
         return Err(Problem::bad_request(detail, "Use a fresh UUID for each new request."));
     }
-    let is_conditional = request.get("expected_revision").is_some_and(|said| !said.is_null());
-    if function_id == "session::append-delta" && !is_conditional {
+    if function.repeat == Repeat::ByRevision && request.get("expected_revision").is_none() {
         // A step makes nothing that would be found again; its revision is what tells one from the next.
         let detail = "a delta is not made repeatable by Idempotency-Key alone";
         let hint = "Send `expected_revision` or If-Match: a delta that was added already is then not added again.";
         return Err(Problem::bad_request(detail, hint));
     }
-    let session = request.get("session_id").and_then(Value::as_str).unwrap_or_default();
-    let parts = ["bough idempotency key", who, function_id, session].map(str::as_bytes);
+    let session = request.text("session_id").unwrap_or_default();
+    let tenant = Value::Object(scope.metadata().clone()).to_string();
+    let parts = ["bough idempotency key", &tenant, function.id, &session].map(str::as_bytes);
     let mut hash = Sha256::new();
     for part in parts.into_iter().chain([key]) {
         hash.update(part.len().to_be_bytes());
@@ -159,10 +217,6 @@ mod tests {
         let mut map = HeaderMap::new();
         map.insert(name, value.parse().unwrap());
         map
-    }
-
-    fn object(value: Value) -> Map<String, Value> {
-        value.as_object().unwrap().clone()
     }
 
     #[test]
@@ -189,54 +243,65 @@ mod tests {
         check("\"2\"", false);
     }
 
+    fn apply(
+        precondition: Option<Precondition>,
+        tag: &str,
+        body: Value,
+    ) -> Result<(IfMatch, Request), Problem> {
+        let mut request = Request::from(body);
+        let found = apply_if_match(precondition, &headers("if-match", tag), &mut request)?;
+        Ok((found, request))
+    }
+
     #[test]
     fn if_match_becomes_the_functions_own_precondition() {
         let life = Incarnation::new([7; 16]);
-        let given = headers("if-match", &entry_tag(life, 3));
-        for function in ["session::update-message", "session::append-delta"] {
-            let mut request = object(json!({"content": []}));
-            let found = apply_if_match(function, &given, &mut request).unwrap();
-            assert_eq!(found, Precondition { is_there: true, life: Some(life) });
-            assert_eq!(request["expected_revision"], json!(3));
-        }
-        let mut request = object(json!({}));
-        apply_if_match("session::append", &headers("if-match", "\"\""), &mut request).unwrap();
-        assert_eq!(request["expected_leaf"], json!(""));
+        let revision = Some(Precondition::Revision);
+        let (found, request) =
+            apply(revision, &entry_tag(life, 3), json!({"content": []})).unwrap();
+        assert_eq!(found, IfMatch { is_there: true, life: Some(life) });
+        assert_eq!(request.get("expected_revision"), Some(json!(3)));
+        let (_, request) = apply(Some(Precondition::Leaf), "\"\"", json!({})).unwrap();
+        assert_eq!(request.get("expected_leaf"), Some(json!("")));
     }
 
     #[test]
     fn a_precondition_that_cannot_be_kept_is_refused() {
-        let refused = |function, value: &str, request: Value| {
-            apply_if_match(function, &headers("if-match", value), &mut object(request)).unwrap_err()
-        };
-        refused("session::update-message", "\"x\"", json!({}));
-        refused("session::update-message", "3", json!({}));
-        refused("session::update-message", "\"3\"", json!({}));
+        let revision = Some(Precondition::Revision);
+        for tag in ["\"x\"", "3", "\"3\""] {
+            apply(revision, tag, json!({})).unwrap_err();
+        }
         let tag = entry_tag(Incarnation::new([7; 16]), 3);
-        refused("session::update-message", &tag, json!({"expected_revision": 4}));
-        refused("session::set-meta", "\"3\"", json!({}));
-        let any = apply_if_match("session::append", &headers("if-match", "*"), &mut Map::new());
-        assert_eq!(any.unwrap(), Precondition::default());
+        apply(revision, &tag, json!({"expected_revision": 4})).unwrap_err();
+        apply(None, "\"3\"", json!({})).unwrap_err();
+        let (any, _) = apply(Some(Precondition::Leaf), "*", json!({})).unwrap();
+        assert_eq!(any, IfMatch::default());
     }
 
     #[test]
-    fn a_key_is_of_one_caller_one_function_and_one_session() {
-        let key = |function, key: &str, who: &str, request: Value| {
-            let headers = headers("idempotency-key", key);
-            idempotency_key(function, &headers, who, &object(request)).unwrap().unwrap()
+    fn a_key_is_of_one_tenant_one_function_and_one_session() {
+        let function = |id: &str| bough_service::function(id).unwrap();
+        let key = |id, key: &str, owner: &str, session: &str| {
+            let scope = Scope::owner();
+            let metadata = json!({"owner": owner}).as_object().unwrap().clone();
+            let scope = scope.only_sessions_with(metadata);
+            let request = json!({"session_id": session}).into();
+            idempotency_key(function(id), &headers("idempotency-key", key), &scope, &request)
+                .unwrap()
+                .unwrap()
         };
-        let session = |id: &str| json!({"session_id": id});
-        let one = key("session::append", "k", "a", session("s"));
-        assert_eq!(key("session::append", "k", "a", session("s")), one);
+        let one = key("session::append", "k", "a", "s");
+        assert_eq!(key("session::append", "k", "a", "s"), one);
         for other in [
-            key("session::append", "l", "a", session("s")),
-            key("session::append", "k", "b", session("s")),
-            key("session::append", "k", "a", session("t")),
-            key("session::append-many", "k", "a", session("s")),
+            key("session::append", "l", "a", "s"),
+            key("session::append", "k", "b", "s"),
+            key("session::append", "k", "a", "t"),
+            key("session::append-many", "k", "a", "s"),
         ] {
             assert_ne!(other, one);
         }
-        let none = idempotency_key("session::append", &HeaderMap::new(), "a", &Map::new());
+        let (append, none) = (function("session::append"), HeaderMap::new());
+        let none = idempotency_key(append, &none, &Scope::owner(), &json!({}).into());
         assert_eq!(none.unwrap(), None);
     }
 }

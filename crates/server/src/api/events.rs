@@ -13,7 +13,8 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use bough_service::api::WatchRequest;
 use bough_service::{
-    Delivery, EventFilter, EventKind, FeedItem, ServiceError, StartAt, Subscription, parse_request,
+    Delivery, EventFilter, EventKind, FeedItem, Request as CallRequest, ServiceError, StartAt,
+    Subscription,
 };
 use bough_session::SessionId;
 use bough_store::Position;
@@ -82,7 +83,7 @@ fn read_request(
     headers: &HeaderMap,
 ) -> Result<(EventFilter, StartAt), Problem> {
     let wants_snapshot = asked.remove("snapshot") == Some(Value::Bool(true));
-    let asked: WatchRequest = parse_request(Value::Object(asked))?;
+    let asked: WatchRequest = CallRequest::from(Value::Object(asked)).parse()?;
     let kinds = asked.types.unwrap_or_else(|| EventKind::PUBLIC.to_vec());
     let mut filter = EventFilter::of(kinds).with_metadata(asked.metadata.unwrap_or_default());
     if let Some(session) = session {

@@ -1,9 +1,11 @@
 //! The HTTP API, made from the function table.
 
+mod body;
 mod calls;
 mod conditions;
 mod events;
 mod fields;
+mod names;
 mod openapi;
 mod pages;
 mod problem;

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use bough_service::{Function, Method, Right, functions};
+use bough_service::{Function, Method, Precondition, Repeat, Right, functions};
 use serde_json::{Map, Value, json};
 
-use super::calls::{makes_session, takes_body};
+use super::calls::takes_body;
 use super::events::stream_fields;
 use super::fields::{Field, FieldKind, path_names};
 
@@ -98,7 +98,7 @@ fn operation(function: &Function, path: &str, components: &mut Components) -> Va
             query_parameter(name, schema, required.contains(&name.as_str()))
         }));
     }
-    parameters.extend(header_parameters(function.id));
+    parameters.extend(header_parameters(function));
     let mut operation = json!({
         "operationId": function.id,
         "summary": function.description,
@@ -182,33 +182,43 @@ fn without_null(schema: &Value) -> Value {
     schema
 }
 
-fn header_parameters(function_id: &str) -> Vec<Value> {
+fn header_parameters(function: &Function) -> Vec<Value> {
     let header = |name: &str, description: &str| {
         json!({
             "name": name, "in": "header", "required": false, "description": description,
             "schema": { "type": "string" },
         })
     };
-    let repeatable = "The same key means the same request: repeating it changes nothing.";
-    match function_id {
-        "session::create" | "session::fork" => vec![header("Idempotency-Key", repeatable)],
-        "session::append" | "session::append-many" => vec![
-            header("Idempotency-Key", repeatable),
-            header("If-Match", "Append only if the active leaf is the one of this ETag."),
-        ],
-        "session::update-message" | "session::append-delta" => {
-            vec![header("If-Match", "Change only if the entry is at the revision of this ETag.")]
-        }
-        "session::get" | "session::get-message" => {
-            vec![header("If-None-Match", "Answer 304 if the ETag is still this one.")]
-        }
-        _ => Vec::new(),
+    let mut headers = Vec::new();
+    if function.repeat == Repeat::ByKey {
+        let repeatable = "The same key means the same request: repeating it changes nothing.";
+        headers.push(header("Idempotency-Key", repeatable));
     }
+    if let Some(precondition) = function.precondition {
+        headers.push(header(
+            "If-Match",
+            match precondition {
+                Precondition::Leaf => "Append only if the active leaf is the one of this ETag.",
+                Precondition::Revision => {
+                    "Change only if the entry is at the revision of this ETag."
+                }
+            },
+        ));
+    }
+    if may_be_unmodified(function) {
+        headers.push(header("If-None-Match", "Answer 304 if the ETag is still this one."));
+    }
+    headers
+}
+
+/// Whether a reader may say which version it has, and be told that it is still that one.
+fn may_be_unmodified(function: &Function) -> bool {
+    function.is_read() && function.tag.is_some()
 }
 
 fn responses(function: &Function, components: &mut Components) -> Value {
     let schema = non_null(components.take(function.response_schema()));
-    let status = if makes_session(function) { "201" } else { "200" };
+    let status = if function.makes_session { "201" } else { "200" };
     let mut responses = json!({
         status: {
             "description": "Done.",
@@ -217,7 +227,7 @@ fn responses(function: &Function, components: &mut Components) -> Value {
     });
     if let Some(map) = responses.as_object_mut() {
         map.extend(failures());
-        if matches!(function.id, "session::get" | "session::get-message") {
+        if may_be_unmodified(function) {
             map.insert(
                 "304".to_owned(),
                 json!({ "description": "It is still as the caller knows it." }),
@@ -304,7 +314,9 @@ fn call_by_name() -> Value {
     }
     let mut parameters = vec![path_parameter("function_id", &Map::new())];
     // What each of them means to a function is said where the function has its own path.
-    parameters.extend(header_parameters("session::append"));
+    parameters.extend(
+        bough_service::function("session::append").map(header_parameters).into_iter().flatten(),
+    );
     json!({
         "operationId": "call",
         "summary": "Call any function by its name: the request is the body.",

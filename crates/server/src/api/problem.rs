@@ -2,11 +2,12 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use bough_service::{Function, ServiceError};
+use bough_service::ServiceError;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
+use super::names::with_nearest;
 use crate::guard::Refusal;
 
 /// The smallest message, for those who have not sent one yet.
@@ -30,8 +31,18 @@ pub(crate) struct Problem {
     pub(crate) detail: String,
     pub(crate) hint: &'static str,
     pub(crate) data: Option<Value>,
+    /// What is wrong with which part of the request.
+    field: Option<Box<FieldError>>,
     /// Who holds a session that is locked, in its own words.
     pub(crate) holder: Option<Box<str>>,
+}
+
+/// What is wrong with one part of a request.
+#[derive(Clone, Debug)]
+struct FieldError {
+    /// The part, as a JSON pointer into the body.
+    path: String,
+    detail: String,
 }
 
 impl Problem {
@@ -41,7 +52,8 @@ impl Problem {
         detail: impl Into<String>,
         hint: &'static str,
     ) -> Self {
-        Self { status, code, detail: detail.into(), hint, data: None, holder: None }
+        let detail = detail.into();
+        Self { status, code, detail, hint, data: None, field: None, holder: None }
     }
 
     pub(crate) fn bad_request(detail: impl Into<String>, hint: &'static str) -> Self {
@@ -64,10 +76,16 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "http/internal", detail, hint)
     }
 
-    /// The same problem with a hint for who called a function over HTTP, where the fields are wrong.
-    pub(crate) fn with_fields_of(mut self, function: &Function) -> Self {
-        let takes_message = matches!(function.id, "session::append" | "session::append-many");
-        self.hint = if takes_message { MESSAGE_HINT } else { "See /openapi.json for the fields." };
+    /// The same problem under another code.
+    pub(crate) const fn with_code(mut self, code: &'static str) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// The same problem, which is about a field of the request.
+    pub(crate) fn at(mut self, field: &str, detail: &str) -> Self {
+        let path = format!("/{}", field.replace('~', "~0").replace('/', "~1"));
+        self.field = Some(FieldError { path, detail: detail.to_owned() }.into());
         self
     }
 
@@ -89,6 +107,10 @@ impl Problem {
         });
         if let Some(map) = body.as_object_mut() {
             map.extend(self.data.clone().map(|data| ("data".to_owned(), data)));
+            if let Some(field) = &self.field {
+                let error = json!({ "path": field.path, "detail": field.detail });
+                map.insert("errors".to_owned(), json!([error]));
+            }
             let holder = self.holder.as_deref().map(Value::from);
             map.extend(holder.map(|holder| ("holder".to_owned(), holder)));
         }
@@ -98,6 +120,9 @@ impl Problem {
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
+        if let ServiceError::Malformed { detail, path } = &error {
+            return malformed(&with_nearest(detail), path);
+        }
         let status = StatusCode::from_u16(error.http_status());
         let holder = match &error {
             ServiceError::Locked { holder } => Some(holder.as_str().into()),
@@ -107,11 +132,40 @@ impl From<ServiceError> for Problem {
             holder,
             status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             code: error.code(),
-            detail: error.to_string(),
+            detail: detail(&error),
             hint: error.hint(),
             data: error.data(),
+            field: None,
         }
     }
+}
+
+/// What happened, in the words of HTTP: clients of the bus know some errors by texts that name its functions.
+fn detail(error: &ServiceError) -> String {
+    match error {
+        ServiceError::InvalidEntryKind { entry } => {
+            format!("entry {entry} is a custom entry; only messages can be changed")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A request that is not of its type.
+fn malformed(detail: &str, path: &str) -> Problem {
+    let is_message = ["/message", "/entries"].iter().any(|field| path.starts_with(field));
+    let missing = detail.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let path = match missing {
+        Some(name) => format!("{path}/{name}"),
+        None => path.to_owned(),
+    };
+    let is_message = is_message || path.starts_with("/message");
+    let hint = if is_message { MESSAGE_HINT } else { "See /openapi.json for the fields." };
+    let mut problem =
+        Problem::new(StatusCode::BAD_REQUEST, "session/malformed_request", detail, hint);
+    if !path.is_empty() {
+        problem.field = Some(FieldError { path, detail: detail.to_owned() }.into());
+    }
+    problem
 }
 
 impl From<Refusal> for Problem {

@@ -153,7 +153,7 @@ async fn answer_with(
 /// The error of one of our own functions, in the words that clients of session-manager match on.
 pub(crate) fn service_error(error: &ServiceError) -> Value {
     let message = match error {
-        ServiceError::Malformed { detail } => format!("serialization error: {detail}"),
+        ServiceError::Malformed { detail, .. } => format!("serialization error: {detail}"),
         _ => format!("handler error: {}: {error}", error.code()),
     };
     let mut body = wire::error_body("invocation_failed", &message);

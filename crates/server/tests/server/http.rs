@@ -220,3 +220,60 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
     let page = place.client().get(&format!("/v1/sessions/{id}/messages")).await.ok();
     assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "kept");
 }
+
+#[tokio::test]
+async fn a_member_that_nobody_knows_is_refused_with_the_name_that_is_meant() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let entries = format!("/v1/sessions/{id}/entries");
+    let mut body = user("x");
+    body["expected_Leaf"] = json!("");
+    let refused = client.post(&entries, body.clone()).await;
+    assert_eq!(refused.problem(400), "http/unknown_member");
+    let problem = refused.json();
+    assert_eq!(problem["errors"][0]["path"], "/expected_Leaf");
+    assert!(problem["detail"].as_str().unwrap().contains("did you mean `expected_leaf`?"));
+    // A call by name is a call of the bus, where an engine adds members of its own.
+    let mut by_name = user("x");
+    by_name["session_id"] = json!(id);
+    by_name["_caller_worker_id"] = json!("w");
+    client.post("/v1/call/session::append", by_name).await.ok();
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_is_named_by_its_path() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let check = async |path: &str, body: Value, at: &str| {
+        let refused = client.post(&format!("/v1/sessions/{id}{path}"), body).await;
+        assert_eq!(refused.problem(400), "session/malformed_request");
+        assert_eq!(refused.json()["errors"][0]["path"], at);
+    };
+    check("/entries", json!({"message": {"role": "user"}}), "/message/content").await;
+    check("/entries", json!({"origin": 1}), "/origin").await;
+    check("/fork", json!({}), "/entry_id").await;
+}
+
+#[tokio::test]
+async fn a_problem_names_paths_and_no_functions() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let entries = format!("/v1/sessions/{id}/entries");
+    let custom = json!({"custom": {"custom_type": "note", "data": 1}});
+    let note = client.post(&entries, custom).await.ok()["entry_id"].clone();
+    let note = format!("{entries}/{}", note.as_str().unwrap());
+    let content = json!({"content": []});
+    for refused in [
+        client.get("/v1/sessions/none").await,
+        client.get(&format!("{entries}/none")).await,
+        client.put(&note, content).await,
+        client.post(&entries, json!({})).await,
+        client.get("/v1/trash/none").await,
+    ] {
+        assert!(refused.status >= 400);
+        assert!(!refused.json().to_string().contains("::"), "{}", refused.json());
+    }
+}

@@ -95,6 +95,13 @@ pub struct UpdateMessageResponse {
     pub revision: u64,
 }
 
+impl UpdateMessageResponse {
+    /// The revision that is there, when it is not the one that was expected.
+    pub(crate) fn stale(&self) -> Option<u64> {
+        (!self.updated).then_some(self.revision)
+    }
+}
+
 /// What kind of block a delta begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -1,0 +1,69 @@
+//! Names that nobody knows, and the known one that is meant.
+
+use bough_service::Request;
+
+use super::fields::Field;
+use super::problem::Problem;
+
+/// How alike two names must be, of 1, for one to be taken for the other.
+const ALIKE: f64 = 0.6;
+
+/// Refuses a request with a member that its function does not have. A misspelt `expected_leaf` that is passed over would
+/// be a write without its condition.
+pub(crate) fn check_names(
+    request: &Request,
+    fields: &[Field],
+    in_path: &[&str],
+) -> Result<(), Problem> {
+    let known = || fields.iter().map(|field| field.name.as_str()).chain(in_path.iter().copied());
+    let unknown = request.names().find(|name| known().all(|field| field != *name));
+    unknown.map_or(Ok(()), |name| Err(unknown_member(name, known())))
+}
+
+fn unknown_member<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Problem {
+    let detail = words(name, known);
+    let hint = "Correct the name, or leave it out; /openapi.json lists the fields.";
+    Problem::bad_request(detail.clone(), hint).with_code("http/unknown_member").at(name, &detail)
+}
+
+fn words<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    match nearest(name, known) {
+        Some(meant) => format!("there is no field `{name}` here: did you mean `{meant}`?"),
+        None => format!("there is no field `{name}` here"),
+    }
+}
+
+/// The known name that is most like another, if one is.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_ascii_lowercase();
+    let alike = known.map(|known| (strsim::normalized_levenshtein(&name, known), known));
+    let best = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 >= ALIKE).then_some(best.1)
+}
+
+/// The decoder's words about a member that a part of a request does not have, with the name that is meant.
+pub(crate) fn with_nearest(detail: &str) -> String {
+    let mut quoted = detail.split('`').skip(1).step_by(2);
+    match quoted.next() {
+        Some(name) if detail.starts_with("unknown field") => words(name, quoted),
+        _ => detail.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        let known = ["expected_leaf", "entry_id", "message"];
+        let find = |name| nearest(name, known.into_iter());
+        assert_eq!(find("expected_Leaf"), Some("expected_leaf"));
+        assert_eq!(find("entryId"), Some("entry_id"));
+        assert_eq!(find("mesage"), Some("message"));
+        assert_eq!(find("zzz"), None);
+        let decoder = "unknown field `entri_id`, expected one of `entry_id`, `message`";
+        assert!(with_nearest(decoder).ends_with("did you mean `entry_id`?"));
+        assert_eq!(with_nearest("missing field `x`"), "missing field `x`");
+    }
+}

@@ -1,0 +1,117 @@
+//! What a function answers, before it is printed, and what HTTP says beside it.
+
+use bough_session::{EntryId, SessionId};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::ServiceError;
+
+/// The answer of a function. It is printed once, in the form that its surface needs.
+pub struct Answer {
+    body: Box<dyn Printed>,
+    /// What an `ETag` would name.
+    pub tag: Option<Tag>,
+    /// The session that the call made, where the function makes one.
+    pub made: Option<SessionId>,
+    /// The revision that is there, when it is not the one that the caller expected and nothing was changed.
+    pub stale: Option<u64>,
+}
+
+/// What an `ETag` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tag {
+    /// A session as it was before the call.
+    Session,
+    /// An entry at a revision.
+    Entry(u64),
+    /// The entry that a session's entries end with.
+    Leaf(EntryId),
+}
+
+/// What the `ETag` of a function's answers names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagKind {
+    /// The session.
+    Session,
+    /// An entry.
+    Entry,
+    /// An entry, in answers that must not cost a look at its session: the tag is told only to callers that named the
+    /// session's life themselves.
+    Step,
+    /// The active leaf.
+    Leaf,
+}
+
+/// What `If-Match` asks of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// That the active leaf is still the one of the tag.
+    Leaf,
+    /// That the entry is still at the revision of the tag.
+    Revision,
+}
+
+/// What repeating a request with the same `Idempotency-Key` means to a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// Nothing: doing it twice is the same as doing it once.
+    Harmless,
+    /// Ids that the function draws are made from the key, so that the repeated request finds what the first one made.
+    ByKey,
+    /// A key is not enough; the request must name the revision that it expects.
+    ByRevision,
+}
+
+/// How the facts that HTTP needs are found in an answer of one type.
+pub(crate) struct Facts<R> {
+    pub(crate) tag: Option<fn(&R) -> Option<Tag>>,
+    pub(crate) made: Option<fn(&R) -> SessionId>,
+    pub(crate) stale: Option<fn(&R) -> Option<u64>>,
+}
+
+impl Answer {
+    pub(crate) fn new<R: Serialize + Send + 'static>(answer: R, facts: &Facts<R>) -> Self {
+        Self {
+            tag: facts.tag.and_then(|tag| tag(&answer)),
+            made: facts.made.map(|made| made(&answer)),
+            stale: facts.stale.and_then(|stale| stale(&answer)),
+            body: Box::new(answer),
+        }
+    }
+
+    /// The answer as JSON text.
+    pub fn to_json(&self) -> Result<Vec<u8>, ServiceError> {
+        self.body.to_json().map_err(|error| unprintable(&error))
+    }
+
+    /// The answer as a value.
+    pub fn to_value(&self) -> Result<Value, ServiceError> {
+        self.body.to_value().map_err(|error| unprintable(&error))
+    }
+}
+
+fn unprintable(error: &serde_json::Error) -> ServiceError {
+    ServiceError::storage(format!("the answer cannot be written as JSON: {error}"))
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer").field("tag", &self.tag).finish_non_exhaustive()
+    }
+}
+
+/// Something that can be printed in either form.
+trait Printed: Send {
+    fn to_json(&self) -> serde_json::Result<Vec<u8>>;
+    fn to_value(&self) -> serde_json::Result<Value>;
+}
+
+impl<T: Serialize + Send> Printed for T {
+    fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(self)
+    }
+
+    fn to_value(&self) -> serde_json::Result<Value> {
+        serde_json::to_value(self)
+    }
+}
