@@ -102,11 +102,11 @@ impl StoreSink {
         &self,
         session: &SessionId,
         claim: &mut StoreClaim,
-        records: Vec<NewRecord>,
+        mut records: Vec<NewRecord>,
     ) -> Result<(), StoreError> {
         let head = match &claim.head {
             Some(head) => *head,
-            None => self.create(session, &records).await?,
+            None => self.create(session, &mut records).await?,
         };
         claim.head = Some(head);
         let appended = self.store.append(session, &head, records.into()).await?;
@@ -115,12 +115,21 @@ impl StoreSink {
         Ok(())
     }
 
-    /// Makes a session with nothing in it. The store locks a session at the first append to it: if these were the first
-    /// records of a recording, another process could take the session over between them and the next ones.
-    async fn create(&self, session: &SessionId, records: &[NewRecord]) -> Result<Head, StoreError> {
-        let at_ms = records.first().map_or(0, |first| first.at_ms);
-        let first = vec![Record::Meta(MetaChange::default()).at(at_ms)];
-        let created = self.store.create(session, first.into()).await?;
+    /// Makes a session with nothing in it but its metadata, if they are the first record. The store locks a session at the
+    /// first append to it: if all of these were in it, another process could take the session over before the next ones.
+    async fn create(
+        &self,
+        session: &SessionId,
+        records: &mut Vec<NewRecord>,
+    ) -> Result<Head, StoreError> {
+        let says_metadata = |first: &NewRecord| matches!(first.record.known(), Record::Meta(_));
+        let first = if records.len() > 1 && records.first().is_some_and(says_metadata) {
+            records.remove(0)
+        } else {
+            let at_ms = records.first().map_or(0, |first| first.at_ms);
+            Record::Meta(MetaChange::default()).at(at_ms)
+        };
+        let created = self.store.create(session, vec![first].into()).await?;
         created.durable.await?;
         Ok(created.head)
     }

@@ -14,10 +14,9 @@
 use std::collections::HashMap;
 
 use bough_session::{
-    JsonMap, LoopEvent, LoopId, LoopPhase, MetaChange, NewRecord, RawJson, Record, SessionStatus,
+    LoopEvent, LoopId, LoopPhase, MetaChange, NewRecord, RawJson, Record, SessionStatus,
     StatusChange,
 };
-use serde_json::Value;
 
 use crate::event::AgentEvent;
 use crate::fact::{Fact, SessionFact};
@@ -217,13 +216,8 @@ impl Page<'_> {
         if is_new {
             change.created_at = Some(session.created_at.unix_ms());
         }
-        if agent != tree.agent_id {
-            let metadata: JsonMap = agent
-                .iter()
-                .map(|agent| (AGENT_KEY.to_owned(), Value::from(agent.as_str())))
-                .collect();
-            change.metadata = Some(metadata);
-            tree.agent_id = agent;
+        if tree.name_agent(agent.as_deref()) {
+            change.metadata = Some(tree.metadata.clone());
         }
         if session.task_name != tree.task_name {
             change.task_name.clone_from(&session.task_name);

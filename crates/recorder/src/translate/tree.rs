@@ -23,7 +23,8 @@ pub(super) struct Tree {
     /// The time of the last record.
     pub(super) at_ms: i64,
     pub(super) status: Option<SessionStatus>,
-    pub(super) agent_id: Option<String>,
+    /// What the session's metadata are: others may have put more into them than the agent.
+    pub(super) metadata: JsonMap,
     pub(super) task_name: Option<String>,
     leaf: Option<EntryId>,
     /// The number of the last entry that was named.
@@ -70,6 +71,18 @@ pub(super) struct Spoken {
 impl Tree {
     pub(super) const fn is_begun(&self) -> bool {
         self.begun
+    }
+
+    /// Puts the agent into the metadata; says whether that changed them.
+    pub(super) fn name_agent(&mut self, agent: Option<&str>) -> bool {
+        if self.metadata.get(super::AGENT_KEY).and_then(Value::as_str) == agent {
+            return false;
+        }
+        match agent {
+            Some(agent) => self.metadata.insert(super::AGENT_KEY.to_owned(), agent.into()),
+            None => self.metadata.remove(super::AGENT_KEY),
+        };
+        true
     }
 
     /// Parallel loops that go on from nothing all go on from here.
@@ -251,8 +264,7 @@ impl Tree {
         match record.known() {
             Record::Meta(change) => {
                 if let Some(metadata) = &change.metadata {
-                    let agent = metadata.get(super::AGENT_KEY).and_then(Value::as_str);
-                    self.agent_id = agent.map(str::to_owned);
+                    self.metadata.clone_from(metadata);
                 }
                 self.status = change.status.as_ref().map(|s| s.status).or(self.status);
                 self.task_name = change.task_name.clone().or(self.task_name.take());
