@@ -59,6 +59,20 @@ impl SpawnGraph {
         Self { spawns }
     }
 
+    /// Takes in the graph of other sessions. Where both know a spawn, the fuller words stay.
+    pub fn join(&mut self, other: Self) {
+        let mut spawns: BTreeMap<_, Spawn> =
+            self.spawns.drain(..).map(|spawn| (key(&spawn), spawn)).collect();
+        for spawn in other.spawns {
+            let known = spawns.entry(key(&spawn)).or_insert_with(|| spawn.clone());
+            if known.child_loop_id.is_none() {
+                *known = spawn;
+            }
+        }
+        self.spawns = spawns.into_values().collect();
+        self.spawns.sort_unstable();
+    }
+
     /// All spawns, sorted.
     #[must_use]
     pub fn spawns(&self) -> &[Spawn] {
@@ -217,6 +231,14 @@ mod tests {
         });
         let both = [session("a", &["b"]), child.clone()];
         assert_eq!(SpawnGraph::new(&both).spawns().len(), 1);
+        // In whichever order they are put together.
+        for order in [[0, 1], [1, 0]] {
+            let mut joined = SpawnGraph::default();
+            for at in order {
+                joined.join(SpawnGraph::new([&both[at]]));
+            }
+            assert_eq!(joined, SpawnGraph::new(&both));
+        }
         // The child's word is enough.
         let sessions = [session("a", &[]), child];
         assert_eq!(SpawnGraph::new(&sessions).family_of("a"), ["a", "b"]);

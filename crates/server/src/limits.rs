@@ -47,6 +47,9 @@ pub const STREAM_PIECE_FEW_BYTES: usize = 4 * 1024;
 /// system's allocator tidies up its small blocks with each large one that is given back.
 pub const STREAM_PIECE_ROOM: usize = STREAM_PIECE_BYTES + 4 * 1024;
 
+/// Events of a body that are recorded by one call.
+pub const RECORDED_LINES_PER_CALL: usize = 1000;
+
 /// Answers that wait for one connection of the bus to take them.
 pub const BUS_OUTBOX_MESSAGES: usize = 256;
 /// Notices that wait for one connection of the bus to take them: the ends of all calls that one worker may owe it, twice.

@@ -72,6 +72,22 @@ pub enum ServiceError {
     /// Something is larger than its bound, or empty.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// Events are missing between what a recording has and what was sent.
+    #[error("the recording has {position} events, and these follow event {after}")]
+    RecordingGap {
+        /// How many events the caller says come before.
+        after: u64,
+        /// How many there are.
+        position: u64,
+    },
+    /// The recorded session has no such loop.
+    #[error("loop {loop_id} does not exist in session {session}")]
+    LoopNotFound {
+        /// The session.
+        session: String,
+        /// The loop that was asked for.
+        loop_id: String,
+    },
     /// The active leaf is not the one that the caller expected.
     #[error(
         "the active leaf of session {session} is {}, not {}",
@@ -207,6 +223,8 @@ impl ServiceError {
             Self::Malformed { .. } => "session/malformed_request",
             Self::Limit(LimitError::TooLarge { .. }) => "session/too_large",
             Self::Limit(_) => "session/invalid_request",
+            Self::RecordingGap { .. } => "session/recording_gap",
+            Self::LoopNotFound { .. } => "session/loop_not_found",
             Self::LeafConflict { .. } => "session/leaf_conflict",
             Self::RevisionConflict { .. } => "session/revision_conflict",
             Self::OtherLife { .. } => "session/other_life",
@@ -233,12 +251,14 @@ impl ServiceError {
             Self::Forbidden { .. } => 403,
             Self::NotFound { .. }
             | Self::EntryNotFound { .. }
+            | Self::LoopNotFound { .. }
             | Self::NotInTrash { .. }
             | Self::UnknownFunction { .. } => 404,
             Self::LeafConflict { .. }
             | Self::RevisionConflict { .. }
             | Self::OtherLife { .. }
-            | Self::AlreadyExists { .. } => 409,
+            | Self::AlreadyExists { .. }
+            | Self::RecordingGap { .. } => 409,
             Self::Limit(LimitError::TooLarge { .. }) => 413,
             Self::ParentNotFound { .. }
             | Self::InvalidEntryKind { .. }
@@ -277,6 +297,8 @@ impl ServiceError {
                 "Send less at once, or keep large content elsewhere and refer to it."
             }
             Self::Limit(LimitError::Empty { .. }) => "Use one character or more.",
+            Self::RecordingGap { .. } => "Send the events after that one.",
+            Self::LoopNotFound { .. } => "List the loops of the session.",
             Self::LeafConflict { .. } => {
                 "Read what was appended meanwhile, then append with the new leaf."
             }
@@ -322,6 +344,7 @@ impl ServiceError {
                 Some(json!({ "expected_leaf": expected, "active_leaf": actual }))
             }
             Self::RevisionConflict { revision } => Some(json!({ "revision": revision })),
+            Self::RecordingGap { position, .. } => Some(json!({ "position": position })),
             Self::Limit(LimitError::TooLarge { what, limit, actual, .. }) => {
                 Some(json!({ "what": what, "limit": limit, "actual": actual }))
             }

@@ -23,6 +23,7 @@ mod cursor;
 mod error;
 mod feed;
 mod open_session;
+mod recording;
 mod reload;
 mod request;
 mod rules;

@@ -118,3 +118,20 @@ pub const BINDINGS_SWEPT_EVERY: Duration = Duration::from_secs(60);
 pub const PLACES_WRITTEN_EVERY: Duration = Duration::from_millis(200);
 /// How often a binding that gets no events notes how far it has read.
 pub const PLACE_NOTED_EVERY: Duration = Duration::from_secs(5);
+
+/// Recordings of a store that are open at once.
+pub const RECORDINGS_MAX: usize = 256;
+/// For how many milliseconds a recording stays open that nobody goes on with.
+pub const RECORDING_KEPT_FOR_MS: i64 = 15 * 60 * 1000;
+/// Longest name of a recording, in bytes.
+pub const RECORDING_ID_BYTES_MAX: usize = 256;
+/// Events of one `session::record`.
+pub const RECORDING_EVENTS_PER_CALL_MAX: usize = 10_000;
+/// Notices that one `session::record` answers with.
+pub const RECORDING_NOTICES_MAX: usize = 100;
+/// Recorded sessions that are kept in memory to be asked about.
+pub const RECORDED_SESSIONS_AT_HAND: usize = 8;
+/// Records of a recorded session that are read at a time.
+pub const RECORDED_SESSION_RECORDS_PER_READ: usize = 1000;
+/// Sessions that `session::spawns` looks at.
+pub const SPAWN_SESSIONS_MAX: usize = 256;

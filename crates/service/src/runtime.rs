@@ -9,6 +9,7 @@ use bough_store::{Snapshot, Store};
 use crate::error::ServiceError;
 use crate::limits::SWAP_SETTLE_MS;
 use crate::open_session::OpenSessions;
+use crate::recording::{RecordedSessions, Recordings};
 use crate::rules::staging::Staging;
 use crate::scope::Scope;
 
@@ -16,6 +17,8 @@ pub(crate) struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) sessions: Arc<OpenSessions>,
     pub(crate) staging: Staging,
+    pub(crate) recordings: Recordings,
+    pub(crate) recorded: RecordedSessions,
     pub(crate) epoch: u64,
     /// Its sessions are those of the store before.
     pub(crate) is_renewed: bool,
@@ -29,6 +32,8 @@ impl Runtime {
             sessions: Arc::new(OpenSessions::new(store.clone())),
             store,
             staging: Staging::default(),
+            recordings: Recordings::default(),
+            recorded: RecordedSessions::default(),
             epoch,
             is_renewed: false,
             since_ms: now_ms,

@@ -348,6 +348,27 @@ functions! {
     "session::watch" watch = rules::watching::watch, (WatchRequest) -> WatchResponse,
         Read, at(Get, "/v1/watch"),
         "Read events after a position, of one session or of all; waits for the next one when asked to.";
+    "session::record" record = crate::recording::record, (RecordRequest) -> RecordResponse,
+        Write, at(Post, "/v1/record/{recording_id}"),
+        "Record the next events of an agent into sessions of loops; durable when it answers, and may be repeated.";
+    "session::recording" recording = crate::recording::recording,
+        (RecordingRequest) -> Option<RecordingResponse>,
+        Read, at(Get, "/v1/record/{recording_id}"),
+        "Where an open recording stands (null when it is not open).";
+    "session::loops" loops = crate::recording::loops, (LoopsRequest) -> LoopsResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/loops"),
+        "List the loops of a recorded session with turns, groups, winners and sub-agents, page by page.";
+    "session::loop-chain" loop_chain = crate::recording::loop_chain,
+        (LoopChainRequest) -> LoopChainResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/loops/{loop_id}/chain"),
+        "The loops that lead to a loop, from the first.";
+    "session::loop-groups" loop_groups = crate::recording::loop_groups,
+        (LoopGroupsRequest) -> LoopGroupsResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/loop-groups"),
+        "List the groups of parallel loops of a recorded session, with the winner of each.";
+    "session::spawns" spawns = crate::recording::spawns, (SpawnsRequest) -> SpawnsResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/spawns"),
+        "The sessions that spawned each other: which loop ran which sub-agent, and what each cost.";
     "session::config-status" config_status = rules::config::config_status,
         (ConfigStatusRequest) -> ReloadStatus,
         Read, at(Get, "/v1/config/status"),

@@ -1,8 +1,8 @@
 //! The functions of the table that commands and screens use, by what they mean here.
 
 use bough_service::api::{
-    ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse, MessagesResponse,
-    UndeleteResponse, UsageResponse,
+    ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse, LoopSummary,
+    LoopsResponse, MessagesResponse, UndeleteResponse, UsageResponse,
 };
 use bough_session::{
     AgentMessage, Bookkeeping, EntryId, JsonMap, SessionDetails, SessionEntry, SessionId,
@@ -285,6 +285,20 @@ impl Backend {
     ) -> Result<UsageResponse, CallError> {
         let request = json!({ "session_id": session, "from_entry_id": leaf });
         self.call("session::usage", &request).await
+    }
+
+    /// The loops of a session, the first started first.
+    pub(crate) async fn loops(&self, session: &SessionId) -> Result<Vec<LoopSummary>, CallError> {
+        let (mut loops, mut cursor) = (Vec::new(), None);
+        loop {
+            let request = json!({ "session_id": session, "limit": ENTRIES_PAGE, "cursor": cursor });
+            let page: LoopsResponse = self.call("session::loops", &request).await?;
+            loops.extend(page.loops);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(loops);
+            }
+        }
     }
 
     /// What a model would be sent.

@@ -1,5 +1,5 @@
-//! Reads of a session as its store keeps it, here or through a server: its summary, an outline of all its entries, the loops
-//! of a recorded session.
+//! Reads of a session as its store keeps it, here or through a server: its summary, an outline of all its entries, its records
+//! as the recorder reads them.
 
 use bough_recorder::RecordFold;
 use bough_session::text::preview;
@@ -8,7 +8,7 @@ use bough_store::{Position, Store};
 
 use super::calls::absent_is_none;
 use super::error::store_failed;
-use super::types::{EntriesPage, LoopOutline, Outline, Summary};
+use super::types::{EntriesPage, Outline, Summary};
 use super::{Backend, CallError, pi_files};
 use crate::limits::{ENTRIES_PAGE, OUTLINE_PAGE};
 
@@ -98,22 +98,6 @@ impl Backend {
             false => None,
         };
         Ok(EntriesPage { entries, active_leaf, next_cursor: next })
-    }
-
-    /// The loops of a session, the first started first.
-    pub(crate) async fn loops(&self, session: &SessionId) -> Result<Vec<LoopOutline>, CallError> {
-        let folded = self.fold(session, RecordFold::new(session.as_str())).await?;
-        let Some(session) = folded.session() else {
-            return Ok(Vec::new());
-        };
-        let outline = |record: &bough_recorder::LoopRecord| LoopOutline {
-            loop_id: record.loop_id.clone(),
-            parent_loop_id: record.parent_loop_id.clone(),
-            status: format!("{:?}", record.status).to_lowercase(),
-            turns: record.turns.len() as u64,
-            spawned: spawned_by(record),
-        };
-        Ok(session.loops.iter().map(outline).collect())
     }
 
     /// The recorder's view of a session, from its log.
@@ -206,10 +190,4 @@ fn call_name(block: &ContentBlock) -> Option<String> {
         ContentBlock::FunctionCall(call) => Some(call.function_id.clone()),
         _ => None,
     }
-}
-
-/// The sessions of the sub-agents that a loop started, as far as they are known.
-fn spawned_by(record: &bough_recorder::LoopRecord) -> Vec<String> {
-    let children = record.child_loop_refs.iter().map(|child| &child.child_session_id);
-    children.filter(|id| !id.is_empty()).cloned().collect()
 }

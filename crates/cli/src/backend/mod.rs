@@ -29,8 +29,7 @@ pub(crate) use error::{CallError, store_failed};
 pub(crate) use local::Local;
 pub(crate) use remote::Remote;
 pub(crate) use types::{
-    EntriesPage, EventPage, ListPage, LoopOutline, Outline, PathPage, SessionEvent, Summary,
-    TrashedSession,
+    EntriesPage, EventPage, ListPage, Outline, PathPage, SessionEvent, Summary, TrashedSession,
 };
 
 /// Where sessions are. Cheap to clone; clones are the same place.

@@ -129,18 +129,3 @@ pub(crate) struct EventPage {
     #[serde(default)]
     pub(crate) gap: bool,
 }
-
-/// A loop of an agent as an outline shows it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LoopOutline {
-    pub(crate) loop_id: String,
-    #[serde(default)]
-    pub(crate) parent_loop_id: Option<String>,
-    #[serde(default)]
-    pub(crate) status: String,
-    #[serde(default)]
-    pub(crate) turns: u64,
-    /// Sessions of sub-agents that it started.
-    #[serde(default)]
-    pub(crate) spawned: Vec<String>,
-}

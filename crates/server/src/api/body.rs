@@ -41,7 +41,7 @@ async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {
     })
 }
 
-fn too_large(most: usize) -> Problem {
+pub(super) fn too_large(most: usize) -> Problem {
     let detail = format!("the body is larger than {most} bytes");
     let hint = "Send less at once, or raise limits.body_bytes.";
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "http/too_large", detail, hint)

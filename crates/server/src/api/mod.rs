@@ -1,6 +1,7 @@
 //! The HTTP API, made from the function table.
 
 mod body;
+mod body_lines;
 mod calls;
 mod conditions;
 mod events;
@@ -9,6 +10,7 @@ mod names;
 mod openapi;
 mod pages;
 mod problem;
+mod record;
 mod router;
 
 pub(crate) use problem::{EXAMPLE_MESSAGE, Problem};

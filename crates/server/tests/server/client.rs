@@ -119,6 +119,22 @@ impl Client {
         events
     }
 
+    /// Sends the beginning of a body, and waits until the answer has said something. The connection then breaks.
+    pub(crate) async fn broken_post(&self, path: &str, part: &str, until: &str) {
+        let headers = self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let (headers, length) = (headers.collect::<String>(), part.len() + 1);
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let request =
+            format!("POST {path} HTTP/1.1\r\n{headers}content-length: {length}\r\n\r\n{part}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let (mut heard, mut piece) = (String::new(), [0; 4096]);
+        while !heard.contains(until) {
+            let read = soon(stream.read(&mut piece)).await.unwrap();
+            assert!(read > 0, "the answer ended: {heard}");
+            heard.push_str(&String::from_utf8_lossy(&piece[..read]));
+        }
+    }
+
     async fn open(
         &self,
         method: &str,

@@ -17,6 +17,7 @@ mod killed;
 mod original;
 mod panics;
 mod place;
+mod recording;
 mod reload;
 mod reload_fields;
 mod repeats;

@@ -31,6 +31,7 @@ mod positions;
 mod processes;
 mod protocol;
 mod reading;
+mod recording;
 mod resume;
 mod schemas;
 mod scopes;

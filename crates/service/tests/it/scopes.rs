@@ -16,9 +16,10 @@ on_every_store!(
 );
 
 /// The functions that make what they do not find.
-const MAKES_SESSIONS: [&str; 5] = [
+const MAKES_SESSIONS: [&str; 6] = [
     "session::create",
     "session::ensure",
+    "session::record",
     "session::store::put-meta",
     "session::store::put-entry",
     "session::store::set-active-leaf",
@@ -58,6 +59,10 @@ fn request_for(function: &str, id: &str, entry: &str) -> Value {
             "session_id": id, "message": user("x"), "messages": [user("x")], "parent_id": entry,
         }),
         "session::search" => json!({"query": SECRET}),
+        "session::record" => json!({"recording_id": id, "events": []}),
+        "session::recording" | "session::loop-chain" => {
+            json!({"session_id": id, "recording_id": id, "loop_id": "x"})
+        }
         "session::list" => json!({"task": SECRET, "archived": "include"}),
         "session::raw" => {
             let after = json!({"seq": 0, "revision": 0});

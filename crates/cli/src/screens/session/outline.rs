@@ -1,6 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
-use crate::backend::LoopOutline;
+use bough_service::api::{LoopContinuation, LoopState, LoopSummary};
+
 use crate::text::{clean_line, count};
 
 /// One line of the outline of an agent's loops.
@@ -10,9 +11,10 @@ pub(crate) struct OutlineLine {
     pub(crate) text: String,
 }
 
-/// The loops of a session, those that continue one below it, and the sub-agents that each started. Safe on parents
+/// The loops of a session, each after the one that it goes on from, and the sub-agents that each started. A loop that
+/// goes on stands below its parent; reruns, branches and loops that were passed over stand further right. Safe on parents
 /// that are missing and on circles.
-pub(crate) fn outline_lines(session: &str, loops: &[LoopOutline]) -> Vec<OutlineLine> {
+pub(crate) fn outline_lines(session: &str, loops: &[LoopSummary]) -> Vec<OutlineLine> {
     let known: HashSet<&str> = loops.iter().map(|one| one.loop_id.as_str()).collect();
     let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut roots = Vec::new();
@@ -31,48 +33,128 @@ pub(crate) fn outline_lines(session: &str, loops: &[LoopOutline]) -> Vec<Outline
         while let Some((at, depth)) = stack.pop() {
             let Some(one) = loops.get(at).filter(|_| seen.insert(at)) else { continue };
             add(session, one, depth, &mut lines);
-            let below = children.get(one.loop_id.as_str()).into_iter().flatten().rev();
-            stack.extend(below.map(|child| (*child, depth + 1)));
+            let below = children.get(one.loop_id.as_str()).map_or(&[][..], Vec::as_slice);
+            let below = below.iter().filter_map(|child| Some((*child, loops.get(*child)?)));
+            // What goes on comes last, so that side ways stay close to where they part.
+            let (on, aside): (Vec<_>, Vec<_>) = below.partition(|(_, child)| goes_on(child));
+            stack.extend(on.iter().rev().map(|(child, _)| (*child, depth)));
+            stack.extend(aside.iter().rev().map(|(child, _)| (*child, depth + 1)));
         }
     }
     lines
 }
 
-fn add(session: &str, one: &LoopOutline, depth: usize, lines: &mut Vec<OutlineLine>) {
-    let mark = match one.status.as_str() {
-        "running" => "▶",
-        "completed" => "✓",
-        "pending" => "…",
-        "rejected" | "aborted" => "✗",
-        _ => "•",
+/// Whether a loop is the way on from its parent.
+fn goes_on(one: &LoopSummary) -> bool {
+    let is_aside = matches!(one.continuation, LoopContinuation::Rerun | LoopContinuation::Branch);
+    let is_passed_over = one
+        .group
+        .as_ref()
+        .and_then(|group| group.winner.as_ref())
+        .is_some_and(|winner| *winner != one.loop_id);
+    !is_aside && !is_passed_over
+}
+
+fn add(session: &str, one: &LoopSummary, depth: usize, lines: &mut Vec<OutlineLine>) {
+    let (mark, status) = match one.status {
+        LoopState::Running => ("▶", "running"),
+        LoopState::Completed => ("✓", "completed"),
+        LoopState::Pending => ("…", "pending"),
+        LoopState::Rejected => ("✗", "rejected"),
+        LoopState::Aborted => ("✗", "aborted"),
     };
-    let turns = count(one.turns, "turn", "turns");
-    // Ids of loops mostly begin with their session's, which says nothing here.
-    let rest = one.loop_id.strip_prefix(session).and_then(|rest| rest.strip_prefix('.'));
-    let id = clean_line(rest.filter(|rest| !rest.is_empty()).unwrap_or(&one.loop_id));
-    let text = format!("{mark} {id} · {} · {turns}", clean_line(&one.status));
+    let turns = count(one.turns.len() as u64, "turn", "turns");
+    let mut text = format!("{mark} {} · {status} · {turns}", short(session, &one.loop_id));
+    if let Some(relation) = relation(session, one) {
+        text.push_str(&format!(" · {relation}"));
+    }
+    if let Some(choice) = choice(session, one) {
+        text.push_str(&format!(" · {choice}"));
+    }
     lines.push(OutlineLine { depth, text });
-    for session in &one.spawned {
-        let text = format!("↳ sub-agent {}", clean_line(session));
+    for spawn in &one.spawned {
+        let (id, tool) = (clean_line(&spawn.session_id), clean_line(&spawn.tool_name));
+        let text = match (id.is_empty(), tool.is_empty()) {
+            (true, _) => format!("↳ sub-agent loop {}", clean_line(&spawn.loop_id)),
+            (false, true) => format!("↳ sub-agent {id}"),
+            (false, false) => format!("↳ sub-agent {id} by {tool}"),
+        };
         lines.push(OutlineLine { depth: depth + 1, text });
+    }
+}
+
+/// Ids of loops mostly begin with their session's, which says nothing here.
+fn short(session: &str, loop_id: &str) -> String {
+    let rest = loop_id.strip_prefix(session).and_then(|rest| rest.strip_prefix('.'));
+    clean_line(rest.filter(|rest| !rest.is_empty()).unwrap_or(loop_id)).into_owned()
+}
+
+/// How a loop relates to the one before it.
+fn relation(session: &str, one: &LoopSummary) -> Option<String> {
+    let parent = short(session, one.parent_loop_id.as_deref()?);
+    let tag = one.tag.as_deref().map(clean_line).filter(|tag| !tag.is_empty());
+    let tag = tag.map(|tag| format!(" ({tag})")).unwrap_or_default();
+    Some(match one.continuation {
+        LoopContinuation::Initial => format!("spawned by {parent}"),
+        LoopContinuation::Default => format!("continues {parent}"),
+        LoopContinuation::Rerun => format!("rerun of {parent}{tag}"),
+        LoopContinuation::Branch => format!("branch from {parent}{tag}"),
+        LoopContinuation::Compaction => format!("compaction after {parent}"),
+    })
+}
+
+/// What became of a loop that ran beside others.
+fn choice(session: &str, one: &LoopSummary) -> Option<String> {
+    let group = one.group.as_ref()?;
+    let all = group.loop_ids.len();
+    Some(match group.winner.as_deref() {
+        Some(winner) if winner == one.loop_id => format!("winner of {all}"),
+        Some(winner) => format!("passed over for {}", short(session, winner)),
+        None => format!("one of {all}, none chosen yet"),
+    })
+}
+
+/// Loops for tests of this screen.
+#[cfg(test)]
+pub(super) mod testing {
+    use bough_service::api::{LoopSpawn, LoopSummary};
+    use serde_json::json;
+
+    /// A loop with two turns.
+    pub(in super::super) fn one_loop(id: &str, parent: Option<&str>) -> LoopSummary {
+        let usage = json!({"input": 0, "output": 0, "reasoning": 0, "cache_read": 0,
+            "cache_write": 0, "total_tokens": 0});
+        let turn = |index: u32| {
+            json!({"turn_index": index, "started_at": 1, "ended_at": 2, "tool_results": 0,
+                "usage": usage})
+        };
+        serde_json::from_value(json!({
+            "loop_id": id, "agent_id": "a", "parent_loop_id": parent, "continuation": "default",
+            "status": "completed", "started_at": 1, "messages": 2, "turns": [turn(0), turn(1)],
+            "usage": usage, "children_loop_ids": [], "spawned": [], "is_compacted": false,
+        }))
+        .unwrap()
+    }
+
+    /// One sub-agent.
+    pub(in super::super) fn spawned(session: &str) -> Vec<LoopSpawn> {
+        vec![LoopSpawn {
+            tool_call_id: "c".to_owned(),
+            tool_name: "task".to_owned(),
+            session_id: session.to_owned(),
+            loop_id: format!("{session}.1"),
+        }]
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bough_service::api::{LoopGroup, LoopUsage};
+
+    use super::testing::{one_loop as one, spawned};
     use super::*;
 
-    fn one(id: &str, parent: Option<&str>, spawned: &[&str]) -> LoopOutline {
-        LoopOutline {
-            loop_id: id.to_owned(),
-            parent_loop_id: parent.map(str::to_owned),
-            status: "completed".to_owned(),
-            turns: 2,
-            spawned: spawned.iter().map(|id| (*id).to_owned()).collect(),
-        }
-    }
-
-    fn check(loops: &[LoopOutline], expected: &[&str]) {
+    fn check(loops: &[LoopSummary], expected: &[&str]) {
         let lines: Vec<String> = outline_lines("s", loops)
             .iter()
             .map(|line| format!("{}{}", "  ".repeat(line.depth), line.text))
@@ -81,26 +163,59 @@ mod tests {
     }
 
     #[test]
-    fn loops_lie_below_the_loop_that_they_continue() {
+    fn what_goes_on_stands_below_and_what_turns_aside_to_the_right() {
+        let mut first = one("s.a", None);
+        first.continuation = LoopContinuation::Initial;
+        first.spawned = spawned("s_sub");
+        let mut again = one("s.b", Some("s.a"));
+        (again.continuation, again.tag) = (LoopContinuation::Rerun, Some("t".to_owned()));
         check(
-            &[one("s.a", None, &["s_sub"]), one("b", Some("s.a"), &[]), one("s.", None, &[])],
+            &[first, one("s.c", Some("s.a")), again, one("s.d", Some("s.c"))],
             &[
                 "✓ a · completed · 2 turns",
-                "  ↳ sub-agent s_sub",
-                "  ✓ b · completed · 2 turns",
-                "✓ s. · completed · 2 turns",
+                "  ↳ sub-agent s_sub by task",
+                "  ✓ b · completed · 2 turns · rerun of a (t)",
+                "✓ c · completed · 2 turns · continues a",
+                "✓ d · completed · 2 turns · continues c",
             ],
         );
     }
 
     #[test]
+    fn of_a_group_the_winner_goes_on() {
+        let group = LoopGroup {
+            loop_ids: vec!["s.x".to_owned(), "s.y".to_owned()],
+            winner: Some("s.y".to_owned()),
+            evaluation_usage: LoopUsage::default(),
+        };
+        let member = |id| LoopSummary { group: Some(group.clone()), ..one(id, Some("s.a")) };
+        check(
+            &[one("s.a", None), member("s.x"), member("s.y"), one("s.n", Some("s.y"))],
+            &[
+                "✓ a · completed · 2 turns",
+                "  ✓ x · completed · 2 turns · continues a · passed over for y",
+                "✓ y · completed · 2 turns · continues a · winner of 2",
+                "✓ n · completed · 2 turns · continues y",
+            ],
+        );
+    }
+
+    /// Lines that grow with their number would make a long session's outline larger than the session.
+    #[test]
+    fn a_long_chain_is_not_indented() {
+        let mut loops = vec![one("l0", None)];
+        loops.extend((1..500).map(|n| one(&format!("l{n}"), Some(&format!("l{}", n - 1)))));
+        assert!(outline_lines("s", &loops).iter().all(|line| line.depth == 0));
+    }
+
+    #[test]
     fn circles_and_missing_parents_end() {
         check(
-            &[one("a", Some("b"), &[]), one("b", Some("a"), &[]), one("c", Some("gone"), &[])],
+            &[one("a", Some("b")), one("b", Some("a")), one("c", Some("gone"))],
             &[
-                "✓ c · completed · 2 turns",
-                "✓ a · completed · 2 turns",
-                "  ✓ b · completed · 2 turns",
+                "✓ c · completed · 2 turns · continues gone",
+                "✓ a · completed · 2 turns · continues b",
+                "✓ b · completed · 2 turns · continues a",
             ],
         );
     }

@@ -1,13 +1,13 @@
 use std::collections::HashSet;
 
-use bough_service::api::MessageItem;
+use bough_service::api::{LoopSummary, MessageItem};
 use bough_session::{EntryId, SessionId};
 
 use super::super::event::Size;
 use super::super::theme::Status;
 use super::lines::{TextLine, Unfolded, lines_of};
 use super::outline::{OutlineLine, outline_lines};
-use crate::backend::{EventPage, LoopOutline, PathPage, Summary};
+use crate::backend::{EventPage, PathPage, Summary};
 
 /// From which end the transcript was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) enum Answer {
     Summary { session: SessionId, summary: Result<Option<Summary>, String> },
     Page { session: SessionId, generation: u64, from: From, page: Result<PathPage, String> },
     Events { session: SessionId, page: Result<EventPage, String> },
-    Loops { session: SessionId, loops: Result<Vec<LoopOutline>, String> },
+    Loops { session: SessionId, loops: Result<Vec<LoopSummary>, String> },
 }
 
 /// One message with its lines.
@@ -168,7 +168,7 @@ impl SessionState {
         self.items.iter().rposition(|item| item.item.entry_id == *entry)
     }
 
-    pub(super) fn take_loops(&mut self, loops: &[LoopOutline]) {
+    pub(super) fn take_loops(&mut self, loops: &[LoopSummary]) {
         self.outline = outline_lines(self.id.as_str(), loops);
     }
 }

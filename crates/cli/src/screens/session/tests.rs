@@ -8,7 +8,7 @@ use super::super::stack::{Request, Target};
 use super::super::testing::*;
 use super::state::*;
 use super::*;
-use crate::backend::{EventPage, LoopOutline, PathPage, SessionEvent};
+use crate::backend::{EventPage, PathPage, SessionEvent};
 
 fn session() -> SessionId {
     SessionId::from_stored("s_1")
@@ -82,13 +82,9 @@ fn ids(state: &SessionState) -> Vec<&str> {
 fn frames() {
     for (name, size) in [("session_80x24", SMALL), ("session_160x50", LARGE)] {
         let mut state = opened(size, conversation(), None);
-        let loops = vec![LoopOutline {
-            loop_id: "main-1".into(),
-            status: "completed".into(),
-            turns: 2,
-            spawned: vec!["s_sub".into()],
-            ..LoopOutline::default()
-        }];
+        let mut main = outline::testing::one_loop("main-1", None);
+        main.spawned = outline::testing::spawned("s_sub");
+        let loops = vec![main];
         tell(&mut state, Answer::Loops { session: session(), loops: Ok(loops) });
         if size == LARGE {
             press(&mut state, &["o"]);

@@ -1,0 +1,191 @@
+//! `POST /v1/record`: the events of an agent, one a line, recorded while they arrive.
+//!
+//! The answer is lines too: after each piece of the body that arrived, the answer of `session::record` for its events. They are
+//! durable then. A caller whose connection broke asks where the recording stands (`GET /v1/record/{recording_id}`) and
+//! goes on after that.
+
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bough_service::Request as CallRequest;
+use bough_service::api::{RecordRequest, RecordResponse};
+use bough_session::RawJson;
+use http::HeaderValue;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::body_lines::{BodyLines, LineError};
+use super::fields::{Field, fields, from_query};
+use super::problem::Problem;
+use crate::app::{App, Place};
+use crate::guard::{Caller, Refusal};
+use crate::limits::RECORDED_LINES_PER_CALL;
+
+/// The lines of the request and of the answer.
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
+/// The parameters, for the reader and for the document.
+pub(crate) fn record_fields() -> Vec<Field> {
+    let mut known = bough_service::function("session::record").map(fields).unwrap_or_default();
+    known.retain(|field| field.name != "events");
+    known
+}
+
+pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    check_content_type(&parts.headers)?;
+    let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields());
+    let asked = asked.map_err(|error| {
+        Problem::bad_request(error.to_string(), "See /docs for the parameters.")
+    })?;
+    let mut next: RecordRequest = CallRequest::from(with_events(asked)).parse()?;
+    // Without a name nobody can go on with it, so it ends with the body.
+    let finish = next.finish.take().unwrap_or(next.recording_id.is_empty());
+    let limits = app.limits();
+    let Some(place) = app.streams.take(limits.streams) else {
+        app.metrics.limited.add(1);
+        return Err(Problem::too_busy("streams"));
+    };
+    let lines = BodyLines::new(body, limits.body_bytes);
+    let mut recording = Recording { app, caller, lines, next, finish, ended: false, _place: place };
+    // The first answer decides the status: what is refused at once is refused like any other request.
+    let first = recording.step().await?;
+    Ok(recording.into_response(first))
+}
+
+/// The request needs its events, which are in the body.
+fn with_events(mut asked: serde_json::Map<String, Value>) -> Value {
+    asked.insert("events".to_owned(), Value::Array(Vec::new()));
+    Value::Object(asked)
+}
+
+/// A recording whose events arrive.
+struct Recording {
+    app: App,
+    caller: Caller,
+    lines: BodyLines,
+    /// The next call, without its events.
+    next: RecordRequest,
+    finish: bool,
+    ended: bool,
+    _place: Place,
+}
+
+impl Recording {
+    fn into_response(self, first: Option<RecordResponse>) -> Response {
+        let answers =
+            futures_util::stream::unfold((self, first), |(mut recording, answer)| async {
+                let line = match answer {
+                    Some(answer) => line_of(&answer),
+                    None => match recording.step().await {
+                        Ok(Some(answer)) => line_of(&answer),
+                        Ok(None) => return None,
+                        Err(problem) => {
+                            recording.ended = true;
+                            line_of(&json!({ "error": problem.body() }))
+                        }
+                    },
+                };
+                Some((Ok::<_, Infallible>(Bytes::from(line)), (recording, None)))
+            });
+        let headers = [
+            (CONTENT_TYPE, HeaderValue::from_static(NDJSON)),
+            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            (http::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+        ];
+        (headers, Body::from_stream(answers)).into_response()
+    }
+
+    /// Records what arrives next; `None` when everything is recorded.
+    async fn step(&mut self) -> Result<Option<RecordResponse>, Problem> {
+        if self.ended {
+            return Ok(None);
+        }
+        let shutdown = self.app.shutdown.clone();
+        let arrived = tokio::select! {
+            biased;
+            // What arrived is durable; the caller goes on with the next server.
+            () = shutdown.begun() => return Ok(None),
+            arrived = self.lines.next() => arrived.map_err(line_problem)?,
+        };
+        if !self.app.guard.may_stay(&self.caller) {
+            return Err(Refusal::TokenNotGood.into());
+        }
+        match arrived {
+            Some(lines) => self.record(lines).await.map(Some),
+            None => {
+                self.ended = true;
+                if self.finish { self.call(Vec::new(), true).await.map(Some) } else { Ok(None) }
+            }
+        }
+    }
+
+    async fn record(&mut self, lines: Vec<Vec<u8>>) -> Result<RecordResponse, Problem> {
+        let mut answer = None;
+        for some in lines.chunks(RECORDED_LINES_PER_CALL) {
+            let events = some.iter().map(|line| event_of(line)).collect::<Result<_, _>>()?;
+            answer = Some(self.call(events, false).await?);
+        }
+        answer.ok_or_else(Problem::internal)
+    }
+
+    async fn call(
+        &mut self,
+        events: Vec<RawJson>,
+        finish: bool,
+    ) -> Result<RecordResponse, Problem> {
+        let request = RecordRequest { events, finish: Some(finish), ..self.next.clone() };
+        let count = request.events.len() as u64;
+        let answer = self.app.service.record(&self.caller.scope, request).await?;
+        self.next.recording_id.clone_from(&answer.recording_id);
+        // Lines that the recording had before count too.
+        self.next.after = self.next.after.map(|after| after.saturating_add(count));
+        Ok(answer)
+    }
+}
+
+fn event_of(line: &[u8]) -> Result<RawJson, Problem> {
+    let text = std::str::from_utf8(line).map_err(|_| not_an_event("it is not UTF-8"))?;
+    RawJson::parse(text).map_err(|error| not_an_event(&error.to_string()))
+}
+
+fn not_an_event(why: &str) -> Problem {
+    Problem::bad_request(
+        format!("a line is not a JSON object: {why}"),
+        "Send one event a line; GET /v1/record/{recording_id} says which are recorded.",
+    )
+}
+
+fn line_problem(error: LineError) -> Problem {
+    match error {
+        LineError::TooLong(most) => super::body::too_large(most),
+        LineError::Broken => {
+            Problem::bad_request("the body ended before it was complete", "Send the rest again.")
+        }
+    }
+}
+
+fn check_content_type(headers: &http::HeaderMap) -> Result<(), Problem> {
+    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if kind == NDJSON {
+        return Ok(());
+    }
+    let hint = "Send `Content-Type: application/x-ndjson`, one event a line.";
+    Err(Problem::new(
+        http::StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "http/not_ndjson",
+        "the body must be lines of JSON",
+        hint,
+    ))
+}
+
+fn line_of<T: Serialize>(answer: &T) -> Vec<u8> {
+    let mut line = serde_json::to_vec(answer).unwrap_or_default();
+    line.push(b'\n');
+    line
+}

@@ -1,0 +1,218 @@
+//! The events of one recording, in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bough_recorder::{AgentEvent, DurableError, DurableOptions, DurableRecorder, Notice};
+use bough_session::{RawJson, SessionId};
+use bough_store::Store;
+
+use super::sink::ScopedSink;
+use crate::api::{RecordResponse, RecordingNotice};
+use crate::error::ServiceError;
+use crate::limits::RECORDING_NOTICES_MAX;
+use crate::scope::Scope;
+
+/// A recorder and how far its stream is.
+pub(super) struct RecordingStream {
+    recorder: DurableRecorder<ScopedSink>,
+    /// How many events came before the first that the recorder got.
+    before: u64,
+    /// How many events the recorder got, all of them durable.
+    got: u64,
+    unended: Unended,
+    notices: Arc<Mutex<Notices>>,
+}
+
+/// Events of a request.
+pub(super) struct NewEvents {
+    after: Option<u64>,
+    events: Vec<(AgentEvent, Vec<String>)>,
+}
+
+/// What became of the events of a request.
+pub(super) struct Recorded {
+    sessions: BTreeSet<String>,
+    notices: Notices,
+}
+
+impl NewEvents {
+    /// Understands all events, or refuses the request.
+    pub(super) fn read(after: Option<u64>, events: &[RawJson]) -> Result<Self, ServiceError> {
+        let read = events.iter().enumerate().map(|(index, event)| {
+            AgentEvent::from_line(event.get()).map_err(|error| {
+                ServiceError::invalid(format!("`events[{index}]` is not an event: {error}"))
+            })
+        });
+        Ok(Self { after, events: read.collect::<Result<_, _>>()? })
+    }
+
+    /// How many events come before the first.
+    pub(super) fn after(&self) -> u64 {
+        self.after.unwrap_or_default()
+    }
+}
+
+impl RecordingStream {
+    pub(super) fn begin(store: &Arc<dyn Store>, scope: &Scope, before: u64) -> Self {
+        let notices = Arc::new(Mutex::new(Notices::default()));
+        let heard = Arc::clone(&notices);
+        let options = DurableOptions {
+            on_notice: Some(Arc::new(move |event, notice: &Notice| {
+                lock(&heard).add(event, notice)
+            })),
+            ..DurableOptions::default()
+        };
+        let sink = Arc::new(ScopedSink::new(Arc::clone(store), scope.clone()));
+        let recorder = DurableRecorder::start(sink, options);
+        Self { recorder, before, got: 0, unended: Unended::default(), notices }
+    }
+
+    /// How many events are durable.
+    pub(super) const fn position(&self) -> u64 {
+        self.before.saturating_add(self.got)
+    }
+
+    /// Where to go on with a recorder that does not know this stream.
+    pub(super) fn resume_after(&self) -> u64 {
+        self.unended.first().map_or(self.position(), |first| first.saturating_sub(1))
+    }
+
+    /// Records the events that the stream does not have yet, and waits until they are durable.
+    pub(super) async fn record(&mut self, new: NewEvents) -> Result<Recorded, ServiceError> {
+        let position = self.position();
+        let after = new.after.unwrap_or(position);
+        if after > position {
+            return Err(ServiceError::RecordingGap { after, position });
+        }
+        let known = usize::try_from(position - after).unwrap_or(usize::MAX);
+        let mut sessions = BTreeSet::new();
+        for (event, unknown_fields) in new.events.into_iter().skip(known) {
+            self.got += 1;
+            sessions.extend(session_of(&event).map(str::to_owned));
+            self.unended.note(self.position(), &event);
+            for field in unknown_fields {
+                let text = format!("{} has a field {field:?} that is not kept", event.type_name());
+                lock(&self.notices).push(self.got, text, false);
+            }
+            self.recorder.record(event).await.map_err(in_words)?;
+        }
+        self.recorder.sync().await.map_err(in_words)?;
+        let mut notices = std::mem::take(&mut *lock(&self.notices));
+        notices.count_from(self.before);
+        Ok(Recorded { sessions, notices })
+    }
+
+    /// Breaks off the loops that have not ended.
+    pub(super) async fn finish(&mut self) -> Result<(), ServiceError> {
+        let recording = self.recorder.clone().finish().await.map_err(in_words)?;
+        self.unended = Unended::default();
+        recording.failures.into_iter().next().map_or(Ok(()), |failure| Err(in_words(failure)))
+    }
+}
+
+impl Recorded {
+    pub(super) fn into_response(
+        self,
+        recording_id: String,
+        stream: &RecordingStream,
+    ) -> RecordResponse {
+        let Notices { list, already, left_out } = self.notices;
+        RecordResponse {
+            recording_id,
+            position: stream.position(),
+            resume_after: stream.resume_after(),
+            sessions: self.sessions.into_iter().map(SessionId::from_stored).collect(),
+            already_recorded: already,
+            notices: list,
+            notices_left_out: left_out,
+        }
+    }
+}
+
+/// The session that an event names.
+fn session_of(event: &AgentEvent) -> Option<&str> {
+    match event {
+        AgentEvent::AgentStart(start) => Some(&start.session_id),
+        AgentEvent::ParallelLoopStart(start) => Some(&start.session_id),
+        AgentEvent::ParallelLoopEnd(end) => Some(&end.session_id),
+        _ => None,
+    }
+}
+
+fn in_words(error: DurableError<ServiceError>) -> ServiceError {
+    match error {
+        DurableError::NotStored { source, .. } => ServiceError::clone(&source),
+        other => ServiceError::storage(other.to_string()),
+    }
+}
+
+/// Loops and groups that have not ended, with the number of the event that began each.
+#[derive(Debug, Default)]
+struct Unended {
+    loops: BTreeMap<String, u64>,
+    groups: BTreeMap<Vec<String>, u64>,
+}
+
+impl Unended {
+    fn note(&mut self, number: u64, event: &AgentEvent) {
+        match event {
+            AgentEvent::AgentStart(start) => {
+                self.loops.entry(start.loop_id.clone()).or_insert(number);
+            }
+            AgentEvent::AgentEnd(end) => {
+                self.loops.remove(&end.loop_id);
+            }
+            AgentEvent::ParallelLoopStart(start) => {
+                self.groups.entry(start.loop_ids.clone()).or_insert(number);
+            }
+            AgentEvent::ParallelLoopEnd(end) => {
+                self.groups.retain(|loop_ids, _| !loop_ids.contains(&end.selected_loop_id));
+            }
+            _ => {}
+        }
+    }
+
+    /// The number of the first event that is still needed.
+    fn first(&self) -> Option<u64> {
+        self.loops.values().chain(self.groups.values()).min().copied()
+    }
+}
+
+/// What was not as expected of the events of a request.
+#[derive(Debug, Default)]
+struct Notices {
+    list: Vec<RecordingNotice>,
+    already: u64,
+    left_out: u64,
+}
+
+impl Notices {
+    fn add(&mut self, event: u64, notice: &Notice) {
+        if matches!(notice, Notice::AlreadyRecorded { .. }) {
+            self.already += 1;
+        } else {
+            self.push(event, notice.to_string(), notice.is_lost());
+        }
+    }
+
+    fn push(&mut self, event: u64, notice: String, lost: bool) {
+        if self.list.len() < RECORDING_NOTICES_MAX {
+            self.list.push(RecordingNotice { event, notice, lost });
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// The recorder numbers the events that it gets; the recording had some before.
+    fn count_from(&mut self, before: u64) {
+        for notice in &mut self.list {
+            notice.event = notice.event.saturating_add(before);
+        }
+        self.list.sort_by_key(|notice| notice.event);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,209 @@
+//! Recording by requests: nothing is lost, nothing is stored twice, and loops can be asked about.
+
+use bough_recorder::{
+    AgentEnd, AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart, PhiMessage, PhiUsage,
+    Timestamp,
+};
+use bough_service::{Right, Scope};
+use serde_json::{Value, json};
+
+use crate::common::{Bed, object};
+
+on_every_store!(
+    events_are_durable_sessions_when_the_call_answers,
+    a_request_that_is_repeated_adds_nothing,
+    a_gap_is_refused_and_says_where_the_recording_stands,
+    after_a_restart_the_open_loops_are_sent_again,
+    a_recording_that_finishes_breaks_off_its_loops,
+    a_line_that_is_no_event_is_refused_before_anything_is_recorded,
+    loops_groups_chains_and_spawns_can_be_asked_for,
+    a_recording_stays_within_its_scope,
+    recording_keeps_the_metadata_that_others_gave,
+);
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_unix_ms(1_700_000_000_000 + second * 1000)
+}
+
+fn json_of(event: impl Into<AgentEvent>) -> Value {
+    serde_json::to_value(event.into()).unwrap()
+}
+
+/// A loop of one exchange.
+fn exchange(session: &str, loop_id: &str, second: i64, says: &str) -> Vec<Value> {
+    let messages = vec![
+        PhiMessage::user(format!("{says}?"), 1),
+        PhiMessage::assistant("p", "m", format!("{says}."), 2),
+    ];
+    vec![
+        json_of(AgentStart::new("agent", session, loop_id, at(second))),
+        json_of(AgentEnd::new(loop_id, messages, at(second + 1))),
+    ]
+}
+
+async fn record(bed: &Bed, request: Value) -> Value {
+    bed.ok("session::record", request).await
+}
+
+async fn loop_ids(bed: &Bed, session: &str) -> Vec<String> {
+    let page = bed.ok("session::loops", json!({"session_id": session})).await;
+    let loops = page["loops"].as_array().unwrap();
+    loops.iter().map(|one| one["loop_id"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn events_are_durable_sessions_when_the_call_answers(mut bed: Bed) {
+    let answer = record(&bed, json!({"events": exchange("s", "s.m.1", 1, "one")})).await;
+    assert_eq!((&answer["position"], &answer["resume_after"]), (&json!(2), &json!(2)));
+    assert_eq!(answer["sessions"], json!(["s"]));
+    if bed.service.store().capabilities().survives_restart {
+        bed.reopen().await;
+    }
+    assert_eq!(bed.texts("s").await, ["one?", "one."]);
+    assert_eq!(loop_ids(&bed, "s").await, ["s.m.1"]);
+}
+
+async fn a_request_that_is_repeated_adds_nothing(bed: Bed) {
+    let (first, second) = (exchange("s", "s.m.1", 1, "one"), exchange("s", "s.m.2", 3, "two"));
+    let begun = json!({"recording_id": "r", "after": 0, "events": first});
+    record(&bed, begun.clone()).await;
+    let again = record(&bed, begun).await;
+    assert_eq!((&again["position"], &again["already_recorded"]), (&json!(2), &json!(0)));
+    // A request that overlaps with what is there adds only what is not.
+    let overlapping = [first, second].concat();
+    let answer =
+        record(&bed, json!({"recording_id": "r", "after": 0, "events": overlapping})).await;
+    assert_eq!(answer["position"], json!(4));
+    assert_eq!(loop_ids(&bed, "s").await, ["s.m.1", "s.m.2"]);
+    assert_eq!(bed.texts("s").await, ["one?", "one.", "two?", "two."]);
+    let stands = bed.ok("session::recording", json!({"recording_id": "r"})).await;
+    assert_eq!(stands["position"], json!(4));
+}
+
+async fn a_gap_is_refused_and_says_where_the_recording_stands(bed: Bed) {
+    record(&bed, json!({"recording_id": "r", "events": exchange("s", "s.m.1", 1, "one")})).await;
+    let gap = json!({"recording_id": "r", "after": 3, "events": exchange("s", "s.m.2", 3, "two")});
+    let refused = bed.call("session::record", gap).await.unwrap_err();
+    assert_eq!(refused.code(), "session/recording_gap");
+    assert_eq!(refused.data(), Some(json!({"position": 2})));
+    let stands = bed.ok("session::recording", json!({"recording_id": "r"})).await;
+    assert_eq!(stands["position"], json!(2), "and the recording goes on");
+}
+
+/// The second loop was open when the server ended: its start is sent again, and it is the same loop.
+async fn after_a_restart_the_open_loops_are_sent_again(mut bed: Bed) {
+    if !bed.service.store().capabilities().survives_restart {
+        return;
+    }
+    let events = [exchange("s", "s.m.1", 1, "one"), exchange("s", "s.m.2", 3, "two")].concat();
+    let (sent, open) = (&events[..3], &events[2..]);
+    let answer = record(&bed, json!({"recording_id": "r", "events": sent})).await;
+    assert_eq!((&answer["position"], &answer["resume_after"]), (&json!(3), &json!(2)));
+    bed.reopen().await;
+    let unknown = bed.ok("session::recording", json!({"recording_id": "r"})).await;
+    assert_eq!(unknown, Value::Null);
+    let answer = record(&bed, json!({"recording_id": "r", "after": 2, "events": open})).await;
+    assert_eq!((&answer["position"], &answer["already_recorded"]), (&json!(4), &json!(1)));
+    let page = bed.ok("session::loops", json!({"session_id": "s"})).await;
+    let statuses: Vec<&Value> =
+        page["loops"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+    assert_eq!(statuses, ["completed", "completed"]);
+    assert_eq!(bed.texts("s").await, ["one?", "one.", "two?", "two."]);
+}
+
+async fn a_recording_that_finishes_breaks_off_its_loops(bed: Bed) {
+    let start = json_of(AgentStart::new("agent", "s", "s.m.1", at(1)));
+    record(&bed, json!({"recording_id": "r", "events": [start], "finish": true})).await;
+    let page = bed.ok("session::loops", json!({"session_id": "s"})).await;
+    assert_eq!(page["loops"][0]["status"], json!("aborted"));
+    let stands = bed.ok("session::recording", json!({"recording_id": "r"})).await;
+    assert_eq!(stands, Value::Null);
+}
+
+async fn a_line_that_is_no_event_is_refused_before_anything_is_recorded(bed: Bed) {
+    let mut events = exchange("s", "s.m.1", 1, "one");
+    events.push(json!(7));
+    let (code, text) = bed.err("session::record", json!({"events": events})).await;
+    assert_eq!(code, "session/invalid_request");
+    assert!(text.contains("events[2]"), "{text}");
+    assert_eq!(bed.ok("session::get", json!({"session_id": "s"})).await, Value::Null);
+}
+
+async fn loops_groups_chains_and_spawns_can_be_asked_for(bed: Bed) {
+    let ids = vec!["s.a.2".to_owned(), "s.b.2".to_owned()];
+    let mut events = exchange("s", "s.m.1", 1, "one");
+    events.push(json_of(ParallelLoopStart::new("s", ids.clone(), at(3))));
+    for (id, says) in ids.iter().zip(["a", "b"]) {
+        let start = AgentStart::new("agent", "s", id, at(4)).continuing("s.m.1");
+        let said = vec![PhiMessage::assistant("p", "m", says, 4)];
+        events.extend([json_of(start), json_of(AgentEnd::new(id, said, at(5)))]);
+    }
+    events.push(json_of(ParallelLoopEnd {
+        session_id: "s".into(),
+        selected_loop_id: "s.b.2".into(),
+        selected_config_index: 1,
+        evaluation_usage: PhiUsage { input: 5, ..PhiUsage::default() },
+        timestamp: at(6),
+    }));
+    let next = AgentStart::new("agent", "s", "s.m.3", at(7)).continuing("s.b.2");
+    events.extend([json_of(next), json_of(AgentEnd::new("s.m.3", vec![], at(8)))]);
+    let child = AgentStart::new("helper", "child", "child.m.1", at(7)).spawned_by("s.m.3");
+    events.extend([json_of(child), json_of(AgentEnd::new("child.m.1", vec![], at(8)))]);
+    record(&bed, json!({"events": events})).await;
+
+    assert_eq!(loop_ids(&bed, "s").await, ["s.m.1", "s.a.2", "s.b.2", "s.m.3"]);
+    let chain = json!({"session_id": "s", "loop_id": "s.m.3"});
+    let chain = bed.ok("session::loop-chain", chain).await;
+    assert_eq!(chain["loop_ids"], json!(["s.m.1", "s.b.2", "s.m.3"]));
+    let groups = bed.ok("session::loop-groups", json!({"session_id": "s"})).await;
+    assert_eq!(groups["groups"].as_array().unwrap().len(), 1);
+    assert_eq!(groups["groups"][0]["winner"], json!("s.b.2"));
+    assert_eq!(groups["groups"][0]["evaluation_usage"]["input"], json!(5));
+    // The family is the same from either end.
+    for member in ["s", "child"] {
+        let family = bed.ok("session::spawns", json!({"session_id": member})).await;
+        assert_eq!(family["spawns"][0]["parent_loop_id"], json!("s.m.3"), "{family}");
+        assert_eq!(family["spawns"][0]["child_session_id"], json!("child"));
+        assert_eq!(family["sessions"].as_array().unwrap().len(), 2);
+    }
+    let (code, _) =
+        bed.err("session::loop-chain", json!({"session_id": "s", "loop_id": "none"})).await;
+    assert_eq!(code, "session/loop_not_found");
+
+    // In pages of one, and again after more was recorded.
+    let mut request = object(json!({"session_id": "s", "limit": 1}));
+    let mut paged = Vec::new();
+    loop {
+        let page = bed.ok("session::loops", Value::Object(request.clone())).await;
+        paged.push(page["loops"][0]["loop_id"].as_str().unwrap().to_owned());
+        let Some(cursor) = page.get("next_cursor") else { break };
+        request.insert("cursor".into(), cursor.clone());
+    }
+    assert_eq!(paged, ["s.m.1", "s.a.2", "s.b.2", "s.m.3"]);
+    record(&bed, json!({"events": exchange("s", "s.m.4", 9, "four")})).await;
+    assert_eq!(loop_ids(&bed, "s").await.len(), 5);
+}
+
+async fn a_recording_stays_within_its_scope(bed: Bed) {
+    let tenant = |name: &str| {
+        let scope = Scope::new(name, [Right::Read, Right::Write]);
+        bed.with_scope(scope.only_sessions_with(object(json!({"owner": name}))))
+    };
+    let (ann, bob) = (tenant("ann"), tenant("bob"));
+    record(&ann, json!({"recording_id": "r", "events": exchange("s", "s.m.1", 1, "one")})).await;
+    assert_eq!(ann.meta("s").await["metadata"], json!({"owner": "ann", "agent_id": "agent"}));
+    let foreign = json!({"recording_id": "r", "events": exchange("s", "s.m.2", 3, "two")});
+    let (code, _) = bob.err("session::record", foreign).await;
+    assert_eq!(code, "session/already_exists");
+    let (code, _) = bob.err("session::loops", json!({"session_id": "s"})).await;
+    assert_eq!(code, "session/not_found");
+    assert_eq!(loop_ids(&ann, "s").await, ["s.m.1"]);
+    let none = bob.ok("session::recording", json!({"recording_id": "r"})).await;
+    assert_eq!(none, Value::Null, "a recording of the same name is another one");
+}
+
+async fn recording_keeps_the_metadata_that_others_gave(bed: Bed) {
+    let made = json!({"session_id": "s", "metadata": {"project": "x"}});
+    bed.ok("session::ensure", made).await;
+    record(&bed, json!({"events": exchange("s", "s.m.1", 1, "one")})).await;
+    assert_eq!(bed.meta("s").await["metadata"], json!({"project": "x", "agent_id": "agent"}));
+}
