@@ -171,7 +171,9 @@ impl Session {
             entry_id: entry.clone(),
             block: 0,
             text: text.to_owned(),
-            block_type: None,
+            kind: None,
+            function_call_id: None,
+            function_id: None,
             expected_revision: None,
             origin: None,
         };
@@ -297,6 +299,7 @@ impl Session {
             parent_id: None,
             entry_id: None,
             origin: None,
+            stream: None,
             expected_leaf: None,
         }
     }

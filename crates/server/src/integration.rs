@@ -48,6 +48,10 @@ const ERRORS: &[(&str, &str)] = &[
         "session/revision_conflict",
         "The message is at another revision. Read it, then change what is there.",
     ),
+    (
+        "session/not_streaming",
+        "The message was finished or aborted, or was not begun with `stream`. Its revision is in `data`.",
+    ),
     ("session/other_life", "The session was deleted and made again. Read it again."),
     ("session/forbidden", "The token does not allow this."),
     ("session/function_not_found", "There is no such function."),

@@ -39,6 +39,10 @@ pub const QUERY_PAIRS_MAX: usize = 128;
 
 /// A stream that has nothing to say shows that it lives this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How soon a reader of a stream connects again that was cut off.
+pub const STREAM_RETRY: Duration = Duration::from_secs(1);
+/// Messages of which a stream remembers that its reader has them, beside those that were added since it joined.
+pub const STREAM_MESSAGES_KNOWN_MAX: usize = 256;
 /// Bytes after which a piece of a stream's body is sent.
 pub const STREAM_PIECE_BYTES: usize = 48 * 1024;
 /// Bytes up to which a piece is one of a few events and takes no more room than they do: a reader that stalls keeps its piece.

@@ -108,6 +108,14 @@ pub enum ServiceError {
         /// What it is at.
         revision: u64,
     },
+    /// The message is not a stream that can grow or be finished.
+    #[error("entry {entry} does not stream; it is at revision {revision}")]
+    NotStreaming {
+        /// The entry.
+        entry: String,
+        /// Its revision.
+        revision: u64,
+    },
     /// The session was deleted and made again since the caller looked.
     #[error("session {session} was deleted and made again since")]
     OtherLife {
@@ -200,6 +208,10 @@ impl ServiceError {
         Self::EntryNotFound { session: session.to_string(), entry: entry.to_string() }
     }
 
+    pub(crate) fn not_streaming(entry: &EntryId, revision: u64) -> Self {
+        Self::NotStreaming { entry: entry.to_string(), revision }
+    }
+
     pub(crate) fn invalid(reason: impl Into<String>) -> Self {
         Self::InvalidRequest { reason: reason.into() }
     }
@@ -227,6 +239,7 @@ impl ServiceError {
             Self::LoopNotFound { .. } => "session/loop_not_found",
             Self::LeafConflict { .. } => "session/leaf_conflict",
             Self::RevisionConflict { .. } => "session/revision_conflict",
+            Self::NotStreaming { .. } => "session/not_streaming",
             Self::OtherLife { .. } => "session/other_life",
             Self::Forbidden { .. } => "session/forbidden",
             Self::UnknownFunction { .. } => "session/function_not_found",
@@ -256,6 +269,7 @@ impl ServiceError {
             | Self::UnknownFunction { .. } => 404,
             Self::LeafConflict { .. }
             | Self::RevisionConflict { .. }
+            | Self::NotStreaming { .. }
             | Self::OtherLife { .. }
             | Self::AlreadyExists { .. }
             | Self::RecordingGap { .. } => 409,
@@ -305,6 +319,9 @@ impl ServiceError {
             Self::RevisionConflict { .. } => {
                 "Read it again, then send the change for what is there."
             }
+            Self::NotStreaming { .. } => {
+                "Read the message: it was finished, or aborted, or was not begun with `stream`."
+            }
             Self::OtherLife { .. } => "Read it again; what you know is of an earlier session.",
             Self::Forbidden { .. } => "Use a token whose scope and rights allow this.",
             Self::UnknownFunction { .. } => "See /openapi.json for what there is.",
@@ -345,6 +362,7 @@ impl ServiceError {
             }
             Self::RevisionConflict { revision } => Some(json!({ "revision": revision })),
             Self::RecordingGap { position, .. } => Some(json!({ "position": position })),
+            Self::NotStreaming { revision, .. } => Some(json!({ "revision": revision })),
             Self::Limit(LimitError::TooLarge { what, limit, actual, .. }) => {
                 Some(json!({ "what": what, "limit": limit, "actual": actual }))
             }

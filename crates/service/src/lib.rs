@@ -44,11 +44,11 @@ pub use bindings::{
 pub use bough_store::{ListOrder, Position};
 pub use error::ServiceError;
 pub use feed::{
-    ArchivedEvent, CreatedEvent, DeletedEvent, Delivery, EventFacts, EventFilter, EventKind,
-    EventPayload, FeedCursor, FeedEvent, FeedItem, FilterError, GapReason, GlobalCursor,
-    LabelChangedEvent, LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageUpdatedEvent,
-    MetaUpdatedEvent, SessionCursor, SessionSnapshot, StartAt, StatusChangedEvent, Subscription,
-    TaskChangedEvent, UnknownEventKind,
+    ArchivedEvent, CallName, ChangeKind, CreatedEvent, DeletedEvent, Delivery, EventFacts,
+    EventFilter, EventKind, EventPayload, FeedCursor, FeedEvent, FeedItem, FilterError, GapReason,
+    GlobalCursor, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent, MessageAddedEvent,
+    MessageChange, MessageUpdatedEvent, MetaUpdatedEvent, SessionCursor, SessionSnapshot, StartAt,
+    StatusChangedEvent, Subscription, TaskChangedEvent, TextDelta, UnknownEventKind,
 };
 pub use reload::{Reload, ReloadError};
 pub use request::Request;

@@ -276,6 +276,10 @@ functions! {
         "Add text to a block of a message that is being streamed; fires session::message-updated.",
         if_match Revision, repeat ByRevision, tag Step |answer| Some(Tag::Entry(answer.revision)),
         stale UpdateMessageResponse::stale;
+    "session::finish-message" finish_message = rules::finish::finish_message,
+        (FinishMessageRequest) -> FinishMessageResponse,
+        Write, at(Post, "/v1/sessions/{session_id}/entries/{entry_id}/finish"),
+        "End a message that was begun with `stream`: why it stopped, what it cost; fires session::message-updated.";
     "session::messages" messages = rules::reading::messages, (MessagesRequest) -> MessagesResponse,
         Read, at(Get, "/v1/sessions/{session_id}/messages"),
         "Read the active path (or the path to an entry), oldest first, page by page, by role.";

@@ -7,6 +7,7 @@
 //! |---|---|---|---|---|
 //! | `entry` | the new entry | its parent | | one of `message`; `custom`, `data`; `foreign`, `json`, `replaced?`; then `origin?`, `timestamp?` (when it is not the record's time), `revision?` (when it is not 0) |
 //! | `meta` | | | | the fields that change |
+//! | `streaming` | | | | `entry`: the message that the next record adds streams until a `rev` of it has `finish` |
 //! | `rev` | | | the entry | `from`, one of `append`, `edit`, `content`; then `details?`, `origin?`, `finish?` |
 //! | `leaf` | | | the new leaf, absent for none | `{}` |
 //! | `loop` | | | | `loop`, `phase?`, `entry?`, `event` |
@@ -52,6 +53,7 @@ pub fn encode(record: &Record, at_ms: i64) -> Envelope<'_> {
             parent: entry.parent_id.as_ref().map(name),
             ..plain("entry", encode_entry(entry, at_ms))
         },
+        Record::Streaming(entry) => plain("streaming", encode_streaming(entry)),
         Record::Revision(revision) => Envelope {
             target: Some(name(&revision.entry_id)),
             revision: Some(revision.to),
@@ -161,6 +163,12 @@ fn encode_entry(entry: &Entry, at_ms: i64) -> String {
     payload.finish()
 }
 
+fn encode_streaming(entry: &EntryId) -> String {
+    let mut payload = Payload::default();
+    payload.put("entry", entry);
+    payload.finish()
+}
+
 fn encode_revision(revision: &Revision) -> String {
     let mut payload = Payload::default();
     payload.put("from", &revision.from);
@@ -190,6 +198,7 @@ fn decode_known(stored: &Envelope<'_>) -> Option<(Record, bool)> {
         "meta" => Record::Meta(decode_meta(&mut fields)?),
         "entry" => Record::Entry(decode_entry(stored, &mut fields)?),
         "rev" => Record::Revision(decode_revision(target()?, stored.revision?, &mut fields)?),
+        "streaming" => Record::Streaming(fields.need("entry")?),
         "leaf" => Record::Leaf(target()),
         "loop" => Record::Loop(decode_loop(&mut fields)?),
         "tomb" => Record::Tombstone,

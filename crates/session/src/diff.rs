@@ -14,7 +14,7 @@ use crate::json::json_bytes;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentChange {
-    /// Text is added at the end of one text or thinking block.
+    /// Text is added at the end of one text or thinking block, or to the arguments of a call.
     Append(TextAppend),
     /// Some blocks change, the others stay.
     Edit(BlockEdit),
@@ -71,7 +71,7 @@ pub enum DiffError {
         blocks: usize,
     },
     /// It changes text where there is none.
-    #[error("the change adds text to block {block}, which is not a text or thinking block")]
+    #[error("the change adds text to block {block}, which takes none")]
     NotText {
         /// The named block.
         block: u32,
@@ -101,6 +101,16 @@ impl ContentChange {
         }
     }
 
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Append(append) => append.text.is_empty(),
+            Self::Edit(edit) => edit.splice.is_none() && edit.remove == 0 && edit.insert.is_empty(),
+            Self::Content(_) => false,
+        }
+    }
+
     /// Applies the change. On an error `content` is as it was.
     pub fn apply(&self, content: &mut Vec<ContentBlock>) -> Result<(), DiffError> {
         match self {
@@ -116,8 +126,10 @@ impl ContentChange {
 
 impl TextAppend {
     fn apply(&self, content: &mut [ContentBlock]) -> Result<(), DiffError> {
-        stream_text_at(content, self.block)?.push_str(&self.text);
-        Ok(())
+        let (block, blocks) = (self.block, content.len());
+        let index = usize::try_from(block).unwrap_or(usize::MAX);
+        let found = content.get_mut(index).ok_or(DiffError::NoSuchBlock { block, blocks })?;
+        if found.append_text(&self.text) { Ok(()) } else { Err(DiffError::NotText { block }) }
     }
 }
 

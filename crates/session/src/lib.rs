@@ -42,7 +42,7 @@ pub use context::{
 };
 pub use diff::{BlockEdit, ContentChange, DiffError, TextAppend, TextSplice};
 pub use entry::{Canonical, CustomPayload, Entry, EntryBody, SessionEntry};
-pub use fold::{Labels, LoopTally, SessionState};
+pub use fold::{Labels, LoopTally, SessionState, StreamTally};
 pub use formats::{
     Conversation, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Format, FormatError,
     Loss, LossReason, Mapped, Replaced, context_to_format, conversation_to_format, entry_to_format,

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::json::{JsonMap, RawJson, json_bytes, json_depth};
 use crate::members::UnknownMembers;
-use crate::{AgentMessage, ContentBlock, CustomPayload};
+use crate::{AgentMessage, ContentBlock, CustomPayload, Finish};
 
 /// Longest session id, in bytes.
 pub const SESSION_ID_BYTES_MAX: usize = 512;
@@ -33,6 +33,8 @@ pub const METADATA_KEYS_MAX: usize = 64;
 pub const ORIGIN_BYTES_MAX: usize = 16 * 1024;
 /// Largest message or custom payload, in bytes of compact JSON.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The last words about a message that streamed: reasons, warnings, usage.
+pub const FINISH_BYTES_MAX: usize = 64 * 1024;
 /// Most content blocks of one message, nested ones included.
 pub const CONTENT_BLOCKS_MAX: usize = 10_000;
 /// Longest `custom_type`, in bytes.
@@ -57,6 +59,10 @@ pub const PAGE_MAX: usize = 500;
 pub const STATE_LABELS_MAX: usize = 128;
 /// Most open loops that the state remembers by name; more are only counted.
 pub const STATE_OPEN_LOOPS_MAX: usize = 64;
+/// Messages of one session that may stream at the same time.
+pub const STATE_OPEN_STREAMS_MAX: usize = 64;
+/// Streams that ended last whose end a session's state remembers.
+pub const STATE_CLOSED_STREAMS_MAX: usize = 64;
 /// Most models whose usage is kept apart; the rest are summed as [`USAGE_OTHER_MODELS`].
 pub const STATE_MODELS_MAX: usize = 32;
 /// Longest model or provider name that the state keeps, in bytes.
@@ -166,6 +172,14 @@ pub fn check_content(
     }
     let size = json_bytes(content) + details.map_or(0, json_bytes);
     check_at_most("message", "bytes", size, MESSAGE_BYTES_MAX)
+}
+
+/// Checks the last words about a message that streamed.
+pub fn check_finish(finish: &Finish) -> Result<(), LimitError> {
+    if let Some(usage) = &finish.usage {
+        check_unknown("usage", 2, &usage.after.unknown)?;
+    }
+    check_size("finish", finish, FINISH_BYTES_MAX)
 }
 
 /// Checks the payload of a custom entry.

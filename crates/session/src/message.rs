@@ -434,6 +434,18 @@ impl ContentBlock {
         }
     }
 
+    /// Adds what a stream brings: words, or a part of a call's arguments; says whether the block takes such.
+    ///
+    /// Arguments that are not complete are no JSON of their own: they are kept as a JSON string with the text so far.
+    pub fn append_text(&mut self, more: &str) -> bool {
+        let Self::FunctionCall(call) = self else {
+            return self.stream_text_mut().map(|text| text.push_str(more)).is_some();
+        };
+        let Some(mut text) = call.partial_arguments() else { return false };
+        text.push_str(more);
+        RawJson::of(&text).map(|arguments| call.arguments = arguments).is_ok()
+    }
+
     /// The words that a stream adds to, to change them.
     pub const fn stream_text_mut(&mut self) -> Option<&mut String> {
         match self {

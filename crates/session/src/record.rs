@@ -15,6 +15,8 @@ pub enum Record {
     Meta(MetaChange),
     /// A node is added to the tree, and becomes the active leaf.
     Entry(Entry),
+    /// The message with this id, which the next record adds, streams: it grows until it is finished.
+    Streaming(EntryId),
     /// The content of a message changes.
     Revision(Revision),
     /// The active leaf moves; `None` is before the first entry.

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::diff::{ContentChange, DiffError};
 use crate::{
     AgentMessage, AssistantMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap,
-    RawJson, Role, StopReason, Usage,
+    ModelName, RawJson, Role, StopReason, Usage,
 };
 
 /// A change of a message's content: one step, or a whole range of steps put together.
@@ -67,6 +67,12 @@ pub struct Finish {
     /// Notices that did not stop the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,
+    /// The model that it is of, where its first record did not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// Whether nobody finished it: its writer went away.
+    #[serde(skip_serializing_if = "is_false")]
+    pub aborted: bool,
     /// What it cost, and what the entry said before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageChange>,
@@ -254,6 +260,10 @@ impl Finish {
         replace(&mut message.error_kind, self.error_kind.as_ref());
         replace(&mut message.warnings, self.warnings.as_ref());
         replace(&mut message.usage, self.usage.as_ref().map(|usage| &usage.after));
+        if let Some(model) = &self.model {
+            message.model.clone_from(&model.model);
+            message.provider.clone_from(&model.provider);
+        }
     }
 
     /// Takes over what a later one says.
@@ -264,7 +274,14 @@ impl Finish {
         replace(&mut self.error_kind, later.error_kind.as_ref());
         replace(&mut self.warnings, later.warnings.as_ref());
         replace(&mut self.usage, later.usage.as_ref());
+        replace(&mut self.model, later.model.as_ref());
+        self.aborted |= later.aborted;
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {

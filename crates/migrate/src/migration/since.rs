@@ -250,7 +250,7 @@ impl Gather {
             Record::Revision(revision) if self.ids.contains(revision.entry_id.as_str()) => {}
             Record::Revision(_) => self.lose(LostKind::Revision),
             Record::Loop(_) => self.lose(LostKind::LoopEvent),
-            Record::Leaf(_) | Record::Tombstone | Record::Restored => {}
+            Record::Leaf(_) | Record::Streaming(_) | Record::Tombstone | Record::Restored => {}
             Record::Unknown(stored) if stored.kind == bough_log::kind::STREAM => {}
             Record::Unknown(_) | Record::Newer { .. } => self.lose(LostKind::Unknown),
         }

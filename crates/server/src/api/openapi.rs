@@ -261,6 +261,15 @@ fn non_null(schema: Value) -> Value {
     }
 }
 
+/// What a stream of events is made of.
+const STREAM_EVENTS: &str = "Server-sent events. A message that streams is told by `message.started` (`entry_id`, `parent_id`, \
+    `revision`, `message`), `message.delta` (`entry_id`, `block`, `kind`: `text`, `thinking` or `tool_arguments`, `text`, \
+    `revision`; `function_call_id` and `function_id` where it begins a call) and `message.finished` (`entry_id`, `revision`, \
+    `stop_reason`, `usage`, `cost`, `aborted`, and what else the message says since). `message.snapshot` (`entry_id`, \
+    `parent_id`, `revision`, `message`) has the whole message: after an edit, for a reader who joins midway, and where the \
+    deltas in between are no longer kept. With `deltas=off` messages come whole, once they are at rest. Among the events of all \
+    sessions each has `session_id`. Other events are those of `session::watch`, and `snapshot`, `sessions`, `live` and `gap`.";
+
 fn stream(id: &str, summary: &str, in_path: &[&str]) -> Value {
     let mut parameters: Vec<Value> =
         in_path.iter().map(|name| path_parameter(name, &Map::new())).collect();
@@ -272,7 +281,7 @@ fn stream(id: &str, summary: &str, in_path: &[&str]) -> Value {
     }));
     let mut responses = json!({
         "200": {
-            "description": "Server-sent events: the types of `session::watch`, and `snapshot`, `sessions`, `live` and `gap`.",
+            "description": STREAM_EVENTS,
             "content": { "text/event-stream": { "schema": { "type": "string" } } },
         },
     });

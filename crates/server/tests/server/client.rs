@@ -113,7 +113,8 @@ impl Client {
     /// Opens a stream of server-sent events.
     pub(crate) async fn events(&self, path: &str) -> EventStream {
         let stream = self.open("GET", path, None, "keep-alive").await;
-        let mut events = EventStream { stream, text: String::new(), raw: Vec::new() };
+        let mut events =
+            EventStream { stream, text: String::new(), raw: Vec::new(), bytes_read: 0 };
         let head = events.head().await;
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         events
@@ -197,6 +198,7 @@ pub(crate) struct EventStream {
     stream: TcpStream,
     text: String,
     raw: Vec<u8>,
+    bytes_read: usize,
 }
 
 /// One server-sent event.
@@ -223,7 +225,13 @@ impl EventStream {
         let mut piece = [0; 16 * 1024];
         let read = soon(self.stream.read(&mut piece)).await.unwrap_or(0);
         self.raw.extend_from_slice(&piece[..read]);
+        self.bytes_read += read;
         read > 0
+    }
+
+    /// How many bytes came so far, headers and all.
+    pub(crate) fn bytes_read(&self) -> usize {
+        self.bytes_read
     }
 
     /// The next event that has data; `None` when the stream ended.
@@ -237,8 +245,12 @@ impl EventStream {
 
     /// Waits for the next sign of life that carries no event: the greeting, or a heartbeat.
     pub(crate) async fn sign_of_life(&mut self) {
-        let block = self.block().await.expect("the stream ended");
-        assert!(read_block(&block).is_none() && block.contains(": ok"), "{block}");
+        while !self.text.contains('\n') {
+            assert!(self.more().await, "the stream ended");
+        }
+        let (line, rest) = self.text.split_once('\n').unwrap();
+        assert_eq!(line, ": ok");
+        self.text = rest.to_owned();
     }
 
     /// The next lines up to an empty one; `None` when the stream ended.
@@ -249,19 +261,26 @@ impl EventStream {
                 self.text = rest.to_owned();
                 return Some(block);
             }
-            let raw = String::from_utf8_lossy(&self.raw).into_owned();
-            let (content, taken) = unchunk(&raw);
-            if raw.starts_with("0\r\n") {
-                // The last piece. The connection is kept for other requests.
-                return None;
-            }
-            if taken > 0 {
-                self.text.push_str(&content);
-                self.raw.drain(..taken);
-            } else if !self.fill().await {
+            if !self.more().await {
                 return None;
             }
         }
+    }
+
+    /// Reads on; `false` when the stream ended.
+    async fn more(&mut self) -> bool {
+        let raw = String::from_utf8_lossy(&self.raw).into_owned();
+        let (content, taken) = unchunk(&raw);
+        if raw.starts_with("0\r\n") {
+            // The last piece. The connection is kept for other requests.
+            return false;
+        }
+        if taken == 0 {
+            return self.fill().await;
+        }
+        self.text.push_str(&content);
+        self.raw.drain(..taken);
+        true
     }
 
     /// The next event of this name; others before it are passed over.

@@ -24,4 +24,5 @@ mod repeats;
 mod rights;
 mod streams;
 mod tenants;
+mod viewer;
 mod walk;

@@ -24,6 +24,8 @@ pub struct AppendRequest {
     pub entry_id: Option<EntryId>,
     /// Opaque correlation (for example `{ "turn_id": ... }`), kept with the entry and shown on its events.
     pub origin: Option<JsonMap>,
+    /// Whether the message streams: it grows by deltas until it is finished. For messages of the model only.
+    pub stream: Option<bool>,
     /// Append only if the active leaf still is this entry (`""` for a session without entries); otherwise
     /// `session/leaf_conflict`. Changes of status, metadata or a streaming message do not count.
     pub expected_leaf: Option<String>,
@@ -111,6 +113,20 @@ pub enum DeltaBlock {
     Text,
     /// What the model thinks.
     Thinking,
+    /// The arguments of a function that the model calls, as it writes them.
+    ToolArguments,
+}
+
+impl DeltaBlock {
+    /// Its name in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Thinking => "thinking",
+            Self::ToolArguments => "tool_arguments",
+        }
+    }
 }
 
 /// Input of `session::append-delta`: add text to a message that is still being written.
@@ -120,12 +136,17 @@ pub struct AppendDeltaRequest {
     pub session_id: SessionId,
     /// The message's entry.
     pub entry_id: EntryId,
-    /// Which `text` or `thinking` block, counted from 0. The number of blocks that there are begins a new one.
+    /// Which block, counted from 0. The number of blocks that there are begins a new one.
     pub block: u32,
     /// What to add at the block's end.
     pub text: String,
-    /// The kind of the block, when this begins it. Default `text`.
-    pub block_type: Option<DeltaBlock>,
+    /// The kind of the block, when this begins it; otherwise it may be left out. Default `text`.
+    #[serde(alias = "block_type")]
+    pub kind: Option<DeltaBlock>,
+    /// The id of the call, when this begins a block of kind `tool_arguments`.
+    pub function_call_id: Option<String>,
+    /// The function that is called, when this begins a block of kind `tool_arguments`.
+    pub function_id: Option<String>,
     /// When given and not the entry's current revision, nothing is written and `{ updated: false }` answers with
     /// the current one.
     pub expected_revision: Option<u64>,

@@ -12,6 +12,7 @@ mod raw;
 mod recording;
 mod search;
 mod store_protocol;
+mod streaming;
 mod trash;
 mod views;
 
@@ -26,5 +27,6 @@ pub use raw::*;
 pub use recording::*;
 pub use search::*;
 pub use store_protocol::*;
+pub use streaming::*;
 pub use trash::*;
 pub use views::*;

@@ -10,6 +10,7 @@ use super::events::{
     MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
 };
 use super::filter::{EventFacts, EventKind};
+use super::message_change::{ChangeKind, MessageChange};
 use crate::api::EventEnvelope;
 
 /// One event, shared by all who get it.
@@ -25,6 +26,8 @@ pub struct FeedEvent {
     pub steps: Steps,
     /// What it says.
     pub payload: EventPayload,
+    /// How it changes a message, where that is known.
+    pub change: Option<MessageChange>,
     /// Who speaks, when it is about a message.
     pub role: Option<Role>,
     /// The session's metadata, for filters.
@@ -83,6 +86,11 @@ impl EventPayload {
         }
     }
 
+    /// Whether it tells of a message or of an entry.
+    pub(super) const fn is_message(&self) -> bool {
+        matches!(self, Self::MessageAdded(_) | Self::MessageUpdated(_))
+    }
+
     fn role(&self) -> Option<Role> {
         match self {
             Self::MessageAdded(event) => event.message.as_ref().map(|message| message.role()),
@@ -127,6 +135,7 @@ impl FeedEvent {
             incarnation,
             seq,
             steps,
+            change: None,
             role: payload.role(),
             metadata,
             payload,
@@ -134,6 +143,12 @@ impl FeedEvent {
             is_last_part: true,
             json: OnceLock::new(),
         }
+    }
+
+    /// The same event, with how it changes a message.
+    pub(super) fn with_change(mut self, change: Option<MessageChange>) -> Self {
+        self.change = change;
+        self
     }
 
     /// What a subscriber learns with it.
@@ -188,7 +203,11 @@ impl FeedEvent {
 
     pub(super) fn weight(&self) -> usize {
         // The text, once made, is as long again.
-        2 * self.payload.weight()
+        let delta = match self.change.as_ref().map(|change| &change.kind) {
+            Some(ChangeKind::Text(delta)) => delta.text.len(),
+            _ => 0,
+        };
+        2 * self.payload.weight() + delta
     }
 }
 

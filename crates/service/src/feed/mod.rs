@@ -13,7 +13,7 @@ mod filter;
 mod global_reader;
 mod global_source;
 mod global_tail;
-
+mod message_change;
 mod point_in_time;
 mod projector;
 mod reader;
@@ -32,6 +32,7 @@ pub use events::{
     MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
 };
 pub use filter::{EventFacts, EventFilter, EventKind, FilterError, UnknownEventKind};
+pub use message_change::{CallName, ChangeKind, MessageChange, TextDelta};
 pub use snapshot::SessionSnapshot;
 pub use subscription::{Delivery, FeedItem, GapReason, StartAt, Subscription};
 

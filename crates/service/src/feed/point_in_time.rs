@@ -1,6 +1,6 @@
 //! A projector for a reader that begins in the middle: the session as it was there.
 
-use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionState};
+use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionState, StreamTally};
 use bough_store::{Position, Store, StoreError, StoredRecord, records_of};
 
 use super::projector::EventProjector;
@@ -21,9 +21,14 @@ pub(super) async fn projector_at(
     }
     let state = match state_before(store, session, incarnation, from).await? {
         Some(state) => Some(state),
-        None => store.state_at(session, incarnation, from.seq).await?,
+        None => store.state_at(session, incarnation, from.seq).await?.map(without_streams),
     };
     Ok(state.map(|state| EventProjector::with(incarnation, state)))
+}
+
+/// A store may leave out the records that end streams. Messages of which it is not known that they stream are told as others.
+fn without_streams(state: SessionState) -> SessionState {
+    SessionState { streams: StreamTally::default(), ..state }
 }
 
 /// What is asked of a session as it was.
@@ -55,16 +60,14 @@ async fn state_before(
         return Ok(None);
     };
     let since = page.records.iter().filter(|stored| !stored.is_step());
-    let since = since.take_while(|stored| stored.seq <= now.head.seq);
-    let (mut seen, mut asked) = (0, Asked::default());
-    for stored in since {
-        seen += 1;
-        asked.add(stored.record.known());
-    }
-    if seen != more || asked.origin {
+    let since: Vec<_> = since.take_while(|stored| stored.seq <= now.head.seq).collect();
+    let mut asked = Asked::default();
+    since.iter().for_each(|stored| asked.add(stored.record.known()));
+    if since.len() as u64 != more || asked.origin {
         return Ok(None);
     }
     let mut state = now.state;
+    since.iter().rev().for_each(|stored| state.streams.revert(&stored.record));
     // The projector goes on from there: what comes after is yet to be folded in.
     state.seq = from.seq;
     look_back(store, (session, incarnation), state, asked).await

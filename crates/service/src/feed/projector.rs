@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bough_session::{
-    Bookkeeping, Canonical, Entry, EntryId, Incarnation, JsonMap, LoopEvent, MetaChange, Record,
-    Revision, SessionId, SessionState, SessionStatus,
+    Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Incarnation, JsonMap, LoopEvent,
+    MetaChange, Record, Revision, SessionId, SessionState, SessionStatus,
 };
-use bough_store::{Position, Steps, Store, StoreError, StoredRecord, records_of};
+use bough_store::{Position, Steps, Store, StoreError, StoredEntry, StoredRecord, records_of};
 
 use super::deletions::Deletion;
 use super::event::{EventPayload, FeedEvent, number_parts};
@@ -15,6 +15,7 @@ use super::events::{
     ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
     MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
 };
+use super::message_change::{ChangeKind, MessageChange, TextDelta};
 use crate::limits::PROJECTOR_STREAMS_MAX;
 
 /// Reads the records of one incarnation of a session, in order, and tells the events that they are.
@@ -26,8 +27,9 @@ pub(super) struct EventProjector {
     incarnation: Incarnation,
     state: SessionState,
     metadata: Option<Arc<JsonMap>>,
-    /// Messages as of the revision that was last told, so that each step can be shown whole.
-    streams: VecDeque<Entry>,
+    /// Messages as of the revision that was last told, so that each step can be shown whole, and the records that added
+    /// them.
+    streams: VecDeque<StoredEntry>,
     /// Whether the record that says what the session is has been read. In files of the original it may come after the
     /// entries of a fork.
     has_begun: bool,
@@ -37,7 +39,7 @@ pub(super) struct EventProjector {
 
 /// What a change of a message is to the reader.
 enum Revised {
-    Told(Box<MessageUpdatedEvent>),
+    Told(Box<MessageUpdatedEvent>, MessageChange),
     /// There is nothing to tell.
     Known,
     /// It is part of another record by now.
@@ -102,37 +104,52 @@ impl EventProjector {
     ) -> Result<Option<Vec<FeedEvent>>, StoreError> {
         let place = Place { seq: stored.seq, steps: stored.steps, at_ms: stored.at_ms };
         let previous_status = self.state.status;
+        let is_streaming = self.is_streaming(&stored.record);
         self.fold(&stored);
         let mut payloads = self.end_of_copies(&stored.record);
+        let mut message_change = None;
         match stored.record.known() {
             Record::Meta(change) => payloads.extend(self.meta(place, change, previous_status)),
             Record::Entry(entry) if self.has_begun && self.copying.is_none() => {
                 payloads.extend(self.entry(place, entry));
+                message_change = Some(added(place, entry, is_streaming));
             }
             Record::Leaf(leaf) if self.has_begun && payloads.is_empty() => {
                 payloads.push(self.leaf(place, leaf));
             }
             Record::Revision(change) => match self.revision(store, place, change).await? {
-                Revised::Told(event) => payloads.push(EventPayload::MessageUpdated(event)),
+                Revised::Told(event, how) => {
+                    payloads.push(EventPayload::MessageUpdated(event));
+                    message_change = Some(MessageChange { is_streaming, ..how });
+                }
                 Revised::Known => {}
                 Revised::Gone => return Ok(None),
             },
             Record::Loop(event) => payloads.push(self.loop_event(place, event)),
             Record::Tombstone => payloads.push(self.deleted(place.at_ms)),
             Record::Restored => payloads.push(self.created()),
-            Record::Entry(_) | Record::Leaf(_) | Record::Unknown(_) | Record::Newer { .. } => {}
+            Record::Entry(_)
+            | Record::Leaf(_)
+            | Record::Streaming(_)
+            | Record::Unknown(_)
+            | Record::Newer { .. } => {}
         }
-        Ok(Some(self.dress(place, payloads)))
+        Ok(Some(self.dress(place, payloads, message_change)))
     }
 
     /// What is left to tell when the feed ends: a fork whose copies were not closed by a record.
     pub(super) fn at_end(&mut self, seq: u64) -> Vec<FeedEvent> {
         let payloads: Vec<_> = self.copying.take().map(EventPayload::Created).into_iter().collect();
         let place = Place { seq, steps: Steps::None, at_ms: 0 };
-        self.dress(place, payloads)
+        self.dress(place, payloads, None)
     }
 
-    fn dress(&self, place: Place, payloads: Vec<EventPayload>) -> Vec<FeedEvent> {
+    fn dress(
+        &self,
+        place: Place,
+        payloads: Vec<EventPayload>,
+        mut change: Option<MessageChange>,
+    ) -> Vec<FeedEvent> {
         let mut events: Vec<FeedEvent> = payloads
             .into_iter()
             .map(|payload| {
@@ -141,7 +158,9 @@ impl EventProjector {
                     _ => self.metadata.clone(),
                 };
                 let whose = (self.session.clone(), self.incarnation);
-                FeedEvent::new(whose, (place.seq, place.steps), metadata, payload)
+                let is_message = payload.is_message();
+                let event = FeedEvent::new(whose, (place.seq, place.steps), metadata, payload);
+                if is_message { event.with_change(change.take()) } else { event }
             })
             .collect();
         number_parts(&mut events);
@@ -149,9 +168,12 @@ impl EventProjector {
     }
 
     fn fold(&mut self, stored: &StoredRecord) {
-        // What the session says of itself; what its entries say is not asked here.
-        let is_about_session =
-            matches!(stored.record.known(), Record::Meta(_) | Record::Tombstone | Record::Restored);
+        // What the session says of itself and which messages stream; what its entries say is not asked here.
+        let is_about_session = match stored.record.known() {
+            Record::Meta(_) | Record::Streaming(_) | Record::Tombstone | Record::Restored => true,
+            Record::Revision(change) => change.finish.is_some(),
+            _ => false,
+        };
         if is_about_session && stored.seq > self.state.seq {
             self.state.apply(&stored.record, stored.seq, stored.at_ms);
             self.metadata = self.state.metadata.clone().map(Arc::new);
@@ -255,7 +277,7 @@ impl EventProjector {
             _ => None,
         };
         if message.is_some() {
-            self.remember(entry.clone());
+            self.remember(StoredEntry { seq: place.seq, entry: entry.clone() });
         }
         let added = EventPayload::MessageAdded(Box::new(MessageAddedEvent {
             session_id: self.session.clone(),
@@ -277,15 +299,15 @@ impl EventProjector {
         change: &Revision,
     ) -> Result<Revised, StoreError> {
         let mut at_hand = self.take_stream(&change.entry_id);
-        if let Some(entry) = at_hand.take_if(|entry| change.to <= entry.revision) {
-            self.remember(entry);
+        if let Some(stored) = at_hand.take_if(|stored| change.to <= stored.entry.revision) {
+            self.remember(stored);
             return Ok(Revised::Known);
         }
-        let before = match at_hand.filter(|entry| entry.revision == change.from) {
-            Some(entry) => Some(entry),
+        let before = match at_hand.filter(|stored| stored.entry.revision == change.from) {
+            Some(stored) => Some(stored),
             None => self.entry_before(store, change).await?,
         };
-        let Some(mut entry) = before else {
+        let Some(StoredEntry { seq, mut entry }) = before else {
             let is_gone = match place.steps {
                 Steps::One(step) => self.is_gone(store, place.seq, step).await?,
                 Steps::None | Steps::UpTo(_) => false,
@@ -304,8 +326,14 @@ impl EventProjector {
             origin: change.origin.clone(),
             timestamp: place.at_ms,
         };
-        self.remember(entry);
-        Ok(Revised::Told(Box::new(event)))
+        let how = MessageChange {
+            entry_seq: seq,
+            parent_id: entry.parent_id.clone(),
+            is_streaming: false,
+            kind: kind_of_change(place, change, event.message.content()),
+        };
+        self.remember(StoredEntry { seq, entry });
+        Ok(Revised::Told(Box::new(event), how))
     }
 
     /// A message as it was before a change.
@@ -313,10 +341,9 @@ impl EventProjector {
         &self,
         store: &dyn Store,
         change: &Revision,
-    ) -> Result<Option<Entry>, StoreError> {
+    ) -> Result<Option<StoredEntry>, StoreError> {
         let (session, id) = (&self.session, &change.entry_id);
-        let found = store.entry_at(session, self.incarnation, id, change.from).await?;
-        Ok(found.map(|stored| stored.entry))
+        store.entry_at(session, self.incarnation, id, change.from).await
     }
 
     /// Whether a step of a stream is no longer there.
@@ -353,15 +380,42 @@ impl EventProjector {
         EventPayload::Deleted(DeletedEvent { session_id: self.session.clone(), timestamp })
     }
 
-    fn take_stream(&mut self, id: &EntryId) -> Option<Entry> {
-        let at = self.streams.iter().position(|entry| entry.id == *id)?;
+    /// Whether a record is about a message that streams.
+    fn is_streaming(&self, record: &Record) -> bool {
+        match record.known() {
+            Record::Entry(entry) => self.state.streams.is_open(&entry.id),
+            Record::Revision(change) => self.state.streams.is_open(&change.entry_id),
+            _ => false,
+        }
+    }
+
+    fn take_stream(&mut self, id: &EntryId) -> Option<StoredEntry> {
+        let at = self.streams.iter().position(|stored| stored.entry.id == *id)?;
         self.streams.remove(at)
     }
 
-    fn remember(&mut self, entry: Entry) {
-        self.streams.push_back(entry);
+    fn remember(&mut self, stored: StoredEntry) {
+        self.streams.push_back(stored);
         if self.streams.len() > PROJECTOR_STREAMS_MAX {
             self.streams.pop_front();
         }
     }
+}
+
+fn added(place: Place, entry: &Entry, is_streaming: bool) -> MessageChange {
+    let parent_id = entry.parent_id.clone();
+    MessageChange { entry_seq: place.seq, parent_id, is_streaming, kind: ChangeKind::Added }
+}
+
+/// What a revision does to a message whose content is now this.
+///
+/// A record that took the place of steps replaces the message: its reader may know some of those steps.
+fn kind_of_change(place: Place, change: &Revision, content: &[ContentBlock]) -> ChangeKind {
+    if let Some(finish) = &change.finish {
+        let has_new_content = !change.change.is_empty();
+        return ChangeKind::Finished { finish: finish.clone(), has_new_content };
+    }
+    let is_plain = change.details.is_none() && !matches!(place.steps, Steps::UpTo(_));
+    let delta = TextDelta::of(&change.change, content).filter(|_| is_plain);
+    delta.map_or(ChangeKind::Replaced, ChangeKind::Text)
 }

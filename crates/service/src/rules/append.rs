@@ -12,6 +12,7 @@ use bough_session::{
 
 use crate::api::{AppendManyRequest, AppendManyResponse, AppendRequest, AppendResponse};
 use crate::error::ServiceError;
+use crate::rules::finish;
 use crate::scope::Scope;
 use crate::service::Service;
 use crate::writing::{self, Command, Decision, WriteContext};
@@ -90,7 +91,11 @@ impl Command for Append {
             origin: self.request.origin.clone(),
             body,
         };
-        Ok(Decision::Append(vec![Record::Entry(entry)], answer))
+        let records = match self.request.stream {
+            Some(true) => finish::begin(context.visible(&self.scope)?, entry)?,
+            _ => vec![Record::Entry(entry)],
+        };
+        Ok(Decision::Append(records, answer))
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod append;
 pub(crate) mod branching;
 pub(crate) mod config;
+pub(crate) mod finish;
 pub(crate) mod lifecycle;
 pub(crate) mod listing;
 pub(crate) mod meta;

@@ -5,9 +5,11 @@ use bough_session::limits::{
     CONTENT_BLOCKS_MAX, MESSAGE_BYTES_MAX, check_at_most, check_content, check_origin,
 };
 use bough_session::{
-    AgentMessage, BlockEdit, ContentBlock, ContentChange, Delta, Entry, EntryId, JsonMap, RawJson,
-    Role, TextAppend, ThinkingBlock, UnknownMembers, json_bytes,
+    AgentMessage, BlockEdit, ContentBlock, ContentChange, Delta, Entry, EntryId, FunctionCallBlock,
+    JsonMap, RawJson, Role, TextAppend, ThinkingBlock, UnknownMembers, json_bytes,
 };
+
+use serde_json::Value;
 
 use crate::api::{AppendDeltaRequest, DeltaBlock, UpdateMessageRequest, UpdateMessageResponse};
 use crate::error::ServiceError;
@@ -46,7 +48,11 @@ pub(crate) async fn append_delta(
         wanted: Wanted::Text {
             block: request.block,
             text: request.text,
-            begins: request.block_type.unwrap_or_default(),
+            begins: Begins {
+                kind: request.kind,
+                call_id: request.function_call_id,
+                function_id: request.function_id,
+            },
         },
     };
     writing::run(service, &session_id, change).await
@@ -64,7 +70,14 @@ enum Wanted {
     /// New content in place of the old.
     Whole { content: Vec<ContentBlock>, details: Option<RawJson> },
     /// Text at the end of a block.
-    Text { block: u32, text: String, begins: DeltaBlock },
+    Text { block: u32, text: String, begins: Begins },
+}
+
+/// What a delta says of the block that it is for.
+struct Begins {
+    kind: Option<DeltaBlock>,
+    call_id: Option<String>,
+    function_id: Option<String>,
 }
 
 #[async_trait]
@@ -75,7 +88,7 @@ impl Command for Update {
         &mut self,
         context: &mut WriteContext<'_>,
     ) -> Result<Decision<Self::Answer>, ServiceError> {
-        context.visible(&self.scope)?;
+        let is_closed = context.visible(&self.scope)?.streams.is_closed(&self.entry_id);
         let (session, now_ms) = (context.session().clone(), context.now_ms);
         let Some(stream) = context.streaming_message(&self.entry_id).await? else {
             return Err(ServiceError::entry_not_found(&session, &self.entry_id));
@@ -84,6 +97,9 @@ impl Command for Update {
             return Err(ServiceError::InvalidEntryKind { entry: self.entry_id.to_string() });
         };
         let revision = stream.entry.revision;
+        if is_closed && matches!(self.wanted, Wanted::Text { .. }) {
+            return Err(ServiceError::not_streaming(&self.entry_id, revision));
+        }
         if self.expected_revision.is_some_and(|expected| expected != revision) {
             return Ok(Decision::Nothing(UpdateMessageResponse { updated: false, revision }));
         }
@@ -119,7 +135,7 @@ impl Update {
             }
             Wanted::Text { block, text, begins } => {
                 let change =
-                    with_content(&stream.entry, |old| add_text(old, *block, text, *begins))?;
+                    with_content(&stream.entry, |old| add_text(old, *block, text, begins))?;
                 let bytes = stream.bytes().saturating_add(bytes_added(&change));
                 check_at_most("message", "bytes", bytes, MESSAGE_BYTES_MAX)?;
                 Ok(change)
@@ -158,20 +174,18 @@ fn add_text(
     old: &[ContentBlock],
     block: u32,
     text: &str,
-    begins: DeltaBlock,
+    begins: &Begins,
 ) -> Result<ContentChange, ServiceError> {
     let index = usize::try_from(block).unwrap_or(usize::MAX);
     let text = text.to_owned();
     match old.get(index) {
-        Some(there) if there.stream_text().is_some() => {
+        Some(there) => {
+            begins.check(block, there)?;
             Ok(ContentChange::Append(TextAppend { block, text }))
-        }
-        Some(_) => {
-            Err(ServiceError::invalid(format!("block {block} is not a text or thinking block")))
         }
         None if index == old.len() => {
             check_at_most("content", "blocks", old.len() + 1, CONTENT_BLOCKS_MAX)?;
-            let insert = vec![new_block(begins, text)];
+            let insert = vec![begins.block(block, text)?];
             Ok(ContentChange::Edit(BlockEdit { keep: block, splice: None, remove: 0, insert }))
         }
         None => Err(ServiceError::invalid(format!(
@@ -181,13 +195,54 @@ fn add_text(
     }
 }
 
-fn new_block(begins: DeltaBlock, text: String) -> ContentBlock {
-    match begins {
-        DeltaBlock::Text => ContentBlock::text(text),
-        DeltaBlock::Thinking => ContentBlock::Thinking(ThinkingBlock {
-            text,
-            signature: None,
-            unknown: UnknownMembers::default(),
-        }),
+impl Begins {
+    /// Refuses text for a block that takes none, or is of another kind.
+    fn check(&self, block: u32, there: &ContentBlock) -> Result<(), ServiceError> {
+        let kind = match there {
+            ContentBlock::Text(_) => DeltaBlock::Text,
+            ContentBlock::Thinking(_) => DeltaBlock::Thinking,
+            ContentBlock::FunctionCall(call) if call.partial_arguments().is_some() => {
+                DeltaBlock::ToolArguments
+            }
+            ContentBlock::FunctionCall(_) => {
+                let reason = format!("the arguments of block {block} are complete");
+                return Err(ServiceError::invalid(reason));
+            }
+            ContentBlock::Image(_) | ContentBlock::FunctionResult(_) => {
+                let reason = format!("block {block} takes no text; it is a picture or a result");
+                return Err(ServiceError::invalid(reason));
+            }
+        };
+        match self.kind {
+            Some(said) if said != kind => {
+                let (kind, said) = (kind.name(), said.name());
+                let reason = format!("block {block} is of kind `{kind}`, not `{said}`");
+                Err(ServiceError::invalid(reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The block that a delta begins.
+    fn block(&self, block: u32, text: String) -> Result<ContentBlock, ServiceError> {
+        Ok(match self.kind.unwrap_or_default() {
+            DeltaBlock::Text => ContentBlock::text(text),
+            DeltaBlock::Thinking => ContentBlock::Thinking(ThinkingBlock {
+                text,
+                signature: None,
+                unknown: UnknownMembers::default(),
+            }),
+            DeltaBlock::ToolArguments => {
+                let (Some(id), Some(function_id)) = (&self.call_id, &self.function_id) else {
+                    let reason = format!(
+                        "block {block} begins a call; say which with `function_call_id` and `function_id`"
+                    );
+                    return Err(ServiceError::invalid(reason));
+                };
+                let arguments = RawJson::from(Value::String(text));
+                let call = FunctionCallBlock::new(id.clone(), function_id.clone(), arguments);
+                ContentBlock::FunctionCall(call)
+            }
+        })
     }
 }

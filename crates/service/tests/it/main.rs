@@ -38,5 +38,6 @@ mod scopes;
 mod search;
 mod short_reads;
 mod stalled;
+mod streaming;
 mod swap;
 mod weaknesses;

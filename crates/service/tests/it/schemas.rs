@@ -16,6 +16,7 @@ const MEANT: &[(&str, &str, &str)] = &[
         "/properties/expected_leaf",
         "conditional append: two writers get a typed conflict and never interleave",
     ),
+    ("session::append request", "/properties/stream", "messages that grow until they are finished"),
     ("session::append-many request", "/properties/expected_leaf", "the same for a batch"),
     (
         "session::list request",

@@ -2,6 +2,8 @@
 
 mod loops;
 mod state;
+mod streams;
 
 pub use loops::LoopTally;
 pub use state::{Labels, SessionState};
+pub use streams::StreamTally;

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use bough_record::{Envelope, Fold, StoredEnvelope};
 use serde::{Deserialize, Serialize};
 
-use super::LoopTally;
+use super::{LoopTally, StreamTally};
 use crate::codec;
 use crate::limits::{
     ENTRY_ID_BYTES_MAX, LABEL_BYTES_MAX, STATE_LABELS_MAX, STATE_NAME_BYTES_MAX,
@@ -73,6 +73,9 @@ pub struct SessionState {
     /// Its loops.
     #[serde(default)]
     pub loops: LoopTally,
+    /// Its messages that were begun as streams.
+    #[serde(default, skip_serializing_if = "StreamTally::is_empty")]
+    pub streams: StreamTally,
     /// Tokens and money by model.
     #[serde(default)]
     pub usage: UsageByModel,
@@ -165,6 +168,7 @@ impl SessionState {
             deleted: false,
             task_name: None,
             loops: LoopTally::default(),
+            streams: StreamTally::default(),
             usage: UsageByModel::default(),
             copied_usage: None,
             copying: false,
@@ -192,6 +196,7 @@ impl SessionState {
         match record.known() {
             Record::Meta(change) => self.apply_meta(change, at_ms),
             Record::Entry(entry) => self.apply_entry(entry, at_ms),
+            Record::Streaming(entry) => self.streams.open(entry),
             Record::Revision(revision) => self.apply_revision(revision, at_ms),
             Record::Leaf(leaf) => self.leaf.clone_from(leaf),
             Record::Loop(event) => self.apply_loop(event),
@@ -317,11 +322,12 @@ impl SessionState {
         self.entry_count += 1;
         self.leaf = Some(entry.id.clone());
         self.touch(at_ms);
+        let streams = self.streams.is_open(&entry.id);
         match &entry.body {
-            EntryBody::Message(message) => self.apply_message(message),
+            EntryBody::Message(message) => self.apply_message(message, streams),
             EntryBody::Custom(custom) => self.apply_custom(custom),
             EntryBody::Foreign(_) => match entry.canonical() {
-                Canonical::Message(message) => self.apply_message(&message),
+                Canonical::Message(message) => self.apply_message(&message, streams),
                 Canonical::Custom(custom) => self.apply_custom(&custom),
             },
         }
@@ -334,10 +340,14 @@ impl SessionState {
         }
     }
 
-    fn apply_message(&mut self, message: &AgentMessage) {
+    /// Counts a message. What one that streams cost, and which model it is of, is known when it is finished.
+    fn apply_message(&mut self, message: &AgentMessage, streams: bool) {
         self.message_count += 1;
-        self.usage.add_message(message);
+        if !streams {
+            self.usage.add_message(message);
+        }
         match message {
+            AgentMessage::Assistant(said) if streams && said.model.is_empty() => {}
             AgentMessage::Assistant(said) => self.note_model(&said.provider, &said.model),
             AgentMessage::User(_) if self.preview.is_none() => {
                 let line = preview(&message.text(), STATE_PREVIEW_CHARS_MAX);
@@ -364,9 +374,12 @@ impl SessionState {
 
     fn apply_revision(&mut self, revision: &Revision, at_ms: i64) {
         self.touch(at_ms);
-        let Some(usage) = revision.finish.as_ref().and_then(|finish| finish.usage.as_ref()) else {
-            return;
-        };
+        let Some(finish) = &revision.finish else { return };
+        self.streams.close(&revision.entry_id);
+        if let Some(model) = &finish.model {
+            self.note_model(&model.provider, &model.model);
+        }
+        let Some(usage) = &finish.usage else { return };
         if let Some(before) = &usage.before {
             self.usage.remove(&usage.model, before);
         }

@@ -69,6 +69,20 @@ impl FunctionCallBlock {
     }
 }
 
+impl FunctionCallBlock {
+    /// The text of arguments that are not complete yet; `None` when they are JSON of another kind.
+    #[must_use]
+    pub fn partial_arguments(&self) -> Option<String> {
+        serde_json::from_str(self.arguments.get()).ok()
+    }
+
+    /// Takes partial arguments for what they say, if they are complete JSON; says whether they are.
+    pub fn complete_arguments(&mut self) -> bool {
+        let complete = self.partial_arguments().and_then(|text| RawJson::parse(text).ok());
+        complete.map(|arguments| self.arguments = arguments).is_some()
+    }
+}
+
 impl CustomMessage {
     /// The type of a message that instructs the model: what other formats call the role `system`.
     ///

@@ -4,8 +4,9 @@ use bough_record::Envelope;
 use bough_session::codec::{decode, decode_delta, encode, encode_delta, shortened};
 use bough_session::{
     ContentBlock, ContentChange, CustomPayload, Delta, Entry, EntryBody, EntryId, FORMAT_PI,
-    Finish, ForeignBody, LoopEvent, LoopId, LoopPhase, MetaChange, RawJson, Record, Replaced,
-    Revision, SessionId, SessionStatus, StatusChange, StopReason, TextAppend, Usage, UsageChange,
+    Finish, ForeignBody, LoopEvent, LoopId, LoopPhase, MetaChange, ModelName, RawJson, Record,
+    Replaced, Revision, SessionId, SessionStatus, StatusChange, StopReason, TextAppend, Usage,
+    UsageChange,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -106,6 +107,8 @@ fn a_revision_holds_the_difference() {
         finish: Some(Box::new(Finish {
             stop_reason: Some(StopReason::Length),
             usage: Some(UsageChange { model: "m".into(), before: None, after: Usage::default() }),
+            model: Some(ModelName { provider: "p".into(), model: "m".into() }),
+            aborted: true,
             ..Finish::default()
         })),
     };
@@ -114,7 +117,7 @@ fn a_revision_holds_the_difference() {
     assert_eq!((form.target.as_deref(), form.revision), (Some("e"), Some(9)));
     check(
         Record::Revision(revision),
-        r#"{"from":3,"append":{"block":0,"text":"more"},"details":{"d":1},"origin":{"t":1},"finish":{"stop_reason":"length","usage":{"model":"m","after":{}}}}"#,
+        r#"{"from":3,"append":{"block":0,"text":"more"},"details":{"d":1},"origin":{"t":1},"finish":{"stop_reason":"length","model":{"provider":"p","model":"m"},"aborted":true,"usage":{"model":"m","after":{}}}}"#,
     );
 }
 
@@ -122,6 +125,7 @@ fn a_revision_holds_the_difference() {
 fn the_other_kinds_survive() {
     check(Record::Leaf(None), "{}");
     check(Record::Leaf(Some(EntryId::from_stored("e"))), "{}");
+    check(Record::Streaming(EntryId::from_stored("e")), r#"{"entry":"e"}"#);
     check(Record::Tombstone, "{}");
     check(Record::Restored, "{}");
     let event = LoopEvent {

@@ -2,12 +2,13 @@
 
 use bough_session::limits::{
     STATE_LABELS_MAX, STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, STATE_OPEN_LOOPS_MAX,
-    STATE_PREVIEW_CHARS_MAX, USAGE_OTHER_MODELS,
+    STATE_OPEN_STREAMS_MAX, STATE_PREVIEW_CHARS_MAX, USAGE_OTHER_MODELS,
 };
 use bough_session::{
     Bookkeeping, Entry, EntryBody, EntryId, FORMAT_PI, Finish, ForeignBody, Label, LoopEvent,
-    LoopId, LoopPhase, MetaChange, ModelChange, RawJson, Record, Revision, SessionId, SessionInfo,
-    SessionState, SessionStatus, StatusChange, TaskStatus, Usage, UsageChange,
+    LoopId, LoopPhase, MetaChange, ModelChange, ModelName, RawJson, Record, Revision, SessionId,
+    SessionInfo, SessionState, SessionStatus, StatusChange, StreamTally, TaskStatus, Usage,
+    UsageChange,
 };
 use serde_json::json;
 
@@ -152,6 +153,52 @@ fn usage_is_summed_by_model() {
     assert_eq!(state.usage.total.output, 113);
     assert!((state.usage.total.cost_usd - 1.5).abs() < 1e-9);
     assert_eq!(state.model.unwrap().model, "n");
+}
+
+#[test]
+fn a_stream_counts_when_it_is_finished() {
+    let tokens = |output| Usage { output: Some(output), ..Usage::default() };
+    let begun = [
+        Record::Streaming(EntryId::from_stored("b")),
+        Record::Entry(entry("b", None, assistant("", "", Some(tokens(1))))),
+    ];
+    let state = fold(&begun);
+    assert!(state.streams.is_open(&EntryId::from_stored("b")));
+    assert_eq!((state.usage.total.messages, state.message_count), (0, 1));
+    assert_eq!(state.model, None, "it is not known yet");
+    let finish = Record::Revision(Revision {
+        finish: Some(Box::new(Finish {
+            usage: Some(UsageChange { model: "m".into(), before: None, after: tokens(7) }),
+            model: Some(ModelName { provider: "p".into(), model: "m".into() }),
+            ..Finish::default()
+        })),
+        ..Revision::replace(&entry("b", None, user("x", 1)), &[], None)
+    });
+    let [streaming, added] = begun;
+    let before = fold(&[streaming.clone(), added.clone()]).streams;
+    let state = fold(&[streaming.clone(), added, finish.clone()]);
+    let mut reverted = state.streams.clone();
+    reverted.revert(&finish);
+    assert_eq!(reverted, before);
+    reverted.revert(&streaming);
+    assert!(reverted.is_empty());
+    assert!(!state.streams.is_open(&EntryId::from_stored("b")));
+    assert!(state.streams.is_closed(&EntryId::from_stored("b")));
+    assert_eq!(state.usage.models["m"].output, 7);
+    assert_eq!(state.model.unwrap().model, "m");
+    let text = serde_json::to_string(&state.streams).unwrap();
+    assert_eq!(serde_json::from_str::<StreamTally>(&text).unwrap(), state.streams);
+}
+
+#[test]
+fn no_more_streams_are_remembered_than_there_may_be() {
+    let name = |number: usize| EntryId::from_stored(format!("e{number}"));
+    let records: Vec<_> =
+        (0..=STATE_OPEN_STREAMS_MAX).map(|n| Record::Streaming(name(n))).collect();
+    let state = fold(&records);
+    assert_eq!(state.streams.open_count(), STATE_OPEN_STREAMS_MAX);
+    assert!(!state.streams.is_open(&name(0)));
+    assert!(state.streams.is_open(&name(STATE_OPEN_STREAMS_MAX)));
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! ahead, so that reading on after an append gives what reading from the start would give.
 
 use bough_session::{
-    AgentMessage, AssistantMessage, Entry, EntryId, Finish, Incarnation, MetaChange, NewRecord,
-    Record, Revision, SessionId, SessionMeta, StatusChange, UsageChange,
+    AgentMessage, AssistantMessage, Entry, EntryId, Finish, Incarnation, MetaChange, ModelName,
+    NewRecord, Record, Revision, SessionId, SessionMeta, StatusChange, UsageChange,
 };
 use sha2::{Digest, Sha256};
 
@@ -137,8 +137,18 @@ fn finish_between(before: &AgentMessage, after: &AgentMessage) -> Option<Finish>
         error_kind: changed(&before.error_kind, &after.error_kind),
         warnings: changed(&before.warnings, &after.warnings),
         usage: usage_between(before, after),
+        model: model_between(before, after),
+        aborted: false,
     };
     (finish != Finish::default()).then_some(finish)
+}
+
+fn model_between(before: &AssistantMessage, after: &AssistantMessage) -> Option<ModelName> {
+    let name = |said: &AssistantMessage| ModelName {
+        provider: said.provider.clone(),
+        model: said.model.clone(),
+    };
+    Some(name(after)).filter(|now| *now != name(before))
 }
 
 fn usage_between(before: &AssistantMessage, after: &AssistantMessage) -> Option<UsageChange> {

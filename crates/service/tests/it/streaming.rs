@@ -1,0 +1,128 @@
+//! Messages that stream: how they begin, what they take, how they end.
+
+use crate::common::{Bed, assistant, user};
+use bough_service::{ChangeKind, EventKind};
+use serde_json::{Value, json};
+
+on_every_store!(
+    a_stream_ends_once,
+    only_a_streaming_call_opens_a_stream,
+    arguments_of_a_call_arrive_in_parts,
+    a_delta_says_what_it_adds,
+    streams_of_a_session_are_bounded,
+);
+
+async fn begin(bed: &Bed, session: &str, entry: &str) {
+    let request = json!({"entry_id": entry, "message": assistant(""), "stream": true});
+    bed.append(session, request).await;
+}
+
+async fn delta(bed: &Bed, session: &str, entry: &str, more: Value) -> Value {
+    let mut request = crate::common::object(more);
+    request.insert("session_id".to_owned(), json!(session));
+    request.insert("entry_id".to_owned(), json!(entry));
+    bed.ok("session::append-delta", Value::Object(request)).await
+}
+
+fn named(session: &str, entry: &str) -> Value {
+    json!({"session_id": session, "entry_id": entry})
+}
+
+async fn a_stream_ends_once(mut bed: Bed) {
+    let id = bed.create(json!({})).await;
+    begin(&bed, &id, "a").await;
+    delta(&bed, &id, "a", json!({"block": 0, "text": "hello"})).await;
+    let finish = json!({"session_id": id, "entry_id": "a", "stop_reason": "length",
+        "usage": {"output": 7, "cost_usd": 0.5}, "model": "m-2"});
+    let usage = bed.ok("session::usage", json!({"session_id": id})).await;
+    let done = bed.ok("session::finish-message", finish.clone()).await;
+    assert_eq!(done, json!({"revision": 2, "stop_reason": "length"}));
+    assert_ne!(bed.ok("session::usage", json!({"session_id": id})).await, usage);
+    let message = bed.entry(&id, "a").await["message"].clone();
+    assert_eq!(message["stop_reason"], "length");
+    assert_eq!((&message["model"], &message["provider"]), (&json!("m-2"), &json!("p")));
+    assert_eq!(message["usage"], finish["usage"]);
+    if bed.service.store().capabilities().keeps_change_cursor {
+        bed.reopen().await;
+    }
+    assert_eq!(bed.err("session::finish-message", finish).await.0, "session/not_streaming");
+    let more = json!({"session_id": id, "entry_id": "a", "block": 0, "text": "x"});
+    let refused = bed.call("session::append-delta", more).await.unwrap_err();
+    assert_eq!(refused.code(), "session/not_streaming");
+    assert_eq!(refused.data(), Some(json!({"revision": 2})));
+    assert_eq!(refused.http_status(), 409);
+    bed.update(&id, "a", "an edit is no delta").await;
+}
+
+async fn only_a_streaming_call_opens_a_stream(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    bed.append(&id, json!({"entry_id": "a", "message": assistant("x")})).await;
+    bed.update(&id, "a", "y").await;
+    delta(&bed, &id, "a", json!({"block": 0, "text": "z"})).await;
+    let refused = bed.err("session::finish-message", named(&id, "a")).await;
+    assert_eq!(refused.0, "session/not_streaming");
+    let missing = bed.err("session::finish-message", named(&id, "none")).await;
+    assert_eq!(missing.0, "session/entry_not_found");
+    let of_user = json!({"session_id": id, "message": user("x"), "stream": true});
+    assert_eq!(bed.err("session::append", of_user).await.0, "session/invalid_request");
+}
+
+async fn arguments_of_a_call_arrive_in_parts(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    begin(&bed, &id, "a").await;
+    let begins = json!({"block": 1, "text": "{\"x\":", "kind": "tool_arguments"});
+    let mut unnamed = crate::common::object(begins.clone());
+    unnamed.extend(crate::common::object(named(&id, "a")));
+    let refused = bed.err("session::append-delta", Value::Object(unnamed)).await;
+    assert_eq!(refused.0, "session/invalid_request");
+    let mut begins = crate::common::object(begins);
+    begins.insert("function_call_id".to_owned(), json!("c"));
+    begins.insert("function_id".to_owned(), json!("f"));
+    delta(&bed, &id, "a", Value::Object(begins)).await;
+    delta(&bed, &id, "a", json!({"block": 1, "text": " [1]}"})).await;
+    let block = |entry: &Value| entry["message"]["content"][1].clone();
+    assert_eq!(block(&bed.entry(&id, "a").await)["arguments"], "{\"x\": [1]}");
+    bed.ok("session::finish-message", named(&id, "a")).await;
+    let done = block(&bed.entry(&id, "a").await);
+    assert_eq!(done["arguments"], json!({"x": [1]}));
+    assert_eq!((&done["id"], &done["function_id"]), (&json!("c"), &json!("f")));
+}
+
+async fn a_delta_says_what_it_adds(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let mut listener = bed.listen().await;
+    begin(&bed, &id, "a").await;
+    delta(&bed, &id, "a", json!({"block": 0, "text": "one"})).await;
+    delta(&bed, &id, "a", json!({"block": 1, "text": "two", "kind": "thinking"})).await;
+    bed.update(&id, "a", "other").await;
+    bed.ok("session::finish-message", named(&id, "a")).await;
+    let told = listener.deliveries().await;
+    let kinds: Vec<EventKind> = told.iter().map(|told| told.event.kind()).collect();
+    let updated = EventKind::MessageUpdated;
+    assert_eq!(kinds, [EventKind::MessageAdded, updated, updated, updated, updated]);
+    let changes: Vec<_> = told.iter().map(|told| told.event.change.clone().unwrap()).collect();
+    assert!(changes.iter().all(|change| change.is_streaming));
+    let texts: Vec<_> = changes
+        .iter()
+        .map(|change| match &change.kind {
+            ChangeKind::Added => "added".to_owned(),
+            ChangeKind::Text(more) => format!("{} {} {}", more.block, more.kind.name(), more.text),
+            ChangeKind::Replaced => "replaced".to_owned(),
+            ChangeKind::Finished { .. } => "finished".to_owned(),
+        })
+        .collect();
+    assert_eq!(texts, ["added", "0 text one", "1 thinking two", "replaced", "finished"]);
+    let whole = told[2].event.value();
+    assert_eq!(whole["message"]["content"][0]["text"], "one", "the bus gets whole messages");
+}
+
+async fn streams_of_a_session_are_bounded(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    for number in 0..bough_session::limits::STATE_OPEN_STREAMS_MAX {
+        begin(&bed, &id, &number.to_string()).await;
+    }
+    let one_more = json!({"session_id": id, "message": assistant(""), "stream": true});
+    assert_eq!(bed.err("session::append", one_more.clone()).await.0, "session/too_large");
+    bed.ok("session::finish-message", named(&id, "7")).await;
+    bed.ok("session::append", one_more).await;
+}
