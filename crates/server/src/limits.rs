@@ -54,6 +54,21 @@ pub const STREAM_PIECE_ROOM: usize = STREAM_PIECE_BYTES + 4 * 1024;
 /// Events of a body that are recorded by one call.
 pub const RECORDED_LINES_PER_CALL: usize = 1000;
 
+/// Bytes of lines that are taken at once from a request that feeds a message; they become durable together.
+pub const DELTA_BATCH_BYTES: usize = 64 * 1024;
+/// Longest line of such a request, in bytes.
+pub const DELTA_LINE_BYTES_MAX: usize = 1024 * 1024;
+/// Acknowledgements that wait for the writer to take them before no more lines are read.
+pub const DELTA_ACKNOWLEDGEMENTS_WAITING: usize = 4096;
+/// A request that feeds a message is ended when no line came for this long; an empty line is enough.
+pub const DELTA_STREAM_IDLE: Duration = Duration::from_secs(120);
+/// How long a message waits to be finished, or to be fed by another request, after the one that fed it ended.
+pub const STREAM_END_GRACE: Duration = Duration::from_secs(2);
+/// The shortest pause between two looks for streams that nobody finishes.
+pub const STREAM_SWEEP_MIN: Duration = Duration::from_millis(50);
+/// The longest pause between two such looks.
+pub const STREAM_SWEEP_MAX: Duration = Duration::from_secs(5);
+
 /// Answers that wait for one connection of the bus to take them.
 pub const BUS_OUTBOX_MESSAGES: usize = 256;
 /// Notices that wait for one connection of the bus to take them: the ends of all calls that one worker may owe it, twice.

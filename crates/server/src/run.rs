@@ -26,7 +26,10 @@ use crate::own_address::OwnAddresses;
 use crate::settings::{Applier, AskError, Environment, Sources, mark, service_settings};
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
-use crate::tasks::{keep_index, look_at_store_first, sweep_trash, watch_settings, watch_store};
+use crate::tasks::{
+    close_abandoned_streams, keep_index, look_at_store_first, sweep_trash, watch_settings,
+    watch_store,
+};
 
 /// Connects to an iii engine.
 pub type EngineConnector = Arc<dyn Fn(&str) -> Arc<dyn EngineLink> + Send + Sync>;
@@ -221,6 +224,7 @@ impl Server {
         let kept = sources.where_kept(&config);
         let service = Service::new(store, place.clock.clone(), place.entropy.clone());
         service.set_search_index(sources.open_index(&config)?);
+        service.set_open_streams(place.shared.clone());
         service.set_settings(service_settings(&config));
         let guard = Guard::new(sources.rules(&config, &tokens), place.clock.clone());
         let (switch, ending) = shutdown_switch();
@@ -294,6 +298,7 @@ impl Server {
         self.tasks.spawn(watch_store(self.app.clone()));
         self.tasks.spawn(sweep_trash(self.app.clone()));
         self.tasks.spawn(keep_index(self.app.clone()));
+        self.tasks.spawn(close_abandoned_streams(self.app.clone()));
     }
 
     /// Where HTTP is served.

@@ -8,7 +8,7 @@ use bough_service::{Scope, Service};
 
 use crate::app::App;
 use crate::guard::TOKENS_FILE;
-use crate::limits::{SETTINGS_POLL, TRASH_SWEEP};
+use crate::limits::{SETTINGS_POLL, STREAM_SWEEP_MAX, STREAM_SWEEP_MIN, TRASH_SWEEP};
 use crate::settings::{Applier, FileMark, mark};
 
 /// Looks at the settings files until the server ends, and applies what changed. The local key is put back where another
@@ -92,6 +92,23 @@ pub(crate) async fn sweep_trash(app: App) {
             Err(error) => tracing::warn!(code = error.code(), "the trash could not be swept"),
         }
         if !pause(&app, TRASH_SWEEP).await {
+            return;
+        }
+    }
+}
+
+/// Closes messages as aborted that were begun as streams and do not grow any more.
+pub(crate) async fn close_abandoned_streams(app: App) {
+    loop {
+        match app.service.abort_abandoned_streams().await {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(count, "messages that nobody finished were closed"),
+            Err(error) => tracing::warn!(code = error.code(), "open streams could not be read"),
+        }
+        // Often enough that a stream is closed soon after its time, and not more often than that.
+        let rest = app.service.settings().stream_abandoned_after;
+        let rest = rest.map_or(STREAM_SWEEP_MAX, |rest| rest / 4);
+        if !pause(&app, rest.clamp(STREAM_SWEEP_MIN, STREAM_SWEEP_MAX)).await {
             return;
         }
     }

@@ -23,6 +23,7 @@ mod cursor;
 mod error;
 mod feed;
 mod open_session;
+mod open_streams;
 mod recording;
 mod reload;
 mod request;
@@ -50,6 +51,7 @@ pub use feed::{
     MessageChange, MessageUpdatedEvent, MetaUpdatedEvent, SessionCursor, SessionSnapshot, StartAt,
     StatusChangedEvent, Subscription, TaskChangedEvent, TextDelta, UnknownEventKind,
 };
+pub use open_streams::HeldStream;
 pub use reload::{Reload, ReloadError};
 pub use request::Request;
 pub use scope::{Right, Scope};

@@ -14,6 +14,10 @@ pub const SWAP_SETTLE_MS: i64 = 5_000;
 pub const OPEN_SESSIONS_MAX: usize = 1024;
 /// Messages of one session that are kept in memory while they stream.
 pub const STREAMS_PER_SESSION_MAX: usize = 4;
+/// A message that streams and does not grow for this long is closed as aborted.
+pub const STREAM_ABANDONED_AFTER: Duration = Duration::from_secs(300);
+/// Open streams that a sweep for abandoned ones reads at a time.
+pub const OPEN_STREAMS_PER_READ: usize = 256;
 /// Records of a session being made (a fork) that are held in memory before they are written out of sight.
 pub const BUILD_BATCH_RECORDS: usize = 1000;
 /// Bytes of those records: that many, and one record more, are held at the most.

@@ -1,6 +1,6 @@
 //! The handle that every surface holds.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bough_platform::{Clock, Entropy};
 use bough_session::{EntryId, Incarnation, SessionId};
@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::api::ReloadStatus;
 use crate::error::ServiceError;
+use crate::open_streams::OpenStreams;
 use crate::reload::{Reload, ReloadDesk};
 use crate::runtime::Runtime;
 use crate::search::SearchSlot;
@@ -35,6 +36,7 @@ struct Shared {
     reload: ReloadDesk,
     runtime: RwLock<Arc<Runtime>>,
     search: SearchSlot,
+    open_streams: OnceLock<Arc<OpenStreams>>,
     /// Counts the stores that stood here, so that feeds notice a swap.
     swaps: watch::Sender<u64>,
 }
@@ -51,6 +53,7 @@ impl Service {
             reload: ReloadDesk::default(),
             runtime: RwLock::new(Arc::new(runtime)),
             search: SearchSlot::default(),
+            open_streams: OnceLock::new(),
             swaps: watch::Sender::new(0),
         };
         Self { shared: Arc::new(shared), keyed: None, life: None }
@@ -155,6 +158,10 @@ impl Service {
 
     pub(crate) fn search_slot(&self) -> &SearchSlot {
         &self.shared.search
+    }
+
+    pub(crate) fn open_streams_slot(&self) -> &OnceLock<Arc<OpenStreams>> {
+        &self.shared.open_streams
     }
 
     pub(crate) fn swaps(&self) -> watch::Receiver<u64> {

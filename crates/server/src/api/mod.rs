@@ -4,6 +4,8 @@ mod body;
 mod body_lines;
 mod calls;
 mod conditions;
+mod delta_lines;
+mod delta_stream;
 mod event_text;
 mod events;
 mod fields;

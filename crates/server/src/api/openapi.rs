@@ -26,6 +26,7 @@ fn build() -> Value {
     put(&mut paths, "/v1/events", "get", stream("watchAll", "Live events of all sessions.", &[]));
     let of_session = stream("watchSession", "Live events of one session.", &["session_id"]);
     put(&mut paths, "/v1/sessions/{session_id}/events", "get", of_session);
+    put(&mut paths, "/v1/sessions/{session_id}/entries/{entry_id}/deltas", "post", delta_lines());
     put(&mut paths, "/v1/call/{function_id}", "post", call_by_name());
     for (path, id, summary, kind) in PAGES {
         put(&mut paths, path, "get", page(id, summary, kind));
@@ -259,6 +260,33 @@ fn non_null(schema: Value) -> Value {
         }
         _ => without_null(&schema),
     }
+}
+
+/// The request that takes the deltas of a message line by line.
+fn delta_lines() -> Value {
+    let lines = json!({ "application/x-ndjson": { "schema": { "type": "string" } } });
+    let mut responses = json!({
+        "200": {
+            "description": "One line for each that was sent, in order, once it is durable: `{\"revision\"}`. What goes wrong is a last line `{\"error\"}`.",
+            "content": lines.clone(),
+        },
+    });
+    if let Some(map) = responses.as_object_mut() {
+        map.extend(failures());
+    }
+    json!({
+        "operationId": "appendDeltas",
+        "summary": "Add to a message that streams, line by line, in one request that stays open.",
+        "description": "Each line is a delta (`block`, `text`, `kind`, `function_call_id`, `function_id`) or the end (`finish`).",
+        "tags": ["messages"],
+        "x-right": "write",
+        "parameters": [
+            path_parameter("session_id", &Map::new()),
+            path_parameter("entry_id", &Map::new()),
+        ],
+        "requestBody": { "required": true, "content": lines },
+        "responses": responses,
+    })
 }
 
 /// What a stream of events is made of.

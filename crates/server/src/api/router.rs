@@ -18,7 +18,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::calls::{Call, answer_by_name, answer_call};
 use super::problem::Problem;
-use super::{events, pages, record};
+use super::{delta_stream, events, pages, record};
 use crate::app::App;
 use crate::net::Peer;
 
@@ -36,6 +36,10 @@ pub(crate) fn http_router(app: &App) -> Router {
     let router = router
         .route("/v1/call/{function_id}", post(answer_by_name))
         .route("/v1/record", post(record::record))
+        .route(
+            "/v1/sessions/{session_id}/entries/{entry_id}/deltas",
+            post(delta_stream::append_deltas),
+        )
         .route("/v1/events", get(events::of_all))
         .route("/v1/sessions/{session_id}/events", get(events::of_session))
         .merge(pages::router())

@@ -18,7 +18,7 @@ pub use load::{CONFIG_FILE, Loaded, Overrides, expand_home, load, parse, parse_w
 pub use model::{
     AdapterConfig, AllowConfig, BridgeConfig, CompactionConfig, Config, Durability, FsConfig,
     LimitsConfig, LogConfig, LogFormat, LogLevel, MemoryConfig, NativeConfig, RetentionConfig,
-    SessionConfig, SessionScope, TokensConfig, WorkerConfig,
+    SessionConfig, SessionScope, StreamingConfig, TokensConfig, WorkerConfig,
 };
 pub use placeholders::{Lookup, PlaceholderError};
 pub use show::{DOCUMENTED_FILE, hide_secrets, show};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bough_service::limits::STREAM_ABANDONED_AFTER;
 use bough_session::limits::{PAGE_DEFAULT, PAGE_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub struct Config {
     pub durability: Durability,
     /// How long things are kept.
     pub retention: RetentionConfig,
+    /// Messages that stream.
+    pub streaming: StreamingConfig,
     /// Bounds of the server.
     pub limits: LimitsConfig,
     /// Whose requests are answered.
@@ -60,6 +63,7 @@ impl Default for Config {
             max_list_limit: PAGE_MAX,
             durability: Durability::default(),
             retention: RetentionConfig::default(),
+            streaming: StreamingConfig::default(),
             limits: LimitsConfig::default(),
             allow: AllowConfig::default(),
             tokens: TokensConfig::default(),
@@ -181,6 +185,20 @@ pub struct RetentionConfig {
 impl Default for RetentionConfig {
     fn default() -> Self {
         Self { trash: Span::For(Duration::from_secs(30 * 86_400)) }
+    }
+}
+
+/// Messages that stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StreamingConfig {
+    /// How long a message that streams may stand still before it is closed as aborted: a length of time, or `forever`.
+    pub abandoned_after: Span,
+}
+
+impl Default for StreamingConfig {
+    fn default() -> Self {
+        Self { abandoned_after: STREAM_ABANDONED_AFTER.into() }
     }
 }
 

@@ -136,6 +136,18 @@ impl Client {
         }
     }
 
+    /// Opens a request whose body is sent piece by piece, and reads the beginning of its answer.
+    pub(crate) async fn deltas(&self, path: &str) -> EventStream {
+        let client = self.with("transfer-encoding", "chunked");
+        let client = client.with("content-type", "application/x-ndjson");
+        let stream = client.open("POST", path, None, "keep-alive").await;
+        let mut answers =
+            EventStream { stream, text: String::new(), raw: Vec::new(), bytes_read: 0 };
+        let head = answers.head().await;
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        answers
+    }
+
     async fn open(
         &self,
         method: &str,
@@ -245,12 +257,26 @@ impl EventStream {
 
     /// Waits for the next sign of life that carries no event: the greeting, or a heartbeat.
     pub(crate) async fn sign_of_life(&mut self) {
+        assert_eq!(self.line().await.as_deref(), Some(": ok"));
+    }
+
+    /// The next line; `None` when the stream ended.
+    pub(crate) async fn line(&mut self) -> Option<String> {
         while !self.text.contains('\n') {
-            assert!(self.more().await, "the stream ended");
+            if !self.more().await {
+                return None;
+            }
         }
-        let (line, rest) = self.text.split_once('\n').unwrap();
-        assert_eq!(line, ": ok");
-        self.text = rest.to_owned();
+        let (line, rest) = self.text.split_once('\n')?;
+        let (line, rest) = (line.to_owned(), rest.to_owned());
+        self.text = rest;
+        Some(line)
+    }
+
+    /// Sends a piece of the request's body; an empty one ends it.
+    pub(crate) async fn send(&mut self, piece: &str) {
+        let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+        self.stream.write_all(chunk.as_bytes()).await.unwrap();
     }
 
     /// The next lines up to an empty one; `None` when the stream ended.

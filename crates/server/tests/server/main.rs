@@ -9,6 +9,7 @@
 mod bridge;
 mod bus;
 mod client;
+mod delta_requests;
 mod documents;
 mod events;
 mod guard;

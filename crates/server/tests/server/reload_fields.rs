@@ -39,6 +39,7 @@ const TIMES: &[Change] = &[
     ("limits.header_timeout", "limits: {header_timeout: 50ms}"),
     ("limits.request_timeout", "limits: {request_timeout: 50ms}"),
     ("limits.heartbeat", "limits: {heartbeat: 20ms}"),
+    ("streaming.abandoned_after", "streaming: {abandoned_after: 50ms}"),
 ];
 
 const STALLS: &[Change] = &[("limits.write_stall_timeout", "limits: {write_stall_timeout: 50ms}")];
@@ -133,6 +134,7 @@ async fn is_in_force(place: &Place, field: &str) -> bool {
         "allow.origins" => {
             client.with("origin", "https://page.example").get("/healthz").await.status == 200
         }
+        "streaming.abandoned_after" => a_stream_is_abandoned(place).await,
         "tokens.required" => client.get("/v1/sessions").await.status == 401,
         "limits.body_bytes" => {
             client.post("/v1/sessions", json!({"title": "t".repeat(200)})).await.status == 413
@@ -365,4 +367,14 @@ fn last_frame(data: &std::path::Path, id: &str) -> Value {
     let segment = inside(own.next().unwrap().join("segments")).pop().unwrap();
     let text = std::fs::read_to_string(segment).unwrap();
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
+}
+
+async fn a_stream_is_abandoned(place: &Place) -> bool {
+    let client = place.client();
+    let id = new_session(&client).await;
+    let mut events = client.events(&format!("/v1/sessions/{id}/events")).await;
+    let body = json!({"message": crate::streams::reply("a"), "stream": true});
+    client.post(&format!("/v1/sessions/{id}/entries"), body).await.ok();
+    let ended = tokio::time::timeout(A_WHILE, events.until("message.finished")).await;
+    ended.is_ok_and(|event| event.data["aborted"] == json!(true))
 }

@@ -27,6 +27,10 @@ pub(crate) async fn append(
     if service.may_repeat() {
         request.entry_id.get_or_insert_with(|| fresh_id.clone());
     }
+    if request.stream == Some(true) {
+        let entry_id = request.entry_id.get_or_insert_with(|| fresh_id.clone()).clone();
+        finish::note_begin(service, &session_id, &entry_id).await?;
+    }
     let change = Append { scope: scope.clone(), fresh_id, request };
     writing::run(service, &session_id, change).await
 }

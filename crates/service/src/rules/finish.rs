@@ -4,12 +4,13 @@ use async_trait::async_trait;
 use bough_session::limits::{STATE_OPEN_STREAMS_MAX, check_at_most, check_content, check_finish};
 use bough_session::{
     AgentMessage, AssistantMessage, BlockEdit, ContentBlock, ContentChange, Entry, EntryId, Finish,
-    ModelName, Record, Revision, Role, SessionState, StopReason, UsageChange,
+    ModelName, Record, Revision, Role, SessionId, SessionState, StopReason, UsageChange,
 };
 
 use crate::api::{FinishMessageRequest, FinishMessageResponse};
 use crate::error::ServiceError;
-use crate::scope::Scope;
+use crate::runtime::is_visible;
+use crate::scope::{Right, Scope};
 use crate::service::Service;
 use crate::writing::{self, Command, Decision, WriteContext};
 
@@ -31,8 +32,86 @@ pub(crate) async fn finish_message(
 ) -> Result<FinishMessageResponse, ServiceError> {
     let session_id = request.session_id.clone();
     let entry_id = request.entry_id.clone();
-    let change = Finishing { scope: scope.clone(), entry_id, end: End::Said(request) };
-    writing::run(service, &session_id, change).await
+    let end = End::Said(Box::new(request));
+    let command = Finishing { scope: scope.clone(), entry_id: entry_id.clone(), end };
+    let answer = writing::run(service, &session_id, command).await?;
+    note_end(service, &session_id, &entry_id).await;
+    Ok(answer)
+}
+
+/// Notes that a stream is about to begin, so that it is found if nobody finishes it.
+pub(crate) async fn note_begin(
+    service: &Service,
+    session_id: &SessionId,
+    entry_id: &EntryId,
+) -> Result<(), ServiceError> {
+    match service.open_streams_slot().get() {
+        Some(streams) => streams.begin(session_id, entry_id).await,
+        None => Ok(()),
+    }
+}
+
+async fn note_end(service: &Service, session_id: &SessionId, entry_id: &EntryId) {
+    if let Some(streams) = service.open_streams_slot().get() {
+        streams.end(session_id, entry_id).await;
+    }
+}
+
+/// Closes a stream as aborted if it is still at a revision; says whether it did.
+pub(crate) async fn abort(
+    service: &Service,
+    scope: &Scope,
+    (session_id, entry_id): (&SessionId, &EntryId),
+    revision: u64,
+) -> Result<bool, ServiceError> {
+    let end = End::Abandoned { revision };
+    let command = Finishing { scope: scope.clone(), entry_id: entry_id.clone(), end };
+    match writing::run(service, session_id, command).await {
+        Ok(_) => {
+            note_end(service, session_id, entry_id).await;
+            Ok(true)
+        }
+        Err(ServiceError::NotStreaming { .. } | ServiceError::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl Service {
+    /// The revision of a message that streams, for a caller who is about to add to it.
+    pub async fn streaming_revision(
+        &self,
+        scope: &Scope,
+        session_id: &SessionId,
+        entry_id: &EntryId,
+    ) -> Result<u64, ServiceError> {
+        scope.allow("session::append-delta", Right::Write)?;
+        let store = self.store();
+        let state = store.state(session_id).await?.map(|now| now.state);
+        let Some(state) = state.filter(|state| is_visible(scope, state)) else {
+            return Err(ServiceError::not_found(session_id));
+        };
+        let Some(stored) = store.entry(session_id, entry_id).await? else {
+            return Err(ServiceError::entry_not_found(session_id, entry_id));
+        };
+        let revision = stored.entry.revision;
+        let is_open = state.streams.is_open(entry_id);
+        if is_open { Ok(revision) } else { Err(ServiceError::not_streaming(entry_id, revision)) }
+    }
+
+    /// Closes a stream as aborted whose writer is gone, if it is still at this revision and nobody else feeds it; says
+    /// whether it did.
+    pub async fn abort_stream(
+        &self,
+        scope: &Scope,
+        session_id: &SessionId,
+        entry_id: &EntryId,
+        revision: u64,
+    ) -> Result<bool, ServiceError> {
+        if self.is_stream_held(session_id, entry_id) {
+            return Ok(false);
+        }
+        abort(self, scope, (session_id, entry_id), revision).await
+    }
 }
 
 struct Finishing {
@@ -44,7 +123,12 @@ struct Finishing {
 /// How a stream ends.
 enum End {
     /// As its writer says.
-    Said(FinishMessageRequest),
+    Said(Box<FinishMessageRequest>),
+    /// Nobody finished it, and it is at this revision still.
+    Abandoned {
+        /// Which one.
+        revision: u64,
+    },
 }
 
 #[async_trait]
@@ -64,7 +148,12 @@ impl Command for Finishing {
         let Some(AgentMessage::Assistant(message)) = message.as_deref().filter(|_| is_open) else {
             return Err(ServiceError::not_streaming(&self.entry_id, from));
         };
-        let finish = self.end.finish(message)?;
+        let finish = match &self.end {
+            End::Said(said) => said_by_writer(said, message)?,
+            End::Abandoned { revision } if *revision == from => abandoned(message),
+            // It goes on.
+            End::Abandoned { .. } => return Err(ServiceError::not_streaming(&self.entry_id, from)),
+        };
         let answer = FinishMessageResponse {
             revision: from.saturating_add(1),
             stop_reason: finish.stop_reason.unwrap_or(message.stop_reason),
@@ -82,32 +171,42 @@ impl Command for Finishing {
     }
 }
 
-impl End {
-    fn finish(&self, message: &AssistantMessage) -> Result<Finish, ServiceError> {
-        let Self::Said(said) = self;
-        let error = said.error.clone().map(crate::api::StreamError::into_parts);
-        let (error_message, error_kind) = error.unwrap_or_default();
-        let failed = said.error.is_some();
-        let usual = if failed { StopReason::Error } else { StopReason::End };
-        let model = said.model.clone().map(|model| ModelName {
-            provider: said.provider.clone().unwrap_or_else(|| message.provider.clone()),
-            model,
-        });
-        let name = model.as_ref().map_or(&message.model, |model| &model.model).clone();
-        let usage = said.usage.clone().or_else(|| message.usage.clone());
-        let finish = Finish {
-            stop_reason: Some(said.stop_reason.unwrap_or(usual)),
-            native_stop_reason: said.native_stop_reason.clone(),
-            error_message,
-            error_kind,
-            warnings: said.warnings.clone(),
-            usage: usage.map(|after| UsageChange { model: name, before: None, after }),
-            model,
-            aborted: false,
-        };
-        check_finish(&finish)?;
-        Ok(finish)
-    }
+fn said_by_writer(
+    said: &FinishMessageRequest,
+    message: &AssistantMessage,
+) -> Result<Finish, ServiceError> {
+    let error = said.error.clone().map(crate::api::StreamError::into_parts);
+    let (error_message, error_kind) = error.unwrap_or_default();
+    let failed = said.error.is_some();
+    let usual = if failed { StopReason::Error } else { StopReason::End };
+    let model = said.model.clone().map(|model| ModelName {
+        provider: said.provider.clone().unwrap_or_else(|| message.provider.clone()),
+        model,
+    });
+    let name = model.as_ref().map_or(&message.model, |model| &model.model).clone();
+    let usage = said.usage.clone().or_else(|| message.usage.clone());
+    let finish = Finish {
+        stop_reason: Some(said.stop_reason.unwrap_or(usual)),
+        native_stop_reason: said.native_stop_reason.clone(),
+        error_message,
+        error_kind,
+        warnings: said.warnings.clone(),
+        usage: usage.map(|after| UsageChange { model: name, before: None, after }),
+        model,
+        aborted: false,
+    };
+    check_finish(&finish)?;
+    Ok(finish)
+}
+
+/// What it cost as far as that is known counts, too.
+fn abandoned(message: &AssistantMessage) -> Finish {
+    let usage = message.usage.clone().map(|after| UsageChange {
+        model: message.model.clone(),
+        before: None,
+        after,
+    });
+    Finish { stop_reason: Some(StopReason::Aborted), usage, aborted: true, ..Finish::default() }
 }
 
 /// Arguments that came in parts become what they say.

@@ -1,7 +1,11 @@
 //! Messages that stream: how they begin, what they take, how they end.
 
+use std::sync::Arc;
+
 use crate::common::{Bed, assistant, user};
 use bough_service::{ChangeKind, EventKind};
+use bough_session::{EntryId, SessionId};
+use bough_store::shared_state::{MemorySharedState, SharedState};
 use serde_json::{Value, json};
 
 on_every_store!(
@@ -10,6 +14,7 @@ on_every_store!(
     arguments_of_a_call_arrive_in_parts,
     a_delta_says_what_it_adds,
     streams_of_a_session_are_bounded,
+    a_stream_that_nobody_finishes_is_aborted,
 );
 
 async fn begin(bed: &Bed, session: &str, entry: &str) {
@@ -125,4 +130,42 @@ async fn streams_of_a_session_are_bounded(bed: Bed) {
     assert_eq!(bed.err("session::append", one_more.clone()).await.0, "session/too_large");
     bed.ok("session::finish-message", named(&id, "7")).await;
     bed.ok("session::append", one_more).await;
+}
+
+async fn a_stream_that_nobody_finishes_is_aborted(mut bed: Bed) {
+    const REST_MS: i64 = 300_000;
+    let noted: Arc<dyn SharedState> = Arc::new(MemorySharedState::new());
+    assert!(bed.service.set_open_streams(noted.clone()));
+    let id = bed.create(json!({})).await;
+    bed.append(&id, json!({"entry_id": "plain", "message": assistant("x")})).await;
+    for entry in ["a", "b", "held"] {
+        begin(&bed, &id, entry).await;
+    }
+    let held = bed
+        .service
+        .hold_stream(&SessionId::from_stored(id.as_str()), &EntryId::from_stored("held"));
+    let sweep = async |bed: &Bed| bed.service.abort_abandoned_streams().await.unwrap();
+    assert_eq!(sweep(&bed).await, 0, "it is seen for the first time");
+    bed.tick(REST_MS - 1);
+    delta(&bed, &id, "a", json!({"block": 0, "text": "more"})).await;
+    delta(&bed, &id, "plain", json!({"block": 0, "text": "more"})).await;
+    assert_eq!(sweep(&bed).await, 0);
+    bed.tick(1);
+    assert_eq!(sweep(&bed).await, 1, "the one that did not grow");
+    assert_eq!(bed.entry(&id, "b").await["message"]["stop_reason"], "aborted");
+    assert_eq!(bed.entry(&id, "plain").await["message"]["stop_reason"], "end");
+    let more = json!({"session_id": id, "entry_id": "b", "block": 0, "text": "x"});
+    assert_eq!(bed.err("session::append-delta", more).await.0, "session/not_streaming");
+    if bed.service.store().capabilities().keeps_change_cursor {
+        // Another server finds it, and gives it the whole time.
+        bed.reopen().await;
+        bed.service.set_open_streams(noted);
+        assert_eq!(sweep(&bed).await, 0);
+    }
+    drop(held);
+    bed.tick(REST_MS);
+    assert_eq!(sweep(&bed).await, 2);
+    assert_eq!(bed.entry(&id, "a").await["message"]["stop_reason"], "aborted");
+    bed.tick(REST_MS);
+    assert_eq!(sweep(&bed).await, 0, "none is left");
 }

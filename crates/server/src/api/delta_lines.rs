@@ -1,0 +1,161 @@
+//! Lines of JSON out of the body of a request that stays open.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use bough_service::api::DeltaBlock;
+use futures_util::{FutureExt, StreamExt};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::limits::{DELTA_BATCH_BYTES, DELTA_LINE_BYTES_MAX};
+use crate::shutdown::Shutdown;
+
+/// One line: text for a block, or the end of the message.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DeltaLine {
+    pub(super) block: Option<u32>,
+    #[serde(default)]
+    pub(super) text: String,
+    pub(super) kind: Option<DeltaBlock>,
+    pub(super) function_call_id: Option<String>,
+    pub(super) function_id: Option<String>,
+    pub(super) finish: Option<Map<String, Value>>,
+}
+
+/// Why there are no more lines.
+#[derive(Debug)]
+pub(super) enum NoMore {
+    /// The body ended.
+    End,
+    /// The connection broke.
+    Broken,
+    /// The server ends.
+    Closing,
+    /// Nothing came for too long.
+    Idle,
+    /// This line cannot be taken, counted from 1.
+    Bad {
+        /// Which line.
+        line: u64,
+        /// What is wrong with it.
+        detail: String,
+    },
+}
+
+/// Reads lines as they come.
+pub(super) struct DeltaLines {
+    body: BodyDataStream,
+    /// What came and is not read yet.
+    buffer: Vec<u8>,
+    /// How many lines were read.
+    count: u64,
+    /// Why nothing will be added to the buffer.
+    ended: Option<NoMore>,
+    idle: Duration,
+}
+
+impl DeltaLines {
+    pub(super) fn new(body: Body, idle: Duration) -> Self {
+        Self { body: body.into_data_stream(), buffer: Vec::new(), count: 0, ended: None, idle }
+    }
+
+    /// The lines that are there, at least one; waits for it.
+    pub(super) async fn next(&mut self, shutdown: &Shutdown) -> Result<Vec<DeltaLine>, NoMore> {
+        loop {
+            self.fill_at_hand();
+            let lines = self.take_lines()?;
+            if !lines.is_empty() {
+                return Ok(lines);
+            }
+            if let Some(ended) = self.ended.take() {
+                return Err(self.last_words(ended));
+            }
+            self.wait(shutdown).await?;
+        }
+    }
+
+    /// Takes what has come, as far as it is wanted at once.
+    fn fill_at_hand(&mut self) {
+        while self.ended.is_none() && self.buffer.len() < DELTA_BATCH_BYTES {
+            let Some(came) = self.body.next().now_or_never() else { return };
+            self.take_in(came);
+        }
+    }
+
+    async fn wait(&mut self, shutdown: &Shutdown) -> Result<(), NoMore> {
+        let came = tokio::select! {
+            biased;
+            () = shutdown.begun() => return Err(NoMore::Closing),
+            came = tokio::time::timeout(self.idle, self.body.next()) => came,
+        };
+        self.take_in(came.map_err(|_| NoMore::Idle)?);
+        Ok(())
+    }
+
+    fn take_in(&mut self, came: Option<Result<axum::body::Bytes, axum::Error>>) {
+        match came {
+            Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+            Some(Err(_)) => self.ended = Some(NoMore::Broken),
+            None => self.ended = Some(NoMore::End),
+        }
+    }
+
+    /// The whole lines in the buffer. Empty ones show that the writer lives, and say nothing.
+    fn take_lines(&mut self) -> Result<Vec<DeltaLine>, NoMore> {
+        let Some(end) = self.buffer.iter().rposition(|byte| *byte == b'\n') else {
+            return self.check_length().map(|()| Vec::new());
+        };
+        let rest = self.buffer.split_off(end + 1);
+        let whole = std::mem::replace(&mut self.buffer, rest);
+        let mut lines = Vec::new();
+        for text in whole.split(|byte| *byte == b'\n').filter(|text| !is_blank(text)) {
+            match self.parse(text) {
+                Ok(line) => lines.push(line),
+                // The lines before it count: it is refused with the next look.
+                Err(bad) if lines.is_empty() => return Err(bad),
+                Err(bad) => {
+                    self.ended = Some(bad);
+                    self.buffer.clear();
+                    break;
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    fn parse(&mut self, text: &[u8]) -> Result<DeltaLine, NoMore> {
+        self.count += 1;
+        if text.len() > DELTA_LINE_BYTES_MAX {
+            return Err(self.too_long());
+        }
+        serde_json::from_slice(text)
+            .map_err(|error| NoMore::Bad { line: self.count, detail: error.to_string() })
+    }
+
+    fn check_length(&mut self) -> Result<(), NoMore> {
+        if self.buffer.len() <= DELTA_LINE_BYTES_MAX {
+            return Ok(());
+        }
+        self.count += 1;
+        Err(self.too_long())
+    }
+
+    fn too_long(&self) -> NoMore {
+        let detail = format!("it is longer than {DELTA_LINE_BYTES_MAX} bytes");
+        NoMore::Bad { line: self.count, detail }
+    }
+
+    /// A body that ends in the middle of a line was cut off.
+    fn last_words(&mut self, ended: NoMore) -> NoMore {
+        match ended {
+            NoMore::End if !is_blank(&self.buffer) => NoMore::Broken,
+            ended => ended,
+        }
+    }
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(u8::is_ascii_whitespace)
+}

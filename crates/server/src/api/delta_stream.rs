@@ -1,0 +1,232 @@
+//! The deltas of a message as one request that stays open.
+//!
+//! Each line of the body is a delta, `{"block", "text", "kind"?, "function_call_id"?, "function_id"?}`, or the end of the
+//! message, `{"finish": {…}}`. Each is answered by a line `{"revision"}`, in order, once it is durable; lines that came
+//! together become durable together. What goes wrong is a last line `{"error": {…}}`. A request that ends without having
+//! finished its message leaves it aborted, unless somebody finishes it or goes on with it within a moment.
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use bough_service::api::{AppendDeltaRequest, FinishMessageRequest};
+use bough_service::{Request as CallRequest, ServiceError};
+use bough_session::{EntryId, SessionId};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::delta_lines::{DeltaLine, DeltaLines, NoMore};
+use super::problem::Problem;
+use crate::app::{App, Place};
+use crate::guard::Caller;
+use crate::limits::{DELTA_ACKNOWLEDGEMENTS_WAITING, DELTA_STREAM_IDLE, STREAM_END_GRACE};
+
+/// Takes the deltas of one message, line by line.
+pub(crate) async fn append_deltas(
+    State(app): State<App>,
+    Path((session_id, entry_id)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let session_id = SessionId::from_stored(session_id);
+    let entry_id = EntryId::from_stored(entry_id);
+    let revision = app.service.streaming_revision(&caller.scope, &session_id, &entry_id).await?;
+    check_content_type(&parts.headers)?;
+    let Some(place) = app.streams.take(app.limits().streams) else {
+        app.metrics.limited.add(1);
+        return Err(Problem::too_busy("streams"));
+    };
+    let (acknowledge, answers) = mpsc::channel(DELTA_ACKNOWLEDGEMENTS_WAITING);
+    let lines = DeltaLines::new(body, DELTA_STREAM_IDLE);
+    let feed = Feed { app, caller, session_id, entry_id, revision, acknowledge, _place: place };
+    tokio::spawn(feed.run(lines));
+    let answers = futures_util::stream::unfold(answers, |mut answers| async move {
+        let answer: Bytes = answers.recv().await?;
+        Some((Ok::<_, std::convert::Infallible>(answer), answers))
+    });
+    let kind = HeaderValue::from_static("application/x-ndjson");
+    Ok(([(CONTENT_TYPE, kind)], Body::from_stream(answers)).into_response())
+}
+
+/// Only lines of JSON are taken as such: a page of another origin can send other types without asking first.
+fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
+    const KNOWN: [&str; 4] =
+        ["application/x-ndjson", "application/ndjson", "application/jsonl", "application/json"];
+    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if KNOWN.contains(&kind.as_str()) {
+        return Ok(());
+    }
+    let detail = "the body must be lines of JSON";
+    let hint = "Send `Content-Type: application/x-ndjson`.";
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "http/not_json", detail, hint))
+}
+
+/// A request that feeds a message.
+struct Feed {
+    app: App,
+    caller: Caller,
+    session_id: SessionId,
+    entry_id: EntryId,
+    /// The message's revision, as far as this request knows.
+    revision: u64,
+    acknowledge: mpsc::Sender<Bytes>,
+    _place: Place,
+}
+
+/// How a request ends.
+enum End {
+    /// The message is finished, by this request or by another.
+    Finished,
+    /// The server ends; the writer goes on with the next one.
+    Closing,
+    /// The writer is gone, or has nothing more to say.
+    Unfinished,
+}
+
+impl Feed {
+    async fn run(mut self, mut lines: DeltaLines) {
+        let held = self.app.service.hold_stream(&self.session_id, &self.entry_id);
+        let end = self.take_all(&mut lines).await;
+        drop(held);
+        if matches!(end, End::Unfinished) {
+            let Self { app, caller, session_id, entry_id, revision, acknowledge, _place } = self;
+            // The answer ends here; what follows is between the server and whoever goes on.
+            drop((acknowledge, _place, lines));
+            abort_after_grace(&app, &caller, (&session_id, &entry_id), revision).await;
+        }
+    }
+
+    async fn take_all(&mut self, lines: &mut DeltaLines) -> End {
+        loop {
+            let shutdown = self.app.shutdown.clone();
+            let batch = match lines.next(&shutdown).await {
+                Ok(batch) => batch,
+                Err(NoMore::Closing) => return End::Closing,
+                Err(no_more) => {
+                    self.say_why(no_more).await;
+                    return End::Unfinished;
+                }
+            };
+            match self.take_batch(batch).await {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(error) => return self.refuse(error).await,
+            }
+        }
+    }
+
+    /// Makes lines durable and acknowledges them.
+    async fn take_batch(&mut self, batch: Vec<DeltaLine>) -> Result<Option<End>, ServiceError> {
+        for (line, count) in joined(batch) {
+            let (answer, is_end) = self.take_line(line).await?;
+            let text = format!("{answer}\n").repeat(count);
+            if self.acknowledge.send(Bytes::from(text)).await.is_err() {
+                return Ok(Some(if is_end { End::Finished } else { End::Unfinished }));
+            }
+            if is_end {
+                return Ok(Some(End::Finished));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn take_line(&mut self, line: DeltaLine) -> Result<(Value, bool), ServiceError> {
+        let scope = &self.caller.scope;
+        if let Some(mut words) = line.finish {
+            words.insert("session_id".to_owned(), json!(self.session_id));
+            words.insert("entry_id".to_owned(), json!(self.entry_id));
+            let request: FinishMessageRequest = CallRequest::from(Value::Object(words)).parse()?;
+            let done = self.app.service.finish_message(scope, request).await?;
+            return Ok((
+                json!({ "revision": done.revision, "stop_reason": done.stop_reason }),
+                true,
+            ));
+        }
+        let request = AppendDeltaRequest {
+            session_id: self.session_id.clone(),
+            entry_id: self.entry_id.clone(),
+            block: line.block.unwrap_or_default(),
+            text: line.text,
+            kind: line.kind,
+            function_call_id: line.function_call_id,
+            function_id: line.function_id,
+            expected_revision: None,
+            origin: None,
+        };
+        self.revision = self.app.service.append_delta(scope, request).await?.revision;
+        Ok((json!({ "revision": self.revision }), false))
+    }
+
+    async fn refuse(&self, error: ServiceError) -> End {
+        let is_finished = matches!(error, ServiceError::NotStreaming { .. });
+        self.say(&Problem::from(error)).await;
+        if is_finished { End::Finished } else { End::Unfinished }
+    }
+
+    async fn say_why(&self, no_more: NoMore) {
+        let hint = "Go on with another request, or finish the message.";
+        match no_more {
+            NoMore::End | NoMore::Broken | NoMore::Closing => {}
+            NoMore::Idle => {
+                let seconds = DELTA_STREAM_IDLE.as_secs();
+                let detail = format!("nothing came for {seconds} seconds");
+                let status = StatusCode::REQUEST_TIMEOUT;
+                self.say(&Problem::new(status, "http/timeout", detail, hint)).await;
+            }
+            NoMore::Bad { line, detail } => {
+                let detail = format!("line {line} is not a delta: {detail}");
+                let hint = "Send one JSON object a line, with `block` and `text`, or `finish`.";
+                self.say(&Problem::bad_request(detail, hint)).await;
+            }
+        }
+    }
+
+    async fn say(&self, problem: &Problem) {
+        let line = format!("{}\n", json!({ "error": problem.body() }));
+        // Whoever is gone hears nothing.
+        drop(self.acknowledge.send(Bytes::from(line)).await);
+    }
+}
+
+/// Puts lines together that go on with the same block; each with how many lines it is.
+fn joined(batch: Vec<DeltaLine>) -> Vec<(DeltaLine, usize)> {
+    let mut joined: Vec<(DeltaLine, usize)> = Vec::new();
+    for line in batch {
+        let goes_on = |(before, _): &&mut (DeltaLine, usize)| {
+            let is_text = before.finish.is_none() && line.finish.is_none();
+            let is_same = before.block == line.block;
+            is_text
+                && is_same
+                && line.function_call_id.is_none()
+                && (line.kind.is_none() || line.kind == before.kind)
+        };
+        match joined.last_mut().filter(goes_on) {
+            Some((before, count)) => {
+                before.text.push_str(&line.text);
+                *count += 1;
+            }
+            None => joined.push((line, 1)),
+        }
+    }
+    joined
+}
+
+/// Closes a message as aborted that its request did not finish, unless somebody goes on with it.
+async fn abort_after_grace(
+    app: &App,
+    caller: &Caller,
+    (session_id, entry_id): (&SessionId, &EntryId),
+    revision: u64,
+) {
+    tokio::select! {
+        () = tokio::time::sleep(STREAM_END_GRACE) => {}
+        () = app.shutdown.begun() => return,
+    }
+    let aborted = app.service.abort_stream(&caller.scope, session_id, entry_id, revision).await;
+    if let Err(error) = aborted {
+        tracing::warn!(code = error.code(), "a stream that was given up could not be closed");
+    }
+}
