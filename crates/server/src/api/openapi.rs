@@ -278,7 +278,7 @@ fn delta_lines() -> Value {
         "operationId": "appendDeltas",
         "summary": "Add to a message that streams, line by line, in one request that stays open.",
         "description": "Each line is a delta (`block`, `text`, `kind`, `function_call_id`, `function_id`) or the end (`finish`).",
-        "tags": ["messages"],
+        "tags": ["sessions"],
         "x-right": "write",
         "parameters": [
             path_parameter("session_id", &Map::new()),
