@@ -1,8 +1,8 @@
 //! The deltas of a message as one request that stays open.
 //!
 //! Each line of the body is a delta, `{"block", "text", "kind"?, "function_call_id"?, "function_id"?}`, or the end of the
-//! message, `{"finish": {…}}`. Each is answered by a line `{"revision"}`, in order, once it is durable; lines that came
-//! together become durable together. What goes wrong is a last line `{"error": {…}}`. A request that ends without having
+//! message, `{"finish": {...}}`. Each is answered by a line `{"revision"}`, in order, once it is durable; lines that came
+//! together become durable together. What goes wrong is a last line `{"error": {...}}`. A request that ends without having
 //! finished its message leaves it aborted, unless somebody finishes it or goes on with it within a moment.
 
 use axum::body::{Body, Bytes};
