@@ -189,7 +189,7 @@ impl Shared {
             // A list that lags is put right at the next change.
             drop(self.native.list_as(session, &now).await);
         }
-        self.native.announce(session, now.position);
+        self.native.announce(session);
     }
 
     fn unlisted(&self) -> MutexGuard<'_, Vec<SessionId>> {
@@ -229,7 +229,7 @@ impl Shared {
         let head = Head { incarnation, seq: state.seq, chain: ChainHash::from_bytes([0; 32]) };
         // A list that lags is put right at the next change.
         drop(self.native.list_as(session, &Snapshot { head, position, state }).await);
-        self.native.announce(session, position);
+        self.native.announce(session);
     }
 
     async fn show(&self, session: &SessionId) {

@@ -12,6 +12,10 @@ pub const WRITE_RETRY_WAIT_MAX: Duration = Duration::from_millis(64);
 pub const SWAP_SETTLE_MS: i64 = 5_000;
 /// Sessions that are open at once; idle ones beyond that are forgotten.
 pub const OPEN_SESSIONS_MAX: usize = 1024;
+/// Newest writes of a followed session that are kept for its followers; slower ones read the store.
+pub const RECENT_WRITES_MAX: usize = 256;
+/// Bytes of the newest writes of all sessions together.
+pub const RECENT_WRITES_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Messages of one session that are kept in memory while they stream.
 pub const STREAMS_PER_SESSION_MAX: usize = 4;
 /// A message that streams and does not grow for this long is closed as aborted.

@@ -45,10 +45,36 @@ struct HubState {
 /// What a session's watch carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wake {
-    /// Where the session's feed ends, as far as this process has seen it change.
-    pub position: Position,
-    /// Counts wake-ups, so that a deletion or a new life, which may repeat a position, still wakes.
+    /// Where the session's feed ends; `None` when only reading says that.
+    pub end: Option<FeedEnd>,
+    /// Counts wake-ups.
     pub count: u64,
+}
+
+/// Where the feed of a session ends, as far as this process has seen it change. Everything up to there is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeedEnd {
+    /// The incarnation of the session.
+    pub incarnation: Incarnation,
+    /// How far its feed goes.
+    pub position: Position,
+    /// Whether it was deleted there, if only for a moment.
+    pub deleted: bool,
+}
+
+impl Wake {
+    /// Takes in one more change. Those who announce two changes of one incarnation may come in any order.
+    fn add(&mut self, change: Option<FeedEnd>) {
+        self.count += 1;
+        self.end = match (self.end, change) {
+            (Some(before), Some(now)) if before.incarnation == now.incarnation => Some(FeedEnd {
+                position: before.position.join(now.position),
+                deleted: before.deleted || now.deleted,
+                ..now
+            }),
+            _ => change,
+        };
+    }
 }
 
 /// A watch over all sessions.
@@ -108,21 +134,23 @@ impl ChangeHub {
             position: range.end,
             deleted,
         };
-        self.tell(session, range.end, |state| {
+        let end = FeedEnd { incarnation, position: range.end, deleted };
+        self.tell(session, Some(end), |state| {
             let change = change(state.number);
             state.remember(change, self.shared.most);
         })
     }
 
-    /// Wakes who waits for a session, in a store that keeps its changes elsewhere.
-    pub fn wake(&self, session: &SessionId, position: Position) {
-        self.tell(session, position, |_| {});
+    /// Wakes who waits for a session, in a store that keeps its changes elsewhere. Without an `end`, they have to read where the
+    /// session's feed ends.
+    pub fn wake(&self, session: &SessionId, end: Option<FeedEnd>) {
+        self.tell(session, end, |_| {});
     }
 
     fn tell(
         &self,
         session: &SessionId,
-        position: Position,
+        end: Option<FeedEnd>,
         remember: impl FnOnce(&mut HubState),
     ) -> u64 {
         let mut state = self.lock();
@@ -130,10 +158,7 @@ impl ChangeHub {
         let number = state.number;
         remember(&mut state);
         if let Some(sender) = state.watches.get(session) {
-            sender.send_modify(|wake| {
-                wake.position = position;
-                wake.count += 1;
-            });
+            sender.send_modify(|wake| wake.add(end));
         }
         drop(state);
         // Numbers are given out under the lock and sent outside of it; the newest must win.
@@ -163,12 +188,6 @@ impl ChangeHub {
     #[must_use]
     pub fn is_watched(&self, session: &SessionId) -> bool {
         self.lock().watches.contains_key(session)
-    }
-
-    /// Whether somebody waits for a session, or for any.
-    #[must_use]
-    pub fn is_followed(&self, session: &SessionId) -> bool {
-        self.shared.newest.receiver_count() > 0 || self.is_watched(session)
     }
 
     /// Where the count is now.

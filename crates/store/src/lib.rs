@@ -30,7 +30,7 @@ pub use as_of::records_of;
 pub use bough_log::{Damage, DamageKind, Durability, SalvageReport, VerifyReport};
 pub use bough_record::{ChainHash, Head, PathStart, Position};
 pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
-pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch, Wake};
+pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, FeedEnd, SessionWatch, Wake};
 pub use error::StoreError;
 pub use fs::FsStore;
 pub use memory::MemoryStore;

@@ -18,11 +18,5 @@ pub const COMMITTER_IDLE: Duration = Duration::from_secs(10);
 pub const CONNECT_RETRIES_MAX: u32 = 500;
 /// The pause between two such tries.
 pub const CONNECT_PAUSE: Duration = Duration::from_millis(10);
-/// Batches of a session that this process wrote last and keeps at hand for those who follow it.
-pub const TAIL_CACHE_BATCHES_MAX: usize = 16;
-/// Bytes of a batch that is kept at hand.
-pub const TAIL_CACHE_BATCH_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of all that is kept at hand.
-pub const TAIL_CACHE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Records that are read at a time to find out what a session or an entry was at some place.
 pub const AS_OF_RECORDS_PER_READ: usize = 256;

@@ -15,6 +15,7 @@ use bough_session::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::StoreError;
+use crate::changes::FeedEnd;
 
 /// Records to append, and what the session is after them.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,6 +191,15 @@ pub struct RecordPage {
     pub end: Position,
     /// Whether there is more after these.
     pub more: bool,
+}
+
+impl SessionChange {
+    /// Where the session's feed ends with this change.
+    #[must_use]
+    pub const fn end(&self) -> FeedEnd {
+        let Self { incarnation, position, deleted, .. } = *self;
+        FeedEnd { incarnation, position, deleted }
+    }
 }
 
 impl RecordPage {

@@ -26,7 +26,8 @@ async fn a_slow_watcher_finds_the_newest() {
     for seq in 1..=1000 {
         hub.publish(&id("s"), LIFE, up_to(seq), false);
     }
-    assert_eq!(watch.changed().await.unwrap().position, Position::at(1000));
+    let end = watch.changed().await.unwrap().end.unwrap();
+    assert_eq!((end.incarnation, end.position), (LIFE, Position::at(1000)));
     assert!(all.changed().await);
     let page = hub.changes_after(&bough_store::ChangeCursor { number: 0, ..hub.cursor() }, 9);
     assert_eq!(page.changes.len(), 9);
@@ -53,6 +54,24 @@ async fn the_same_position_in_another_life_wakes_too() {
         hub.publish(&id("s"), LIFE, up_to(1), deleted);
         watch.changed().await.unwrap();
     }
+}
+
+/// Two of one incarnation may be announced in any order, and a deletion must not hide behind a late write.
+#[tokio::test]
+async fn wake_ups_that_run_together_lose_neither_the_newest_position_nor_a_deletion() {
+    let hub = hub();
+    let mut watch = hub.watch_session(&id("s"));
+    hub.publish(&id("s"), LIFE, up_to(2), false);
+    hub.publish(&id("s"), LIFE, up_to(1), false);
+    let end = watch.changed().await.unwrap().end.unwrap();
+    assert_eq!((end.position, end.deleted), (Position::at(2), false));
+    hub.publish(&id("s"), LIFE, up_to(3), true);
+    hub.publish(&id("s"), LIFE, up_to(2), false);
+    assert!(watch.changed().await.unwrap().end.unwrap().deleted);
+    let next = Incarnation::new([9; 16]);
+    hub.publish(&id("s"), next, up_to(1), false);
+    let end = watch.changed().await.unwrap().end.unwrap();
+    assert_eq!((end.incarnation, end.position, end.deleted), (next, Position::at(1), false));
 }
 
 #[test]

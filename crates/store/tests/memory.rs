@@ -56,7 +56,7 @@ async fn what_is_held_is_accepted_and_not_seen() {
     for durable in [one.durable, two.durable, three.durable] {
         durable.await.unwrap();
     }
-    assert_eq!(watch.changed().await.unwrap().position.seq, three.head.seq);
+    assert_eq!(watch.changed().await.unwrap().end.unwrap().position.seq, three.head.seq);
     assert_eq!(text_of(&store, &session, "a").await.as_deref(), Some("xy"));
 }
 

@@ -108,8 +108,13 @@ impl EventPayload {
             Self::MessageUpdated(event) => Some(event.message.content()),
             _ => None,
         };
-        BASE + content.unwrap_or_default().iter().map(block_weight).sum::<usize>()
+        BASE + content_bytes(content.unwrap_or_default())
     }
+}
+
+/// Roughly how many bytes content takes.
+pub(crate) fn content_bytes(content: &[ContentBlock]) -> usize {
+    content.iter().map(block_weight).sum()
 }
 
 fn block_weight(block: &ContentBlock) -> usize {

@@ -85,7 +85,7 @@ impl GlobalFeedReader {
     }
 
     fn store(&self) -> &dyn Store {
-        &**self.sessions.store()
+        self.sessions.store()
     }
 
     pub(super) const fn place(&self) -> &GlobalPosition {
@@ -219,10 +219,18 @@ impl GlobalFeedReader {
         let mut next = from;
         let is_short =
             |page: &RecordPage| page.records.is_empty() && page.end.seq < change.position.seq;
+        let mut uses_memory = true;
         loop {
-            let limit = self.records_per_step;
-            let read = || records_of(self.store(), session, incarnation, next, limit);
-            let page = read_until_whole(read, |page| page.as_ref().is_some_and(is_short)).await?;
+            let recent = uses_memory
+                .then(|| self.sessions.recent_records(session, incarnation, next, change.position));
+            let page = match recent.flatten() {
+                Some(page) => Some(page),
+                None => {
+                    let limit = self.records_per_step;
+                    let read = || records_of(self.store(), session, incarnation, next, limit);
+                    read_until_whole(read, |page| page.as_ref().is_some_and(is_short)).await?
+                }
+            };
             let Some(page) = page.filter(|page| !is_short(page)) else {
                 return Ok(None);
             };
@@ -241,7 +249,8 @@ impl GlobalFeedReader {
                 next = next.join(position);
             }
             if !is_whole {
-                next = reader.position;
+                // A step that cannot be shown any more is part of a record that only the store has.
+                (next, uses_memory) = (reader.position, false);
                 continue;
             }
             let mut found = Found::default();

@@ -37,5 +37,6 @@ pub use snapshot::SessionSnapshot;
 pub use subscription::{Delivery, FeedItem, GapReason, StartAt, Subscription};
 
 pub(crate) use deletions::Deletions;
+pub(crate) use event::content_bytes;
 pub(crate) use global_tail::GlobalFeedTail;
 pub(crate) use session_tail::SessionTail;

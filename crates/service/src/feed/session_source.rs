@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bough_session::{Incarnation, SessionId};
-use bough_store::{SessionWatch, StoreError};
+use bough_store::{SessionWatch, StoreError, Wake};
 
 use super::cold_read::{Cold, read_cold};
 use super::cursor::{FeedCursor, SessionCursor};
@@ -27,7 +27,7 @@ pub(super) struct SessionFeedSubscriber {
     at: Option<SessionCursor>,
     reading: Reading,
     /// A wake-up that the tail has yet to follow.
-    wake: Option<u64>,
+    wake: Option<Wake>,
     /// Whether the session is one that is not there for the caller.
     pub(super) hidden: bool,
 }
@@ -89,7 +89,7 @@ impl SessionFeedSubscriber {
     /// nothing.
     pub(super) async fn woken(&mut self) {
         match self.watch.changed().await {
-            Some(wake) => self.wake = Some(wake.count),
+            Some(wake) => self.wake = Some(wake),
             // The store is gone; so is whatever could happen.
             None => std::future::pending().await,
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bough_session::{Incarnation, Record};
-use bough_store::{Position, RecordPage, StoreError, StoredRecord};
+use bough_store::{Position, RecordPage, StoreError, StoredRecord, Wake};
 
 use super::cursor::SessionCursor;
 use super::event::FeedEvent;
@@ -37,6 +37,23 @@ struct Shared {
     start: Option<SessionCursor>,
 }
 
+impl Edge {
+    fn incarnation(&self) -> Option<Incarnation> {
+        self.reader.as_ref().map(|reader| reader.projector.incarnation())
+    }
+
+    fn position(&self) -> Position {
+        self.reader.as_ref().map_or_else(Position::default, |reader| reader.position)
+    }
+
+    /// How far the incarnation at hand is durable, if a wake-up says that and nothing else happened.
+    fn announced(&self, wake: Wake) -> Option<Position> {
+        let end =
+            wake.end.filter(|end| !end.deleted && self.incarnation() == Some(end.incarnation));
+        end.map(|end| end.position)
+    }
+}
+
 impl SessionTail {
     /// A tail that begins where the session is now.
     pub(crate) async fn begin(open: Arc<OpenSession>) -> Result<Self, StoreError> {
@@ -56,24 +73,27 @@ impl SessionTail {
     }
 
     /// Reads on, unless somebody already did for this wake-up.
-    pub(super) async fn advance(&self, wake: u64) -> Result<(), StoreError> {
-        if self.lock().covers >= wake {
+    pub(super) async fn advance(&self, wake: Wake) -> Result<(), StoreError> {
+        if self.lock().covers >= wake.count {
             return Ok(());
         }
         let mut edge = self.edge.lock().await;
-        if self.lock().covers >= wake {
+        if self.lock().covers >= wake.count {
             return Ok(());
         }
-        self.read_on(&mut edge).await?;
+        let announced = edge.announced(wake);
+        if announced.is_none_or(|announced| !edge.position().covers(announced)) {
+            self.read_on(&mut edge, announced).await?;
+        }
         let mut shared = self.lock();
-        shared.covers = shared.covers.max(wake);
+        shared.covers = shared.covers.max(wake.count);
         Ok(())
     }
 
     /// Reads on to the end, whatever was woken; says where that is, and the number that the ring's next event will have.
     pub(super) async fn advance_to_end(&self) -> Result<(Option<SessionCursor>, u64), StoreError> {
         let mut edge = self.edge.lock().await;
-        self.read_on(&mut edge).await?;
+        self.read_on(&mut edge, None).await?;
         Ok((edge.reader.as_ref().map(place_of), self.lock().ring.next()))
     }
 
@@ -100,17 +120,32 @@ impl SessionTail {
         reaches.then(|| first_after(&shared.ring, cursor))
     }
 
-    async fn read_on(&self, edge: &mut Edge) -> Result<(), StoreError> {
+    /// Reads on to the position that the store has announced, or else to the end. What this process wrote itself is in
+    /// memory; the rest is read from the store.
+    async fn read_on(
+        &self,
+        edge: &mut Edge,
+        announced: Option<Position>,
+    ) -> Result<(), StoreError> {
+        let mut uses_memory = true;
         loop {
-            let position = edge.reader.as_ref().map_or_else(Position::default, |at| at.position);
-            let page =
-                self.open.store().records(self.open.id(), position, FEED_RECORDS_PER_READ).await;
-            let incarnation = edge.reader.as_ref().map(|reader| reader.projector.incarnation());
+            let (incarnation, position) = (edge.incarnation(), edge.position());
+            let recent = incarnation
+                .filter(|_| uses_memory)
+                .and_then(|incarnation| self.open.recent_records(incarnation, position, announced));
+            let page = match recent {
+                Some(page) => Ok(page),
+                None => {
+                    self.open.store().records(self.open.id(), position, FEED_RECORDS_PER_READ).await
+                }
+            };
             match page {
                 Ok(page) if incarnation == Some(page.incarnation) => {
                     if self.take_in(edge, page).await? {
                         return Ok(());
                     }
+                    // A step that cannot be shown any more is part of a record that only the store has.
+                    uses_memory &= edge.position() != position;
                 }
                 Ok(page) => {
                     self.tell_deletion(edge).await?;

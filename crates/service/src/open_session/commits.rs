@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use bough_session::EntryId;
-use bough_store::StoreError;
+use bough_session::{EntryId, Incarnation};
+use bough_store::{Position, StoreError};
 use tokio::sync::watch;
 
 type Outcome = Option<Result<(), StoreError>>;
@@ -16,6 +16,8 @@ pub(crate) struct CommitWaiter(watch::Receiver<Outcome>);
 pub(crate) struct CommitNotifier {
     /// The number of the write in its session.
     pub(super) number: u64,
+    /// The position that the store announces when the write is durable, and its incarnation.
+    pub(super) announced: (Incarnation, Position),
     outcome: watch::Sender<Outcome>,
 }
 
@@ -36,9 +38,9 @@ pub(crate) struct UncommittedEntry {
 
 impl CommitNotifier {
     /// The two ends of the wait for a write.
-    pub(super) fn new(number: u64) -> (Self, CommitWaiter) {
+    pub(super) fn new(number: u64, announced: (Incarnation, Position)) -> (Self, CommitWaiter) {
         let (outcome, receiver) = watch::channel(None);
-        (Self { number, outcome }, CommitWaiter(receiver))
+        (Self { number, announced, outcome }, CommitWaiter(receiver))
     }
 
     /// Wakes all who wait.

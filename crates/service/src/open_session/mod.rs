@@ -5,11 +5,13 @@
 //! yet, and nobody is answered before it is. Those who follow the session share one tail of its feed.
 
 mod commits;
+mod recent_writes;
 mod registry;
 mod session;
 mod streams;
 
 pub(crate) use commits::{CommitNotifier, CommitWaiter, UncommittedEntry};
+pub(crate) use recent_writes::RecentWrite;
 pub(crate) use registry::OpenSessions;
 pub(crate) use session::{AcceptedState, Known, OpenSession, WriteState};
 pub(crate) use streams::{StreamingMessage, text_bytes};

@@ -1,41 +1,48 @@
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use bough_session::SessionId;
-use bough_store::{Store, StoreError};
+use bough_session::{Incarnation, SessionId};
+use bough_store::{Position, RecordPage, Store, StoreError};
 
 use super::session::{OpenSession, lock};
 use crate::feed::{Deletions, GlobalFeedTail};
-use crate::limits::OPEN_SESSIONS_MAX;
+use crate::limits::{OPEN_SESSIONS_MAX, RECENT_WRITES_BYTES_MAX};
 
 /// The sessions of one store that are in use. Idle ones are forgotten when there are many.
 pub(crate) struct OpenSessions {
-    store: Arc<dyn Store>,
-    deletions: Arc<Deletions>,
+    shared: Arc<Shared>,
     sessions: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
     uses: AtomicU64,
+}
+
+/// What all open sessions of a store share.
+pub(super) struct Shared {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) deletions: Deletions,
     /// The tail of the feed of all sessions, while somebody follows it.
-    global_tail: Mutex<Weak<GlobalFeedTail>>,
+    pub(super) global_tail: Mutex<Weak<GlobalFeedTail>>,
+    /// What the recent writes of all sessions take in memory.
+    pub(super) recent_bytes: Arc<AtomicUsize>,
 }
 
 impl OpenSessions {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self {
-            deletions: Arc::new(Deletions::new(store.clone())),
+        let shared = Shared {
+            deletions: Deletions::new(store.clone()),
             store,
-            sessions: Mutex::default(),
-            uses: AtomicU64::new(0),
             global_tail: Mutex::default(),
-        }
+            recent_bytes: Arc::default(),
+        };
+        Self { shared: Arc::new(shared), sessions: Mutex::default(), uses: AtomicU64::new(0) }
     }
 
-    pub(crate) const fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.shared.store
     }
 
     pub(crate) fn deletions(&self) -> &Deletions {
-        &self.deletions
+        &self.shared.deletions
     }
 
     /// The open session with an id, whether or not the store has such a session.
@@ -45,21 +52,20 @@ impl OpenSessions {
         if sessions.len() >= OPEN_SESSIONS_MAX && !sessions.contains_key(session) {
             forget_idle(&mut sessions, now);
         }
-        let open = sessions.entry(session.clone()).or_insert_with(|| {
-            let (store, deletions) = (self.store.clone(), self.deletions.clone());
-            Arc::new(OpenSession::new(session.clone(), store, deletions))
-        });
+        let open = sessions
+            .entry(session.clone())
+            .or_insert_with(|| Arc::new(OpenSession::new(session.clone(), self.shared.clone())));
         open.note_use(now);
         open.clone()
     }
 
     /// The tail of the feed of all sessions: the one that others share, or a new one that begins now.
     pub(crate) async fn global_tail(self: &Arc<Self>) -> Result<Arc<GlobalFeedTail>, StoreError> {
-        if let Some(tail) = lock(&self.global_tail).upgrade() {
+        if let Some(tail) = lock(&self.shared.global_tail).upgrade() {
             return Ok(tail);
         }
         let begun = Arc::new(GlobalFeedTail::begin(self.clone()).await?);
-        let mut shared = lock(&self.global_tail);
+        let mut shared = lock(&self.shared.global_tail);
         if let Some(theirs) = shared.upgrade() {
             return Ok(theirs);
         }
@@ -67,12 +73,31 @@ impl OpenSessions {
         Ok(begun)
     }
 
+    /// Records of a session that this process wrote a moment ago; see [`OpenSession::recent_records`].
+    pub(crate) fn recent_records(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        announced: Position,
+    ) -> Option<RecordPage> {
+        let open = lock(&self.sessions).get(session).cloned()?;
+        open.recent_records(incarnation, after, Some(announced))
+    }
+
+    /// Forgets the recent writes of all sessions when they take too much memory. The feeds read the store for a moment.
+    pub(crate) fn bound_recent_writes(&self) {
+        if self.shared.recent_bytes.load(Ordering::Relaxed) > RECENT_WRITES_BYTES_MAX {
+            lock(&self.sessions).values().for_each(|open| open.forget_recent_writes());
+        }
+    }
+
     /// Reads the feeds that follow a session up to now, before its log goes away.
     pub(crate) async fn catch_up(&self, session: &OpenSession) {
         if let Some(tail) = session.current_tail() {
             tail.catch_up().await;
         }
-        let global = lock(&self.global_tail).upgrade();
+        let global = lock(&self.shared.global_tail).upgrade();
         if let Some(global) = global {
             global.catch_up().await;
         }
@@ -95,6 +120,8 @@ mod tests {
 
     use super::*;
     use crate::open_session::UncommittedEntry;
+
+    const PLACE: (Incarnation, Position) = (Incarnation::new([7; 16]), Position::at(1));
 
     fn sessions() -> OpenSessions {
         OpenSessions::new(Arc::new(MemoryStore::new(Arc::new(OsEntropy)).unwrap()))
@@ -129,7 +156,7 @@ mod tests {
         let (notifier, waiter) = {
             let mut state = open.lock().await;
             let notifier =
-                open.note_accepted(&mut state, vec![(entry.clone(), uncommitted.clone())]);
+                open.note_accepted(&mut state, PLACE, vec![(entry.clone(), uncommitted.clone())]);
             (notifier, state.newest.clone().unwrap())
         };
         drop(open);

@@ -2,19 +2,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bough_session::{EntryId, Incarnation, SessionId, SessionState};
-use bough_store::{Head, Store, StoreError};
+use bough_store::{Head, Position, RecordPage, Snapshot, Store, StoreError};
 
 use super::commits::{CommitNotifier, CommitWaiter, UncommittedEntries, UncommittedEntry};
+use super::recent_writes::{RecentWrite, RecentWrites};
+use super::registry::Shared;
 use super::streams::StreamingMessages;
 use crate::feed::{Deletions, SessionTail};
 
 /// What the service knows of one session while somebody writes or follows it.
 pub(crate) struct OpenSession {
     id: SessionId,
-    store: Arc<dyn Store>,
-    deletions: Arc<Deletions>,
+    shared: Arc<Shared>,
     write_state: tokio::sync::Mutex<WriteState>,
     uncommitted: Mutex<UncommittedEntries>,
+    recent_writes: Mutex<RecentWrites>,
     /// A write failed: what is known here is no longer what is stored.
     has_failed: AtomicBool,
     last_use: AtomicU64,
@@ -29,8 +31,6 @@ pub(crate) struct WriteState {
     /// The newest accepted write; when it is durable, so is everything before it.
     pub(crate) newest: Option<CommitWaiter>,
     pub(crate) streams: StreamingMessages,
-    /// Steps of a message were written since the last batch, which puts them together.
-    pub(crate) has_steps: bool,
     issued: u64,
 }
 
@@ -49,6 +49,8 @@ pub(crate) enum Known {
 /// A session as of the last accepted write.
 pub(crate) struct AcceptedState {
     pub(crate) head: Head,
+    /// Where the session's feed is.
+    pub(crate) position: Position,
     pub(crate) state: Arc<SessionState>,
 }
 
@@ -82,11 +84,11 @@ impl WriteState {
 }
 
 impl OpenSession {
-    pub(super) fn new(id: SessionId, store: Arc<dyn Store>, deletions: Arc<Deletions>) -> Self {
+    pub(super) fn new(id: SessionId, shared: Arc<Shared>) -> Self {
         Self {
             id,
-            store,
-            deletions,
+            recent_writes: Mutex::new(RecentWrites::new(shared.recent_bytes.clone())),
+            shared,
             write_state: tokio::sync::Mutex::default(),
             uncommitted: Mutex::default(),
             has_failed: AtomicBool::new(false),
@@ -100,11 +102,11 @@ impl OpenSession {
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
-        &*self.store
+        &*self.shared.store
     }
 
     pub(crate) fn deletions(&self) -> &Deletions {
-        &self.deletions
+        &self.shared.deletions
     }
 
     /// Waits until nobody else writes the session.
@@ -118,15 +120,15 @@ impl OpenSession {
         let reopened = self.has_failed.load(Ordering::Acquire);
         if reopened {
             self.forget(state).await;
-            self.store.reopen(&self.id).await?;
+            self.store().reopen(&self.id).await?;
             self.has_failed.store(false, Ordering::Release);
         }
         let read = matches!(state.known, Known::Nothing);
         if read {
-            let snapshot = self.store.state(&self.id).await?;
+            let snapshot = self.store().state(&self.id).await?;
             state.known = snapshot.map_or(Known::Absent, |snapshot| {
-                let (head, state) = (snapshot.head, Arc::new(snapshot.state));
-                Known::Present(Box::new(AcceptedState { head, state }))
+                let Snapshot { head, position, state } = snapshot;
+                Known::Present(Box::new(AcceptedState { head, position, state: Arc::new(state) }))
             });
         }
         Ok(Load { reopened, read })
@@ -135,7 +137,7 @@ impl OpenSession {
     /// Whether what is known is what the store has, as far as that can be said without reading.
     pub(crate) fn is_newest(&self, state: &WriteState) -> bool {
         // Another process may have made a session that was absent.
-        state.accepted().is_some_and(|accepted| self.store.is_newest(&self.id, &accepted.head))
+        state.accepted().is_some_and(|accepted| self.store().is_newest(&self.id, &accepted.head))
     }
 
     /// Forgets what is known, after all accepted writes have ended one way or the other: a read shows only what is durable.
@@ -149,14 +151,16 @@ impl OpenSession {
         lock(&self.uncommitted).clear();
     }
 
-    /// Notes a write that the store accepted, with the entries that it adds.
+    /// Notes a write that the store accepted: the position that it announces when the write is durable, and the entries that
+    /// the write adds.
     pub(crate) fn note_accepted(
         &self,
         state: &mut WriteState,
+        announced: (Incarnation, Position),
         entries: Vec<(EntryId, UncommittedEntry)>,
     ) -> CommitNotifier {
         state.issued += 1;
-        let (notifier, waiter) = CommitNotifier::new(state.issued);
+        let (notifier, waiter) = CommitNotifier::new(state.issued, announced);
         lock(&self.uncommitted).add(state.issued, entries);
         state.newest = Some(waiter);
         notifier
@@ -168,7 +172,12 @@ impl OpenSession {
         notifier: CommitNotifier,
         outcome: &Result<(), StoreError>,
     ) {
-        if outcome.is_err() {
+        let (incarnation, position) = notifier.announced;
+        if outcome.is_ok() {
+            lock(&self.recent_writes).note_durable(incarnation, position);
+        } else {
+            // The numbers of a write that failed are given out again: nobody may find it under them.
+            lock(&self.recent_writes).clear();
             self.has_failed.store(true, Ordering::Release);
         }
         lock(&self.uncommitted).forget_up_to(notifier.number);
@@ -178,6 +187,31 @@ impl OpenSession {
     /// An entry that was accepted and is not durable yet.
     pub(crate) fn uncommitted(&self, entry: &EntryId) -> Option<UncommittedEntry> {
         lock(&self.uncommitted).get(entry)
+    }
+
+    /// Whether somebody follows the session, or all sessions.
+    pub(crate) fn is_followed(&self) -> bool {
+        lock(&self.tail).strong_count() > 0 || lock(&self.shared.global_tail).strong_count() > 0
+    }
+
+    /// Keeps an accepted write for the feeds.
+    pub(crate) fn keep_for_feeds(&self, incarnation: Incarnation, write: RecentWrite) {
+        lock(&self.recent_writes).add(incarnation, write);
+    }
+
+    /// Durable records after a position that this process wrote a moment ago; `None` when the store has to be read. What the
+    /// store has announced, up to `announced`, is durable.
+    pub(crate) fn recent_records(
+        &self,
+        incarnation: Incarnation,
+        after: Position,
+        announced: Option<Position>,
+    ) -> Option<RecordPage> {
+        lock(&self.recent_writes).records(incarnation, after, announced)
+    }
+
+    pub(super) fn forget_recent_writes(&self) {
+        lock(&self.recent_writes).clear();
     }
 
     /// The tail of the session's feed: the one that others share, or a new one that begins now.

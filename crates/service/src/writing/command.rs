@@ -5,14 +5,15 @@ use async_trait::async_trait;
 use bough_session::{
     Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionMeta, SessionState,
 };
-use bough_store::{Appended, Batch, Durable, StoreError};
+use bough_store::{Appended, Batch, Durable, Position, StoreError};
 
 use super::context::WriteContext;
 use super::run_to_completion::run_to_completion;
 use crate::error::ServiceError;
 use crate::limits::{WRITE_ATTEMPTS_MAX, WRITE_RETRY_WAIT, WRITE_RETRY_WAIT_MAX};
 use crate::open_session::{
-    AcceptedState, CommitNotifier, CommitWaiter, Known, OpenSession, UncommittedEntry, WriteState,
+    AcceptedState, CommitNotifier, CommitWaiter, Known, OpenSession, RecentWrite, UncommittedEntry,
+    WriteState,
 };
 use crate::runtime::Runtime;
 use crate::service::Service;
@@ -225,7 +226,7 @@ impl WriteJob {
         let (folded, added) = (Arc::new(folded), added_entries(&records));
         let batch = Batch { records: dated(records, self.now_ms), state: Some(folded.clone()) };
         let appended = self.runtime.store.create(self.open.id(), batch).await?;
-        Ok(self.accepted(state, folded, appended, added))
+        Ok(self.accepted(state, (Position::default(), folded), appended, added))
     }
 
     async fn append(
@@ -233,10 +234,6 @@ impl WriteJob {
         state: &mut WriteState,
         records: Vec<Record>,
     ) -> Result<(CommitNotifier, Durable), StoreError> {
-        if std::mem::take(&mut state.has_steps) {
-            // The batch puts the steps of a message together; the feeds read each of them before.
-            self.runtime.sessions.catch_up(&self.open).await;
-        }
         let Some(mut before) = state.take_accepted() else {
             return Err(StoreError::invalid("a batch for a session that does not exist"));
         };
@@ -248,10 +245,13 @@ impl WriteJob {
                 drop(state.streams.take(&revision.entry_id));
             }
         }
-        let folded = Some(before.state.clone());
-        let batch = Batch { records: dated(records, self.now_ms), state: folded };
+        let records = dated(records, self.now_ms);
+        let for_feeds = self.open.is_followed().then(|| records.clone());
+        let batch = Batch { records, state: Some(before.state.clone()) };
         let appended = self.runtime.store.append(self.open.id(), &before.head, batch).await?;
-        Ok(self.accepted(state, before.state, appended, added))
+        let recent = for_feeds.and_then(|all| RecentWrite::batch(before.position, &appended, all));
+        self.keep_for_feeds(&appended, recent);
+        Ok(self.accepted(state, (before.position, before.state), appended, added))
     }
 
     async fn append_step(
@@ -265,27 +265,39 @@ impl WriteJob {
         };
         message.apply(&delta).map_err(|error| StoreError::invalid(error.to_string()))?;
         Arc::make_mut(&mut before.state).touch(delta.at_ms);
+        let for_feeds = self.open.is_followed().then(|| delta.clone());
         let appended = self.runtime.store.append_delta(self.open.id(), delta).await?;
         state.streams.put(message);
-        state.has_steps = true;
-        Ok(self.accepted(state, before.state, appended, Vec::new()))
+        let recent = for_feeds.and_then(|step| RecentWrite::step(before.position, &appended, step));
+        self.keep_for_feeds(&appended, recent);
+        Ok(self.accepted(state, (before.position, before.state), appended, Vec::new()))
+    }
+
+    /// Keeps an accepted write for those who follow the session.
+    fn keep_for_feeds(&self, appended: &Appended, write: Option<RecentWrite>) {
+        if let Some(write) = write {
+            self.open.keep_for_feeds(appended.head.incarnation, write);
+            self.runtime.sessions.bound_recent_writes();
+        }
     }
 
     /// Notes an accepted write, so that the next writer decides on top of it.
     fn accepted(
         &self,
         state: &mut WriteState,
-        mut folded: Arc<SessionState>,
+        (before, mut folded): (Position, Arc<SessionState>),
         appended: Appended,
         added: Vec<(EntryId, UncommittedEntry)>,
     ) -> (CommitNotifier, Durable) {
+        let Appended { head, position, durable } = appended;
         // The store may have put steps of a stream together into a record of its own before ours.
-        if folded.seq != appended.head.seq {
-            Arc::make_mut(&mut folded).seq = appended.head.seq;
+        if folded.seq != head.seq {
+            Arc::make_mut(&mut folded).seq = head.seq;
         }
-        let accepted = AcceptedState { head: appended.head, state: folded };
+        let accepted = AcceptedState { head, position: before.join(position), state: folded };
         state.known = Known::Present(Box::new(accepted));
-        (self.open.note_accepted(state, added), appended.durable)
+        let announced = (head.incarnation, position);
+        (self.open.note_accepted(state, announced, added), durable)
     }
 }
 

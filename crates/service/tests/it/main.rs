@@ -27,6 +27,7 @@ mod events;
 mod forks;
 mod lifecycle;
 mod model;
+mod own_writes;
 mod positions;
 mod processes;
 mod protocol;

@@ -24,8 +24,8 @@ on_every_store!(
 );
 
 /// A service on a simulated disk, which can lose what was not synced.
-struct OnSimDisk {
-    disk: SimDisk,
+pub(crate) struct OnSimDisk {
+    pub(crate) disk: SimDisk,
     kind: DiskKind,
     /// Catalogues, one a service: they are made from the logs.
     catalogues: tempfile::TempDir,
@@ -35,7 +35,7 @@ struct OnSimDisk {
 }
 
 impl OnSimDisk {
-    fn new(kind: DiskKind) -> Self {
+    pub(crate) fn new(kind: DiskKind) -> Self {
         let clock = HandClock::at(1_700_000_000_000);
         Self {
             disk: SimDisk::new().with_clock(clock.clone()),
@@ -67,7 +67,7 @@ impl OnSimDisk {
         }
     }
 
-    async fn service(&self) -> Bed {
+    pub(crate) async fn service(&self) -> Bed {
         self.service_on(self.disk.clone()).await
     }
 

@@ -51,7 +51,7 @@ pub(super) async fn follow(
             None => newest(&client).await,
             Some(after) => changes(&client, after).await.map(|page| {
                 for change in &page.changes {
-                    hub.wake(&change.session_id, change.position);
+                    hub.wake(&change.session_id, Some(change.end()));
                 }
                 page.next
             }),

@@ -9,6 +9,7 @@ use super::going::again;
 use super::writes::{Live, hold};
 use super::{Shared, convert};
 use crate::StoreError;
+use crate::changes::FeedEnd;
 use crate::types::{Snapshot, Trashed};
 use bough_record::Position;
 
@@ -40,7 +41,7 @@ impl Shared {
         let position = Position::at(state.seq);
         self.catalogue().remove(session, incarnation, position);
         self.show();
-        self.hub.wake(session, position);
+        self.hub.wake(session, Some(FeedEnd { incarnation, position, deleted: true }));
         let (session_id, deleted_at) = (session.clone(), Some(at_ms));
         Ok(Some(Trashed { session_id, incarnation, deleted_at, state }))
     }
@@ -108,7 +109,7 @@ impl Shared {
         let snapshot = self.state(session)?.ok_or_else(missing)?;
         self.catalogue().revive(self.row(session, &snapshot));
         self.show();
-        self.hub.wake(session, snapshot.position);
+        self.hub.wake(session, None);
         Ok(snapshot)
     }
 

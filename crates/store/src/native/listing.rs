@@ -10,6 +10,7 @@ use super::touched::Place;
 use super::{Shared, convert};
 use crate::StoreError;
 use crate::catalogue::{CatalogueRow, Found};
+use crate::changes::FeedEnd;
 use crate::memory::draw;
 use crate::types::{ChangeCursor, ListPage, ListQuery, Listed, Snapshot};
 use bough_record::Position;
@@ -111,7 +112,8 @@ impl Shared {
     /// Notes that the session's row is old and wakes who waits; called when something became durable.
     pub(super) fn announce(&self, session: &SessionId, place: Place) {
         self.touch(session, place);
-        self.hub.wake(session, place.1);
+        let (incarnation, position) = place;
+        self.hub.wake(session, Some(FeedEnd { incarnation, position, deleted: false }));
     }
 
     pub(super) fn row(&self, session: &SessionId, snapshot: &Snapshot) -> CatalogueRow {
@@ -132,7 +134,7 @@ impl Shared {
         while seen != newest {
             let page = catalogue.changes_after(&seen, CHANGES_AT_A_TIME).ok()?;
             for change in &page.changes {
-                self.hub.wake(&change.session_id, change.position);
+                self.hub.wake(&change.session_id, Some(change.end()));
             }
             if page.changes.is_empty() {
                 return Some(page.next);

@@ -14,7 +14,6 @@ mod listing;
 mod open;
 mod reads;
 mod streams;
-mod tail_cache;
 mod touched;
 mod writes;
 
@@ -44,7 +43,6 @@ use crate::types::{
 use crate::{Store, StoreError};
 use bough_record::{Head, Position};
 use committers::Committers;
-use tail_cache::TailCache;
 use touched::Touched;
 use writes::LiveSlot;
 
@@ -85,7 +83,6 @@ struct Shared {
     catalogue_behind: Catalogue,
     touched: Touched,
     hub: ChangeHub,
-    tail_cache: TailCache,
     live: Mutex<HashMap<SessionId, LiveSlot>>,
     committers: Committers,
     runtime: Handle,
@@ -140,8 +137,8 @@ impl NativeStore {
     }
 
     /// Wakes who waits for a session that another store answers for.
-    pub fn announce(&self, session: &SessionId, position: Position) {
-        self.shared.hub.wake(session, position);
+    pub fn announce(&self, session: &SessionId) {
+        self.shared.hub.wake(session, None);
     }
 
     /// Sessions that were not listed when the catalogue was made anew, because their logs do not answer for them. Each is
@@ -290,9 +287,6 @@ impl Store for NativeStore {
         after: Position,
         limit: usize,
     ) -> Result<RecordPage, StoreError> {
-        if let Some(page) = self.shared.cached_records(session, after, limit) {
-            return Ok(page);
-        }
         if self.shared.is_at_hand(session, after) {
             return self.shared.records(session, after, limit);
         }

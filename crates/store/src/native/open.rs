@@ -10,7 +10,6 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::committers::Committers;
-use super::tail_cache::TailCache;
 use super::touched::Touched;
 use super::{NativeOptions, Shared, convert, listing};
 use crate::StoreError;
@@ -56,7 +55,6 @@ impl Shared {
             catalogue_behind: catalogue,
             touched: Touched::default(),
             hub,
-            tail_cache: TailCache::default(),
             live,
             committers: Committers::new(runtime.clone()),
             runtime,

@@ -119,20 +119,6 @@ impl Shared {
             && self.accepted(session).is_ok_and(|accepted| accepted == *head)
     }
 
-    /// Records that the tail cache has; `None` when the log has to be read.
-    pub(super) fn cached_records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> Option<RecordPage> {
-        if !self.log.is_open(session.as_str()) {
-            return None;
-        }
-        let accepted = self.accepted(session).ok()?;
-        self.tail_cache.read(session, &accepted, after, limit)
-    }
-
     pub(super) fn records(
         &self,
         session: &SessionId,

@@ -104,6 +104,12 @@ impl Streams {
         self.open.retain(|_, stream| stream.touched > before || !stream.is_settled());
     }
 
+    /// The number of the last step that is not part of a record; 0 when there is none.
+    pub(super) fn last_step(&self) -> u64 {
+        let unsettled = self.open.values().filter(|stream| !stream.is_settled());
+        unsettled.map(|stream| stream.last_number).max().unwrap_or(0)
+    }
+
     /// The records that put together all streams, in the order of their last steps.
     ///
     /// All of them, so that no step lies before a record and is put together after it; in that order, so that whoever was

@@ -8,7 +8,6 @@ use bough_session::{Delta, EntryId, NewRecord, Record, SessionId, SessionState, 
 use tokio::sync::oneshot;
 
 use super::streams::Streams;
-use super::tail_cache::CachedBatch;
 use super::{Shared, convert};
 use crate::StoreError;
 use crate::types::{Appended, Batch, Durable};
@@ -51,6 +50,7 @@ impl Shared {
         self.compare(session, expected)?;
         self.of_this_opening(session, &mut live);
         self.follow_streams(session, &mut live)?;
+        let last_step = live.streams.last_step();
         let settled = live.streams.settle_all();
         self.check_revisions(session, &settled, &records)?;
         for new in &records {
@@ -62,16 +62,9 @@ impl Shared {
         let batch = convert::envelopes(settled.iter().chain(&records));
         // The log may have been closed since it was compared, and written by another process.
         let unmoved = log::Expected::Head(*expected);
-        let bytes = batch.iter().map(|record| record.payload.len()).sum();
         let batch = log::Batch { records: &batch, fold };
         let pending = self.enqueue(session, &mut live, unmoved, &batch)?;
-        // Records that took the place of steps are read from the log.
-        let keeps = settled.is_empty() && self.hub.is_followed(session);
-        let cached = keeps.then(|| {
-            let ends = (expected, &pending.head());
-            self.tail_cache.accepted(session, ends, (records, bytes))
-        });
-        Ok(self.announce_when_durable(session, &pending, cached.flatten()))
+        Ok(self.announce_when_durable(session, &pending, last_step))
     }
 
     /// Forgets sessions that this process does not write any more.
@@ -221,7 +214,7 @@ impl Shared {
             live.streams.forget(&delta.entry_id);
             convert::error(error, session)
         })?;
-        let appended = self.announce_when_durable(session, &pending, None);
+        let appended = self.announce_when_durable(session, &pending, pending.delta());
         if live.streams.grew(&delta.entry_id, pending.delta(), size) {
             self.settle_streams(session, &mut live)?;
         }
@@ -313,7 +306,7 @@ impl Shared {
         let batch = convert::envelopes(batch);
         let batch = log::Batch::new(&batch);
         let pending = self.enqueue(session, live, log::Expected::Any, &batch)?;
-        Ok(self.announce_when_durable(session, &pending, None))
+        Ok(self.announce_when_durable(session, &pending, 0))
     }
 
     fn enqueue(
@@ -329,24 +322,21 @@ impl Shared {
             .map_err(|error| convert::error(error, session))
     }
 
-    /// Everybody is told after it is durable, in order.
+    /// Announces a write when it is durable, in order. `step` is the last step that it adds or puts together, or 0.
     fn announce_when_durable(
         self: &Arc<Self>,
         session: &SessionId,
         pending: &log::Pending<SessionState>,
-        cached: Option<CachedBatch>,
+        step: u64,
     ) -> Appended {
         let head = pending.head();
-        let position = Position { seq: head.seq, step: pending.delta() };
+        let position = Position { seq: head.seq, step };
         let incarnation = head.incarnation;
         let (tell, told) = oneshot::channel();
         let (shared, id) = (Arc::downgrade(self), session.clone());
         pending.on_durable(move |result| {
             let result = result.map(drop).map_err(|error| convert::error(error, &id));
             if let (Ok(()), Some(shared)) = (&result, shared.upgrade()) {
-                if let Some(cached) = cached {
-                    shared.tail_cache.keep(&id, cached);
-                }
                 shared.announce(&id, (incarnation, position));
             }
             drop(tell.send(result));

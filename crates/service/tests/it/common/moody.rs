@@ -59,8 +59,24 @@ impl Moody {
 
     /// From now on a session changes whenever somebody asks for changes.
     pub fn never_be_still(&self, bed: &Bed, id: &str) {
-        let beside = Service::new(self.inner.clone(), bed.clock.clone(), bed.entropy.clone());
-        *self.restless.lock().unwrap() = Some((beside, id.to_owned()));
+        *self.restless.lock().unwrap() = Some((self.beside(bed).service, id.to_owned()));
+    }
+
+    /// The same sessions through another service, as another process has them.
+    pub fn beside(&self, bed: &Bed) -> Bed {
+        let (store, clock, entropy) = (self.inner.clone(), bed.clock.clone(), bed.entropy.clone());
+        let service = Service::new(store, clock.clone(), entropy.clone());
+        Bed { service, scope: Scope::owner(), clock, entropy, factory: bed.factory.clone() }
+    }
+
+    /// From now on writes are accepted and not durable.
+    pub fn hold(&self) {
+        self.inner.hold();
+    }
+
+    /// Makes everything durable that was held, and no longer holds.
+    pub fn release(&self) {
+        self.inner.release();
     }
 
     /// Whether this read is one of those that find nothing.
