@@ -20,7 +20,7 @@ use super::retry_read::read_until_whole;
 use crate::limits::{FEED_CHANGES_PER_READ, GLOBAL_PROJECTORS_MAX};
 use crate::open_session::OpenSessions;
 
-/// Reads the changes of all sessions in order and tells the events that they are.
+/// Reads the changes of all sessions in order and makes their events.
 ///
 /// It goes on in small steps. What a step finds takes effect at its end, all at once: one that fails or is given up in the
 /// middle changes nothing, and is simply done again.
@@ -44,7 +44,7 @@ struct KeptProjector {
 
 /// What came with the changes that were fetched.
 pub(super) struct Fetched {
-    /// Tells that some before them are not known.
+    /// Says that some before them are not known.
     pub(super) gap: Option<GlobalFeedItem>,
     /// There may be more behind them already.
     pub(super) more: bool,
@@ -92,7 +92,7 @@ impl GlobalFeedReader {
         &self.place
     }
 
-    /// The next items; none when nothing more happened. Changes that tell nothing are passed over.
+    /// The next items; none when nothing more happened. Changes without events are passed over.
     pub(super) async fn next(&mut self) -> Result<Vec<GlobalFeedItem>, StoreError> {
         loop {
             let (items, ended) = match self.step().await? {
@@ -167,7 +167,7 @@ impl GlobalFeedReader {
             return items;
         }
         self.changes.pop_front();
-        // The last of the page stands for what follows it and tells nothing.
+        // The last of the page stands for the changes after it that have no events.
         let number = if self.changes.is_empty() { self.fetched.number } else { change.number };
         self.place = GlobalPosition::after(ChangeCursor { number, ..before });
         items
@@ -296,7 +296,7 @@ impl GlobalFeedReader {
         }
     }
 
-    /// The records of a change are gone, with the session: that is a gap, unless its end is all that was left to tell.
+    /// The records of a change are gone, with the session: that is a gap, unless only its end was yet to be delivered.
     async fn no_longer_kept(
         &self,
         change: &SessionChange,
@@ -313,7 +313,7 @@ impl GlobalFeedReader {
         Ok(found)
     }
 
-    /// The end of a incarnation that no record tells of.
+    /// The end of an incarnation of which there is no record.
     async fn deletion(
         &self,
         change: &SessionChange,

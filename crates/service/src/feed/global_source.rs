@@ -164,15 +164,15 @@ impl GlobalFeedSubscriber {
         }
     }
 
-    fn is_told(&self, place: &GlobalPosition, event: &FeedEvent) -> bool {
+    fn is_known(&self, place: &GlobalPosition, event: &FeedEvent) -> bool {
         let (at, change) = (&self.at, &place.change);
         at.change.epoch == change.epoch && !at.is_before(change.number, event)
     }
 
     fn take_in(&mut self, items: Vec<GlobalFeedItem>, page: &mut VecDeque<FeedItem>) {
         for GlobalFeedItem { event, place } in items {
-            // A subscriber that read from the store may be ahead of the ring, which then tells what it was told already.
-            if event.as_ref().is_some_and(|event| self.is_told(&place, event)) {
+            // A subscriber that read from the store may be ahead of the ring, which then repeats what it has.
+            if event.as_ref().is_some_and(|event| self.is_known(&place, event)) {
                 continue;
             }
             self.at = place.clone();

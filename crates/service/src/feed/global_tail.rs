@@ -1,4 +1,4 @@
-//! The end of the feed of all sessions, shared by all who watch it.
+//! The end of the feed of all sessions, shared by all who follow it.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::open_session::OpenSessions;
 /// Something in the feed of all sessions, and where a reader is after it.
 #[derive(Clone, Debug)]
 pub(super) struct GlobalFeedItem {
-    /// `None` tells of a gap: changes before this place are not known.
+    /// `None` is a gap: changes before this place are not known.
     pub(super) event: Option<Arc<FeedEvent>>,
     pub(super) place: GlobalPosition,
 }
@@ -162,7 +162,7 @@ fn rest_after(found: usize) -> Duration {
 }
 
 impl GlobalFeedItem {
-    /// Whether it is yet to be told to who is at a place.
+    /// Whether it is yet to be delivered to a subscriber at a place.
     fn is_after(&self, place: &GlobalPosition) -> bool {
         match &self.event {
             Some(event) => place.is_before(self.place.change.number, event),

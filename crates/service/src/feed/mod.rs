@@ -1,4 +1,4 @@
-//! The feed: what happened, told in order, after it is durable, from any place on.
+//! The feed: what happened, in order, after it is durable, from any position on.
 //!
 //! A subscriber is a cursor and a wake-up. When it is woken it reads: from a ring of the newest events that all
 //! subscribers of a session share, or, when it is further behind, from the log. Nothing waits for a subscriber and nothing

@@ -1,4 +1,4 @@
-//! What subscribers are told when another store takes the place of the old one.
+//! What subscribers get when another store takes the place of the old one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::events::{CreatedEvent, DeletedEvent, MessageAddedEvent, MessageUpdate
 use crate::limits::FEED_RECORDS_PER_READ;
 use crate::runtime::Runtime;
 
-/// Tells the difference between two stores, a little at a time: the sessions that are gone, then each session that is there
+/// The difference between two stores as events, a few at a time: the sessions that are gone, then each session that is there
 /// with its entries as they are now.
 pub(super) struct Replay {
     old: Arc<Runtime>,
@@ -28,12 +28,12 @@ enum Stage {
     Gone(Option<String>),
     /// Looking through the new store: these sessions, then the pages after.
     There(Left),
-    /// Telling the entries of a session; then the rest.
-    Entries(Telling, Left),
+    /// Going through the entries of a session, then the rest.
+    Entries(ReplayedSession, Left),
     Done,
 }
 
-/// Sessions that are yet to be told.
+/// Sessions that are yet to be replayed.
 #[derive(Clone)]
 struct Left {
     sessions: VecDeque<SessionId>,
@@ -41,7 +41,7 @@ struct Left {
 }
 
 #[derive(Clone)]
-struct Telling {
+struct ReplayedSession {
     session: SessionId,
     incarnation: Incarnation,
     metadata: Option<Arc<JsonMap>>,
@@ -63,20 +63,20 @@ impl Replay {
         Self { old, new, only, now_ms, stage: Stage::Gone(None) }
     }
 
-    /// The next events; `None` at the end. Asked again after an error, or when it was not waited for, it tells the
-    /// same.
+    /// The next events; `None` at the end. Called again after an error, or after its future was dropped, it returns
+    /// the same.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<FeedEvent>>, StoreError> {
         let (events, next) = match self.stage.clone() {
-            Stage::Gone(page) => self.tell_gone(page).await?,
-            Stage::There(left) => self.tell_there(left).await?,
-            Stage::Entries(telling, left) => self.tell_entries(telling, left).await?,
+            Stage::Gone(page) => self.gone_sessions(page).await?,
+            Stage::There(left) => self.next_session(left).await?,
+            Stage::Entries(replayed, left) => self.entries(replayed, left).await?,
             Stage::Done => return Ok(None),
         };
         self.stage = next;
         Ok(Some(events))
     }
 
-    async fn tell_gone(&self, page: Option<String>) -> Result<Step, StoreError> {
+    async fn gone_sessions(&self, page: Option<String>) -> Result<Step, StoreError> {
         let (sessions, next) = list(&*self.old.store, self.only.as_ref(), page).await?;
         let mut events = Vec::new();
         for session in sessions {
@@ -96,7 +96,7 @@ impl Replay {
         Ok((events, Stage::There(left)))
     }
 
-    async fn tell_there(&self, mut left: Left) -> Result<Step, StoreError> {
+    async fn next_session(&self, mut left: Left) -> Result<Step, StoreError> {
         let Some(session) = left.sessions.pop_front() else {
             return self.next_page(left).await;
         };
@@ -107,13 +107,13 @@ impl Replay {
         let metadata = now.state.metadata.map(Arc::new);
         let whose = (session.clone(), now.head.incarnation);
         let event = FeedEvent::new(whose, (1, Steps::None), metadata.clone(), created);
-        let telling = Telling {
+        let replayed = ReplayedSession {
             session,
             incarnation: now.head.incarnation,
             metadata,
             position: Position::default(),
         };
-        Ok((vec![event], Stage::Entries(telling, left)))
+        Ok((vec![event], Stage::Entries(replayed, left)))
     }
 
     async fn next_page(&self, left: Left) -> Result<Step, StoreError> {
@@ -125,11 +125,14 @@ impl Replay {
         Ok((Vec::new(), Stage::There(left)))
     }
 
-    async fn tell_entries(&self, mut telling: Telling, left: Left) -> Result<Step, StoreError> {
-        let read =
-            self.new.store.records(&telling.session, telling.position, FEED_RECORDS_PER_READ).await;
+    async fn entries(&self, mut replayed: ReplayedSession, left: Left) -> Result<Step, StoreError> {
+        let read = self
+            .new
+            .store
+            .records(&replayed.session, replayed.position, FEED_RECORDS_PER_READ)
+            .await;
         let records = match read {
-            Ok(read) if read.incarnation == telling.incarnation => read.records,
+            Ok(read) if read.incarnation == replayed.incarnation => read.records,
             Ok(_) | Err(StoreError::NotFound { .. }) => Vec::new(),
             Err(error) => return Err(error),
         };
@@ -138,26 +141,26 @@ impl Replay {
         };
         let mut events = Vec::new();
         for stored in &records {
-            events.extend(self.tell_entry(&telling, stored).await?);
+            events.extend(self.entry_event(&replayed, stored).await?);
         }
-        telling.position = telling.position.join(last);
-        Ok((events, Stage::Entries(telling, left)))
+        replayed.position = replayed.position.join(last);
+        Ok((events, Stage::Entries(replayed, left)))
     }
 
     /// An entry as it is now: added, or, when it has changed since, updated.
-    async fn tell_entry(
+    async fn entry_event(
         &self,
-        telling: &Telling,
+        replayed: &ReplayedSession,
         stored: &StoredRecord,
     ) -> Result<Option<FeedEvent>, StoreError> {
         let Some(entry) = stored.record.as_entry() else {
             return Ok(None);
         };
-        let newest = self.new.store.entry(&telling.session, &entry.id).await?;
+        let newest = self.new.store.entry(&replayed.session, &entry.id).await?;
         let entry = newest.map_or_else(|| entry.clone(), |newest| newest.entry);
-        let payload = as_now(&telling.session, entry);
-        let whose = (telling.session.clone(), telling.incarnation);
-        let metadata = telling.metadata.clone();
+        let payload = as_now(&replayed.session, entry);
+        let whose = (replayed.session.clone(), replayed.incarnation);
+        let metadata = replayed.metadata.clone();
         Ok(Some(FeedEvent::new(whose, (stored.seq, stored.steps), metadata, payload)))
     }
 }
@@ -175,8 +178,8 @@ fn as_now(session: &SessionId, entry: Entry) -> EventPayload {
                 timestamp,
             }))
         }
-        said => {
-            let (message, custom) = match said {
+        other => {
+            let (message, custom) = match other {
                 Canonical::Message(message) => (Some(message), None),
                 Canonical::Custom(custom) => (None, Some(custom)),
             };

@@ -28,7 +28,7 @@ pub(super) struct SessionFeedSubscriber {
     reading: Reading,
     /// A wake-up that the tail has yet to follow.
     wake: Option<Wake>,
-    /// Whether the session is one that is not there for the caller.
+    /// Whether the session exists, but not for the caller.
     pub(super) hidden: bool,
 }
 
@@ -143,10 +143,10 @@ impl SessionFeedSubscriber {
     }
 
     fn take_in(&mut self, event: Arc<FeedEvent>, page: &mut VecDeque<FeedItem>) {
-        // The log may have told it already, where it and the ring overlap.
-        let told =
+        // Where the log and the ring overlap, the log may have delivered it already.
+        let is_known =
             self.at.is_some_and(|at| at.incarnation == event.incarnation && !at.is_before(&event));
-        if told {
+        if is_known {
             return;
         }
         let at = self.at.filter(|at| at.incarnation == event.incarnation);
@@ -172,14 +172,14 @@ impl SessionFeedSubscriber {
             self.reading = Reading::Ring(number);
             return Ok(true);
         }
-        if !self.is_there_for(runtime, scope).await? {
+        if !self.is_visible_or_absent(runtime, scope).await? {
             self.hidden = true;
             self.at = Some(cursor);
             self.reading = Reading::Ring(number);
             return Ok(true);
         }
         if is_ahead {
-            // What was there is not, and what will be there is something else: both are news.
+            // The records that led here are lost, and others will take their numbers.
             page.push_back(FeedItem::Gap(GapReason::Ahead));
             (self.at, self.reading) = (end, Reading::Ring(number));
             return Ok(true);
@@ -206,7 +206,7 @@ impl SessionFeedSubscriber {
         Ok(true)
     }
 
-    /// Where the tail is once it has read on, and the number of what it tells next. A log that ends before the place is given
+    /// Where the tail is once it has read on, and the number of its next event. A log that ends before the subscriber is given
     /// some time: a writer may be taking it over.
     async fn end_of_tail(&self) -> Result<(Option<SessionCursor>, u64), StoreError> {
         let read = || self.tail.advance_to_end();
@@ -229,7 +229,7 @@ impl SessionFeedSubscriber {
         read_until_whole(read, is_short).await
     }
 
-    /// The incarnation of the cursor is over: tells so, and goes on with the next.
+    /// The incarnation of the cursor is over: delivers that, and goes on with the next.
     async fn leave(
         &mut self,
         runtime: &Runtime,
@@ -239,14 +239,14 @@ impl SessionFeedSubscriber {
         page: &mut VecDeque<FeedItem>,
     ) -> Result<(), ServiceError> {
         let deletion = runtime.sessions.deletions().event(&self.session, cursor, None).await?;
-        let told = deletion.as_ref().is_some_and(|event| !cursor.is_before(event));
+        let is_known = deletion.as_ref().is_some_and(|event| !cursor.is_before(event));
         let follows = deletion
             .as_ref()
             .is_some_and(|event| event.seq <= cursor.position.seq.saturating_add(1));
         if !follows {
             page.push_back(FeedItem::Gap(GapReason::OtherIncarnation));
         }
-        if let Some(event) = deletion.filter(|_| !told) {
+        if let Some(event) = deletion.filter(|_| !is_known) {
             self.take_in(Arc::new(event), page);
         }
         match next {
@@ -256,8 +256,12 @@ impl SessionFeedSubscriber {
         Ok(())
     }
 
-    /// Whether the session is there for the caller, or not there at all.
-    async fn is_there_for(&self, runtime: &Runtime, scope: &Scope) -> Result<bool, ServiceError> {
+    /// Whether the session exists for the caller, or for nobody.
+    async fn is_visible_or_absent(
+        &self,
+        runtime: &Runtime,
+        scope: &Scope,
+    ) -> Result<bool, ServiceError> {
         let state = runtime.store.state(&self.session).await?;
         Ok(state.is_none_or(|snapshot| is_visible(scope, &snapshot.state)))
     }

@@ -1,4 +1,4 @@
-//! The end of one session's feed, shared by all who watch that session.
+//! The end of one session's feed, shared by all who follow that session.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,15 +25,15 @@ pub(crate) struct SessionTail {
 struct Edge {
     /// `None` while there is no such session.
     reader: Option<FeedReader>,
-    /// The incarnation that was deleted last and where it ended, in case it is brought back.
-    gone: Option<SessionCursor>,
+    /// The end of the incarnation that was deleted last, in case it is brought back.
+    deleted: Option<SessionCursor>,
 }
 
 struct Shared {
     ring: Ring<Arc<FeedEvent>>,
     /// The newest wake-up that the ring is known to hold.
     covers: u64,
-    /// Where the first event of the ring follows; `None` when that is not known, or a incarnation began since.
+    /// Where the first event of the ring follows; `None` when that is not known, or an incarnation began since.
     start: Option<SessionCursor>,
 }
 
@@ -46,7 +46,7 @@ impl Edge {
         self.reader.as_ref().map_or_else(Position::default, |reader| reader.position)
     }
 
-    /// How far the incarnation at hand is durable, if a wake-up says that and nothing else happened.
+    /// How far the incarnation is durable, if a wake-up says that and nothing else happened.
     fn announced(&self, wake: Wake) -> Option<Position> {
         let end =
             wake.end.filter(|end| !end.deleted && self.incarnation() == Some(end.incarnation));
@@ -63,7 +63,7 @@ impl SessionTail {
         let reader = snapshot.map(|now| {
             FeedReader::at(now.position, EventProjector::with(now.head.incarnation, now.state))
         });
-        let edge = Edge { reader, gone: None };
+        let edge = Edge { reader, deleted: None };
         let shared = Shared {
             ring: Ring::new(SESSION_RING_EVENTS_MAX, SESSION_RING_BYTES_MAX),
             covers: 0,
@@ -94,7 +94,7 @@ impl SessionTail {
     pub(super) async fn advance_to_end(&self) -> Result<(Option<SessionCursor>, u64), StoreError> {
         let mut edge = self.edge.lock().await;
         self.read_on(&mut edge, None).await?;
-        Ok((edge.reader.as_ref().map(place_of), self.lock().ring.next()))
+        Ok((edge.reader.as_ref().map(cursor_of), self.lock().ring.next()))
     }
 
     /// Reads on to the end. A tail that cannot read now tries again when a subscriber asks.
@@ -148,25 +148,25 @@ impl SessionTail {
                     uses_memory &= edge.position() != position;
                 }
                 Ok(page) => {
-                    self.tell_deletion(edge).await?;
+                    self.push_deletion(edge).await?;
                     self.enter(edge, page.incarnation).await?;
                 }
-                Err(StoreError::NotFound { .. }) => return self.tell_deletion(edge).await,
+                Err(StoreError::NotFound { .. }) => return self.push_deletion(edge).await,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Goes on with a incarnation that has begun, or that was brought back.
+    /// Goes on with an incarnation that has begun, or that was brought back.
     async fn enter(&self, edge: &mut Edge, incarnation: Incarnation) -> Result<(), StoreError> {
-        let back = edge.gone.take().filter(|gone| gone.incarnation == incarnation);
-        let from = back.map_or_else(Position::default, |gone| gone.position);
+        let back = edge.deleted.take().filter(|deleted| deleted.incarnation == incarnation);
+        let from = back.map_or_else(Position::default, |deleted| deleted.position);
         let projector = projector_at(self.open.store(), self.open.id(), incarnation, from).await?;
         edge.reader = projector.map(|projector| FeedReader::at(from, projector));
         Ok(())
     }
 
-    /// Takes a page of the incarnation at hand into the ring; says whether it was the last.
+    /// Takes a page into the ring; says whether it was the last.
     async fn take_in(&self, edge: &mut Edge, page: RecordPage) -> Result<bool, StoreError> {
         let Some(reader) = edge.reader.as_mut() else {
             return Ok(true);
@@ -184,8 +184,8 @@ impl SessionTail {
         Ok(!page.more)
     }
 
-    /// Tells what the incarnation at hand said after the last look and before it was deleted: another process may have done both.
-    async fn tell_rest(&self, edge: &mut Edge) -> Result<(), StoreError> {
+    /// Pushes what was written between the last read and the deletion: another process may have done both.
+    async fn push_rest(&self, edge: &mut Edge) -> Result<(), StoreError> {
         while let Some(reader) = &edge.reader {
             let (incarnation, position) = (reader.projector.incarnation(), reader.position);
             let limit = FEED_RECORDS_PER_READ;
@@ -193,11 +193,11 @@ impl SessionTail {
             let read = store.trashed_records(session, incarnation, position, limit).await;
             let mut page = match read {
                 Ok(page) => page,
-                // Removed for good: nobody knows what it said.
+                // Removed for good: its last records are lost.
                 Err(StoreError::NotFound { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             };
-            // The end of the incarnation is told by itself.
+            // The end of the incarnation is an event of its own.
             let end = page.end;
             let is_end = |last: &mut StoredRecord| {
                 matches!(last.record.known(), Record::Tombstone) && last.seq >= end.seq
@@ -212,16 +212,16 @@ impl SessionTail {
         Ok(())
     }
 
-    /// Tells that the incarnation at hand is over, if there was one.
-    async fn tell_deletion(&self, edge: &mut Edge) -> Result<(), StoreError> {
-        self.tell_rest(edge).await?;
+    /// Pushes the end of the incarnation, if there was one.
+    async fn push_deletion(&self, edge: &mut Edge) -> Result<(), StoreError> {
+        self.push_rest(edge).await?;
         let Some(reader) = edge.reader.take() else {
             return Ok(());
         };
-        let last = place_of(&reader);
+        let last = cursor_of(&reader);
         let last_known = Some(reader.projector.last_known());
         let event = self.open.deletions().event(self.open.id(), last, last_known).await?;
-        edge.gone = event.as_ref().map(|event| last.after(event));
+        edge.deleted = event.as_ref().map(|event| last.after(event));
         self.push(event);
         Ok(())
     }
@@ -239,17 +239,17 @@ impl SessionTail {
     }
 }
 
-fn place_of(reader: &FeedReader) -> SessionCursor {
+fn cursor_of(reader: &FeedReader) -> SessionCursor {
     SessionCursor::at(reader.projector.incarnation(), reader.position)
 }
 
 fn first_after(ring: &Ring<Arc<FeedEvent>>, cursor: &SessionCursor) -> u64 {
-    let mut lives_seen = false;
+    let mut has_begun = false;
     for (number, event) in ring.iter() {
-        let same_life = event.incarnation == cursor.incarnation;
-        lives_seen |= same_life;
-        // Events of lives that came before the cursor's are before it; of those after, behind it.
-        if (same_life && cursor.is_before(event)) || (lives_seen && !same_life) {
+        let is_same = event.incarnation == cursor.incarnation;
+        has_begun |= is_same;
+        // Events of incarnations before the cursor's come before it; events of later ones come after it.
+        if (is_same && cursor.is_before(event)) || (has_begun && !is_same) {
             return number;
         }
     }

@@ -94,10 +94,10 @@ pub struct Subscription {
     swaps: watch::Receiver<u64>,
     source: Source,
     /// Where the subscriber is after the last event that it was handed, while more is on the page.
-    told: Option<FeedCursor>,
+    delivered: Option<FeedCursor>,
     /// Items that were read and not yet handed out.
     page: VecDeque<FeedItem>,
-    /// What a new store makes the subscriber hear before it goes on.
+    /// The events of a new store that come before the subscriber goes on.
     replay: Option<Replay>,
     /// A list that is still being shown, from this page on.
     listing: Option<Option<String>>,
@@ -112,8 +112,8 @@ enum Source {
 impl Service {
     /// Begins a subscription.
     ///
-    /// The scope is part of the filter: what does not exist for the caller is not told. A session that does not exist may
-    /// be subscribed to; it is told of when it does.
+    /// The scope is part of the filter: what does not exist for the caller is not delivered. A session that does not exist yet
+    /// may be subscribed to.
     pub async fn subscribe(
         &self,
         scope: &Scope,
@@ -130,7 +130,7 @@ impl Service {
         Ok(Subscription {
             service: self.clone(),
             scope: scope.clone(),
-            told: source.read_at(),
+            delivered: source.read_at(),
             filter,
             runtime,
             swaps,
@@ -148,8 +148,8 @@ impl Subscription {
     /// `None` while the session that it watches has never existed.
     #[must_use]
     pub fn cursor(&self) -> Option<FeedCursor> {
-        // With nothing left to hand out, what was read and not wanted is behind the subscriber too. But where it was not
-        // theirs to see, not even that it happened is told.
+        // With nothing left to hand out, what was read and filtered out is behind the subscriber too. But what the caller may
+        // not see must not move the cursor.
         if self.page.is_empty()
             && !self.source.is_hidden()
             && self.replay.is_none()
@@ -157,7 +157,7 @@ impl Subscription {
         {
             return self.source.read_at();
         }
-        self.told.clone()
+        self.delivered.clone()
     }
 
     /// The next item; waits for it. May be given up and called again: nothing is lost.
@@ -217,7 +217,7 @@ impl Subscription {
             let sees = self.scope.sees(delivery.event.metadata.as_deref());
             self.source.set_hidden(!sees);
             if sees {
-                self.told = Some(delivery.cursor.clone());
+                self.delivered = Some(delivery.cursor.clone());
             }
             if sees && self.filter.wants(&delivery.event.facts()) {
                 return Some(item);
@@ -234,7 +234,7 @@ impl Subscription {
         }
         let source =
             Source::begin(&new, &self.scope, &self.filter, StartAt::Now, &mut self.page).await?;
-        self.told = self.cursor();
+        self.delivered = self.cursor();
         let old = std::mem::replace(&mut self.runtime, new.clone());
         self.source = source;
         self.listing = None;
@@ -244,7 +244,7 @@ impl Subscription {
         Ok(())
     }
 
-    /// Where a subscriber goes on in a store with the same sessions; `None` where it must hear the difference.
+    /// Where a subscriber goes on in a store with the same sessions; `None` where it gets the difference.
     fn place_in(&self, new: &Runtime) -> Option<FeedCursor> {
         let is_next = new.is_renewed && new.epoch == self.runtime.epoch + 1;
         let is_live = self.replay.is_none() && self.listing.is_none();
@@ -297,7 +297,7 @@ impl Subscription {
             return Ok(());
         };
         // Until the replay is complete, a cursor must not claim that it is: who resumes meets the gap again.
-        let before = self.told.clone().or_else(|| self.source.read_at());
+        let before = self.delivered.clone().or_else(|| self.source.read_at());
         for event in events {
             let event = Arc::new(event);
             let cursor = before.clone().unwrap_or_else(|| {

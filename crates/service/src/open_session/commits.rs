@@ -1,6 +1,6 @@
 //! Writes that the store has accepted and not made durable yet.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use bough_session::{EntryId, Incarnation};
 use bough_store::{Position, StoreError};
@@ -21,13 +21,8 @@ pub(crate) struct CommitNotifier {
     outcome: watch::Sender<Outcome>,
 }
 
-/// Entries of writes that are not durable yet, so that no read shows them.
-#[derive(Default)]
-pub(super) struct UncommittedEntries {
-    /// The number of the write of each entry, in order.
-    order: VecDeque<(u64, EntryId)>,
-    entries: HashMap<EntryId, UncommittedEntry>,
-}
+/// Entries of writes that are not durable yet, so that no read shows them; each with the number of its write.
+pub(super) type UncommittedEntries = HashMap<EntryId, (u64, UncommittedEntry)>;
 
 /// What a command may ask of such an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,38 +54,5 @@ impl CommitWaiter {
                 Err(StoreError::Unavailable { reason: "the service is shutting down".to_owned() })
             }
         }
-    }
-}
-
-impl UncommittedEntries {
-    pub(super) fn add(&mut self, number: u64, entries: Vec<(EntryId, UncommittedEntry)>) {
-        for (id, entry) in entries {
-            self.order.push_back((number, id.clone()));
-            self.entries.insert(id, entry);
-        }
-    }
-
-    pub(super) fn get(&self, id: &EntryId) -> Option<UncommittedEntry> {
-        self.entries.get(id).cloned()
-    }
-
-    /// Forgets the entries of all writes up to one.
-    pub(super) fn forget_up_to(&mut self, number: u64) {
-        while let Some((of, _)) = self.order.front()
-            && *of <= number
-        {
-            if let Some((_, id)) = self.order.pop_front() {
-                self.entries.remove(&id);
-            }
-        }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.order.clear();
-        self.entries.clear();
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.order.is_empty()
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct WriteState {
     /// The newest accepted write; when it is durable, so is everything before it.
     pub(crate) newest: Option<CommitWaiter>,
     pub(crate) streams: StreamingMessages,
+    /// Steps of a message were written since the last batch, which puts them together.
+    pub(crate) has_steps: bool,
     issued: u64,
 }
 
@@ -161,7 +163,8 @@ impl OpenSession {
     ) -> CommitNotifier {
         state.issued += 1;
         let (notifier, waiter) = CommitNotifier::new(state.issued, announced);
-        lock(&self.uncommitted).add(state.issued, entries);
+        let entries = entries.into_iter().map(|(id, entry)| (id, (state.issued, entry)));
+        lock(&self.uncommitted).extend(entries);
         state.newest = Some(waiter);
         notifier
     }
@@ -180,13 +183,13 @@ impl OpenSession {
             lock(&self.recent_writes).clear();
             self.has_failed.store(true, Ordering::Release);
         }
-        lock(&self.uncommitted).forget_up_to(notifier.number);
+        lock(&self.uncommitted).retain(|_, (number, _)| *number > notifier.number);
         notifier.notify(outcome.clone());
     }
 
     /// An entry that was accepted and is not durable yet.
     pub(crate) fn uncommitted(&self, entry: &EntryId) -> Option<UncommittedEntry> {
-        lock(&self.uncommitted).get(entry)
+        lock(&self.uncommitted).get(entry).map(|(_, entry)| entry.clone())
     }
 
     /// Whether somebody follows the session, or all sessions.

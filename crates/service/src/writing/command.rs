@@ -234,6 +234,10 @@ impl WriteJob {
         state: &mut WriteState,
         records: Vec<Record>,
     ) -> Result<(CommitNotifier, Durable), StoreError> {
+        if std::mem::take(&mut state.has_steps) {
+            // The batch puts the steps of a message together; the feeds take each of them before.
+            self.runtime.sessions.catch_up(&self.open).await;
+        }
         let Some(mut before) = state.take_accepted() else {
             return Err(StoreError::invalid("a batch for a session that does not exist"));
         };
@@ -268,6 +272,7 @@ impl WriteJob {
         let for_feeds = self.open.is_followed().then(|| delta.clone());
         let appended = self.runtime.store.append_delta(self.open.id(), delta).await?;
         state.streams.put(message);
+        state.has_steps = true;
         let recent = for_feeds.and_then(|step| RecentWrite::step(before.position, &appended, step));
         self.keep_for_feeds(&appended, recent);
         Ok(self.accepted(state, (before.position, before.state), appended, Vec::new()))
