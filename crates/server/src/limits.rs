@@ -3,12 +3,19 @@
 
 use std::time::Duration;
 
-/// Largest configuration or token file.
+/// Largest configuration file.
 pub const SETTINGS_FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// How often the configuration and token files are looked at.
 pub const SETTINGS_POLL: Duration = Duration::from_millis(500);
 /// Most tokens of one server.
 pub const TOKENS_MAX: usize = 10_000;
+/// Largest token without its secret, as compact JSON.
+pub const TOKEN_RECORD_BYTES_MAX: usize = 4 * 1024;
+/// Largest token file: as many tokens as there may be, each as large as it may be, and a file that was written before these bounds.
+pub const TOKENS_FILE_BYTES_MAX: u64 =
+    (TOKENS_MAX * (TOKEN_RECORD_BYTES_MAX + 2)) as u64 + SETTINGS_FILE_BYTES_MAX;
+/// How long a token is listed after it was revoked or has ended.
+pub const ENDED_TOKENS_KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// Longest token that is looked at, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 256;
 

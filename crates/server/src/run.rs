@@ -206,7 +206,7 @@ impl Server {
             config_mark,
             tokens_mark: mark(&loaded.data_dir.join(TOKENS_FILE)),
         };
-        let tokens = sources.load_tokens()?;
+        let tokens = sources.load_tokens()?.unwrap_or_default();
         place.check_tokens(&tokens, &loaded.config)?;
         Self::build(place, sources, tokens, loaded, link).await
     }
@@ -460,7 +460,7 @@ impl Place {
     fn check_tokens(&self, tokens: &Tokens, config: &Config) -> Result<(), ServeError> {
         let reachable = self.addresses().find(|address| !address.ip().to_canonical().is_loopback());
         match reachable {
-            Some(address) if tokens.is_empty() && !config.tokens.required => {
+            Some(address) if !tokens.are_in_use() && !config.tokens.required => {
                 Err(ServeError::NeedsTokens { address })
             }
             _ => Ok(()),

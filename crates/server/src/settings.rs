@@ -110,8 +110,9 @@ impl Sources {
         }
     }
 
-    pub(crate) fn load_tokens(&self) -> Result<Tokens, crate::guard::TokenError> {
-        Tokens::from_records(&TokenFile::new(&*self.disk).list()?)
+    /// The tokens of the data directory; `None` where there is no token file.
+    pub(crate) fn load_tokens(&self) -> Result<Option<Tokens>, crate::guard::TokenError> {
+        TokenFile::new(&*self.disk).load()
     }
 
     /// What the guard goes by.
@@ -124,7 +125,7 @@ impl Sources {
         GuardRules {
             hosts,
             origins: config.allow.origins.clone(),
-            is_open: tokens.is_empty() && !config.tokens.required && self.is_loopback,
+            is_open: !tokens.are_in_use() && !config.tokens.required && self.is_loopback,
             tokens: tokens.clone(),
             local_key: Some(self.local_key.clone()),
         }
@@ -194,12 +195,12 @@ impl Applier {
     /// one that stays as it is.
     pub(crate) fn reload_tokens(&self) {
         match self.sources.load_tokens() {
-            Ok(tokens) if tokens.is_empty() && !self.tokens().is_empty() => {
+            Ok(None) => {
                 tracing::warn!(
                     "the token file is gone; the tokens that were in it stay good until a restart"
                 );
             }
-            Ok(tokens) => {
+            Ok(Some(tokens)) => {
                 self.app.guard.replace(self.sources.rules(&self.current(), &tokens));
                 *self.tokens.lock().unwrap_or_else(PoisonError::into_inner) = tokens;
                 tracing::info!("tokens read again");
@@ -305,7 +306,7 @@ impl Reload for Applier {
         let read = self.read().await?;
         // A start with it would be refused, so it is not taken now either.
         let usable = read.and_then(|config| {
-            config.check_doors(!self.tokens().is_empty())?;
+            config.check_doors(self.tokens().are_in_use())?;
             Ok(config)
         });
         let outcome = match usable {

@@ -65,10 +65,13 @@ fn unusable(error: ConfigError) -> CommandError {
     CommandError::new(kind, error).hint("`bough config example` shows every field")
 }
 
-/// Whether there are tokens where the server would look for them.
+/// Whether callers need a token there, as the server would find out.
 fn has_tokens(loaded: &Loaded) -> CommandResult<bool> {
     match OsDisk::open(&loaded.data_dir) {
-        Ok(disk) => Ok(!TokenFile::new(&disk).list().map_err(CommandError::failed)?.is_empty()),
+        Ok(disk) => {
+            let tokens = TokenFile::new(&disk).load().map_err(CommandError::failed)?;
+            Ok(tokens.is_some_and(|tokens| tokens.are_in_use()))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error.into()),
     }

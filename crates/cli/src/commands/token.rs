@@ -11,14 +11,18 @@ use crate::commands::ls::parse_pair;
 use crate::output::{Cell, Line, Style, Table};
 use crate::text::stamp;
 
-/// Make, list and revoke tokens for the server
+/// Make, list, revoke and remove tokens for the server
+///
+/// Without tokens the server lets everybody on this machine in. From the first token on, every caller needs one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   bough token create --name laptop --rights read,write
   bough token create --scope owner=u_1 --rights read --expires 30d
   bough token list
-  bough token revoke 4f2a91c07b33")]
+  bough token revoke 4f2a91c07b33
+  bough token rm 4f2a91c07b33
+  bough token allow-tokenless")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -30,11 +34,19 @@ enum Action {
     Create(Create),
     /// List tokens
     List,
-    /// Revoke a token
+    /// Revoke a token; it stays in the list for 30 days
     Revoke {
         /// The token's id
         id: String,
     },
+    /// Remove tokens, which end at once
+    Rm {
+        /// The tokens' ids
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+    /// Remove every token and let everybody on this machine in again
+    AllowTokenless,
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,8 +104,39 @@ pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
             }
             app.output.line(format!("token {} is revoked", record.id))
         }
+        Action::Rm { ids } => remove(app, &file, &ids),
+        Action::AllowTokenless => {
+            let removed = file.allow_tokenless().map_err(failed)?;
+            if app.output.is_json() {
+                return app.output.json(&json!({ "removed": removed }));
+            }
+            app.output.line("everybody on this machine is let in without a token")
+        }
     }
 }
+
+fn remove(app: &App, file: &TokenFile<'_>, ids: &[String]) -> CommandResult<()> {
+    let mut removed = Vec::new();
+    for id in ids {
+        let record = file.remove(id, app.now_ms()).map_err(failed)?;
+        if !app.output.is_json() {
+            app.output.line(format!("token {} is removed", record.id))?;
+        }
+        removed.push(shown(&record));
+    }
+    if app.output.is_json() {
+        return app.output.json(&json!({ "removed": removed }));
+    }
+    if file.list().map_err(failed)?.is_empty() {
+        app.output.note("that was the last one; callers need a token all the same");
+        app.output.note(GO_BACK);
+    }
+    Ok(())
+}
+
+/// How to go back from tokens.
+const GO_BACK: &str =
+    "`bough token allow-tokenless` removes all tokens and lets everybody on this machine in again";
 
 fn make(app: &App, file: &TokenFile<'_>, create: Create) -> CommandResult<()> {
     let mut scope = JsonMap::new();
@@ -109,12 +152,20 @@ fn make(app: &App, file: &TokenFile<'_>, create: Create) -> CommandResult<()> {
         functions: Some(create.functions).filter(|functions| !functions.is_empty()),
         expires_at: create.expires.as_deref().map(|text| ends_at(text, now)).transpose()?.flatten(),
     };
+    let is_first = !file.load().map_err(failed)?.is_some_and(|tokens| tokens.are_in_use());
     let (text, record) = file.create(new, app.entropy.as_ref(), now).map_err(failed)?;
     if app.output.is_json() {
-        return app.output.json(&json!({ "token": text.reveal(), "record": shown(&record) }));
+        let answer = json!({
+            "token": text.reveal(), "record": shown(&record), "ends_tokenless_access": is_first,
+        });
+        return app.output.json(&answer);
     }
     app.output.line(text.reveal())?;
     app.output.note(Line::of(Style::Dim, "keep it safe: it is not shown again"));
+    if is_first {
+        app.output.note("from now on every caller of the server needs a token");
+        app.output.note(GO_BACK);
+    }
     Ok(())
 }
 
@@ -134,7 +185,12 @@ fn list(app: &App, file: &TokenFile<'_>) -> CommandResult<()> {
         return app.output.json(&json!({ "tokens": tokens }));
     }
     if tokens.is_empty() {
-        app.output.note("no tokens; on this machine the server lets everybody in");
+        let is_in_use = file.load().map_err(failed)?.is_some_and(|tokens| tokens.are_in_use());
+        app.output.note(if is_in_use {
+            "no tokens, and callers need one; make one with `bough token create`"
+        } else {
+            "no tokens; on this machine the server lets everybody in"
+        });
         return Ok(());
     }
     let mut table = Table::new(&["ID", "NAME", "RIGHTS", "SCOPE", "STATE"], Some(3));
@@ -175,7 +231,7 @@ fn failed(error: TokenError) -> CommandError {
         TokenError::Unknown { .. } => ErrorKind::NotFound,
         TokenError::Busy { .. } => ErrorKind::Conflict,
         TokenError::Damaged { .. } => ErrorKind::Damaged,
-        TokenError::NoRights => ErrorKind::Usage,
+        TokenError::NoRights | TokenError::TooLarge => ErrorKind::Usage,
         TokenError::Io(_) | TokenError::TooMany => ErrorKind::Failed,
     };
     let is_unknown = kind == ErrorKind::NotFound;

@@ -5,6 +5,7 @@
 
 mod address;
 mod local_key;
+mod token_file;
 mod tokens;
 
 use std::net::SocketAddr;
@@ -20,7 +21,8 @@ use crate::net::Peer;
 use address::is_host_allowed;
 pub use local_key::LOCAL_KEY_FILE;
 pub(crate) use local_key::LocalKey;
-pub use tokens::{NewToken, TOKENS_FILE, TokenError, TokenFile, TokenRecord, TokenText, Tokens};
+pub use token_file::{TOKENS_FILE, TokenFile};
+pub use tokens::{NewToken, TokenError, TokenRecord, TokenText, Tokens};
 
 /// The guard at the door. What it goes by can be replaced while it stands.
 #[derive(Debug)]
