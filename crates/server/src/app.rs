@@ -1,6 +1,6 @@
 //! What every surface shares: the service, the guard, the bounds and the counts.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ pub(crate) struct Inner {
     /// Names this process, so that an instance can tell itself from others.
     pub(crate) instance: String,
     limits: RwLock<LimitsConfig>,
+    requests_begun: AtomicU64,
 }
 
 /// Whether the server can do its work, and what keeps it from it.
@@ -102,6 +103,7 @@ impl App {
             bindings: Places::default(),
             instance,
             limits: RwLock::new(limits),
+            requests_begun: AtomicU64::new(0),
         }))
     }
 
@@ -114,6 +116,13 @@ impl App {
         *self.0.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
+    /// A name for a request that no other request of any server has, as far as chance goes.
+    pub(crate) fn next_request_id(&self) -> String {
+        let number = self.0.requests_begun.fetch_add(1, Ordering::Relaxed);
+        let instance = self.instance.get(..12).unwrap_or_default();
+        format!("{instance}-{number:x}")
+    }
+
     /// Calls a function of the table, and counts it.
     pub(crate) async fn call(
         &self,
@@ -121,11 +130,21 @@ impl App {
         function: &'static Function,
         request: Value,
     ) -> Result<Value, ServiceError> {
+        let begun = self.clock.monotonic();
         let terms = CallTerms::default();
-        self.call_on_terms(scope, function, request.into(), terms).await?.to_value()
+        let answer = self.call_on_terms(scope, function, request.into(), terms).await;
+        self.count_call(function, begun, answer.is_ok());
+        answer?.to_value()
     }
 
-    /// The same, for a caller that says more than the request does.
+    /// Counts a call that began at `begun`.
+    pub(crate) fn count_call(&self, function: &Function, begun: Duration, is_ok: bool) {
+        let took = self.clock.monotonic().saturating_sub(begun);
+        self.metrics.called(function, took, is_ok);
+    }
+
+    /// Calls a function for a caller that says more than the request does. The caller counts the call: what is an answer here
+    /// may be an error where it comes from.
     pub(crate) async fn call_on_terms(
         &self,
         scope: &Scope,
@@ -136,7 +155,6 @@ impl App {
         let begun = self.clock.monotonic();
         let answer = self.service.on_terms(terms).answer(scope, function, request).await;
         let took = self.clock.monotonic().saturating_sub(begun);
-        self.metrics.called(function, took, answer.is_ok());
         log_call(function, scope, took, &answer);
         answer
     }

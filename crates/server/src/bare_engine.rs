@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::bus::Bus;
 use crate::config::{Address, LimitsConfig};
 use crate::guard::{Guard, GuardRules};
-use crate::net::{Connections, ListenerKind, bind, serve};
+use crate::net::{Connections, Listener, ListenerKind, bind, serve};
 use crate::run::ServeError;
 use crate::shutdown::{ShutdownSwitch, shutdown_switch};
 
@@ -34,7 +34,7 @@ impl BareEngine {
         let store = MemoryStore::new(Arc::new(OsEntropy)).map_err(std::io::Error::other)?;
         let service = Service::new(Arc::new(store), clock.clone(), Arc::new(OsEntropy));
         let rules = GuardRules { is_open: true, ..GuardRules::default() };
-        let guard = Guard::new(rules, clock.clone());
+        let guard = Guard::new(rules, clock.clone(), Arc::new(OsEntropy));
         let limits = LimitsConfig::default();
         let shared = Arc::new(MemorySharedState::new());
         let bindings = Bindings::open(service.clone(), shared, clock.clone(), "").await;
@@ -43,7 +43,7 @@ impl BareEngine {
         let bus = Bus::new(app, Arc::new(OsEntropy), bindings, false)?;
         let connections = Connections::default();
         tokio::spawn(serve(
-            listener,
+            Listener::Tcp(listener),
             ListenerKind::Bus,
             bus.router(),
             move || limits,

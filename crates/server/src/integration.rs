@@ -4,7 +4,7 @@
 use bough_service::{
     ArchivedEvent, CreatedEvent, DeletedEvent, EventKind, Function, LabelChangedEvent,
     LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
-    Right, StatusChangedEvent, TaskChangedEvent, TriggerType, WORKER_DESCRIPTION, WORKER_NAME,
+    StatusChangedEvent, TaskChangedEvent, TriggerType, WORKER_DESCRIPTION, WORKER_NAME,
     WORKER_VERSION, functions,
 };
 use schemars::JsonSchema;
@@ -123,12 +123,7 @@ fn line(page: &mut String, text: &str) {
 }
 
 fn describe_function(page: &mut String, function: &Function) {
-    let right = match function.right {
-        Right::Read => "read",
-        Right::Write => "write",
-        Right::Admin => "admin",
-        Right::Bridge => "bridge",
-    };
+    let right = function.right.name();
     let route = match &function.route {
         Some(route) => format!("`{} {}`", route.method.name(), route.path),
         None => "not over HTTP".to_owned(),

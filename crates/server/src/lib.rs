@@ -23,6 +23,7 @@ mod logs;
 mod metrics;
 mod net;
 mod own_address;
+mod place;
 mod run;
 mod settings;
 mod shutdown;

@@ -18,6 +18,14 @@ pub const TOKENS_FILE_BYTES_MAX: u64 =
 pub const ENDED_TOKENS_KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// Longest token that is looked at, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 256;
+/// How long a browser's login is good.
+pub const LOGIN_TIME: Duration = Duration::from_secs(12 * 3600);
+/// How long a ticket for a stream is good; it is used at once.
+pub const TICKET_TIME: Duration = Duration::from_secs(60);
+/// Most logins, and most tickets, of one caller; the oldest gives way.
+pub const PASSES_PER_CALLER_MAX: usize = 64;
+/// Most logins and tickets together.
+pub const PASSES_MAX: usize = 65_536;
 
 /// Largest body of a request; a batch of messages with images is some tens of megabytes.
 pub const BODY_BYTES: usize = 64 * 1024 * 1024;
@@ -25,6 +33,10 @@ pub const BODY_BYTES: usize = 64 * 1024 * 1024;
 pub const BUS_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 /// Most open connections of one listener.
 pub const CONNECTIONS: usize = 4096;
+/// Connections that are closed when the system has no descriptor left, so that sessions can be opened: those that wait for their peers.
+pub const DESCRIPTORS_FREED: usize = 64;
+/// How long a server that wants a Unix socket waits for another one that is starting or ending on it.
+pub const SOCKET_WAIT: Duration = Duration::from_secs(30);
 /// Most requests that are worked on at once.
 pub const REQUESTS: usize = 1024;
 /// Most live streams at once.

@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use bough_platform::{Clock, Disk, Entropy, OsDisk, OsEntropy, Platform, SystemClock};
+use axum::Router;
+use bough_platform::{Disk, Platform};
 use bough_service::{Bindings, Service};
-use bough_session::hex;
-use bough_store::shared_state::{NativeSharedState, SharedState, SharedStateError};
+use bough_store::shared_state::SharedStateError;
 use bough_store::{NativeStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -16,13 +17,13 @@ use tokio::task::JoinSet;
 use crate::api::{EXAMPLE_MESSAGE, http_router};
 use crate::app::App;
 use crate::bus::Bus;
-use crate::config::{self, Address, Config, ConfigError, Loaded, LogFormat, Overrides, WsUrl};
+use crate::config::{self, Config, ConfigError, Loaded, LogFormat, Overrides};
 use crate::engine::{EngineError, EngineLink};
 use crate::guard::{Guard, LocalKey, TOKENS_FILE, TokenError, Tokens};
 use crate::limits::DRAIN_TIMEOUT;
 use crate::logs::start_log;
-use crate::net::{Connections, ListenerKind, bind, serve};
-use crate::own_address::OwnAddresses;
+use crate::net::{Connections, Listener, ListenerKind, SocketClaim, serve};
+use crate::place::Place;
 use crate::settings::{Applier, AskError, Environment, Sources, mark, service_settings};
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
@@ -47,6 +48,11 @@ pub struct ServeOptions {
     pub listen: Option<String>,
     /// Where the bus is served, or `off`.
     pub bus: Option<String>,
+    /// A Unix socket on which HTTP is served to the server's own user, without tokens. Unless they are given too, the bus is off and the
+    /// address for HTTP is one that commands find, which show the key of the data directory.
+    pub socket: Option<PathBuf>,
+    /// The server has ended its work this long after its last client; see [`Server::idle`].
+    pub idle_exit: Option<Duration>,
     /// An iii engine to attach to.
     pub engine: Option<String>,
     /// The configuration file.
@@ -77,15 +83,23 @@ pub enum ServeError {
     },
     /// An address cannot be listened on.
     #[error(
-        "cannot listen on {address} for {what}: {source}; is another server running? Give --{what} another address"
+        "cannot listen on {address} for {what}: {source}; is another server running? Give --{what} another one"
     )]
     Listen {
-        /// `listen` or `bus`, as the flag is called.
+        /// `listen`, `bus` or `socket`, as the flag is called.
         what: &'static str,
         /// The address.
         address: String,
         /// What the system says.
         source: io::Error,
+    },
+    /// Another server has the socket.
+    #[error("{} is served already, by the server at {address}; use that one", path.display())]
+    SocketServed {
+        /// The socket.
+        path: PathBuf,
+        /// Where else the other server is reached.
+        address: String,
     },
     /// Others could reach the server, and nothing would keep them out.
     #[error(
@@ -125,6 +139,8 @@ pub struct Server {
     bindings: Vec<Bindings>,
     http_address: SocketAddr,
     bus_address: Option<SocketAddr>,
+    socket: Option<(PathBuf, SocketClaim)>,
+    idle_exit: Option<Duration>,
     arrivals: Connections,
     loaded: Loaded,
     /// Where the sessions are, for people.
@@ -142,7 +158,10 @@ pub async fn run(options: ServeOptions, shutdown: Shutdown) -> Result<(), ServeE
     out.write_all(words.as_bytes())?;
     out.flush()?;
     drop(out);
-    shutdown.begun().await;
+    tokio::select! {
+        () = shutdown.begun() => {}
+        () = server.idle() => {}
+    }
     server.stop().await;
     Ok(())
 }
@@ -187,12 +206,12 @@ impl Server {
         let config_mark = mark(&config::load(&flags, &*environment)?.watched);
         let loaded = config::load(&flags, &*environment)?;
         start_log(loaded.config.log);
-        let place = Place::take(&loaded).await?;
+        let place = Place::take(&loaded, options.socket.as_deref()).await?;
         let link = connect(&options, &loaded.config)?;
         let sources = Sources {
             flags,
             environment,
-            link: link.clone(),
+            link,
             wrap_native: options.wrap_native.clone(),
             data_dir: loaded.data_dir.clone(),
             disk: place.disk.clone(),
@@ -201,14 +220,14 @@ impl Server {
             address: place.reachable(),
             instance: place.instance.clone(),
             own: place.own_addresses(&loaded.config).await?,
-            is_loopback: place.is_loopback(),
+            may_be_open: place.is_loopback() && !has_only_socket(&options),
             local_key: place.local_key.clone(),
             config_mark,
             tokens_mark: mark(&loaded.data_dir.join(TOKENS_FILE)),
         };
         let tokens = sources.load_tokens()?.unwrap_or_default();
         place.check_tokens(&tokens, &loaded.config)?;
-        Self::build(place, sources, tokens, loaded, link).await
+        Self::build(place, sources, tokens, loaded, &options).await
     }
 
     async fn build(
@@ -216,8 +235,9 @@ impl Server {
         sources: Sources,
         tokens: Tokens,
         loaded: Loaded,
-        link: Option<Arc<dyn EngineLink>>,
+        options: &ServeOptions,
     ) -> Result<Self, ServeError> {
+        let link = sources.link.clone();
         let mut config = loaded.config.clone();
         let is_engine_asked = sources.ask_engine(&mut config).await.map_err(ask_failed)?;
         let store = sources.open(&config).await?;
@@ -226,7 +246,8 @@ impl Server {
         service.set_search_index(sources.open_index(&config)?);
         service.set_open_streams(place.shared.clone());
         service.set_settings(service_settings(&config));
-        let guard = Guard::new(sources.rules(&config, &tokens), place.clock.clone());
+        let rules = sources.rules(&config, &tokens);
+        let guard = Guard::new(rules, place.clock.clone(), place.entropy.clone());
         let (switch, ending) = shutdown_switch();
         let app = App::new(
             service.clone(),
@@ -257,6 +278,8 @@ impl Server {
             bindings,
             http_address: place.http.local_addr()?,
             bus_address: place.bus.as_ref().map(TcpListener::local_addr).transpose()?,
+            socket: None,
+            idle_exit: options.idle_exit,
             arrivals: Connections::default(),
             loaded,
             kept,
@@ -264,32 +287,44 @@ impl Server {
             switch,
         };
         look_at_store_first(&server.app).await;
-        server.listen(place, of_bus)?;
+        server.listen(place, of_bus, options.socket.as_deref())?;
         server.begin_tasks(applier);
         Ok(server)
     }
 
-    fn listen(&mut self, place: Place, bindings: Option<Bindings>) -> Result<(), ServeError> {
-        let limits = |app: &App| {
-            let app = app.clone();
-            move || app.limits()
-        };
-        let app = &self.app;
+    fn listen(
+        &mut self,
+        place: Place,
+        bindings: Option<Bindings>,
+        socket: Option<&Path>,
+    ) -> Result<(), ServeError> {
+        let app = self.app.clone();
         if let (Some(listener), Some(bindings)) = (place.bus, bindings) {
             let bus = Bus::new(app.clone(), place.entropy.clone(), bindings, true)?;
             let arrivals = self.arrivals.clone();
-            let ending = app.shutdown.clone();
-            let serving =
-                serve(listener, ListenerKind::Bus, bus.router(), limits(app), arrivals, ending);
-            self.tasks.spawn(serving);
+            self.serve(Listener::Tcp(listener), ListenerKind::Bus, bus.router(), arrivals);
         }
-        let connections = app.http_connections.clone();
-        let router = http_router(app);
-        let ending = app.shutdown.clone();
-        let serving =
-            serve(place.http, ListenerKind::Http, router, limits(app), connections, ending);
-        self.tasks.spawn(serving);
+        let (router, connections) = (http_router(&app), &app.http_connections);
+        let listener = Listener::Tcp(place.http);
+        self.serve(listener, ListenerKind::Http, router.clone(), connections.clone());
+        if let (Some((listener, claim)), Some(path)) = (place.socket, socket) {
+            self.socket = Some((path.to_owned(), claim));
+            self.serve(listener, ListenerKind::Http, router, connections.clone());
+        }
         Ok(())
+    }
+
+    fn serve(
+        &mut self,
+        listener: Listener,
+        kind: ListenerKind,
+        router: Router,
+        connections: Connections,
+    ) {
+        let app = self.app.clone();
+        let limits = move || app.limits();
+        let ending = self.app.shutdown.clone();
+        self.tasks.spawn(serve(listener, kind, router, limits, connections, ending));
     }
 
     fn begin_tasks(&mut self, applier: Arc<Applier>) {
@@ -319,6 +354,25 @@ impl Server {
         &self.app.service
     }
 
+    /// Waits until no client was connected for as long as [`ServeOptions::idle_exit`] says; for ever where that says nothing.
+    pub async fn idle(&self) {
+        let Some(time) = self.idle_exit else {
+            return std::future::pending().await;
+        };
+        let clients = [&self.app.http_connections, &self.app.bus_connections];
+        loop {
+            for connections in clients {
+                connections.all_closed().await;
+            }
+            let before = clients.map(Connections::opened);
+            tokio::time::sleep(time).await;
+            let is_quiet = clients.iter().all(|connections| connections.count() == 0);
+            if is_quiet && clients.map(Connections::opened) == before {
+                return;
+            }
+        }
+    }
+
     /// What a person should know once the server runs.
     #[must_use]
     pub fn welcome(&self) -> String {
@@ -328,8 +382,12 @@ impl Server {
             None => "off".to_owned(),
         };
         let kept = &self.kept;
+        let socket = match &self.socket {
+            Some((path, _)) => format!("  socket {}\n", path.display()),
+            None => String::new(),
+        };
         format!(
-            "Bough is listening.\n  HTTP   http://{http}\n  bus    {bus}\n  data   {kept}\n\n\
+            "Bough is listening.\n  HTTP   http://{http}\n{socket}  bus    {bus}\n  data   {kept}\n\n\
              Try:\n  curl http://{http}/v1/sessions\n  curl -X PUT http://{http}/v1/sessions/first \
              -H 'content-type: application/json' -d '{{\"title\":\"My first\"}}'\n  curl -X POST \
              http://{http}/v1/sessions/first/entries -H 'content-type: application/json' -d \
@@ -342,6 +400,9 @@ impl Server {
     pub async fn stop(mut self) {
         tracing::info!("the server is closing");
         self.switch.begin();
+        if let Some(Err(error)) = self.socket.as_ref().map(|(_, claim)| claim.remove_socket()) {
+            tracing::warn!(%error, "the socket could not be removed");
+        }
         if let Some(link) = &self.link {
             link.detach().await;
         }
@@ -363,6 +424,9 @@ impl Server {
         if let Err(error) = self.local_key.remove(&*self.sources_disk) {
             tracing::debug!(%error, "the local key could not be removed");
         }
+        if let Some(Err(error)) = self.socket.take().map(|(_, claim)| claim.release()) {
+            tracing::debug!(%error, "the lock of the socket could not be removed");
+        }
         tracing::info!("closed");
     }
 }
@@ -371,11 +435,17 @@ fn process_environment() -> Environment {
     Arc::new(|name| std::env::var(name).ok())
 }
 
+/// Whether a Unix socket is served and no address was asked for.
+fn has_only_socket(options: &ServeOptions) -> bool {
+    options.socket.is_some() && options.listen.is_none()
+}
+
 fn flags(options: &ServeOptions) -> Overrides {
+    let only_socket = |word: &str| has_only_socket(options).then(|| word.to_owned());
     Overrides {
         data_dir: options.data_dir.clone(),
-        listen: options.listen.clone(),
-        bus: options.bus.clone(),
+        listen: options.listen.clone().or_else(|| only_socket("127.0.0.1:0")),
+        bus: options.bus.clone().or_else(|| only_socket("off")),
         engine: options.engine.clone(),
         config: options.config.clone(),
         log_format: options.log,
@@ -399,104 +469,4 @@ fn ask_failed(error: AskError) -> ServeError {
         AskError::Engine(error) => error.into(),
         AskError::Config(error) => error.into(),
     }
-}
-
-/// What a server holds of the machine: its directory and its ports.
-struct Place {
-    disk: Arc<dyn Disk>,
-    shared: Arc<dyn SharedState>,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
-    http: TcpListener,
-    bus: Option<TcpListener>,
-    local_key: Arc<LocalKey>,
-    instance: String,
-}
-
-impl Place {
-    async fn take(loaded: &Loaded) -> Result<Self, ServeError> {
-        let disk = OsDisk::create(&loaded.data_dir)
-            .map_err(|source| ServeError::DataDir { path: loaded.data_dir.clone(), source })?;
-        let shared = Arc::new(NativeSharedState::open(&disk, &loaded.data_dir)?);
-        let disk: Arc<dyn Disk> = Arc::new(disk);
-        let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
-        let mut instance = [0; 16];
-        entropy.fill(&mut instance)?;
-        let http = listen_on("listen", &loaded.config.listen).await?;
-        let bus = match loaded.config.bus.as_str() {
-            "off" => None,
-            address => Some(listen_on("bus", address).await?),
-        };
-        let clock = Arc::new(SystemClock::new());
-        let local_key = Arc::new(LocalKey::draw(&*disk, &*clock, &*entropy)?);
-        let instance = hex(&instance);
-        Ok(Self { disk, shared, clock, entropy, http, bus, local_key, instance })
-    }
-
-    /// The bindings of a bus or an engine, by its name.
-    async fn bindings(&self, service: &Service, name: &str) -> Result<Bindings, ServeError> {
-        let (shared, clock) = (self.shared.clone(), self.clock.clone());
-        Ok(Bindings::open(service.clone(), shared, clock, name).await?)
-    }
-
-    /// What the bus is called where places are kept: several servers on one directory have one each. Where the system chooses
-    /// the port nobody can find the bus again, and its name is of this run.
-    fn bus_name(&self, config: &Config) -> Result<Option<String>, ServeError> {
-        let Some(bus) = &self.bus else { return Ok(None) };
-        let chosen = Address::parse("bus", &config.bus)?.port == 0;
-        let name = if chosen { bus.local_addr()?.to_string() } else { config.bus.clone() };
-        Ok(Some(format!("bus {name}")))
-    }
-
-    fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        let listeners = std::iter::once(&self.http).chain(&self.bus);
-        listeners.filter_map(|listener| listener.local_addr().ok())
-    }
-
-    fn is_loopback(&self) -> bool {
-        self.addresses().all(|address| address.ip().to_canonical().is_loopback())
-    }
-
-    fn check_tokens(&self, tokens: &Tokens, config: &Config) -> Result<(), ServeError> {
-        let reachable = self.addresses().find(|address| !address.ip().to_canonical().is_loopback());
-        match reachable {
-            Some(address) if !tokens.are_in_use() && !config.tokens.required => {
-                Err(ServeError::NeedsTokens { address })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Where a command on this machine reaches the server.
-    fn reachable(&self) -> String {
-        let Ok(mut address) = self.http.local_addr() else {
-            return String::new();
-        };
-        if address.ip().is_unspecified() {
-            address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
-        }
-        format!("http://{address}")
-    }
-
-    /// Where a bridge must not lead: our own bus, and the engine that we are attached to.
-    async fn own_addresses(&self, config: &Config) -> Result<OwnAddresses, ServeError> {
-        let mut own = OwnAddresses::default();
-        if let Some(bus) = &self.bus {
-            own.add(bus.local_addr()?);
-        }
-        if let Some(engine) = &config.engine {
-            let url = WsUrl::parse("engine", engine)?;
-            own.add_named(&url.host, url.port).await;
-        }
-        Ok(own)
-    }
-}
-
-async fn listen_on(what: &'static str, text: &str) -> Result<TcpListener, ServeError> {
-    let address = Address::parse(what, text)?;
-    bind(&address).await.map_err(|source| ServeError::Listen {
-        what,
-        address: text.to_owned(),
-        source,
-    })
 }

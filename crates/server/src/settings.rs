@@ -35,7 +35,8 @@ pub(crate) struct Sources {
     pub(crate) address: String,
     pub(crate) instance: String,
     pub(crate) own: OwnAddresses,
-    pub(crate) is_loopback: bool,
+    /// Whether callers without a token may be let in where none was made.
+    pub(crate) may_be_open: bool,
     pub(crate) local_key: Arc<LocalKey>,
     /// What the configuration file looked like before it was read.
     pub(crate) config_mark: FileMark,
@@ -125,7 +126,8 @@ impl Sources {
         GuardRules {
             hosts,
             origins: config.allow.origins.clone(),
-            is_open: !tokens.are_in_use() && !config.tokens.required && self.is_loopback,
+            proxies: config.allow.proxies.clone(),
+            is_open: !tokens.are_in_use() && !config.tokens.required && self.may_be_open,
             tokens: tokens.clone(),
             local_key: Some(self.local_key.clone()),
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
+use crate::table::Function;
 use bough_session::{JsonMap, metadata_matches};
 
 /// What a caller may do.
@@ -18,6 +19,8 @@ pub enum Right {
     Admin,
     /// Speak the store protocol, past the rules.
     Bridge,
+    /// See what the server counts of itself.
+    Metrics,
 }
 
 /// Who calls, what they may do and which sessions exist for them.
@@ -35,7 +38,7 @@ impl Scope {
     /// A caller who may do everything with every session: the owner of the process.
     #[must_use]
     pub fn owner() -> Self {
-        Self::new("owner", [Right::Read, Right::Write, Right::Admin, Right::Bridge])
+        Self::new("owner", Right::ALL)
     }
 
     /// A caller with these rights on every session.
@@ -92,6 +95,16 @@ impl Scope {
         self.allow("session::watch", Right::Read)
     }
 
+    /// Refuses a function that the caller may not call, before its request is read.
+    pub fn may_call(&self, function: &Function) -> Result<(), ServiceError> {
+        self.allow(function.id, function.right)
+    }
+
+    /// Refuses a caller who may not see what the server counts of itself.
+    pub fn may_see_metrics(&self) -> Result<(), ServiceError> {
+        self.require(Right::Metrics)
+    }
+
     /// Refuses a function that the caller may not call.
     pub(crate) fn allow(&self, function: &str, right: Right) -> Result<(), ServiceError> {
         let listed = self.functions.as_ref().is_none_or(|names| names.contains(function));
@@ -100,6 +113,10 @@ impl Scope {
                 "{function} is not among the functions that this token may call"
             )));
         }
+        self.require(right)
+    }
+
+    fn require(&self, right: Right) -> Result<(), ServiceError> {
         if self.has(right) {
             return Ok(());
         }
@@ -130,6 +147,9 @@ impl Scope {
 }
 
 impl Right {
+    /// Every right.
+    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Admin, Self::Bridge, Self::Metrics];
+
     /// The name as it is written in settings.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -138,6 +158,7 @@ impl Right {
             Self::Write => "write",
             Self::Admin => "admin",
             Self::Bridge => "bridge",
+            Self::Metrics => "metrics",
         }
     }
 }

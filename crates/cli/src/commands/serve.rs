@@ -1,15 +1,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bough_migrate::{OsV1Files, ServedStore};
 use bough_platform::Platform;
 use bough_server::config::LogFormat;
-use bough_server::{EngineConnector, ServeOptions, Server, shutdown_on_signals};
+use bough_server::{EngineConnector, ServeError, ServeOptions, Server, shutdown_on_signals};
 use bough_store::{NativeStore, Store, StoreError};
 
 use crate::app::App;
 use crate::backend::{Backend, Local};
-use crate::command_error::{CommandError, CommandResult};
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::compacting::keep_compacted;
 
 /// Serve the sessions over HTTP, as live streams, and on the bus
@@ -22,6 +23,7 @@ Examples:
   bough serve --listen 127.0.0.1:8080 --bus off
   bough serve --data-dir ./data --log json
   bough serve --config bough.yaml
+  bough serve --socket ./bough.sock --idle-exit 60
   bough serve --engine ws://127.0.0.1:49134 --bus off")]
 pub(crate) struct Args {
     /// The address for HTTP [default: 127.0.0.1:7717]
@@ -31,6 +33,16 @@ pub(crate) struct Args {
     /// The address for the bus, or `off` [default: 127.0.0.1:49134]
     #[arg(long, value_name = "HOST:PORT|off")]
     bus: Option<String>,
+
+    /// Serve HTTP on a Unix socket to this user, without tokens; --listen and --bus then serve only where they are given
+    ///
+    /// Where another server has the socket already, this one says so and ends with exit code 4.
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+
+    /// End so many seconds after the last client has gone
+    #[arg(long, value_name = "SECONDS")]
+    idle_exit: Option<u64>,
 
     /// Attach to an iii engine as a worker
     #[arg(long, visible_alias = "url", value_name = "ws://HOST:PORT")]
@@ -51,6 +63,8 @@ impl Args {
         Self {
             listen: Some("127.0.0.1:0".to_owned()),
             bus: Some("off".to_owned()),
+            socket: None,
+            idle_exit: None,
             engine: Some(url),
             config,
             log: None,
@@ -68,6 +82,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         data_dir: app.globals.data_dir.clone(),
         listen: args.listen,
         bus: args.bus,
+        socket: args.socket,
+        idle_exit: args.idle_exit.map(Duration::from_secs),
         engine: args.engine,
         config: args.config,
         log,
@@ -93,17 +109,25 @@ fn engine_connector() -> Option<EngineConnector> {
 async fn serve(app: &App, options: ServeOptions) -> CommandResult<()> {
     let config = options.config.clone();
     let shutdown = shutdown_on_signals();
-    let server = Server::start(options).await.map_err(CommandError::failed)?;
+    let server = Server::start(options).await.map_err(not_started)?;
     app.output.text(&server.welcome())?;
     app.output.flush()?;
     let service = server.service().clone();
     let backend = Backend::Local(Local::of_service(service.clone()));
     tokio::select! {
         () = shutdown.begun() => {}
+        () = server.idle() => {}
         never = keep_compacted(app, config.as_deref(), &service, &backend) => match never {},
     }
     server.stop().await;
     Ok(())
+}
+
+fn not_started(error: ServeError) -> CommandError {
+    match error {
+        ServeError::SocketServed { .. } => CommandError::new(ErrorKind::Conflict, error),
+        _ => CommandError::failed(error),
+    }
 }
 
 /// Sessions that were not brought in, or went back to their files, are served from those.

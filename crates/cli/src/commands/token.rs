@@ -55,7 +55,7 @@ struct Create {
     #[arg(long, default_value = "")]
     name: String,
 
-    /// What its bearer may do: read, write, admin, bridge
+    /// What its bearer may do: read, write, admin, bridge, metrics
     #[arg(long, value_delimiter = ',', default_value = "read,write", value_name = "RIGHTS")]
     rights: Vec<RightWord>,
 
@@ -78,6 +78,7 @@ enum RightWord {
     Write,
     Admin,
     Bridge,
+    Metrics,
 }
 
 impl From<RightWord> for Right {
@@ -87,6 +88,7 @@ impl From<RightWord> for Right {
             RightWord::Write => Self::Write,
             RightWord::Admin => Self::Admin,
             RightWord::Bridge => Self::Bridge,
+            RightWord::Metrics => Self::Metrics,
         }
     }
 }

@@ -38,6 +38,24 @@ fn logged(server: &Bough, level: &str) -> Vec<Value> {
     values.filter(|line| line["level"] == level).collect()
 }
 
+/// Who reads the log can find a refused request again, and the reason, by the id that its sender got.
+#[test]
+fn a_refused_request_leaves_a_line_with_its_id_its_status_and_the_reason() {
+    let server = Bough::start_with("tokens: {required: true}", &["--log", "json"]);
+    assert_eq!(server.send("GET", "/v1/sessions/secret-name", None).status, 401);
+    assert_eq!(server.send("GET", "/secret-page?secret=1", None).status, 401);
+    let lines = logged(&server, "INFO");
+    let refused: Vec<&Value> =
+        lines.iter().filter(|line| line["message"] == "request refused").collect();
+    let [first, second] = refused.as_slice() else { panic!("{lines:?}") };
+    assert_eq!(first["route"], "/v1/sessions/{session_id}");
+    assert_eq!((&first["method"], &first["status"]), (&json!("GET"), &json!(401)));
+    assert_eq!(first["code"], "guard/token_needed");
+    assert_eq!(second["route"], "");
+    assert_ne!(first["request"], second["request"]);
+    assert!(!server.log().contains("secret"), "{}", server.log());
+}
+
 #[test]
 fn a_configuration_that_cannot_be_built_shows_everywhere_and_changes_nothing() {
     let server = Bough::start_with("max_list_limit: 7", &["--log", "json"]);

@@ -15,3 +15,4 @@ mod logs;
 mod process;
 mod proxy;
 mod shutdown;
+mod socket;

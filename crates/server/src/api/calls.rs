@@ -94,13 +94,19 @@ async fn call_by_name(
     body: Body,
 ) -> Result<Response, Problem> {
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    caller.scope.may_call(function)?;
     let mut request = read_request(&parts.headers, body, app.limits().body_bytes).await?;
     let conditions = Conditions::of(function, &parts.headers, &caller, &mut request)?;
+    let begun = app.clock.monotonic();
     let answer = app.call_on_terms(&caller.scope, function, request, conditions.terms()).await;
-    let answer = answer.map_err(|error| conditions.problem(error))?;
-    if conditions.has_precondition() {
-        conditions.check(&answer)?;
-    }
+    let answer = answer.map_err(|error| conditions.problem(error)).and_then(|answer| {
+        if conditions.has_precondition() {
+            conditions.check(&answer)?;
+        }
+        Ok(answer)
+    });
+    app.count_call(function, begun, answer.is_ok());
+    let answer = answer?;
     let kind = HeaderValue::from_static("application/json");
     Ok(([(CONTENT_TYPE, kind)], answer.to_json()?).into_response())
 }
@@ -125,6 +131,8 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
     let plan = &call.0;
     let (mut parts, body) = request.into_parts();
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    // Before the body is read: who may not call is not waited for.
+    caller.scope.may_call(plan.function)?;
     let in_path = path_fields(&mut parts).await?;
     let query = parts.uri.query().unwrap_or_default();
     let mut request = if plan.takes_body {
@@ -138,7 +146,10 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
     put_path_fields(&mut request, in_path)?;
     let conditions = Conditions::of(plan.function, &parts.headers, &caller, &mut request)?;
     let asked = Asked { plan, caller: &caller, headers: &parts.headers, conditions };
-    asked.answer(app, request).await
+    let begun = app.clock.monotonic();
+    let answer = asked.answer(app, request).await;
+    app.count_call(plan.function, begun, answer.is_ok());
+    answer
 }
 
 fn bad_query(error: super::fields::QueryError) -> Problem {

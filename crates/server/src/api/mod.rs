@@ -9,6 +9,7 @@ mod delta_stream;
 mod event_text;
 mod events;
 mod fields;
+mod logins;
 mod message_events;
 mod names;
 mod openapi;
@@ -17,5 +18,6 @@ mod problem;
 mod record;
 mod router;
 
-pub(crate) use problem::{EXAMPLE_MESSAGE, Problem};
-pub(crate) use router::{http_router, with_guard};
+pub(crate) use pages::is_public;
+pub(crate) use problem::{EXAMPLE_MESSAGE, Problem, ProblemCode};
+pub(crate) use router::http_router;

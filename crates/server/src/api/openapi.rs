@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use bough_service::{Function, Method, Precondition, Repeat, Right, functions};
+use bough_service::{Function, Method, Precondition, Repeat, functions};
 use serde_json::{Map, Value, json};
 
 use super::calls::takes_body;
@@ -75,15 +75,6 @@ const fn method_name(method: Method) -> &'static str {
     }
 }
 
-const fn right_name(right: Right) -> &'static str {
-    match right {
-        Right::Read => "read",
-        Right::Write => "write",
-        Right::Admin => "admin",
-        Right::Bridge => "bridge",
-    }
-}
-
 fn operation(function: &Function, path: &str, components: &mut Components) -> Value {
     let in_path = path_names(path);
     let mut request = components.take(function.request_schema());
@@ -104,7 +95,7 @@ fn operation(function: &Function, path: &str, components: &mut Components) -> Va
         "operationId": function.id,
         "summary": function.description,
         "tags": [path.split('/').nth(2).unwrap_or_default()],
-        "x-right": right_name(function.right),
+        "x-right": function.right.name(),
         "parameters": parameters,
         "responses": responses(function, components),
     });

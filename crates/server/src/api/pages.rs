@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::openapi;
+use super::problem::Problem;
 use crate::app::App;
 use crate::guard::Caller;
 use crate::metrics::Gauges;
@@ -61,7 +62,11 @@ async fn version() -> Response {
     json_page(StatusCode::OK, &body)
 }
 
-async fn metrics(State(app): State<App>, Extension(_): Extension<Caller>) -> Response {
+async fn metrics(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    caller.scope.may_see_metrics()?;
     let now = Gauges {
         http_connections: app.http_connections.count(),
         bus_connections: app.bus_connections.count(),
@@ -74,7 +79,7 @@ async fn metrics(State(app): State<App>, Extension(_): Extension<Caller>) -> Res
         uptime: app.clock.monotonic(),
     };
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    ([(CONTENT_TYPE, kind)], app.metrics.page(&now)).into_response()
+    Ok(([(CONTENT_TYPE, kind)], app.metrics.page(&now)).into_response())
 }
 
 async fn openapi_json() -> Response {
@@ -84,7 +89,7 @@ async fn openapi_json() -> Response {
     response
 }
 
-fn json_page(status: StatusCode, body: &Value) -> Response {
+pub(super) fn json_page(status: StatusCode, body: &Value) -> Response {
     let kind = HeaderValue::from_static("application/json");
     (status, [(CONTENT_TYPE, kind)], body.to_string()).into_response()
 }

@@ -45,6 +45,10 @@ struct FieldError {
     detail: String,
 }
 
+/// The code of the problem that a response is, for the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProblemCode(pub(crate) &'static str);
+
 impl Problem {
     pub(crate) fn new(
         status: StatusCode,
@@ -179,6 +183,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::from(self.body().to_string()));
         *response.status_mut() = self.status;
+        response.extensions_mut().insert(ProblemCode(self.code));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.status == StatusCode::UNAUTHORIZED {

@@ -23,8 +23,9 @@ use bough_service::{Bindings, Function, Scope, TriggerType};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use crate::api::{Problem, with_guard};
+use crate::api::Problem;
 use crate::app::App;
+use crate::guard::with_guard;
 use connection::Connection;
 use ids::{BusId, Ids};
 use namespace::{Departure, Namespace};

@@ -1,6 +1,7 @@
 //! What can be configured, as the file says it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bough_service::limits::STREAM_ABANDONED_AFTER;
@@ -250,6 +251,9 @@ pub struct AllowConfig {
     pub hosts: Vec<String>,
     /// Origins of web pages that may call, such as `https://console.example`.
     pub origins: Vec<String>,
+    /// Addresses of proxies, such as `127.0.0.1`, that may pass requests on while no token is asked for. Whoever reaches such a proxy
+    /// may do everything.
+    pub proxies: Vec<IpAddr>,
 }
 
 /// Bearer tokens.

@@ -14,9 +14,6 @@ use crate::net::Peer;
 /// The file that holds the key while a server runs, below the data directory.
 pub const LOCAL_KEY_FILE: &str = "server.key";
 
-/// How the bearer of the key is called in the log.
-pub(super) const LOCAL_KEY_ID: &str = "local-key";
-
 /// How a key begins.
 const PREFIX: &str = "bough_local_";
 /// The bytes of a key: the beginning, and 32 random bytes in base64url.
@@ -177,6 +174,7 @@ mod tests {
         let from = |remote: &str| Peer {
             local: "10.0.0.1:1".parse().unwrap(),
             remote: remote.parse().unwrap(),
+            kind: crate::net::PeerKind::Tcp,
         };
         assert!(key.opens(&written, from("127.0.0.1:5")));
         assert!(!key.opens(&written, from("10.0.0.2:5")));

@@ -4,30 +4,45 @@
 //! `Origin`; so both are compared with lists on every request and on every upgrade, before anything else is looked at.
 
 mod address;
+mod forwarded;
+mod layer;
 mod local_key;
+mod passes;
 mod token_file;
 mod tokens;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bough_platform::Clock;
+use bough_platform::{Clock, Entropy};
 use bough_service::Scope;
-use http::HeaderMap;
-use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
+use http::request::Parts;
+use http::{HeaderMap, Method};
 
-use crate::net::Peer;
+use crate::net::{Peer, PeerKind};
 
 use address::is_host_allowed;
+use forwarded::is_passed_on;
+pub(crate) use layer::with_guard;
 pub use local_key::LOCAL_KEY_FILE;
 pub(crate) use local_key::LocalKey;
+pub(crate) use passes::{NewPass, PassError, PassKind};
 pub use token_file::{TOKENS_FILE, TokenFile};
 pub use tokens::{NewToken, TokenError, TokenRecord, TokenText, Tokens};
+
+use passes::Passes;
+
+/// How the bearer of the local key is called in the log.
+const LOCAL_KEY_ID: &str = "local-key";
+/// How a caller on the Unix socket is called in the log.
+const LOCAL_SOCKET_ID: &str = "local-socket";
 
 /// The guard at the door. What it goes by can be replaced while it stands.
 #[derive(Debug)]
 pub(crate) struct Guard {
     rules: RwLock<Arc<GuardRules>>,
+    passes: Passes,
     clock: Arc<dyn Clock>,
 }
 
@@ -38,6 +53,8 @@ pub(crate) struct GuardRules {
     pub(crate) hosts: Vec<String>,
     /// Pages of these origins may call.
     pub(crate) origins: Vec<String>,
+    /// Proxies that may pass requests on while no token is asked for.
+    pub(crate) proxies: Vec<IpAddr>,
     /// The tokens.
     pub(crate) tokens: Tokens,
     /// Whether callers without a token may do everything.
@@ -51,8 +68,8 @@ pub(crate) struct GuardRules {
 pub(crate) struct Caller {
     /// What it may do.
     pub(crate) scope: Scope,
-    /// The token that it showed.
-    pub(crate) token_id: Option<String>,
+    /// The token that it showed, or what else it is known by; `None` where everybody is let in.
+    pub(crate) id: Option<String>,
 }
 
 /// Why a caller was not let in.
@@ -68,6 +85,12 @@ pub(crate) enum Refusal {
     TokenNeeded,
     #[error("the bearer token is not one of this server's, or has ended")]
     TokenNotGood,
+    #[error("the ticket is not one of this server's, was used before, or has ended")]
+    TicketNotGood,
+    #[error("a proxy passed the request on, and this server asks nobody for a token")]
+    PassedOn,
+    #[error("a request that changes something and is let in by a cookie must name its origin")]
+    OriginNeeded,
 }
 
 impl Refusal {
@@ -77,6 +100,9 @@ impl Refusal {
             Self::Origin => "guard/origin_not_allowed",
             Self::TokenNeeded => "guard/token_needed",
             Self::TokenNotGood => "guard/token_not_valid",
+            Self::TicketNotGood => "guard/ticket_not_valid",
+            Self::PassedOn => "guard/proxy_not_trusted",
+            Self::OriginNeeded => "guard/origin_needed",
         }
     }
 
@@ -84,8 +110,8 @@ impl Refusal {
         match self {
             Self::NoHost => 400,
             Self::Host => 421,
-            Self::Origin => 403,
-            Self::TokenNeeded | Self::TokenNotGood => 401,
+            Self::Origin | Self::PassedOn | Self::OriginNeeded => 403,
+            Self::TokenNeeded | Self::TokenNotGood | Self::TicketNotGood => 401,
         }
     }
 
@@ -97,13 +123,20 @@ impl Refusal {
             Self::TokenNeeded | Self::TokenNotGood => {
                 "Make one with `bough token create` and send it as `Authorization: Bearer <token>`."
             }
+            Self::TicketNotGood => {
+                "Ask for a new one with `POST /v1/tickets`; each opens one stream."
+            }
+            Self::PassedOn => {
+                "Make a token with `bough token create`, or add the proxy's address to allow.proxies if whoever reaches it may do everything."
+            }
+            Self::OriginNeeded => "Send an Origin header, as browsers do, or a bearer token.",
         }
     }
 }
 
 impl Guard {
-    pub(crate) fn new(rules: GuardRules, clock: Arc<dyn Clock>) -> Self {
-        Self { rules: RwLock::new(Arc::new(rules)), clock }
+    pub(crate) fn new(rules: GuardRules, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
+        Self { rules: RwLock::new(Arc::new(rules)), passes: Passes::new(entropy), clock }
     }
 
     pub(crate) fn rules(&self) -> Arc<GuardRules> {
@@ -137,42 +170,116 @@ impl Guard {
         }
     }
 
-    /// Finds out who calls.
-    pub(crate) fn identify(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, Refusal> {
+    /// Finds out who calls: by a bearer token, by a ticket, by the cookie of a login, or by where the call comes from.
+    pub(crate) fn identify(
+        &self,
+        request: &Parts,
+        peer: Peer,
+        ticket: Option<&str>,
+    ) -> Result<Caller, Refusal> {
         let rules = self.rules();
+        let headers = &request.headers;
+        let is_trusted_place = rules.is_open || peer.kind == PeerKind::LocalSocket;
+        if is_trusted_place && is_passed_on(headers, request.version, peer, &rules.proxies) {
+            return Err(Refusal::PassedOn);
+        }
+        if peer.kind == PeerKind::LocalSocket {
+            return Ok(Caller::owner(Some(LOCAL_SOCKET_ID)));
+        }
+        // Nothing was ever given out here, so there is nothing to compare with.
+        if rules.is_open {
+            return Ok(Caller::owner(None));
+        }
         let mut shown = headers.get_all(AUTHORIZATION).iter();
         match (shown.next(), shown.next()) {
-            (None, _) if rules.is_open => Ok(Caller { scope: Scope::owner(), token_id: None }),
-            (None, _) => Err(Refusal::TokenNeeded),
-            // Nothing was ever given out here, so there is nothing to compare with.
-            (Some(_), None) if rules.is_open => {
-                Ok(Caller { scope: Scope::owner(), token_id: None })
-            }
             (Some(value), None) => {
                 let text = value.to_str().ok().and_then(bearer_text);
-                let opens =
-                    |text: &str| rules.local_key.as_ref().is_some_and(|key| key.opens(text, peer));
-                if text.is_some_and(opens) {
-                    let token_id = Some(local_key::LOCAL_KEY_ID.to_owned());
-                    return Ok(Caller { scope: Scope::owner(), token_id });
-                }
-                let scope = text.and_then(|text| rules.tokens.bearer(text, self.clock.now_ms()));
-                let scope = scope.ok_or(Refusal::TokenNotGood)?;
-                Ok(Caller { token_id: Some(scope.who().to_owned()), scope })
+                text.and_then(|text| self.bearer(text, peer)).ok_or(Refusal::TokenNotGood)
             }
-            _ => Err(Refusal::TokenNotGood),
+            (Some(_), Some(_)) => Err(Refusal::TokenNotGood),
+            (None, _) => match ticket {
+                Some(text) => self.by_pass(PassKind::Ticket, text).ok_or(Refusal::TicketNotGood),
+                None => self.by_cookie(request, peer),
+            },
         }
     }
 
-    /// Whether a caller that was let in may stay: its token may have ended, or been taken back.
-    pub(crate) fn may_stay(&self, caller: &Caller) -> bool {
+    fn bearer(&self, text: &str, peer: Peer) -> Option<Caller> {
         let rules = self.rules();
-        match &caller.token_id {
-            Some(id) if id == local_key::LOCAL_KEY_ID => true,
-            Some(id) => rules.tokens.is_still_good(id, self.clock.now_ms()),
-            None => rules.is_open,
+        if rules.local_key.as_ref().is_some_and(|key| key.opens(text, peer)) {
+            return Some(Caller::owner(Some(LOCAL_KEY_ID)));
+        }
+        let scope = rules.tokens.bearer(text, self.clock.now_ms())?;
+        Some(Caller { id: Some(scope.who().to_owned()), scope })
+    }
+
+    /// Pages of other origins cannot use the cookie: browsers keep it from those of other sites, say where a request comes from, and
+    /// name the origin of everything that changes something.
+    fn by_cookie(&self, request: &Parts, peer: Peer) -> Result<Caller, Refusal> {
+        let headers = &request.headers;
+        let is_same_origin = headers
+            .get("sec-fetch-site")
+            .is_none_or(|site| matches!(site.as_bytes(), b"same-origin" | b"none"));
+        let text = login_cookie(headers, peer).filter(|_| is_same_origin);
+        let caller = text.and_then(|text| self.by_pass(PassKind::Login, text));
+        let caller = caller.ok_or(Refusal::TokenNeeded)?;
+        let changes_nothing = matches!(request.method, Method::GET | Method::HEAD);
+        if !changes_nothing && !headers.contains_key(ORIGIN) {
+            return Err(Refusal::OriginNeeded);
+        }
+        Ok(caller)
+    }
+
+    fn by_pass(&self, kind: PassKind, text: &str) -> Option<Caller> {
+        let id = self.passes.caller_id(kind, text, self.clock.now_ms())?;
+        let scope = self.scope_of(id.as_deref())?;
+        Some(Caller { scope, id })
+    }
+
+    /// What a caller that was let in may do now: its token may have ended, or been taken back.
+    fn scope_of(&self, caller_id: Option<&str>) -> Option<Scope> {
+        let rules = self.rules();
+        match caller_id {
+            Some(LOCAL_KEY_ID | LOCAL_SOCKET_ID) => Some(Scope::owner()),
+            Some(id) => rules.tokens.scope_of(id, self.clock.now_ms()),
+            None => rules.is_open.then(Scope::owner),
         }
     }
+
+    /// Whether a caller that was let in may stay.
+    pub(crate) fn may_stay(&self, caller: &Caller) -> bool {
+        self.scope_of(caller.id.as_deref()).is_some()
+    }
+
+    /// Makes a pass that stands for a caller's token.
+    pub(crate) fn issue_pass(&self, kind: PassKind, caller: &Caller) -> Result<NewPass, PassError> {
+        self.passes.issue(kind, caller.id.as_deref(), self.clock.now_ms())
+    }
+
+    /// Ends the login whose cookie a request shows.
+    pub(crate) fn log_out(&self, headers: &HeaderMap, peer: Peer) {
+        if let Some(text) = login_cookie(headers, peer) {
+            self.passes.remove(text);
+        }
+    }
+}
+
+impl Caller {
+    fn owner(id: Option<&str>) -> Self {
+        Self { scope: Scope::owner(), id: id.map(str::to_owned) }
+    }
+}
+
+/// The name of the cookie of a login. Browsers share cookies between all ports of a host, so the port is part of it.
+pub(crate) fn login_cookie_name(peer: Peer) -> String {
+    format!("bough_login_{}", peer.local.port())
+}
+
+fn login_cookie(headers: &HeaderMap, peer: Peer) -> Option<&str> {
+    let name = login_cookie_name(peer);
+    let lines = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
+    pairs.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim())
 }
 
 impl GuardRules {
@@ -196,12 +303,22 @@ mod tests {
     use super::*;
 
     fn guard(rules: GuardRules) -> Guard {
-        Guard::new(rules, Arc::new(SystemClock::new()))
+        Guard::new(rules, Arc::new(SystemClock::new()), Arc::new(bough_platform::OsEntropy))
     }
 
     fn peer() -> Peer {
         let address = "127.0.0.1:1".parse().unwrap();
-        Peer { local: address, remote: address }
+        Peer { local: address, remote: address, kind: PeerKind::Tcp }
+    }
+
+    fn request(method: Method, pairs: &[(&'static str, &str)]) -> Parts {
+        let mut parts = http::Request::builder().method(method).body(()).unwrap().into_parts().0;
+        parts.headers = headers(pairs);
+        parts
+    }
+
+    fn identify(guard: &Guard, pairs: &[(&'static str, &str)]) -> Result<Caller, Refusal> {
+        guard.identify(&request(Method::GET, pairs), peer(), None)
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -244,19 +361,67 @@ mod tests {
     #[test]
     fn without_tokens_the_door_is_open_or_shut() {
         let open = guard(GuardRules { is_open: true, ..GuardRules::default() });
-        let caller = open.identify(&HeaderMap::new(), peer()).unwrap();
+        let caller = identify(&open, &[]).unwrap();
         assert!(open.may_stay(&caller));
-        let anything = headers(&[("authorization", "Bearer x")]);
-        assert!(
-            open.identify(&anything, peer()).is_ok(),
-            "a client may carry a token for another place"
-        );
+        let anything = [("authorization", "Bearer x")];
+        assert!(identify(&open, &anything).is_ok(), "a client may carry a token for another place");
         open.replace(GuardRules::default());
         assert!(!open.may_stay(&caller), "a door that closes sends out who came in before");
-        assert_eq!(open.identify(&HeaderMap::new(), peer()).unwrap_err(), Refusal::TokenNeeded);
+        assert_eq!(identify(&open, &[]).unwrap_err(), Refusal::TokenNeeded);
         for bad in ["Bearer x", "Basic eDp5", "bough_a_b", "Bearer"] {
-            let refused = open.identify(&headers(&[("authorization", bad)]), peer()).unwrap_err();
+            let refused = identify(&open, &[("authorization", bad)]).unwrap_err();
             assert_eq!(refused, Refusal::TokenNotGood, "{bad}");
         }
+    }
+
+    #[test]
+    fn where_everybody_is_let_in_a_proxy_is_not() {
+        let open = guard(GuardRules { is_open: true, ..GuardRules::default() });
+        let passed_on = [("x-forwarded-for", "203.0.113.7")];
+        assert_eq!(identify(&open, &passed_on).unwrap_err(), Refusal::PassedOn);
+        let proxies = vec!["127.0.0.1".parse().unwrap()];
+        open.replace(GuardRules { is_open: true, proxies, ..GuardRules::default() });
+        assert!(identify(&open, &passed_on).is_ok());
+    }
+
+    #[test]
+    fn a_local_socket_needs_no_token_and_takes_nothing_from_a_proxy() {
+        let shut = guard(GuardRules::default());
+        let on_socket = |pairs: &[(&'static str, &str)]| {
+            shut.identify(&request(Method::POST, pairs), Peer::of_local_socket(), None)
+        };
+        let caller = on_socket(&[]).unwrap();
+        assert!(shut.may_stay(&caller));
+        assert_eq!(on_socket(&[("via", "1.1 proxy")]).unwrap_err(), Refusal::PassedOn);
+    }
+
+    /// The cookie of a login is good for pages of this server, and ends with its token.
+    #[test]
+    fn a_cookie_is_good_for_our_own_pages_only() {
+        let shut = guard(GuardRules::default());
+        let login = shut.issue_pass(PassKind::Login, &Caller::owner(Some(LOCAL_KEY_ID))).unwrap();
+        let cookie = format!("other=1; {}={}", login_cookie_name(peer()), login.text);
+        let check = |method: Method, more: &[(&'static str, &str)], expected: Option<Refusal>| {
+            let mut pairs = vec![("cookie", cookie.as_str())];
+            pairs.extend(more);
+            let answer = shut.identify(&request(method, &pairs), peer(), None);
+            assert_eq!(answer.err(), expected, "{pairs:?}");
+        };
+        let origin = ("origin", "http://127.0.0.1:1");
+        check(Method::GET, &[], None);
+        check(Method::GET, &[("sec-fetch-site", "same-origin")], None);
+        check(Method::GET, &[("sec-fetch-site", "same-site")], Some(Refusal::TokenNeeded));
+        check(Method::POST, &[], Some(Refusal::OriginNeeded));
+        check(Method::POST, &[origin], None);
+        check(
+            Method::POST,
+            &[origin, ("sec-fetch-site", "cross-site")],
+            Some(Refusal::TokenNeeded),
+        );
+        shut.log_out(&headers(&[("cookie", &cookie)]), peer());
+        check(Method::GET, &[], Some(Refusal::TokenNeeded));
+        let gone = Caller::owner(Some("a-token-that-was-removed"));
+        let login = shut.issue_pass(PassKind::Login, &gone).unwrap();
+        assert!(shut.by_pass(PassKind::Login, &login.text).is_none());
     }
 }

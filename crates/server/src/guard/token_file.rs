@@ -229,7 +229,9 @@ mod tests {
         let tokens = loaded(&file);
         assert!(tokens.bearer(text.reveal(), 99).is_some());
         assert!(tokens.bearer(text.reveal(), 100).is_none());
-        assert!(tokens.is_still_good(&record.id, 99) && !tokens.is_still_good("other", 99));
+        assert!(
+            tokens.scope_of(&record.id, 99).is_some() && tokens.scope_of("other", 99).is_none()
+        );
         file.revoke(&record.id, 50).unwrap();
         let tokens = loaded(&file);
         assert!(tokens.bearer(text.reveal(), 60).is_none());
@@ -325,7 +327,7 @@ mod tests {
         let listed = file.list().unwrap();
         assert_eq!(listed.len(), TOKENS_MAX, "a full list forgets the revoked token first");
         assert!(listed.iter().all(|token| token.id != id(7)));
-        assert!(loaded(&file).is_still_good(&id(8), 3));
+        assert!(loaded(&file).scope_of(&id(8), 3).is_some());
     }
 
     #[test]

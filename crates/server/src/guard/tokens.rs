@@ -105,7 +105,7 @@ pub enum TokenError {
     )]
     TooLarge,
     /// A token without rights is good for nothing.
-    #[error("a token needs at least one right: read, write, admin or bridge")]
+    #[error("a token needs at least one right: read, write, admin, bridge or metrics")]
     NoRights,
     /// No token has this id.
     #[error("no token has the id {id}; see the list of tokens")]
@@ -174,10 +174,10 @@ impl Tokens {
         (is_equal && known.is_good(now_ms)).then(|| known.scope.clone())
     }
 
-    /// Whether the token with this id, which was good once, still is.
+    /// What the bearer of the token with this id may do, if the token is still good.
     #[must_use]
-    pub fn is_still_good(&self, id: &str, now_ms: i64) -> bool {
-        self.by_id.get(id).is_some_and(|known| known.is_good(now_ms))
+    pub fn scope_of(&self, id: &str, now_ms: i64) -> Option<Scope> {
+        self.by_id.get(id).filter(|known| known.is_good(now_ms)).map(|known| known.scope.clone())
     }
 }
 

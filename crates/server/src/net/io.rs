@@ -9,10 +9,27 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+/// A connected socket of any kind.
+pub(crate) trait Socket: AsyncRead + AsyncWrite + Send + Unpin + std::fmt::Debug {
+    /// Acknowledges what has arrived, where the system would wait with that.
+    fn acknowledge(&self) {}
+}
+
+impl Socket for TcpStream {
+    #[cfg(target_os = "linux")]
+    fn acknowledge(&self) {
+        // It only makes things faster; a system that refuses is no worse off.
+        let _ = self.set_quickack(true).is_ok();
+    }
+}
+
+#[cfg(unix)]
+impl Socket for tokio::net::UnixStream {}
+
 /// A socket that fails when its peer takes nothing for too long, so that a stalled reader cannot hold on to us.
 #[derive(Debug)]
 pub(crate) struct PatientIo {
-    stream: TcpStream,
+    stream: Box<dyn Socket>,
     patience: Duration,
     /// Runs while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
@@ -21,7 +38,7 @@ pub(crate) struct PatientIo {
 }
 
 impl PatientIo {
-    pub(crate) fn new(stream: TcpStream, patience: Duration) -> Self {
+    pub(crate) fn new(stream: Box<dyn Socket>, patience: Duration) -> Self {
         Self { stream, patience, deadline: None, acknowledge_at_once: false }
     }
 
@@ -51,15 +68,6 @@ impl PatientIo {
             }
         }
     }
-
-    #[cfg(target_os = "linux")]
-    fn acknowledge(&self) {
-        // It only makes things faster; a system that refuses is no worse off.
-        let _ = self.stream.set_quickack(true).is_ok();
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn acknowledge(&self) {}
 }
 
 impl AsyncRead for PatientIo {
@@ -70,7 +78,7 @@ impl AsyncRead for PatientIo {
     ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         if self.acknowledge_at_once && polled.is_ready() {
-            self.acknowledge();
+            self.stream.acknowledge();
         }
         polled
     }

@@ -3,8 +3,6 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -14,13 +12,15 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::net::TcpListener;
 use tower::Service;
 
-use super::io::PatientIo;
+use super::connections::{AnswerBody, Connections, OpenConnection, RequestBody};
+use super::io::{PatientIo, Socket};
 use crate::config::{Address, LimitsConfig, ends};
-use crate::limits::{HEADER_BYTES_MAX, HEADER_TIMEOUT, HEADERS_MAX, WRITE_STALL_TIMEOUT};
+use crate::limits::{
+    DESCRIPTORS_FREED, HEADER_BYTES_MAX, HEADER_TIMEOUT, HEADERS_MAX, WRITE_STALL_TIMEOUT,
+};
 use crate::shutdown::Shutdown;
 
 /// The two ends of a connection.
@@ -30,13 +30,55 @@ pub(crate) struct Peer {
     pub(crate) local: SocketAddr,
     /// The other end.
     pub(crate) remote: SocketAddr,
+    /// How the two are connected.
+    pub(crate) kind: PeerKind,
+}
+
+/// How two ends are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerKind {
+    /// Over TCP.
+    Tcp,
+    /// Over a Unix socket, which only the user of the server can connect to.
+    LocalSocket,
 }
 
 impl Peer {
     /// A connection of which nothing is known; it is not on this machine.
     pub(crate) fn nobody() -> Self {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        Self { local: nowhere, remote: nowhere }
+        Self { local: nowhere, remote: nowhere, kind: PeerKind::Tcp }
+    }
+
+    /// A connection over a Unix socket. It is on this machine and has no port.
+    pub(crate) fn of_local_socket() -> Self {
+        let here = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self { local: here, remote: here, kind: PeerKind::LocalSocket }
+    }
+}
+
+/// Where connections come in.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    /// On an address.
+    Tcp(TcpListener),
+    /// On a Unix socket.
+    #[cfg(unix)]
+    Local(super::local_socket::LocalSocket),
+}
+
+impl Listener {
+    async fn accept(&self) -> io::Result<(Box<dyn Socket>, Peer)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, remote) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                let local = stream.local_addr()?;
+                Ok((Box::new(stream), Peer { local, remote, kind: PeerKind::Tcp }))
+            }
+            #[cfg(unix)]
+            Self::Local(socket) => Ok((Box::new(socket.accept().await?), Peer::of_local_socket())),
+        }
     }
 }
 
@@ -49,55 +91,6 @@ pub(crate) enum ListenerKind {
     Bus,
 }
 
-/// How many connections there are, and a way to wait until there are none.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Connections(Arc<ConnectionCount>);
-
-#[derive(Debug, Default)]
-struct ConnectionCount {
-    open: AtomicUsize,
-    changed: Notify,
-}
-
-/// One open connection; dropping it takes it from the count.
-#[derive(Debug)]
-pub(crate) struct OpenConnection(Connections);
-
-impl Connections {
-    /// Counts one more, unless there are `most` already.
-    pub(crate) fn open(&self, most: usize) -> Option<OpenConnection> {
-        let taken = self.0.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| {
-            (open < most).then_some(open + 1)
-        });
-        taken.is_ok().then(|| OpenConnection(self.clone()))
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.0.open.load(Ordering::Acquire)
-    }
-
-    /// Waits until none is open, but not longer than `most`; says whether none is.
-    pub(crate) async fn drained(&self, most: Duration) -> bool {
-        let drained = async {
-            loop {
-                let changed = self.0.changed.notified();
-                if self.count() == 0 {
-                    return;
-                }
-                changed.await;
-            }
-        };
-        tokio::time::timeout(most, drained).await.is_ok()
-    }
-}
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.0.0.open.fetch_sub(1, Ordering::AcqRel);
-        self.0.0.changed.notify_waiters();
-    }
-}
-
 /// Binds a listener.
 pub(crate) async fn bind(address: &Address) -> io::Result<TcpListener> {
     TcpListener::bind((address.host.as_str(), address.port)).await
@@ -106,7 +99,7 @@ pub(crate) async fn bind(address: &Address) -> io::Result<TcpListener> {
 /// Accepts connections until the server ends. Connections that are open then are told to finish; the caller waits for
 /// them.
 pub(crate) async fn serve<S>(
-    listener: TcpListener,
+    listener: Listener,
     kind: ListenerKind,
     app: S,
     limits: impl Fn() -> LimitsConfig + Send + 'static,
@@ -121,59 +114,69 @@ pub(crate) async fn serve<S>(
             accepted = listener.accept() => accepted,
             () = shutdown.begun() => return,
         };
-        let (stream, remote) = match accepted {
+        let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                pause_after(&error).await;
+                recover_from(&error, &connections).await;
                 continue;
             }
         };
         let limits = limits();
-        let Some(open) = connections.open(limits.connections) else {
-            tracing::warn!(limit = limits.connections, "connection refused: too many are open");
+        let Some(open) = connections.open_waiting(limits.connections) else {
+            tracing::warn!(limit = limits.connections, "connection refused: too many are at work");
             continue;
         };
         let (app, shutdown) = (app.clone(), shutdown.clone());
         tokio::spawn(async move {
-            if let Err(error) = connection(stream, remote, kind, app, limits, shutdown).await {
+            if let Err(error) = connection(stream, peer, kind, app, limits, open, shutdown).await {
                 tracing::debug!(%error, "connection ended");
             }
-            drop(open);
         });
     }
 }
 
-/// Out of descriptors or the like: waiting helps, spinning does not.
-async fn pause_after(error: &io::Error) {
+/// Where a connection cannot be accepted: out of descriptors, those that wait give some back; else waiting helps, spinning does not.
+async fn recover_from(error: &io::Error, connections: &Connections) {
     /// How long to wait before the next try.
     const PAUSE: Duration = Duration::from_millis(100);
+    /// `EMFILE` and `ENFILE`: the process, or the system, has no descriptor left.
+    const NO_DESCRIPTORS: [i32; 2] = [24, 23];
     tracing::warn!(%error, "cannot accept a connection");
+    if error.raw_os_error().is_some_and(|code| NO_DESCRIPTORS.contains(&code)) {
+        connections.close_waiting(DESCRIPTORS_FREED);
+    }
     tokio::time::sleep(PAUSE).await;
 }
 
 async fn connection<S>(
-    stream: TcpStream,
-    remote: SocketAddr,
+    stream: Box<dyn Socket>,
+    peer: Peer,
     kind: ListenerKind,
     app: S,
     limits: LimitsConfig,
+    open: OpenConnection,
     shutdown: Shutdown,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
-    stream.set_nodelay(true)?;
-    let peer = Peer { local: stream.local_addr()?, remote };
-    let stall = ends(limits.write_stall_timeout, WRITE_STALL_TIMEOUT);
-    let mut io = PatientIo::new(stream, stall);
+    let mut io = PatientIo::new(stream, ends(limits.write_stall_timeout, WRITE_STALL_TIMEOUT));
     if kind == ListenerKind::Bus {
         io = io.acknowledging_at_once();
     }
+    let activity = open.activity();
+    let of_requests = open.activity();
     let app = tower::service_fn(move |request: Request<Incoming>| {
-        let mut request = request.map(Body::new);
+        let activity = of_requests.clone();
+        activity.work();
+        let mut request = request.map(|body| Body::new(RequestBody::new(body, activity.clone())));
         request.extensions_mut().insert(peer);
-        app.clone().call(request)
+        let answer = app.clone().call(request);
+        async move {
+            let answer = answer.await?;
+            Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, activity)))
+        }
     });
     let mut builder = http1::Builder::new();
     builder
@@ -187,6 +190,7 @@ where
     let mut served = std::pin::pin!(served);
     tokio::select! {
         ended = served.as_mut() => return Ok(ended?),
+        () = activity.gives_way() => return Ok(()),
         () = shutdown.begun() => served.as_mut().graceful_shutdown(),
     }
     Ok(served.await?)

@@ -11,6 +11,7 @@ mod bus;
 mod client;
 mod delta_requests;
 mod documents;
+mod door;
 mod events;
 mod guard;
 mod http;

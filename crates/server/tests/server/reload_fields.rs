@@ -24,6 +24,7 @@ const LISTS_AND_GUARD: &[Change] = &[
     ("retention.trash", "retention: {trash: forever}"),
     ("allow.hosts", "allow: {hosts: [bough.example]}"),
     ("allow.origins", "allow: {origins: ['https://page.example']}"),
+    ("allow.proxies", "allow: {proxies: ['127.0.0.1']}"),
     ("tokens.required", "tokens: {required: true}"),
 ];
 
@@ -135,6 +136,7 @@ async fn is_in_force(place: &Place, field: &str) -> bool {
             client.with("origin", "https://page.example").get("/healthz").await.status == 200
         }
         "streaming.abandoned_after" => a_stream_is_abandoned(place).await,
+        "allow.proxies" => client.with("via", "1.1 proxy").get("/v1/sessions").await.status == 200,
         "tokens.required" => client.get("/v1/sessions").await.status == 401,
         "limits.body_bytes" => {
             client.post("/v1/sessions", json!({"title": "t".repeat(200)})).await.status == 413
@@ -224,9 +226,8 @@ async fn large_message_ends_worker(place: &Place) -> bool {
 
 async fn second_connection_is_refused(place: &Place) -> bool {
     let address = place.server().http_address();
-    let mut first = TcpStream::connect(address).await.unwrap();
     let request = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
-    first.write_all(request.as_bytes()).await.unwrap();
+    let mut first = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
     let mut answer = [0; 12];
     // Where the last one has not ended yet, the first one is refused already.
     if soon(first.read_exact(&mut answer)).await.is_err() {

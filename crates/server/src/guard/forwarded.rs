@@ -1,0 +1,51 @@
+//! Whether somebody passed a request on.
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, Version};
+
+use crate::net::Peer;
+
+/// Headers that a proxy adds.
+const NAMES: [&str; 3] = ["forwarded", "via", "x-real-ip"];
+/// How the other ones begin.
+const PREFIX: &str = "x-forwarded-";
+
+/// Whether a proxy that is not among the `trusted` addresses passed a request on.
+///
+/// Without tokens, this machine's own programs are let in. A proxy on this machine is one of them, whoever sends it the request.
+/// A proxy that adds no header often speaks HTTP/1.0, as nginx does unless it is told otherwise; clients speak HTTP/1.1.
+pub(super) fn is_passed_on(
+    headers: &HeaderMap,
+    version: Version,
+    peer: Peer,
+    trusted: &[IpAddr],
+) -> bool {
+    let is_added = |name: &str| NAMES.contains(&name) || name.starts_with(PREFIX);
+    let is_passed_on =
+        version < Version::HTTP_11 || headers.keys().any(|name| is_added(name.as_str()));
+    is_passed_on && !trusted.contains(&peer.remote.ip().to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_is_known_by_its_headers_and_its_version() {
+        let peer = Peer::of_local_socket();
+        let check = |name: &'static str, version: Version, expected: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, "203.0.113.7".parse().unwrap());
+            let passed_on = |trusted: &[IpAddr]| is_passed_on(&headers, version, peer, trusted);
+            assert_eq!(passed_on(&[]), expected, "{name} {version:?}");
+            assert_eq!(passed_on(&["192.0.2.1".parse().unwrap()]), expected, "{name}");
+            assert!(!passed_on(&[peer.remote.ip()]), "{name}");
+        };
+        for name in ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-proto"] {
+            check(name, Version::HTTP_11, true);
+        }
+        check("user-agent", Version::HTTP_11, false);
+        check("user-agent", Version::HTTP_10, true);
+    }
+}
