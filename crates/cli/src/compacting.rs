@@ -9,7 +9,7 @@ use bough_service::compaction::{
     CompactionSettings, NothingToCompact, PathItem, Plan, context_tokens, plan, reported_tokens,
 };
 use bough_session::{AgentMessage, ContentBlock, EntryId, SessionId, SessionStatus};
-use bough_store::{ChangeCursor, Store, StoreError};
+use bough_store::{ChangeCursor, Store, StoreError, StoreExt};
 
 use crate::app::App;
 use crate::backend::{Backend, Summary};
@@ -177,7 +177,7 @@ async fn changed_since(
 ) -> Result<HashSet<SessionId>, StoreError> {
     let mut changed = HashSet::new();
     loop {
-        let page = store.changes_after(cursor, CHANGES_PER_LOOK).await?;
+        let page = store.changes(Some(cursor), CHANGES_PER_LOOK).await?;
         if page.gap {
             *cursor = store.change_cursor().await?;
             return Ok(changed);

@@ -5,10 +5,10 @@
 
 mod common;
 
+use bough_store::StoreExt;
 use std::os::unix::fs::symlink;
 
 use bough_session::{EntryId, Record, SessionId};
-use bough_store::Store as _;
 use common::Place;
 use serde_json::{Value, json};
 

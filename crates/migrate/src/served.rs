@@ -15,11 +15,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_log::format::ActiveStore;
 use bough_platform::{Entropy, Platform};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
+use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Batch, Capabilities, ChainHash, ChangeCursor, ChangePage, ChangeWatch, Draft, Head,
-    ListPage, ListQuery, NativeStore, PathPage, PathQuery, Position, RecordPage, SessionWatch,
-    Snapshot, Store, StoreError, StoredEntry, Trashed,
+    Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, ChangeWatch, Draft, EntryQuery,
+    Head, ListPage, ListQuery, Loaded, NativeStore, PathPage, PathQuery, Position, RecordPage,
+    RecordQuery, SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry, Trashed, Write,
 };
 
 use tokio::sync::OnceCell;
@@ -314,79 +314,59 @@ impl Store for ServedStore {
         self.shared.native.capabilities()
     }
 
-    async fn create(&self, session: &SessionId, records: Batch) -> Answer<Appended> {
-        match self.shared.by_file(session) {
-            Some(file) => file.create(session, records).await,
-            None => self.shared.native.create(session, records).await,
-        }
+    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
+        let Some(file) = self.shared.by_file(session) else {
+            let is_append = matches!(write, Write::Append { .. });
+            return match self.shared.native.write(session, write).await {
+                Err(error) if is_append => Err(self.moved(session, error).await),
+                written => written,
+            };
+        };
+        let written = file.write(session, write).await?;
+        self.shared.tell(session, &file).await;
+        Ok(written)
     }
 
-    async fn draft(&self, session: &SessionId) -> Answer<Option<Box<dyn Draft>>> {
+    async fn draft(&self, session: &SessionId) -> Answer<Box<dyn Draft>> {
         self.shared.native.draft(session).await
     }
 
-    async fn append(&self, session: &SessionId, expected: &Head, batch: Batch) -> Answer<Appended> {
-        let Some(file) = self.shared.by_file(session) else {
-            let appended = self.shared.native.append(session, expected, batch).await;
-            return match appended {
-                Err(error) => Err(self.moved(session, error).await),
-                appended => appended,
-            };
-        };
-        let appended = file.append(session, expected, batch).await?;
-        self.shared.tell(session, &file).await;
-        Ok(appended)
-    }
-
-    async fn append_delta(&self, session: &SessionId, delta: Delta) -> Answer<Appended> {
-        match self.shared.by_file(session) {
-            Some(file) => file.append_delta(session, delta).await,
-            None => self.shared.native.append_delta(session, delta).await,
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Answer<Loaded> {
+        match ask!(self, session, load(session, known))? {
+            Loaded::Absent => match self.shared.elsewhere(session).await? {
+                Some(file) => file.load(session, known).await,
+                None => Ok(Loaded::Absent),
+            },
+            loaded => Ok(loaded),
         }
     }
 
-    async fn state(&self, session: &SessionId) -> Answer<Option<Snapshot>> {
-        find!(self, session, state(session))
+    async fn read_entry(
+        &self,
+        session: &SessionId,
+        query: &EntryQuery,
+    ) -> Answer<Option<StoredEntry>> {
+        // An earlier incarnation is in the log's trash, whoever answers for the present one.
+        if query.incarnation.is_some()
+            && let Some(found) = self.shared.native.read_entry(session, query).await?
+        {
+            return Ok(Some(found));
+        }
+        find!(self, session, read_entry(session, query))
     }
 
-    fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
-        self.shared.by_file(session).is_none() && self.shared.native.is_newest(session, head)
-    }
-
-    async fn entry(&self, session: &SessionId, entry: &EntryId) -> Answer<Option<StoredEntry>> {
-        find!(self, session, entry(session, entry))
+    async fn read_records(&self, session: &SessionId, query: &RecordQuery) -> Answer<RecordPage> {
+        // An earlier incarnation is in the log's trash, whoever answers for the present one.
+        if query.incarnation.is_some()
+            && let Ok(page) = self.shared.native.read_records(session, query).await
+        {
+            return Ok(page);
+        }
+        ask!(self, session, read_records(session, query))
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Answer<PathPage> {
         ask!(self, session, path(session, query))
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> Answer<RecordPage> {
-        ask!(self, session, records(session, after, limit))
-    }
-
-    async fn trashed_records(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        after: Position,
-        limit: usize,
-    ) -> Answer<RecordPage> {
-        self.shared.native.trashed_records(session, incarnation, after, limit).await
-    }
-
-    async fn trashed_entry(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-    ) -> Answer<Option<StoredEntry>> {
-        self.shared.native.trashed_entry(session, incarnation, entry).await
     }
 
     async fn branch_heads(
@@ -411,17 +391,13 @@ impl Store for ServedStore {
         self.shared.native.undelete(session, incarnation, at_ms).await
     }
 
-    async fn purge(&self, session: &SessionId, incarnation: Incarnation) -> Answer<bool> {
-        self.shared.native.purge(session, incarnation).await
-    }
-
-    async fn purge_expired(
+    async fn purge(
         &self,
         session: &SessionId,
         incarnation: Incarnation,
-        deleted_at: i64,
+        deleted_at: Option<i64>,
     ) -> Answer<bool> {
-        self.shared.native.purge_expired(session, incarnation, deleted_at).await
+        self.shared.native.purge(session, incarnation, deleted_at).await
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Answer<Vec<Trashed>> {
@@ -433,11 +409,6 @@ impl Store for ServedStore {
         self.shared.native.list(query).await
     }
 
-    async fn count(&self, query: &ListQuery) -> Answer<u64> {
-        self.shared.list_files().await;
-        self.shared.native.count(query).await
-    }
-
     fn watch(&self) -> ChangeWatch {
         self.shared.native.watch()
     }
@@ -446,12 +417,8 @@ impl Store for ServedStore {
         self.shared.native.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> Answer<ChangeCursor> {
-        self.shared.native.change_cursor().await
-    }
-
-    async fn changes_after(&self, cursor: &ChangeCursor, limit: usize) -> Answer<ChangePage> {
-        self.shared.native.changes_after(cursor, limit).await
+    async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {
+        self.shared.native.changes(after, limit).await
     }
 
     async fn reopen(&self, session: &SessionId) -> Answer<()> {

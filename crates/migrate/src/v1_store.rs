@@ -9,13 +9,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bough_platform::Entropy;
 use bough_session::{
-    BranchHead, CustomPayload, Delta, Entry, EntryBody, EntryId, Incarnation, MetaChange,
-    NewRecord, Record, SessionId, codec,
+    BranchHead, CustomPayload, Entry, EntryBody, EntryId, Incarnation, MetaChange, NewRecord,
+    Record, SessionId, codec,
 };
 use bough_store::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Durable, Head, ListPage,
-    ListQuery, MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
-    Store, StoreError, StoredEntry, Trashed,
+    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, Durable, EntryQuery,
+    Head, ListPage, ListQuery, Loaded, MemoryStore, PathPage, PathQuery, RecordPage, RecordQuery,
+    SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry, Trashed, Write,
 };
 use tokio::sync::Mutex;
 
@@ -89,7 +89,7 @@ impl V1Store {
     /// Another history is another incarnation, so that no cursor of the old one fits.
     async fn forget(&self) -> std::result::Result<(), StoreError> {
         if let Some(old) = self.memory.delete(&self.session, 0).await? {
-            self.memory.purge(&self.session, old.incarnation).await?;
+            self.memory.purge(&self.session, old.incarnation, None).await?;
         }
         Ok(())
     }
@@ -276,56 +276,57 @@ impl Store for V1Store {
         }
     }
 
-    async fn create(
+    async fn write(
         &self,
         session: &SessionId,
-        _: Batch,
+        write: Write,
     ) -> std::result::Result<Appended, StoreError> {
-        if *session == self.session {
-            return Err(StoreError::Exists { session: session.clone() });
+        let is_here = *session == self.session;
+        match write {
+            Write::Create(_) if is_here => Err(StoreError::Exists { session: session.clone() }),
+            Write::Create(_) => unsupported("have others beside it"),
+            Write::Step(_) => unsupported("be streamed to"),
+            Write::Append { .. } if !is_here => {
+                Err(StoreError::NotFound { session: session.clone() })
+            }
+            Write::Append { expected, batch } => {
+                let mut live = self.live.lock().await;
+                let lock = live.file().lock().map_err(refused)?;
+                let appended = self.append_locked(&mut live, &expected, batch.records).await;
+                if let Some(lock) = lock {
+                    lock.remove()?;
+                }
+                appended
+            }
         }
+    }
+
+    async fn draft(&self, _: &SessionId) -> std::result::Result<Box<dyn Draft>, StoreError> {
         unsupported("have others beside it")
     }
 
-    async fn append(
+    async fn load(
         &self,
         session: &SessionId,
-        expected: &Head,
-        batch: Batch,
-    ) -> std::result::Result<Appended, StoreError> {
-        if *session != self.session {
-            return Err(StoreError::NotFound { session: session.clone() });
-        }
-        let mut live = self.live.lock().await;
-        let lock = live.file().lock().map_err(refused)?;
-        let appended = self.append_locked(&mut live, expected, batch.records).await;
-        if let Some(lock) = lock {
-            lock.remove()?;
-        }
-        appended
+        known: Option<&Head>,
+    ) -> std::result::Result<Loaded, StoreError> {
+        self.looked().await?.load(session, known).await
     }
 
-    async fn append_delta(
-        &self,
-        _: &SessionId,
-        _: Delta,
-    ) -> std::result::Result<Appended, StoreError> {
-        unsupported("be streamed to")
-    }
-
-    async fn state(
+    async fn read_entry(
         &self,
         session: &SessionId,
-    ) -> std::result::Result<Option<Snapshot>, StoreError> {
-        self.looked().await?.state(session).await
-    }
-
-    async fn entry(
-        &self,
-        session: &SessionId,
-        entry: &EntryId,
+        query: &EntryQuery,
     ) -> std::result::Result<Option<StoredEntry>, StoreError> {
-        self.looked().await?.entry(session, entry).await
+        self.looked().await?.read_entry(session, query).await
+    }
+
+    async fn read_records(
+        &self,
+        session: &SessionId,
+        query: &RecordQuery,
+    ) -> std::result::Result<RecordPage, StoreError> {
+        self.looked().await?.read_records(session, query).await
     }
 
     async fn path(
@@ -334,15 +335,6 @@ impl Store for V1Store {
         query: &PathQuery,
     ) -> std::result::Result<PathPage, StoreError> {
         self.looked().await?.path(session, query).await
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> std::result::Result<RecordPage, StoreError> {
-        self.looked().await?.records(session, after, limit).await
     }
 
     async fn branch_heads(
@@ -371,7 +363,12 @@ impl Store for V1Store {
         Err(StoreError::NotFound { session: session.clone() })
     }
 
-    async fn purge(&self, _: &SessionId, _: Incarnation) -> std::result::Result<bool, StoreError> {
+    async fn purge(
+        &self,
+        _: &SessionId,
+        _: Incarnation,
+        _: Option<i64>,
+    ) -> std::result::Result<bool, StoreError> {
         Ok(false)
     }
 
@@ -383,10 +380,6 @@ impl Store for V1Store {
         self.looked().await?.list(query).await
     }
 
-    async fn count(&self, query: &ListQuery) -> std::result::Result<u64, StoreError> {
-        self.looked().await?.count(query).await
-    }
-
     fn watch(&self) -> ChangeWatch {
         self.memory.watch()
     }
@@ -395,16 +388,12 @@ impl Store for V1Store {
         self.memory.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> std::result::Result<ChangeCursor, StoreError> {
-        self.memory.change_cursor().await
-    }
-
-    async fn changes_after(
+    async fn changes(
         &self,
-        cursor: &ChangeCursor,
+        after: Option<&ChangeCursor>,
         limit: usize,
     ) -> std::result::Result<ChangePage, StoreError> {
-        self.looked().await?.changes_after(cursor, limit).await
+        self.looked().await?.changes(after, limit).await
     }
 
     async fn reopen(&self, session: &SessionId) -> std::result::Result<(), StoreError> {

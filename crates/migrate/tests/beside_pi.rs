@@ -9,7 +9,7 @@ use bough_log::Expected;
 use bough_migrate::{MigrateError, Migrator, RollbackOptions, V1Store};
 use bough_platform::{Access, Disk, File};
 use bough_session::{NewRecord, Record, SessionId};
-use bough_store::{Position, Store, StoreError};
+use bough_store::{Position, StoreError, StoreExt};
 use bough_testkit::{Call, MeanwhileDisk, SimDisk, SimEntropy};
 use common::*;
 

@@ -15,7 +15,7 @@ use bough_migrate::{
 };
 use bough_platform::Platform;
 use bough_session::{EntryId, NewRecord, Record, SessionId};
-use bough_store::{MemoryStore, NativeOptions, NativeStore, Store};
+use bough_store::{MemoryStore, NativeOptions, NativeStore, Store, StoreExt};
 use bough_testkit::SimDisk;
 use common::*;
 use serde_json::{Value, json};

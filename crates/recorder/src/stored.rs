@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bough_session::{MetaChange, NewRecord, Record, SessionId};
-use bough_store::{Head, Position, Store, StoreError};
+use bough_store::{Head, Position, Store, StoreError, StoreExt};
 use serde_json::Value;
 
 use crate::durable::RecordSink;

@@ -10,7 +10,7 @@ use bough_recorder::{
     RecordedSession, StoreSink, fold_records,
 };
 use bough_session::{MetaChange, Record, SessionId};
-use bough_store::{MemoryStore, NativeOptions, NativeStore, Store, StoreError};
+use bough_store::{MemoryStore, NativeOptions, NativeStore, Store, StoreError, StoreExt};
 
 fn start(number: u32) -> AgentEvent {
     let text = format!(

@@ -1,5 +1,6 @@
 //! What the server does by itself while it runs.
 
+use bough_store::StoreExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

@@ -26,8 +26,6 @@ pub const OPEN_STREAMS_PER_READ: usize = 256;
 pub const BUILD_BATCH_RECORDS: usize = 1000;
 /// Bytes of those records: that many, and one record more, are held at the most.
 pub const BUILD_BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// The same, for a store that cannot build a session out of sight; a larger one is refused.
-pub const BUILD_IN_MEMORY_RECORDS_MAX: usize = 100_000;
 /// How many entries a scan over a path reads at a time.
 pub const SCAN_ENTRIES: usize = 500;
 

@@ -6,6 +6,7 @@
 //!
 //! [`Settings::stream_abandoned_after`]: crate::Settings::stream_abandoned_after
 
+use bough_store::StoreExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

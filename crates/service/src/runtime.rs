@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bough_session::{SessionId, SessionState};
-use bough_store::{Snapshot, Store};
+use bough_store::{Snapshot, Store, StoreExt};
 
 use crate::error::ServiceError;
 use crate::limits::SWAP_SETTLE_MS;

@@ -196,9 +196,16 @@ impl ChangeHub {
         ChangeCursor { epoch: self.shared.epoch, number: self.lock().number }
     }
 
-    /// The changes after a cursor, as far as they are remembered.
+    /// The changes after a cursor, as far as they are remembered; without a cursor none, and the cursor of now.
     #[must_use]
-    pub fn changes_after(&self, cursor: &ChangeCursor, limit: usize) -> ChangePage {
+    pub fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> ChangePage {
+        match after {
+            Some(cursor) => self.changes_after(cursor, limit),
+            None => ChangePage::none_before(self.cursor()),
+        }
+    }
+
+    fn changes_after(&self, cursor: &ChangeCursor, limit: usize) -> ChangePage {
         let state = self.lock();
         let epoch = self.shared.epoch;
         let known = cursor.epoch == epoch && cursor.number <= state.number;

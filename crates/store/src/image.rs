@@ -10,7 +10,10 @@ use bough_session::{
 use sha2::{Digest, Sha256};
 
 use crate::StoreError;
-use crate::types::{PathPage, PathQuery, RecordPage, Snapshot, Steps, StoredEntry, StoredRecord};
+use crate::types::{
+    EntryQuery, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, Steps, StoredEntry,
+    StoredRecord,
+};
 use bough_record::{ChainHash, Envelope, Head, PathStart, Position};
 
 /// A whole session in memory.
@@ -52,6 +55,12 @@ impl Image {
 
     pub(crate) fn head(&self) -> Head {
         Head { incarnation: self.incarnation, seq: self.seq(), chain: self.chain }
+    }
+
+    /// Refuses a caller that expects another head.
+    pub(crate) fn expect_head(&self, expected: &Head) -> Result<(), StoreError> {
+        let current = self.head();
+        if current == *expected { Ok(()) } else { Err(StoreError::Conflict { current }) }
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -152,14 +161,45 @@ impl Image {
         self.entries.get(id).map(|slot| &slot.entry)
     }
 
-    pub(crate) fn records_after(&self, after: Position, limit: usize) -> RecordPage {
-        let skip = usize::try_from(after.seq).unwrap_or(usize::MAX);
-        let records = self.records.iter().skip(skip).take(limit.max(1));
+    /// An entry as it was at a revision, from the record that added it, those that changed it, and the steps behind them.
+    pub(crate) fn entry_at(
+        &self,
+        id: &EntryId,
+        revision: u64,
+        steps: &[StoredRecord],
+    ) -> Option<StoredEntry> {
+        let slot = self.entries.get(id)?;
+        let before = usize::try_from(slot.seq.checked_sub(1)?).ok()?;
+        let mut records = self.records.iter().skip(before).chain(steps);
+        let mut entry = records.next()?.record.as_entry()?.clone();
+        for stored in records {
+            match stored.record.known() {
+                _ if entry.revision >= revision => break,
+                Record::Revision(change) if change.entry_id == *id => {
+                    change.apply(&mut entry).ok()?;
+                }
+                _ => {}
+            }
+        }
+        (entry.revision == revision).then_some(StoredEntry { seq: slot.seq, entry })
+    }
+
+    pub(crate) fn read_entry(&self, query: &EntryQuery) -> Option<StoredEntry> {
+        match query.revision {
+            Some(revision) => self.entry_at(&query.id, revision, &[]),
+            None => self.entry(&query.id),
+        }
+    }
+
+    pub(crate) fn records(&self, query: &RecordQuery) -> RecordPage {
+        let known = usize::try_from(query.after.seq).unwrap_or(usize::MAX);
+        let news = self.records.iter().skip(known);
+        let mut wanted = news.filter(|stored| query.wants(stored));
         RecordPage {
             incarnation: self.incarnation,
-            records: records.cloned().collect(),
+            records: wanted.by_ref().take(query.limit.max(1)).cloned().collect(),
             end: Position::new(self.seq(), self.last_step),
-            more: self.records.len().saturating_sub(skip) > limit.max(1),
+            more: wanted.next().is_some(),
         }
     }
 

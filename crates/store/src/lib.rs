@@ -11,7 +11,7 @@ pub mod conformance;
 
 pub mod bridge;
 
-mod as_of;
+mod buffered_draft;
 mod catalogue;
 mod changes;
 mod error;
@@ -24,9 +24,9 @@ mod native;
 mod opaque_cursor;
 pub mod shared_state;
 mod store;
+mod store_ext;
 mod types;
 
-pub use as_of::records_of;
 pub use bough_log::{Damage, DamageKind, Durability, SalvageReport, VerifyReport};
 pub use bough_record::{ChainHash, Head, PathStart, Position};
 pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
@@ -37,8 +37,9 @@ pub use memory::MemoryStore;
 pub use native::{NativeOptions, NativeStore, salvage, verify};
 pub use opaque_cursor::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::{Draft, Store};
+pub use store_ext::StoreExt;
 pub use types::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListOrder, ListPage,
-    ListQuery, Listed, PathPage, PathQuery, RecordPage, SessionChange, Snapshot, Steps,
-    StoredEntry, StoredRecord, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListOrder,
+    ListPage, ListQuery, Listed, Loaded, PathPage, PathQuery, RecordFilter, RecordPage,
+    RecordQuery, SessionChange, Snapshot, Steps, StoredEntry, StoredRecord, Trashed, Write,
 };

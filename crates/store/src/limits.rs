@@ -18,5 +18,7 @@ pub const COMMITTER_IDLE: Duration = Duration::from_secs(10);
 pub const CONNECT_RETRIES_MAX: u32 = 500;
 /// The pause between two such tries.
 pub const CONNECT_PAUSE: Duration = Duration::from_millis(10);
-/// Records that are read at a time to find out what a session or an entry was at some place.
-pub const AS_OF_RECORDS_PER_READ: usize = 256;
+/// Records that are read at a time to fold a session as it was at a position.
+pub const FOLD_RECORDS_PER_READ: usize = 256;
+/// Records of a draft in a store that has no place to build a session out of sight; a larger one is refused.
+pub const BUFFERED_DRAFT_RECORDS_MAX: usize = 100_000;

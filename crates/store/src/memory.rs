@@ -5,16 +5,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bough_platform::Entropy;
-use bough_session::limits::{check_batch_bytes, check_batch_records};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId, codec};
+use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, SessionId};
 use tokio::sync::watch;
 
+use crate::buffered_draft::BufferedDraft;
 use crate::changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch};
 use crate::image::Image;
 use crate::listing::{self, ListItem};
+use crate::store::Draft;
 use crate::types::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListPage, ListQuery, Listed,
-    PathPage, PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage,
+    ListQuery, Listed, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry,
+    Trashed, Write,
 };
 use crate::{Store, StoreError};
 use bough_record::{Head, Position};
@@ -131,10 +133,59 @@ impl MemoryStore {
         Appended { head, position, durable: Durable::ready() }
     }
 
-    fn read<T>(&self, session: &SessionId, read: impl FnOnce(&Image) -> T) -> Option<T> {
+    /// Reads the incarnation of a session that is asked for; `None` is the present one.
+    fn read<T>(
+        &self,
+        session: &SessionId,
+        incarnation: Option<Incarnation>,
+        read: impl FnOnce(&Image) -> T,
+    ) -> Option<T> {
         let rooms = self.lock();
-        let image = rooms.live.get(session)?.durable.as_ref()?;
-        Some(read(image))
+        let present = rooms.live.get(session).and_then(|room| room.durable.as_ref());
+        let image = match incarnation {
+            None => present,
+            Some(asked) => present
+                .filter(|image| image.incarnation == asked)
+                .or_else(|| rooms.in_trash(session, asked).map(|trash| &trash.image)),
+        };
+        image.map(read)
+    }
+
+    fn begin(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
+        let records = batch.records;
+        let incarnation = draw(self.shared.entropy.as_ref())?;
+        let mut rooms = self.lock();
+        if rooms.live.contains_key(session) {
+            return Err(StoreError::Exists { session: session.clone() });
+        }
+        let mut image = Image::new(session, incarnation);
+        image.check(&records)?;
+        for new in records {
+            image.push(new);
+        }
+        let told = Position::default();
+        let mut room = Room { durable: None, accepted: None, change: 0, told };
+        let appended = self.settle(session, &mut room, image);
+        rooms.live.insert(session.clone(), room);
+        Ok(appended)
+    }
+
+    /// Appends the records that `make` makes of the newest image, if it does and they fit.
+    fn append_made(
+        &self,
+        session: &SessionId,
+        make: impl FnOnce(&Image) -> Result<Vec<NewRecord>, StoreError>,
+    ) -> Result<Appended, StoreError> {
+        let mut rooms = self.lock();
+        let room = rooms.live.get_mut(session).ok_or_else(|| not_found(session))?;
+        let newest = room.newest().ok_or_else(|| not_found(session))?;
+        let records = make(newest)?;
+        newest.check(&records)?;
+        let mut image = room.take_newest(self.is_held()).ok_or_else(|| not_found(session))?;
+        for new in records {
+            image.push(new);
+        }
+        Ok(self.settle(session, room, image))
     }
 
     fn items(&self) -> Vec<ListItem> {
@@ -155,29 +206,6 @@ pub(crate) fn draw(entropy: &dyn Entropy) -> Result<Incarnation, StoreError> {
     let mut random = [0; 16];
     entropy.fill(&mut random)?;
     Ok(Incarnation::new(random))
-}
-
-/// Refuses a batch that is empty or too large.
-pub(crate) fn check_batch(records: &[NewRecord]) -> Result<(), StoreError> {
-    if records.is_empty() {
-        return Err(StoreError::invalid("a batch must have at least one record"));
-    }
-    check_batch_records(records.len())?;
-    let sizes = records.iter().map(|new| match new.record.as_entry() {
-        // As the rules count it.
-        Some(entry) => entry.bytes(),
-        None => codec::encode(&new.record, new.at_ms).payload.len(),
-    });
-    Ok(check_batch_bytes(sizes.sum())?)
-}
-
-/// Refuses the first records of a session that do not begin with its own.
-pub(crate) fn check_first(records: &[NewRecord]) -> Result<(), StoreError> {
-    let first = records.first().map(|new| new.record.known());
-    if matches!(first, Some(Record::Meta(_))) {
-        return Ok(());
-    }
-    Err(StoreError::invalid("the first record of a session must be a meta record"))
 }
 
 pub(crate) fn not_found(session: &SessionId) -> StoreError {
@@ -202,122 +230,55 @@ impl Store for MemoryStore {
         }
     }
 
-    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
-        let records = batch.records;
-        check_first(&records)?;
-        let incarnation = draw(self.shared.entropy.as_ref())?;
-        let mut rooms = self.lock();
-        if rooms.live.contains_key(session) {
-            let session = session.clone();
-            return Err(StoreError::Exists { session });
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
+        write.check()?;
+        match write {
+            Write::Create(batch) => self.begin(session, batch),
+            Write::Append { expected, batch } => self.append_made(session, |newest| {
+                newest.expect_head(&expected).map(|()| batch.records)
+            }),
+            Write::Step(delta) => {
+                self.append_made(session, |newest| Ok(vec![delta_record(newest, delta)?]))
+            }
         }
-        let mut image = Image::new(session, incarnation);
-        image.check(&records)?;
-        for new in records {
-            image.push(new);
-        }
-        let told = Position::default();
-        let mut room = Room { durable: None, accepted: None, change: 0, told };
-        let appended = self.settle(session, &mut room, image);
-        rooms.live.insert(session.clone(), room);
-        Ok(appended)
     }
 
-    async fn append(
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
+        Ok(BufferedDraft::begin(self.clone(), session))
+    }
+
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
+        let is_known = {
+            let rooms = self.lock();
+            let newest = rooms.live.get(session).and_then(Room::newest).map(Image::head);
+            newest.is_some() && newest.as_ref() == known
+        };
+        if is_known {
+            return Ok(Loaded::Unchanged);
+        }
+        Ok(Loaded::found(self.read(session, None, Image::snapshot)))
+    }
+
+    async fn read_entry(
         &self,
         session: &SessionId,
-        expected: &Head,
-        batch: Batch,
-    ) -> Result<Appended, StoreError> {
-        let records = batch.records;
-        check_batch(&records)?;
-        let mut rooms = self.lock();
-        let room = rooms.live.get_mut(session);
-        let room = room.ok_or_else(|| not_found(session))?;
-        let newest = room.newest().ok_or_else(|| not_found(session))?;
-        if newest.head() != *expected {
-            let current = newest.head();
-            return Err(StoreError::Conflict { current });
-        }
-        newest.check(&records)?;
-        let mut image = room.take_newest(self.is_held()).ok_or_else(|| not_found(session))?;
-        for new in records {
-            image.push(new);
-        }
-        Ok(self.settle(session, room, image))
-    }
-
-    async fn append_delta(
-        &self,
-        session: &SessionId,
-        delta: Delta,
-    ) -> Result<Appended, StoreError> {
-        let mut rooms = self.lock();
-        let room = rooms.live.get_mut(session);
-        let room = room.ok_or_else(|| not_found(session))?;
-        let newest = room.newest().ok_or_else(|| not_found(session))?;
-        let record = delta_record(newest, delta)?;
-        newest.check(std::slice::from_ref(&record))?;
-        let mut image = room.take_newest(self.is_held()).ok_or_else(|| not_found(session))?;
-        image.push(record);
-        Ok(self.settle(session, room, image))
-    }
-
-    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        Ok(self.read(session, Image::snapshot))
-    }
-
-    fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
-        let rooms = self.lock();
-        let newest = rooms.live.get(session).and_then(Room::newest);
-        newest.is_some_and(|newest| newest.head() == *head)
-    }
-
-    async fn entry(
-        &self,
-        session: &SessionId,
-        entry: &EntryId,
+        query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        Ok(self.read(session, |image| image.entry(entry)).flatten())
+        Ok(self.read(session, query.incarnation, |image| image.read_entry(query)).flatten())
     }
 
-    async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
-        let page = self.read(session, |image| image.path(query));
-        page.ok_or_else(|| not_found(session))?
-    }
-
-    async fn records(
+    async fn read_records(
         &self,
         session: &SessionId,
-        after: Position,
-        limit: usize,
+        query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
-        let page = self.read(session, |image| image.records_after(after, limit));
+        let page = self.read(session, query.incarnation, |image| image.records(query));
         page.ok_or_else(|| not_found(session))
     }
 
-    async fn trashed_records(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        let rooms = self.lock();
-        let found = rooms.place_in_trash(session, incarnation).and_then(|at| rooms.trash.get(at));
-        let found = found.map(|trash| trash.image.records_after(after, limit));
-        found.ok_or_else(|| not_found(session))
-    }
-
-    async fn trashed_entry(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let rooms = self.lock();
-        let found = rooms.place_in_trash(session, incarnation).and_then(|at| rooms.trash.get(at));
-        Ok(found.and_then(|trash| trash.image.entry(entry)))
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
+        let page = self.read(session, None, |image| image.path(query));
+        page.ok_or_else(|| not_found(session))?
     }
 
     async fn branch_heads(
@@ -326,7 +287,7 @@ impl Store for MemoryStore {
         before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        let heads = self.read(session, |image| image.branch_heads(before, limit));
+        let heads = self.read(session, None, |image| image.branch_heads(before, limit));
         heads.ok_or_else(|| not_found(session))?
     }
 
@@ -358,7 +319,7 @@ impl Store for MemoryStore {
             let session = session.clone();
             return Err(StoreError::Exists { session });
         }
-        let at = rooms.place_in_trash(session, incarnation);
+        let at = rooms.trash.iter().position(|trash| trash.is_of(session, incarnation));
         let at = at.ok_or_else(|| not_found(session))?;
         let mut image = rooms.trash.remove(at).image;
         let told = Position::at(image.seq());
@@ -378,13 +339,15 @@ impl Store for MemoryStore {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
+        deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
         let mut rooms = self.lock();
-        let found = rooms.place_in_trash(session, incarnation);
-        if let Some(at) = found {
-            rooms.trash.remove(at);
-        }
-        Ok(found.is_some())
+        let before = rooms.trash.len();
+        rooms.trash.retain(|trash| {
+            let is_it = trash.is_of(session, incarnation);
+            !(is_it && deleted_at.is_none_or(|at| at == trash.deleted_at))
+        });
+        Ok(rooms.trash.len() < before)
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
@@ -400,10 +363,6 @@ impl Store for MemoryStore {
         listing::list(&self.items(), query, now)
     }
 
-    async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
-        Ok(listing::count(&self.items(), query))
-    }
-
     fn watch(&self) -> ChangeWatch {
         self.shared.hub.watch()
     }
@@ -412,16 +371,12 @@ impl Store for MemoryStore {
         self.shared.hub.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
-        Ok(self.shared.hub.cursor())
-    }
-
-    async fn changes_after(
+    async fn changes(
         &self,
-        cursor: &ChangeCursor,
+        after: Option<&ChangeCursor>,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
-        Ok(self.shared.hub.changes_after(cursor, limit))
+        Ok(self.shared.hub.changes(after, limit))
     }
 
     async fn reopen(&self, _session: &SessionId) -> Result<(), StoreError> {
@@ -462,14 +417,16 @@ impl Room {
 }
 
 impl Rooms {
-    fn place_in_trash(&self, session: &SessionId, incarnation: Incarnation) -> Option<usize> {
-        self.trash.iter().position(|trash| {
-            trash.image.incarnation == incarnation && trash.image.state.session_id == *session
-        })
+    fn in_trash(&self, session: &SessionId, incarnation: Incarnation) -> Option<&Trash> {
+        self.trash.iter().find(|trash| trash.is_of(session, incarnation))
     }
 }
 
 impl Trash {
+    fn is_of(&self, session: &SessionId, incarnation: Incarnation) -> bool {
+        self.image.incarnation == incarnation && self.image.state.session_id == *session
+    }
+
     fn shown(&self) -> Trashed {
         Trashed {
             session_id: self.image.state.session_id.clone(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bough_platform::{Platform, RelPath};
 use bough_session::Incarnation;
-use bough_store::{FsStore, Head, Store};
+use bough_store::{FsStore, Head, Store, StoreExt};
 use bough_testkit::{ImageRules, SimClock, SimDisk, SimEntropy};
 use support::{create, entry_id, id, push, says, step, text_of, titled};
 use tokio::runtime::Runtime;
@@ -80,7 +80,7 @@ async fn live(disk: &SimDisk) -> Vec<(usize, View)> {
     note().await;
     create(&store, &session).await;
     note().await;
-    store.purge(&session, life).await.unwrap();
+    store.purge(&session, life, None).await.unwrap();
     note().await;
     seen
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bough_platform::{Access, Disk, File, OsDisk, Platform, RelPath};
-use bough_store::{FsStore, Store, StoreError};
+use bough_store::{FsStore, Store, StoreError, StoreExt};
 use bough_testkit::pass_on;
 use support::{create, id, push, says, step, text_of};
 

@@ -18,7 +18,7 @@ use bough_session::{
     Label, LoopEvent, LoopId, LoopPhase, MetaChange, NewRecord, RawJson, Record, Revision,
     SessionStatus, StatusChange,
 };
-use bough_store::{FsStore, MemoryStore, Position, Snapshot, Store, StoreError};
+use bough_store::{FsStore, MemoryStore, Position, Snapshot, Store, StoreError, StoreExt};
 use proptest::prelude::*;
 use serde_json::json;
 use support::{AsOriginal, id, says, step, titled};

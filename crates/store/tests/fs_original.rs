@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use bough_platform::Platform;
 use bough_session::{ContentBlock, Record, Revision, SessionStatus};
 use bough_store::{
-    FsStore, ListOrder, ListQuery, PathQuery, PathStart, Position, Store, StoreError,
+    FsStore, ListOrder, ListQuery, PathQuery, PathStart, Position, Store, StoreError, StoreExt,
 };
 use serde_json::{Value, json};
 use support::{AsOriginal, create, entry_id, id, push, says, step, text_of, titled};
@@ -298,7 +298,7 @@ async fn a_deletion_cut_short_is_a_deletion() {
     drop(store);
     cut_short();
     let store = dir.open();
-    assert!(store.purge(&id("s"), life).await.unwrap());
+    assert!(store.purge(&id("s"), life, None).await.unwrap());
     assert!(!dir.path("s.jsonl").exists() && !trashed.exists());
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_platform::OsEntropy;
 use bough_store::conformance::{self, Factory};
-use bough_store::{MemoryStore, Store, StoreError};
+use bough_store::{MemoryStore, Store, StoreError, StoreExt};
 use support::{create, id, says, step, text_of, titled};
 
 struct Memory;

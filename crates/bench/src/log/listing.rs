@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bough_session::{JsonMap, MetaChange, Record, SessionId};
-use bough_store::{ListQuery, NativeOptions, NativeStore, Store};
+use bough_store::{ListQuery, NativeOptions, NativeStore, Store, StoreExt};
 use tokio::runtime::Runtime;
 
 use super::bough::platform;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bough_migrate::{OsV1Files, ServedStore};
 use bough_platform::Platform;
-use bough_store::{NativeOptions, NativeStore, Store};
+use bough_store::{NativeOptions, NativeStore, Store, StoreExt};
 use tokio::runtime::Runtime;
 
 use super::files;

@@ -10,7 +10,7 @@ use bough_session::{
     AgentMessage, ContentBlock, Entry, EntryBody, EntryId, MetaChange, NewRecord, Record,
     SessionId, UserMessage,
 };
-use bough_store::{Durability, FsStore, NativeOptions, NativeStore, Store};
+use bough_store::{Durability, FsStore, NativeOptions, NativeStore, Store, StoreExt};
 use bough_testkit::{CountingDisk, SlowSync, SyncDelay};
 use serde_json::{Value, json};
 use stats_alloc::Region;

@@ -4,7 +4,7 @@
 use bough_recorder::RecordFold;
 use bough_session::text::preview;
 use bough_session::{Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Role, SessionId};
-use bough_store::{Position, Store};
+use bough_store::{Position, Store, StoreExt};
 
 use super::calls::absent_is_none;
 use super::error::store_failed;

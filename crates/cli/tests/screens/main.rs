@@ -6,7 +6,7 @@ mod common;
 mod terminal;
 
 use bough_session::{EntryId, MetaChange, Record, SessionId};
-use bough_store::{NativeStore, Store};
+use bough_store::{NativeStore, StoreExt};
 use common::{Place, Server, answer, user};
 use serde_json::{Value, json};
 use terminal::{CTRL_C, CTRL_D, CTRL_LEFT, CTRL_RIGHT, DOWN, ENTER, ESC, Terminal, UP};

@@ -8,7 +8,7 @@ mod walk;
 use std::io;
 
 use bough_session::{EntryId, SessionId};
-use bough_store::{Snapshot, Store, StoreError};
+use bough_store::{Snapshot, Store, StoreError, StoreExt};
 use serde::Serialize;
 
 pub use pi::write_sqlite;

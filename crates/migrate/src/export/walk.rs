@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bough_session::{Entry, EntryId, Record, SessionId};
-use bough_store::{PathQuery, PathStart, Position, Store, StoreError, StoredRecord};
+use bough_store::{PathQuery, PathStart, Position, Store, StoreError, StoreExt, StoredRecord};
 
 use crate::error::Result;
 use crate::limits::PAGE_RECORDS;

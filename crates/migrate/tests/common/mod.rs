@@ -8,7 +8,7 @@ use bough_migrate::{MigrateError, Migrator, Outcome, Plan, Result, Summary, V1Fi
 use bough_platform::{Disk, Platform, RelPath};
 use bough_session::codec;
 use bough_session::{Entry, EntryId, NewRecord, Record, SessionId};
-use bough_store::{MemoryStore, Store};
+use bough_store::{MemoryStore, StoreExt};
 use bough_testkit::{SimClock, SimDisk, SimEntropy};
 use serde_json::{Value, json};
 

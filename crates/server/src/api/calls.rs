@@ -1,5 +1,6 @@
 //! One HTTP request, one call of a function.
 
+use bough_store::StoreExt;
 use std::sync::Arc;
 
 use axum::body::Body;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
+use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Head,
-    ListPage, ListQuery, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot, Store,
-    StoreError, StoredEntry, Trashed,
+    Appended, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Draft, EntryQuery,
+    Head, ListPage, ListQuery, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, SessionWatch,
+    Snapshot, Store, StoreError, StoredEntry, Trashed, Write,
 };
 use serde_json::json;
 
@@ -41,31 +41,27 @@ impl Store for Broken {
         }
     }
 
-    async fn create(&self, _: &SessionId, _: Batch) -> Answer<Appended> {
+    async fn write(&self, _: &SessionId, _: Write) -> Answer<Appended> {
         panic!("broken")
     }
 
-    async fn append(&self, _: &SessionId, _: &Head, _: Batch) -> Answer<Appended> {
+    async fn draft(&self, _: &SessionId) -> Answer<Box<dyn Draft>> {
         panic!("broken")
     }
 
-    async fn append_delta(&self, _: &SessionId, _: Delta) -> Answer<Appended> {
+    async fn load(&self, _: &SessionId, _: Option<&Head>) -> Answer<Loaded> {
         panic!("broken")
     }
 
-    async fn state(&self, _: &SessionId) -> Answer<Option<Snapshot>> {
+    async fn read_entry(&self, _: &SessionId, _: &EntryQuery) -> Answer<Option<StoredEntry>> {
         panic!("broken")
     }
 
-    async fn entry(&self, _: &SessionId, _: &EntryId) -> Answer<Option<StoredEntry>> {
+    async fn read_records(&self, _: &SessionId, _: &RecordQuery) -> Answer<RecordPage> {
         panic!("broken")
     }
 
     async fn path(&self, _: &SessionId, _: &PathQuery) -> Answer<PathPage> {
-        panic!("broken")
-    }
-
-    async fn records(&self, _: &SessionId, _: Position, _: usize) -> Answer<RecordPage> {
         panic!("broken")
     }
 
@@ -86,7 +82,7 @@ impl Store for Broken {
         panic!("broken")
     }
 
-    async fn purge(&self, _: &SessionId, _: Incarnation) -> Answer<bool> {
+    async fn purge(&self, _: &SessionId, _: Incarnation, _: Option<i64>) -> Answer<bool> {
         panic!("broken")
     }
 
@@ -98,10 +94,6 @@ impl Store for Broken {
         panic!("broken")
     }
 
-    async fn count(&self, _: &ListQuery) -> Answer<u64> {
-        panic!("broken")
-    }
-
     fn watch(&self) -> ChangeWatch {
         self.hub.watch()
     }
@@ -110,15 +102,12 @@ impl Store for Broken {
         self.hub.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> Answer<ChangeCursor> {
+    async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {
+        assert!(after.is_none(), "broken");
         if self.hangs {
             std::future::pending::<()>().await;
         }
-        Ok(self.hub.cursor())
-    }
-
-    async fn changes_after(&self, _: &ChangeCursor, _: usize) -> Answer<ChangePage> {
-        panic!("broken")
+        Ok(self.hub.changes(after, limit))
     }
 
     async fn reopen(&self, _: &SessionId) -> Answer<()> {

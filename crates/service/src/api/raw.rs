@@ -1,6 +1,6 @@
 use bough_session::{EntryId, SessionId};
 use bough_store::bridge::protocol::ReadRequest;
-use bough_store::{PathQuery, Position};
+use bough_store::{EntryQuery, PathQuery, Position, RecordQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,14 +52,17 @@ impl RawRead {
     /// The same in the words of the store protocol.
     pub(crate) fn of(self, session_id: SessionId, page: impl Fn(usize) -> usize) -> ReadRequest {
         match self {
-            Self::State => ReadRequest::State { session_id },
-            Self::Entry { entry_id } => ReadRequest::Entry { session_id, entry_id },
+            Self::State => ReadRequest::State { session_id, known: None },
+            Self::Entry { entry_id } => {
+                ReadRequest::Entry { session_id, query: EntryQuery::newest(&entry_id) }
+            }
             Self::Path { mut query } => {
                 query.limit = page(query.limit);
                 ReadRequest::Path { session_id, query }
             }
             Self::Records { after, limit } => {
-                ReadRequest::Records { session_id, after, limit: page(limit) }
+                let query = RecordQuery::after(after, page(limit));
+                ReadRequest::Records { session_id, query }
             }
             Self::BranchHeads { before, limit } => {
                 ReadRequest::BranchHeads { session_id, before, limit: page(limit) }

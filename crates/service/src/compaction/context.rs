@@ -4,7 +4,7 @@ use bough_recorder::{RecordFold, RecordedSession};
 use bough_session::{
     Bookkeeping, Canonical, Entry, EntryId, SessionId, SessionState, context_view, estimate_tokens,
 };
-use bough_store::{Position, Store};
+use bough_store::{Position, Store, StoreExt};
 
 use super::blocks::with_blocks;
 use crate::api::{ContextItem, ContextRequest, ContextResponse};

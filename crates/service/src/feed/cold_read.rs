@@ -1,7 +1,7 @@
 //! Reading events from the log itself, for a reader that is further back than what is kept in memory.
 
 use bough_session::{Incarnation, SessionId};
-use bough_store::{Store, StoreError};
+use bough_store::{Store, StoreError, StoreExt};
 
 use super::cursor::SessionCursor;
 use super::event::FeedEvent;

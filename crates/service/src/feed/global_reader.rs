@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bough_session::Incarnation;
 use bough_store::{
-    ChangeCursor, ChangePage, Position, RecordPage, SessionChange, Store, StoreError, records_of,
+    ChangeCursor, ChangePage, Position, RecordPage, SessionChange, Store, StoreError, StoreExt,
 };
 
 use super::cursor::{GlobalPosition, Inside, SessionCursor};
@@ -122,7 +122,7 @@ impl GlobalFeedReader {
     /// Fetches the changes that come next, once those that were fetched are read.
     pub(super) async fn fetch(&mut self) -> Result<Fetched, StoreError> {
         let from = &self.place.change;
-        let page = self.store().changes_after(from, FEED_CHANGES_PER_READ).await?;
+        let page = self.store().changes(Some(from), FEED_CHANGES_PER_READ).await?;
         let more = page.changes.len() >= FEED_CHANGES_PER_READ;
         let gap = self.take_in(page);
         if self.changes.is_empty() {
@@ -227,7 +227,7 @@ impl GlobalFeedReader {
                 Some(page) => Some(page),
                 None => {
                     let limit = self.records_per_step;
-                    let read = || records_of(self.store(), session, incarnation, next, limit);
+                    let read = || self.store().records_of(session, incarnation, next, limit);
                     read_until_whole(read, |page| page.as_ref().is_some_and(is_short)).await?
                 }
             };

@@ -1,7 +1,7 @@
 //! A projector for a reader that begins in the middle: the session as it was there.
 
 use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionState, StreamTally};
-use bough_store::{Position, Store, StoreError, StoredRecord, records_of};
+use bough_store::{Position, Store, StoreError, StoreExt, StoredRecord};
 
 use super::projector::EventProjector;
 use crate::limits::{FEED_LOOK_BACK_READS_MAX, FEED_LOOK_BACK_RECORDS, FEED_RECORDS_PER_READ};
@@ -55,7 +55,7 @@ async fn state_before(
     if more > FEED_RECORDS_PER_READ as u64 {
         return Ok(None);
     }
-    let Some(page) = records_of(store, session, incarnation, from, FEED_RECORDS_PER_READ).await?
+    let Some(page) = store.records_of(session, incarnation, from, FEED_RECORDS_PER_READ).await?
     else {
         return Ok(None);
     };
@@ -88,7 +88,7 @@ async fn look_back(
         }
         let after = last.saturating_sub(FEED_LOOK_BACK_RECORDS as u64);
         let limit = FEED_LOOK_BACK_RECORDS;
-        let page = records_of(store, session, incarnation, Position::at(after), limit).await?;
+        let page = store.records_of(session, incarnation, Position::at(after), limit).await?;
         let Some(page) = page else { return Ok(None) };
         let is_before = |stored: &&StoredRecord| !stored.is_step() && stored.seq <= last;
         let records: Vec<&StoredRecord> = page.records.iter().filter(is_before).collect();

@@ -7,7 +7,7 @@ use bough_session::{
     Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Incarnation, JsonMap, LoopEvent,
     MetaChange, Record, Revision, SessionId, SessionState, SessionStatus,
 };
-use bough_store::{Position, Steps, Store, StoreError, StoredEntry, StoredRecord, records_of};
+use bough_store::{Position, Steps, Store, StoreError, StoreExt, StoredEntry, StoredRecord};
 
 use super::deletions::Deletion;
 use super::event::{EventPayload, FeedEvent, number_parts};
@@ -349,7 +349,7 @@ impl EventProjector {
     /// Whether a step of a stream is no longer there.
     async fn is_gone(&self, store: &dyn Store, seq: u64, step: u64) -> Result<bool, StoreError> {
         let before = Position::new(seq, step.saturating_sub(1));
-        let page = records_of(store, &self.session, self.incarnation, before, 1).await?;
+        let page = store.records_of(&self.session, self.incarnation, before, 1).await?;
         let next = page.as_ref().and_then(|page| page.records.first());
         Ok(next.is_none_or(|next| next.steps != Steps::One(step)))
     }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bough_session::{Canonical, Entry, Incarnation, JsonMap, SessionId, SessionState};
-use bough_store::{ListOrder, ListQuery, Position, Steps, Store, StoreError, StoredRecord};
+use bough_store::{
+    ListOrder, ListQuery, Position, Steps, Store, StoreError, StoreExt, StoredRecord,
+};
 
 use super::event::{EventPayload, FeedEvent};
 use super::events::{CreatedEvent, DeletedEvent, MessageAddedEvent, MessageUpdatedEvent};

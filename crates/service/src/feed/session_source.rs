@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bough_session::{Incarnation, SessionId};
-use bough_store::{SessionWatch, StoreError, Wake};
+use bough_store::{SessionWatch, StoreError, StoreExt, Wake};
 
 use super::cold_read::{Cold, read_cold};
 use super::cursor::{FeedCursor, SessionCursor};

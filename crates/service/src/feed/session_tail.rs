@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bough_session::{Incarnation, Record};
-use bough_store::{Position, RecordPage, StoreError, StoredRecord, Wake};
+use bough_store::{Position, RecordPage, StoreError, StoreExt, StoredRecord, Wake};
 
 use super::cursor::SessionCursor;
 use super::event::FeedEvent;
@@ -190,13 +190,9 @@ impl SessionTail {
             let (incarnation, position) = (reader.projector.incarnation(), reader.position);
             let limit = FEED_RECORDS_PER_READ;
             let (store, session) = (self.open.store(), self.open.id());
-            let read = store.trashed_records(session, incarnation, position, limit).await;
-            let mut page = match read {
-                Ok(page) => page,
-                // Removed for good: its last records are lost.
-                Err(StoreError::NotFound { .. }) => return Ok(()),
-                Err(error) => return Err(error),
-            };
+            let read = store.records_of(session, incarnation, position, limit);
+            // Removed for good: its last records are lost.
+            let Some(mut page) = read.await? else { return Ok(()) };
             // The end of the incarnation is an event of its own.
             let end = page.end;
             let is_end = |last: &mut StoredRecord| {

@@ -1,5 +1,5 @@
 use bough_session::{EntryId, SessionDetails, SessionId, SessionMeta};
-use bough_store::{PathQuery, PathStart, Store, StoreError};
+use bough_store::{PathQuery, PathStart, Store, StoreError, StoreExt};
 use serde::Serialize;
 
 use super::cursor::SessionCursor;

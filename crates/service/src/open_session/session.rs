@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bough_session::{EntryId, Incarnation, SessionId, SessionState};
-use bough_store::{Head, Position, RecordPage, Snapshot, Store, StoreError};
+use bough_store::{Head, Position, RecordPage, Snapshot, Store, StoreError, StoreExt};
 
 use super::commits::{CommitNotifier, CommitWaiter, UncommittedEntries, UncommittedEntry};
 use super::recent_writes::{RecentWrite, RecentWrites};
@@ -137,9 +137,12 @@ impl OpenSession {
     }
 
     /// Whether what is known is what the store has, as far as that can be said without reading.
-    pub(crate) fn is_newest(&self, state: &WriteState) -> bool {
+    pub(crate) async fn is_newest(&self, state: &WriteState) -> Result<bool, StoreError> {
         // Another process may have made a session that was absent.
-        state.accepted().is_some_and(|accepted| self.store().is_newest(&self.id, &accepted.head))
+        match state.accepted() {
+            Some(accepted) => self.store().is_newest(&self.id, &accepted.head).await,
+            None => Ok(false),
+        }
     }
 
     /// Forgets what is known, after all accepted writes have ended one way or the other: a read shows only what is durable.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bough_recorder::{RecordFold, RecordedSession};
 use bough_session::{Incarnation, SessionId};
-use bough_store::{Position, Store, StoreError};
+use bough_store::{Position, Store, StoreError, StoreExt};
 
 use crate::limits::{RECORDED_SESSION_RECORDS_PER_READ, RECORDED_SESSIONS_AT_HAND};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bough_recorder::{RecordSink, StoreSink};
 use bough_session::{MetaChange, NewRecord, Record, SessionId};
-use bough_store::Store;
+use bough_store::{Store, StoreExt};
 
 use crate::error::ServiceError;
 use crate::runtime::is_visible;

@@ -6,7 +6,7 @@ use bough_session::{
     Bookkeeping, BranchHead, CustomPayload, Entry, EntryBody, EntryId, Label, MetaChange, Record,
     SessionState,
 };
-use bough_store::{Store, StoreError};
+use bough_store::{Store, StoreError, StoreExt};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

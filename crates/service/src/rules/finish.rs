@@ -6,6 +6,7 @@ use bough_session::{
     AgentMessage, AssistantMessage, BlockEdit, ContentBlock, ContentChange, Entry, EntryId, Finish,
     ModelName, Record, Revision, Role, SessionId, SessionState, StopReason, UsageChange,
 };
+use bough_store::StoreExt;
 
 use crate::api::{FinishMessageRequest, FinishMessageResponse};
 use crate::error::ServiceError;

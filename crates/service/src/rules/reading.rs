@@ -1,7 +1,7 @@
 //! Entries are read: paths in pages, in both directions, and single entries.
 
 use bough_session::{Canonical, EntryId, Role, SessionId};
-use bough_store::{PathPage, PathQuery, PathStart, Store, StoreError, StoredEntry};
+use bough_store::{PathPage, PathQuery, PathStart, Store, StoreError, StoreExt, StoredEntry};
 
 use crate::api::{
     GetMessageRequest, GetMessageResponse, MessageItem, MessagesRequest, MessagesResponse,

@@ -9,7 +9,8 @@ use bough_search::{Candidate, Document, Query, SearchAsk, parse_query, project_o
 use bough_session::limits::{STATE_LABELS_MAX, check_at_most};
 use bough_session::{EntryId, Incarnation, SessionId, SessionState, metadata_matches};
 use bough_store::{
-    PathQuery, PathStart, Position, Sealed, Snapshot, StoreError, StoredEntry, seal, unseal,
+    PathQuery, PathStart, Position, Sealed, Snapshot, StoreError, StoreExt, StoredEntry, seal,
+    unseal,
 };
 
 use crate::api::{

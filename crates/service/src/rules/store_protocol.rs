@@ -11,7 +11,7 @@ use bough_session::{
 };
 use bough_store::bridge::host;
 use bough_store::bridge::protocol::{CommitRequest, ReadRequest, StoreAnswer};
-use bough_store::{ListOrder, ListQuery, Store};
+use bough_store::{ListOrder, ListQuery, Store, StoreExt};
 use std::sync::Arc;
 
 use super::staging::Staged;

@@ -76,7 +76,7 @@ pub(crate) async fn purge(
     let runtime = service.runtime();
     let life = chosen_life(&runtime, scope, &session, request.incarnation.as_deref()).await?;
     let purged = match life {
-        Some(life) => runtime.store.purge(&session, life).await?,
+        Some(life) => runtime.store.purge(&session, life, None).await?,
         None => false,
     };
     Ok(PurgeResponse { purged })
@@ -100,7 +100,7 @@ impl Service {
             if !expired {
                 continue;
             }
-            match runtime.store.purge_expired(session, life, deleted_at).await {
+            match runtime.store.purge(session, life, Some(deleted_at)).await {
                 Ok(is_gone) => purged += u64::from(is_gone),
                 // One that cannot be removed keeps no other.
                 Err(error) => failed = failed.or(Some(error)),

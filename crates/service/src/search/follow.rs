@@ -12,7 +12,7 @@ use bough_search::{
     IndexBatch, IndexLock, IndexedSession, SearchError, SearchIndex, SessionUpdate,
 };
 use bough_session::SessionId;
-use bough_store::{ChangeCursor, ChangePage, ListQuery, Store};
+use bough_store::{ChangeCursor, ChangePage, ListQuery, Store, StoreExt};
 
 use super::failed;
 use super::gather::{Budget, Gathered, gather};
@@ -106,7 +106,7 @@ impl Follower {
         let expected_cursor = self.index.cursor().await.map_err(failed)?;
         let cursor = expected_cursor.as_ref().and_then(|text| text.parse::<ChangeCursor>().ok());
         let page = match &cursor {
-            Some(cursor) => store.changes_after(cursor, INDEX_CHANGES_PER_ROUND).await?,
+            Some(cursor) => store.changes(Some(cursor), INDEX_CHANGES_PER_ROUND).await?,
             None => {
                 let next = store.change_cursor().await?;
                 ChangePage { changes: Vec::new(), next, gap: true }

@@ -6,7 +6,7 @@ use bough_search::{Document, IndexedSession, SessionFacts, SessionPut, agent_of,
 use bough_session::{
     Bookkeeping, ContentChange, EntryId, Incarnation, Record, SessionId, SessionState,
 };
-use bough_store::{Position, RecordPage, Snapshot, Store, StoreError, StoredRecord};
+use bough_store::{Position, RecordPage, Snapshot, Store, StoreError, StoreExt, StoredRecord};
 
 use crate::error::ServiceError;
 use crate::limits::{INDEX_BYTES_PER_ROUND, INDEX_RECORDS_PER_READ};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bough_platform::Clock;
 use bough_search::{SearchError, SearchIndex};
-use bough_store::{ChangeCursor, Store};
+use bough_store::{ChangeCursor, Store, StoreExt};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::api::IndexStatus;

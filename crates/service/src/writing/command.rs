@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use bough_session::{
     Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionMeta, SessionState,
 };
-use bough_store::{Appended, Batch, Durable, Position, StoreError};
+use bough_store::{Appended, Batch, Durable, Position, StoreError, StoreExt};
 
 use super::context::WriteContext;
 use super::run_to_completion::run_to_completion;
@@ -152,7 +152,7 @@ impl WriteJob {
         let read = self.load(state).await?;
         let decided = self.ask(state, command).await;
         let writes = !matches!(decided, Ok(Decision::Nothing(_)) | Err(_));
-        if writes || read || self.open.is_newest(state) {
+        if writes || read || self.open.is_newest(state).await? {
             return Ok(decided);
         }
         self.open.forget(state).await;

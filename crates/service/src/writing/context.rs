@@ -1,4 +1,5 @@
 use bough_session::{EntryId, SessionId, SessionState};
+use bough_store::StoreExt;
 
 use crate::error::ServiceError;
 use crate::open_session::{OpenSession, StreamingMessage, UncommittedEntry, WriteState};

@@ -1,5 +1,5 @@
 use bough_session::{Incarnation, SessionId, SessionMeta};
-use bough_store::StoreError;
+use bough_store::{StoreError, StoreExt};
 
 use super::run_to_completion::run_to_completion;
 use crate::error::ServiceError;

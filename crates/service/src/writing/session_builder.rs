@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use bough_session::limits::check_at_most;
 use bough_session::{Entry, Record, SessionId, SessionMeta, SessionState};
-use bough_store::Draft;
+use bough_store::{Draft, StoreExt};
 
 use super::command::{dated, fold};
 use super::run_to_completion::run_to_completion;
 use crate::error::ServiceError;
-use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS, BUILD_IN_MEMORY_RECORDS_MAX};
+use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS};
 use crate::runtime::Runtime;
 use crate::service::Service;
 
@@ -48,19 +47,16 @@ impl SessionBuilder {
             self.news = (0, 0);
             self.write_waiting().await?;
         }
-        let (count, most) = (self.waiting.len(), BUILD_IN_MEMORY_RECORDS_MAX);
-        Ok(check_at_most("session", "records", count, most)?)
+        Ok(())
     }
 
-    /// Writes what waits, if the store can build a session out of sight; otherwise it has to wait in memory.
+    /// Writes what waits, out of sight.
     async fn write_waiting(&mut self) -> Result<(), ServiceError> {
-        if self.draft.is_none() {
-            self.draft = self.runtime.store.draft(&self.session).await?;
-        }
-        if let Some(draft) = &mut self.draft {
-            draft.add(dated(std::mem::take(&mut self.waiting), self.now_ms)).await?;
-        }
-        Ok(())
+        let draft = match &mut self.draft {
+            Some(draft) => draft,
+            none => none.insert(self.runtime.store.draft(&self.session).await?),
+        };
+        Ok(draft.add(dated(std::mem::take(&mut self.waiting), self.now_ms)).await?)
     }
 
     /// Shows the session, also when the caller stops waiting for it.
@@ -107,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_held_in_memory_has_a_bound() {
-        let most = BUILD_IN_MEMORY_RECORDS_MAX;
+        let most = bough_store::limits::BUFFERED_DRAFT_RECORDS_MAX;
         for (records, taken) in [(most - 1, true), (most, true), (most + 1, false)] {
             match build(records).await {
                 Ok(_) => assert!(taken, "{records} were taken"),

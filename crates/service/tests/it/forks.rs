@@ -1,5 +1,6 @@
 //! What a fork costs: memory for a part of the session at a time, whatever the session's length and whatever is said in it.
 
+use bough_store::StoreExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

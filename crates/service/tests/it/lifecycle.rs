@@ -4,6 +4,7 @@ use crate::common::moody::Moody;
 use crate::common::{Bed, assistant, object};
 use bough_service::Settings;
 use bough_session::{LoopEvent, LoopId, LoopPhase, RawJson, Record, SessionId};
+use bough_store::StoreExt;
 use serde_json::{Value, json};
 
 on_every_store!(

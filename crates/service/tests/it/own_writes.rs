@@ -11,7 +11,7 @@ use crate::weaknesses::OnSimDisk;
 use bough_service::limits::RECENT_WRITES_MAX;
 use bough_service::{EventFilter, EventKind, FeedItem, StartAt};
 use bough_session::SessionId;
-use bough_store::Store;
+use bough_store::StoreExt;
 use bough_testkit::{Call, Fault, FaultPlan};
 use serde_json::{Value, json};
 
@@ -130,7 +130,7 @@ async fn nothing_is_heard_before_it_is_durable() {
 async fn is_accepted(followed: &Followed) -> bool {
     let session = SessionId::from_stored(followed.id.as_str());
     let durable = followed.store.state(&session).await.unwrap().unwrap();
-    !followed.store.is_newest(&session, &durable.head)
+    !followed.store.is_newest(&session, &durable.head).await.unwrap()
 }
 
 #[tokio::test]

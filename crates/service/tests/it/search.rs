@@ -7,7 +7,7 @@ use bough_platform::OsDisk;
 use bough_search::{NativeIndex, SearchIndex};
 use bough_service::{Right, Scope, Service};
 use bough_session::{Canonical, ContentBlock};
-use bough_store::{ListQuery, Position};
+use bough_store::{ListQuery, Position, StoreExt};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use bough_service::{
     EventFilter, EventKind, FeedItem, GapReason, Reload, ReloadError, Service, StartAt,
 };
 use bough_session::SessionId;
-use bough_store::Store;
+use bough_store::{Store, StoreExt};
 use serde_json::{Value, json};
 
 on_every_store!(

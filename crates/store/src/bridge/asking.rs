@@ -1,17 +1,18 @@
 //! Reading the sessions of a store elsewhere, however the questions travel.
 
 use async_trait::async_trait;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
+use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use serde::de::DeserializeOwned;
 
-use super::protocol::{ReadRequest, StoreAnswer};
+use super::protocol::{ReadRequest, StoreAnswer, UNCHANGED};
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
+use crate::store::Draft;
 use crate::types::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ListPage, ListQuery, PathPage,
-    PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
+    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, Write,
 };
 use crate::{Store, StoreError};
-use bough_record::{Head, Position};
+use bough_record::Head;
 
 /// Somebody who answers the reads of the store protocol.
 #[async_trait]
@@ -31,97 +32,24 @@ pub(super) fn understood<T: DeserializeOwned>(answer: StoreAnswer) -> Result<T, 
     }
 }
 
-async fn ask<T: DeserializeOwned>(
+/// What comes of one read, as the type that was asked for.
+pub(super) async fn ask<T: DeserializeOwned>(
     asked: &dyn Asked,
     request: &ReadRequest,
 ) -> Result<T, StoreError> {
     understood(asked.ask(request).await?)
 }
 
-pub(super) async fn state(
+pub(super) async fn load(
     asked: &dyn Asked,
     session: &SessionId,
-) -> Result<Option<Snapshot>, StoreError> {
-    let request = ReadRequest::State { session_id: session.clone() };
-    ask(asked, &request).await
-}
-
-pub(super) async fn entry(
-    asked: &dyn Asked,
-    session: &SessionId,
-    entry: &EntryId,
-) -> Result<Option<StoredEntry>, StoreError> {
-    let request = ReadRequest::Entry { session_id: session.clone(), entry_id: entry.clone() };
-    ask(asked, &request).await
-}
-
-pub(super) async fn path(
-    asked: &dyn Asked,
-    session: &SessionId,
-    query: &PathQuery,
-) -> Result<PathPage, StoreError> {
-    ask(asked, &ReadRequest::Path { session_id: session.clone(), query: query.clone() }).await
-}
-
-pub(super) async fn records(
-    asked: &dyn Asked,
-    session: &SessionId,
-    after: Position,
-    limit: usize,
-) -> Result<RecordPage, StoreError> {
-    let request = ReadRequest::Records { session_id: session.clone(), after, limit };
-    ask(asked, &request).await
-}
-
-/// The records of a deleted session. One who was made before this question knows only lives that go on, which is the same as
-/// a store that cannot look into its trash.
-pub(super) async fn trashed_records(
-    asked: &dyn Asked,
-    session: &SessionId,
-    incarnation: Incarnation,
-    after: Position,
-    limit: usize,
-) -> Result<RecordPage, StoreError> {
-    let session_id = session.clone();
-    let request = ReadRequest::TrashedRecords { session_id, incarnation, after, limit };
-    match ask(asked, &request).await {
-        Err(error) if is_unknown(&error, "trashed_records") => {
-            Err(StoreError::NotFound { session: session.clone() })
-        }
-        page => page,
+    known: Option<&Head>,
+) -> Result<Loaded, StoreError> {
+    let answer = asked.ask(&ReadRequest::state(session, known)).await?;
+    if answer.ok.as_ref().is_some_and(|answer| answer == UNCHANGED) {
+        return Ok(Loaded::Unchanged);
     }
-}
-
-/// An entry of a deleted session; `None` also from one who does not know the question.
-pub(super) async fn trashed_entry(
-    asked: &dyn Asked,
-    session: &SessionId,
-    incarnation: Incarnation,
-    entry: &EntryId,
-) -> Result<Option<StoredEntry>, StoreError> {
-    let (session_id, entry_id) = (session.clone(), entry.clone());
-    let request = ReadRequest::TrashedEntry { session_id, incarnation, entry_id };
-    match ask(asked, &request).await {
-        Err(error) if is_unknown(&error, "trashed_entry") => Ok(None),
-        found => found,
-    }
-}
-
-/// Whether the other side could not read the question, because it does not know this operation.
-fn is_unknown(error: &StoreError, operation: &str) -> bool {
-    let unknown = format!("unknown variant `{operation}`");
-    matches!(error, StoreError::Unavailable { reason } if reason.contains(&unknown))
-}
-
-pub(super) async fn branch_heads(
-    asked: &dyn Asked,
-    session: &SessionId,
-    before: Option<&EntryId>,
-    limit: usize,
-) -> Result<Vec<BranchHead>, StoreError> {
-    let (session_id, before) = (session.clone(), before.cloned());
-    let request = ReadRequest::BranchHeads { session_id, before, limit };
-    ask(asked, &request).await
+    Ok(Loaded::found(understood(answer)?))
 }
 
 /// The sessions of a store elsewhere, one at a time and for reading only: lists and writes are refused.
@@ -155,60 +83,36 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
         }
     }
 
-    async fn create(&self, _: &SessionId, _: Batch) -> Result<Appended, StoreError> {
+    async fn write(&self, _: &SessionId, _: Write) -> Result<Appended, StoreError> {
         refused()
     }
 
-    async fn append(&self, _: &SessionId, _: &Head, _: Batch) -> Result<Appended, StoreError> {
+    async fn draft(&self, _: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
         refused()
     }
 
-    async fn append_delta(&self, _: &SessionId, _: Delta) -> Result<Appended, StoreError> {
-        refused()
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
+        load(&self.asked, session, known).await
     }
 
-    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        state(&self.asked, session).await
-    }
-
-    async fn entry(
+    async fn read_entry(
         &self,
         session: &SessionId,
-        wanted: &EntryId,
+        query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        entry(&self.asked, session, wanted).await
+        ask(&self.asked, &ReadRequest::entry(session, query)).await
+    }
+
+    async fn read_records(
+        &self,
+        session: &SessionId,
+        query: &RecordQuery,
+    ) -> Result<RecordPage, StoreError> {
+        ask(&self.asked, &ReadRequest::records(session, query)).await
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
-        path(&self.asked, session, query).await
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        records(&self.asked, session, after, limit).await
-    }
-
-    async fn trashed_records(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        trashed_records(&self.asked, session, incarnation, after, limit).await
-    }
-
-    async fn trashed_entry(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        trashed_entry(&self.asked, session, incarnation, entry).await
+        ask(&self.asked, &ReadRequest::path(session, query)).await
     }
 
     async fn branch_heads(
@@ -217,7 +121,7 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
         before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        branch_heads(&self.asked, session, before, limit).await
+        ask(&self.asked, &ReadRequest::branch_heads(session, before, limit)).await
     }
 
     async fn delete(&self, _: &SessionId, _: i64) -> Result<Option<Trashed>, StoreError> {
@@ -233,7 +137,12 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
         refused()
     }
 
-    async fn purge(&self, _: &SessionId, _: Incarnation) -> Result<bool, StoreError> {
+    async fn purge(
+        &self,
+        _: &SessionId,
+        _: Incarnation,
+        _: Option<i64>,
+    ) -> Result<bool, StoreError> {
         refused()
     }
 
@@ -245,10 +154,6 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
         refused()
     }
 
-    async fn count(&self, _: &ListQuery) -> Result<u64, StoreError> {
-        refused()
-    }
-
     fn watch(&self) -> ChangeWatch {
         self.hub.watch()
     }
@@ -257,11 +162,7 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
         self.hub.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
-        refused()
-    }
-
-    async fn changes_after(&self, _: &ChangeCursor, _: usize) -> Result<ChangePage, StoreError> {
+    async fn changes(&self, _: Option<&ChangeCursor>, _: usize) -> Result<ChangePage, StoreError> {
         refused()
     }
 
@@ -271,45 +172,5 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
 
     async fn close(&self) -> Result<(), StoreError> {
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Refuses everything with the same words.
-    #[derive(Debug)]
-    struct Refusing(&'static str);
-
-    #[async_trait]
-    impl Asked for Refusing {
-        async fn ask(&self, _: &ReadRequest) -> Result<StoreAnswer, StoreError> {
-            Err(StoreError::Unavailable { reason: self.0.to_owned() })
-        }
-    }
-
-    async fn in_trash(words: &'static str) -> [Result<bool, StoreError>; 2] {
-        let (session, life) = (SessionId::from_stored("s"), Incarnation::new([1; 16]));
-        let entry = EntryId::from_stored("e");
-        let asked = Refusing(words);
-        let records = trashed_records(&asked, &session, life, Position::default(), 9).await;
-        let entry = trashed_entry(&asked, &session, life, &entry).await;
-        [records.map(|_| true), entry.map(|found| found.is_some())]
-    }
-
-    #[tokio::test]
-    async fn one_who_does_not_know_the_question_has_nothing_in_the_trash() {
-        for (at, operation) in ["trashed_records", "trashed_entry"].into_iter().enumerate() {
-            let words =
-                format!("serialization error: unknown variant `{operation}`, expected `state`");
-            let answers = in_trash(words.leak()).await;
-            let known =
-                answers.map(|answer| !matches!(answer, Err(StoreError::Unavailable { .. })));
-            assert!(known[at], "{operation}");
-        }
-        for answer in in_trash("the connection broke").await {
-            assert!(matches!(answer, Err(StoreError::Unavailable { .. })), "{answer:?}");
-        }
     }
 }

@@ -47,15 +47,12 @@ pub(super) async fn follow(
                 continue;
             }
         }
-        let next = match &place {
-            None => newest(&client).await,
-            Some(after) => changes(&client, after).await.map(|page| {
-                for change in &page.changes {
-                    hub.wake(&change.session_id, Some(change.end()));
-                }
-                page.next
-            }),
-        };
+        let next = changes(&client, place.as_ref()).await.map(|page| {
+            for change in &page.changes {
+                hub.wake(&change.session_id, Some(change.end()));
+            }
+            page.next
+        });
         match next {
             Ok(next) => place = Some(next),
             Err(_) => {
@@ -66,14 +63,9 @@ pub(super) async fn follow(
     }
 }
 
-async fn newest(client: &Client) -> Result<ChangeCursor, StoreError> {
-    let answer = client.call(READ, question(&ReadRequest::ChangeCursor)?).await;
-    answer_of(answer)
-}
-
-async fn changes(client: &Client, after: &ChangeCursor) -> Result<ChangePage, StoreError> {
+async fn changes(client: &Client, after: Option<&ChangeCursor>) -> Result<ChangePage, StoreError> {
     let wait_ms = u64::try_from(WAIT.as_millis()).ok();
-    let request = ReadRequest::Changes { after: after.clone(), limit: LIMIT, wait_ms };
+    let request = ReadRequest::Changes { after: after.cloned(), limit: LIMIT, wait_ms };
     let answer = client.call_within(READ, question(&request)?, WAIT * 2).await;
     answer_of(answer)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
-use crate::types::{Appended, ChangeCursor, ChangePage};
-use crate::{Store, StoreError};
+use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer, UNCHANGED};
+use crate::types::{Appended, ChangeCursor, ChangePage, Loaded};
+use crate::{Store, StoreError, StoreExt};
 use bough_session::codec;
 
 /// Longest wait for a change.
@@ -55,8 +55,8 @@ async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, 
         CommitRequest::Undelete { session_id, incarnation, at_ms } => {
             say(&store.undelete(&session_id, incarnation, at_ms).await?)
         }
-        CommitRequest::Purge { session_id, incarnation } => {
-            say(&store.purge(&session_id, incarnation).await?)
+        CommitRequest::Purge { session_id, incarnation, deleted_at } => {
+            say(&store.purge(&session_id, incarnation, deleted_at).await?)
         }
     }
 }
@@ -69,38 +69,33 @@ async fn durable(appended: Appended) -> Result<Value, StoreError> {
 
 async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, StoreError> {
     match request {
-        ReadRequest::State { session_id } => say(&store.state(&session_id).await?),
-        ReadRequest::Entry { session_id, entry_id } => {
-            say(&store.entry(&session_id, &entry_id).await?)
+        ReadRequest::State { session_id, known } => {
+            match store.load(&session_id, known.as_ref()).await? {
+                Loaded::Unchanged => say(&UNCHANGED),
+                Loaded::Absent => Ok(Value::Null),
+                Loaded::Changed(snapshot) => say(&snapshot),
+            }
+        }
+        ReadRequest::Entry { session_id, query } => {
+            say(&store.read_entry(&session_id, &query).await?)
         }
         ReadRequest::Path { session_id, mut query } => {
             query.limit = query.limit.min(PAGE_MAX);
             say(&store.path(&session_id, &query).await?)
         }
-        ReadRequest::Records { session_id, after, limit } => {
-            say(&store.records(&session_id, after, limit.min(PAGE_MAX)).await?)
-        }
-        ReadRequest::TrashedRecords { session_id, incarnation, after, limit } => {
-            let limit = limit.min(PAGE_MAX);
-            say(&store.trashed_records(&session_id, incarnation, after, limit).await?)
-        }
-        ReadRequest::TrashedEntry { session_id, incarnation, entry_id } => {
-            say(&store.trashed_entry(&session_id, incarnation, &entry_id).await?)
+        ReadRequest::Records { session_id, mut query } => {
+            query.limit = query.limit.min(PAGE_MAX);
+            say(&store.read_records(&session_id, &query).await?)
         }
         ReadRequest::BranchHeads { session_id, before, limit } => {
             let limit = limit.min(PAGE_MAX);
             say(&store.branch_heads(&session_id, before.as_ref(), limit).await?)
         }
-        ReadRequest::Trash { session_id } => {
-            let trash = store.trash(session_id.as_ref()).await?;
-            say(&trash.into_iter().collect::<Vec<_>>())
-        }
+        ReadRequest::Trash { session_id } => say(&store.trash(session_id.as_ref()).await?),
         ReadRequest::List { query } => say(&store.list(&query).await?),
-        ReadRequest::Count { query } => say(&store.count(&query).await?),
-        ReadRequest::ChangeCursor => say(&store.change_cursor().await?),
         ReadRequest::Changes { after, limit, wait_ms } => {
             let wait = Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX);
-            say(&changes(store, &after, limit.min(PAGE_MAX), wait).await?)
+            say(&changes(store, after.as_ref(), limit.min(PAGE_MAX), wait).await?)
         }
         ReadRequest::Reopen { session_id } => say(&store.reopen(&session_id).await?),
     }
@@ -109,18 +104,18 @@ async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, Stor
 /// Changes after a place; waits for one when there is none.
 async fn changes(
     store: &dyn Store,
-    after: &ChangeCursor,
+    after: Option<&ChangeCursor>,
     limit: usize,
     wait: Duration,
 ) -> Result<ChangePage, StoreError> {
     // The watch is there before the first look, so that nothing slips in between.
     let mut watch = store.watch();
-    let page = store.changes_after(after, limit).await?;
-    if page.gap || !page.changes.is_empty() || wait.is_zero() {
+    let page = store.changes(after, limit).await?;
+    if after.is_none() || page.gap || !page.changes.is_empty() || wait.is_zero() {
         return Ok(page);
     }
     if tokio::time::timeout(wait, watch.changed()).await.is_err() {
         return Ok(page);
     }
-    store.changes_after(after, limit).await
+    store.changes(after, limit).await
 }

@@ -64,7 +64,7 @@ impl Kind {
     }
 
     async fn ask(&self) -> Result<Option<Original>, CallError> {
-        match self.client.call(READ, json!({"op": "change_cursor"})).await {
+        match self.client.call(READ, json!({"op": "changes", "limit": 1})).await {
             Ok(Value::Null) | Err(CallError::NoFunction) => {}
             Ok(_) => return Ok(None),
             Err(error) => return Err(error),

@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::StoreError;
-use crate::types::{ChangeCursor, ListQuery, PathQuery};
+use crate::types::{ChangeCursor, EntryQuery, ListQuery, PathQuery, RecordQuery};
+
+/// What a main says of a session that is where the caller knows it.
+pub(super) const UNCHANGED: &str = "unchanged";
 
 /// Input of `session::store::commit`: one atomic write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +69,9 @@ pub enum CommitRequest {
         /// Which of its lives.
         #[schemars(with = "String")]
         incarnation: Incarnation,
+        /// Only if it was deleted at this time, milliseconds since epoch.
+        #[serde(default)]
+        deleted_at: Option<i64>,
     },
 }
 
@@ -77,13 +83,19 @@ pub enum ReadRequest {
     State {
         /// The session.
         session_id: SessionId,
+        /// Where the caller knows it already; the answer is then only [`UNCHANGED`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Value")]
+        known: Option<Head>,
     },
     /// One entry.
     Entry {
         /// The session.
         session_id: SessionId,
-        /// The entry.
-        entry_id: EntryId,
+        /// Which, of which life, at which revision.
+        #[serde(flatten)]
+        #[schemars(with = "serde_json::Map<String, Value>")]
+        query: EntryQuery,
     },
     /// A part of a path.
     Path {
@@ -97,34 +109,10 @@ pub enum ReadRequest {
     Records {
         /// The session.
         session_id: SessionId,
-        /// The position.
-        #[schemars(with = "Value")]
-        after: Position,
-        /// How many at most.
-        limit: usize,
-    },
-    /// Records of a deleted session, after a position.
-    TrashedRecords {
-        /// The session.
-        session_id: SessionId,
-        /// Which of its lives.
-        #[schemars(with = "String")]
-        incarnation: Incarnation,
-        /// The position.
-        #[schemars(with = "Value")]
-        after: Position,
-        /// How many at most.
-        limit: usize,
-    },
-    /// One entry of a deleted session.
-    TrashedEntry {
-        /// The session.
-        session_id: SessionId,
-        /// Which of its lives.
-        #[schemars(with = "String")]
-        incarnation: Incarnation,
-        /// The entry.
-        entry_id: EntryId,
+        /// Which, of which life.
+        #[serde(flatten)]
+        #[schemars(with = "serde_json::Map<String, Value>")]
+        query: RecordQuery,
     },
     /// The ends of the branches.
     BranchHeads {
@@ -147,19 +135,12 @@ pub enum ReadRequest {
         #[schemars(with = "Value")]
         query: ListQuery,
     },
-    /// How many sessions a query matches.
-    Count {
-        /// Which.
-        #[schemars(with = "Value")]
-        query: ListQuery,
-    },
-    /// Where the feed of all sessions is.
-    ChangeCursor,
     /// The sessions that changed since a place.
     Changes {
-        /// The place.
+        /// The place; without one, only the place of now is asked for.
+        #[serde(default)]
         #[schemars(with = "Value")]
-        after: ChangeCursor,
+        after: Option<ChangeCursor>,
         /// How many at most.
         limit: usize,
         /// Wait this long for one when there is none, milliseconds.
@@ -170,6 +151,32 @@ pub enum ReadRequest {
         /// The session.
         session_id: SessionId,
     },
+}
+
+impl ReadRequest {
+    pub(super) fn state(session: &SessionId, known: Option<&Head>) -> Self {
+        Self::State { session_id: session.clone(), known: known.copied() }
+    }
+
+    pub(super) fn entry(session: &SessionId, query: &EntryQuery) -> Self {
+        Self::Entry { session_id: session.clone(), query: query.clone() }
+    }
+
+    pub(super) fn records(session: &SessionId, query: &RecordQuery) -> Self {
+        Self::Records { session_id: session.clone(), query: query.clone() }
+    }
+
+    pub(super) fn path(session: &SessionId, query: &PathQuery) -> Self {
+        Self::Path { session_id: session.clone(), query: query.clone() }
+    }
+
+    pub(super) fn branch_heads(
+        session: &SessionId,
+        before: Option<&EntryId>,
+        limit: usize,
+    ) -> Self {
+        Self::BranchHeads { session_id: session.clone(), before: before.cloned(), limit }
+    }
 }
 
 /// Output of `session::store::commit` and `session::store::read`: one of the two.

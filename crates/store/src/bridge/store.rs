@@ -5,25 +5,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bough_platform::Entropy;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId, codec};
+use bough_session::{BranchHead, EntryId, Incarnation, SessionId, codec};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::BridgeOptions;
-use super::asking::{self, Asked, understood};
+use super::asking::{Asked, ask, load, understood};
 use super::client::{CallError, Client, Link};
 use super::follow::follow;
 use super::kind::Kind;
 use super::original::Original;
 use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
+use crate::buffered_draft::BufferedDraft;
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
-use crate::memory::{check_batch, check_first, draw};
+use crate::memory::draw;
+use crate::store::Draft;
 use crate::types::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListPage, ListQuery,
-    PathPage, PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage,
+    ListQuery, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry,
+    Trashed, Write,
 };
 use crate::{Store, StoreError};
-use bough_record::{Head, Position};
+use bough_record::Head;
 
 pub(super) const COMMIT: &str = "session::store::commit";
 pub(super) const READ: &str = "session::store::read";
@@ -98,16 +101,6 @@ impl BridgeStore {
         let data = say(request)?;
         answer_of(self.shared.client.call(COMMIT, data).await)
     }
-
-    async fn read<T: DeserializeOwned>(&self, request: &ReadRequest) -> Result<T, StoreError> {
-        understood(self.ask(request).await?)
-    }
-
-    async fn appended(&self, request: &CommitRequest) -> Result<Appended, StoreError> {
-        let Accepted { head, position } = self.commit(request).await?;
-        // The main has answered, so it is durable there.
-        Ok(Appended { head, position, durable: Durable::ready() })
-    }
 }
 
 /// Whoever answers to our own name is ourselves, however the address is spelt.
@@ -152,105 +145,64 @@ impl Store for BridgeStore {
         }
     }
 
-    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
         if let Some(main) = self.original().await? {
-            return main.create(session, batch.records).await;
+            return main.write(session, write).await;
         }
-        let records = batch.records;
-        check_first(&records)?;
+        write.check()?;
         let session_id = session.clone();
-        self.appended(&CommitRequest::Create { session_id, records }).await
+        let request = match write {
+            Write::Create(Batch { records, .. }) => CommitRequest::Create { session_id, records },
+            Write::Append { expected, batch: Batch { records, .. } } => {
+                CommitRequest::Append { session_id, expected, records }
+            }
+            Write::Step(delta) => {
+                CommitRequest::Delta { session_id, delta: codec::encode_delta(&delta) }
+            }
+        };
+        let Accepted { head, position } = self.commit(&request).await?;
+        // The main has answered, so it is durable there.
+        Ok(Appended { head, position, durable: Durable::ready() })
     }
 
-    async fn append(
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
+        Ok(BufferedDraft::begin(self.clone(), session))
+    }
+
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
+        match self.original().await? {
+            Some(main) => Ok(Loaded::unless(known, main.state(session).await?)),
+            None => load(self, session, known).await,
+        }
+    }
+
+    async fn read_entry(
         &self,
         session: &SessionId,
-        expected: &Head,
-        batch: Batch,
-    ) -> Result<Appended, StoreError> {
-        if let Some(main) = self.original().await? {
-            return main.append(session, expected, batch.records).await;
-        }
-        let records = batch.records;
-        check_batch(&records)?;
-        let (session_id, expected) = (session.clone(), *expected);
-        self.appended(&CommitRequest::Append { session_id, expected, records }).await
-    }
-
-    async fn append_delta(
-        &self,
-        session: &SessionId,
-        delta: Delta,
-    ) -> Result<Appended, StoreError> {
-        if let Some(main) = self.original().await? {
-            return main.append_delta(session, delta).await;
-        }
-        let (session_id, delta) = (session.clone(), codec::encode_delta(&delta));
-        self.appended(&CommitRequest::Delta { session_id, delta }).await
-    }
-
-    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        if let Some(main) = self.original().await? {
-            return main.state(session).await;
-        }
-        asking::state(self, session).await
-    }
-
-    async fn entry(
-        &self,
-        session: &SessionId,
-        entry: &EntryId,
+        query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        if let Some(main) = self.original().await? {
-            return main.entry(session, entry).await;
+        match self.original().await? {
+            Some(main) => main.read_entry(session, query).await,
+            None => ask(self, &ReadRequest::entry(session, query)).await,
         }
-        asking::entry(self, session, entry).await
+    }
+
+    async fn read_records(
+        &self,
+        session: &SessionId,
+        query: &RecordQuery,
+    ) -> Result<RecordPage, StoreError> {
+        match self.original().await? {
+            Some(main) => main.read_records(session, query).await,
+            None => ask(self, &ReadRequest::records(session, query)).await,
+        }
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
-        if let Some(main) = self.original().await? {
-            return main.path(session, query).await;
+        match self.original().await? {
+            Some(main) => main.path(session, query).await,
+            None => ask(self, &ReadRequest::path(session, query)).await,
         }
-        asking::path(self, session, query).await
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        if let Some(main) = self.original().await? {
-            return main.records(session, after, limit).await;
-        }
-        asking::records(self, session, after, limit).await
-    }
-
-    async fn trashed_records(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        if self.original().await?.is_some() {
-            // The original keeps nothing of what it deletes.
-            return Err(StoreError::NotFound { session: session.clone() });
-        }
-        asking::trashed_records(self, session, incarnation, after, limit).await
-    }
-
-    async fn trashed_entry(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        if self.original().await?.is_some() {
-            // The original keeps nothing of what it deletes.
-            return Ok(None);
-        }
-        asking::trashed_entry(self, session, incarnation, entry).await
     }
 
     async fn branch_heads(
@@ -259,10 +211,10 @@ impl Store for BridgeStore {
         before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        if let Some(main) = self.original().await? {
-            return main.branch_heads(session, before, limit).await;
+        match self.original().await? {
+            Some(main) => main.branch_heads(session, before, limit).await,
+            None => ask(self, &ReadRequest::branch_heads(session, before, limit)).await,
         }
-        asking::branch_heads(self, session, before, limit).await
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
@@ -292,12 +244,13 @@ impl Store for BridgeStore {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
+        deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
         if self.original().await?.is_some() {
             return Ok(false);
         }
         let session_id = session.clone();
-        self.commit(&CommitRequest::Purge { session_id, incarnation }).await
+        self.commit(&CommitRequest::Purge { session_id, incarnation, deleted_at }).await
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
@@ -305,21 +258,14 @@ impl Store for BridgeStore {
             return Ok(Vec::new());
         }
         let session_id = session.cloned();
-        self.read(&ReadRequest::Trash { session_id }).await
+        ask(self, &ReadRequest::Trash { session_id }).await
     }
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         if let Some(main) = self.original().await? {
             return main.list(query).await;
         }
-        self.read(&ReadRequest::List { query: query.clone() }).await
-    }
-
-    async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
-        if let Some(main) = self.original().await? {
-            return main.count(query).await;
-        }
-        self.read(&ReadRequest::Count { query: query.clone() }).await
+        ask(self, &ReadRequest::List { query: query.clone() }).await
     }
 
     fn watch(&self) -> ChangeWatch {
@@ -330,30 +276,22 @@ impl Store for BridgeStore {
         self.shared.hub.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
-        if self.original().await?.is_some() {
-            return Ok(self.shared.hub.cursor());
-        }
-        self.read(&ReadRequest::ChangeCursor).await
-    }
-
-    async fn changes_after(
+    async fn changes(
         &self,
-        cursor: &ChangeCursor,
+        after: Option<&ChangeCursor>,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
         if self.original().await?.is_some() {
-            return Ok(self.shared.hub.changes_after(cursor, limit));
+            return Ok(self.shared.hub.changes(after, limit));
         }
-        let request = ReadRequest::Changes { after: cursor.clone(), limit, wait_ms: None };
-        self.read(&request).await
+        ask(self, &ReadRequest::Changes { after: after.cloned(), limit, wait_ms: None }).await
     }
 
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {
         if self.original().await?.is_some() {
             return Ok(());
         }
-        self.read(&ReadRequest::Reopen { session_id: session.clone() }).await
+        ask(self, &ReadRequest::Reopen { session_id: session.clone() }).await
     }
 
     async fn close(&self) -> Result<(), StoreError> {

@@ -235,12 +235,6 @@ impl Catalogue {
         pages::list(&self.lock_reader(), query)
     }
 
-    /// How many sessions a query matches.
-    pub fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
-        self.flush_if_possible()?;
-        pages::count(&self.lock_reader(), query).map_err(sqlite_error)
-    }
-
     /// Where the feed of all sessions is, counting the changes of all processes that have flushed.
     pub fn newest(&self) -> Result<ChangeCursor, StoreError> {
         feed::newest(&self.lock_reader()).map_err(sqlite_error)

@@ -50,17 +50,6 @@ pub(super) fn list(
     Ok((compose(query, &first_page, in_order, changed), look.unreadable.take()))
 }
 
-/// How many sessions a query matches.
-pub(super) fn count(connection: &Connection, query: &ListQuery) -> rusqlite::Result<u64> {
-    let plan = Plan::of(connection, query)?;
-    let mut sql = Sql::new(format!("SELECT count(*) FROM {}", plan.source()));
-    plan.filter(&mut sql, query);
-    if let Some(archived) = query.archived {
-        sql.and(format!("{}.archived = ?", plan.first()), [Value::from(archived)]);
-    }
-    connection.prepare_cached(&sql.text)?.query_row(params_from_iter(sql.values), |row| row.get(0))
-}
-
 /// From which index a query is answered.
 struct Plan {
     /// The rarest facet, whose index leads; `None` when the query has none.

@@ -12,7 +12,7 @@ use super::Factory;
 use super::make::{
     assistant, create, custom, done, entry, entry_id, id, loop_event, map, meta, push, says, titled,
 };
-use crate::{Position, StoreError};
+use crate::{Position, StoreError, StoreExt};
 
 pub(super) async fn a_session_begins_with_its_meta_and_only_once(factory: &dyn Factory) {
     let store = factory.fresh().await;

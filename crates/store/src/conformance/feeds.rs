@@ -5,7 +5,7 @@ use bough_session::{Incarnation, SessionId};
 
 use super::Factory;
 use super::make::{create, done, id, push, says, step};
-use crate::{ChangeCursor, Position};
+use crate::{ChangeCursor, Position, StoreExt};
 
 /// Waits for a wake-up that must come; a case that would wait for ever fails instead.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -50,7 +50,7 @@ pub(super) async fn changes_are_read_from_a_cursor(factory: &dyn Factory) {
     let mut cursor = start;
     let mut seen: BTreeMap<SessionId, (Position, bool)> = BTreeMap::new();
     loop {
-        let page = store.changes_after(&cursor, 2).await.unwrap();
+        let page = store.changes(Some(&cursor), 2).await.unwrap();
         assert!(!page.gap);
         if page.changes.is_empty() {
             break;
@@ -69,10 +69,9 @@ pub(super) async fn changes_are_read_from_a_cursor(factory: &dyn Factory) {
     }
     let dead = store.trash(Some(&id("b"))).await.unwrap().remove(0);
     assert_eq!(seen[&id("b")], (Position::at(dead.state.seq), true));
-    let found = store.trashed_records(&id("b"), dead.incarnation, Position::default(), 9).await;
-    if let Ok(page) = found {
-        assert_eq!(page.records.len() as u64, dead.state.seq, "with the one that says so");
-    }
+    let found = store.records_of(&id("b"), dead.incarnation, Position::default(), 9).await;
+    let page = found.unwrap().unwrap();
+    assert_eq!(page.records.len() as u64, dead.state.seq, "with the one that says so");
     assert_eq!(store.change_cursor().await.unwrap(), cursor);
     let text = cursor.to_string();
     assert_eq!(text.parse::<ChangeCursor>().unwrap(), cursor);
@@ -82,13 +81,13 @@ pub(super) async fn a_cursor_of_another_epoch_is_a_gap(factory: &dyn Factory) {
     let store = factory.fresh().await;
     create(store.as_ref(), &id("s"), 1).await;
     let stranger = ChangeCursor { epoch: Incarnation::new([9; 16]), number: 1 };
-    let page = store.changes_after(&stranger, 9).await.unwrap();
+    let page = store.changes(Some(&stranger), 9).await.unwrap();
     assert!(page.gap);
     let mine = store.change_cursor().await.unwrap();
     assert_eq!(page.next.epoch, mine.epoch);
     if store.capabilities().keeps_change_cursor {
         let store = factory.reopen(store).await;
-        let page = store.changes_after(&mine, 9).await.unwrap();
+        let page = store.changes(Some(&mine), 9).await.unwrap();
         assert!(!page.gap, "the cursor does not survive a restart");
     }
 }

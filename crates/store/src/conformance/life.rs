@@ -2,7 +2,7 @@ use bough_session::{LimitError, SessionId};
 
 use super::Factory;
 use super::make::{create, entry_id, id, push, says, titled};
-use crate::{ListQuery, Position, Store, StoreError};
+use crate::{ListQuery, Position, Store, StoreError, StoreExt};
 
 async fn listed(store: &dyn Store) -> Vec<String> {
     let query = ListQuery { limit: 500, ..ListQuery::default() };
@@ -69,8 +69,9 @@ pub(super) async fn what_is_purged_stays_gone(factory: &dyn Factory) {
     let session = id("s");
     create(store.as_ref(), &session, 1).await;
     let life = store.delete(&session, 3).await.unwrap().unwrap().incarnation;
-    assert!(store.purge(&session, life).await.unwrap());
-    assert!(!store.purge(&session, life).await.unwrap());
+    assert!(!store.purge(&session, life, Some(4)).await.unwrap(), "it was deleted at another time");
+    assert!(store.purge(&session, life, Some(3)).await.unwrap());
+    assert!(!store.purge(&session, life, None).await.unwrap());
     assert_eq!(store.trash(None).await.unwrap(), Vec::new());
     let gone = store.undelete(&session, life, 4).await.unwrap_err();
     assert!(matches!(gone, StoreError::NotFound { .. }), "{gone}");
@@ -101,7 +102,7 @@ pub(super) async fn odd_names_do_not_meet(factory: &dyn Factory) {
     assert_eq!(names, expected);
     for session in &odd {
         let life = store.delete(session, 2).await.unwrap().unwrap().incarnation;
-        assert!(store.purge(session, life).await.unwrap());
+        assert!(store.purge(session, life, None).await.unwrap());
     }
     assert_eq!(listed(store.as_ref()).await, Vec::<String>::new());
 }

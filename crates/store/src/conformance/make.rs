@@ -7,7 +7,7 @@ use bough_session::{
 };
 use serde_json::Value;
 
-use crate::{Appended, Head, PathQuery, PathStart, Store, StoreError, StoredEntry};
+use crate::{Appended, Head, PathQuery, PathStart, Store, StoreError, StoreExt, StoredEntry};
 
 pub(super) fn id(text: &str) -> SessionId {
     SessionId::from_stored(text)

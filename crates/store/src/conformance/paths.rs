@@ -2,7 +2,7 @@ use bough_session::{EntryId, Record};
 
 use super::Factory;
 use super::make::{create, entry_id, id, names, push, query, says};
-use crate::{PathQuery, PathStart, Store, StoreError};
+use crate::{PathQuery, PathStart, Store, StoreError, StoreExt};
 
 /// `a - b - c - d - e`, and a branch `b - x - y`; the leaf is `y`.
 async fn tree(factory: &dyn Factory) -> std::sync::Arc<dyn Store> {

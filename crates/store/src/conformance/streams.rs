@@ -4,7 +4,7 @@ use bough_session::Record;
 
 use super::Factory;
 use super::make::{create, done, entry_id, id, push, says, step, text_of};
-use crate::{Position, Store, StoreError};
+use crate::{Position, Store, StoreError, StoreExt};
 
 async fn streaming(factory: &dyn Factory) -> Arc<dyn Store> {
     let store = factory.fresh().await;

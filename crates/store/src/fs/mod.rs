@@ -26,7 +26,7 @@ mod trash;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bough_platform::{Lock, LockError, Platform, RelPath, host_facts};
+use bough_platform::{Disk, Lock, LockError, Platform, RelPath, host_facts};
 use bough_session::{NewRecord, SessionId};
 
 use crate::StoreError;
@@ -132,6 +132,20 @@ impl Shared {
             let appended = work(slot)?;
             self.announce(slot, before);
             Ok(appended)
+        })
+    }
+
+    /// Appends to a session that exists.
+    fn append(
+        &self,
+        session: &SessionId,
+        append: impl FnOnce(&dyn Disk, &mut Slot) -> Result<Appended, StoreError>,
+    ) -> Result<Appended, StoreError> {
+        self.write(session, |slot| {
+            if slot.image().is_none() {
+                return Err(slot.not_found());
+            }
+            append(self.platform.disk.as_ref(), slot)
         })
     }
 

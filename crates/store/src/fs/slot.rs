@@ -1,14 +1,17 @@
 //! One session: its file, its stream, and what the two add up to.
 
 use bough_platform::{Disk, RelPath};
-use bough_session::{Delta, EntryId, Incarnation, NewRecord, SessionId};
+use bough_session::{Delta, Incarnation, NewRecord, SessionId};
 
 use super::file::{self, SessionFile};
 use super::stream::Stream;
 use super::{batch, compose, names};
 use crate::StoreError;
 use crate::image::Image;
-use crate::types::{Appended, Durable, PathPage, PathQuery, RecordPage, Snapshot, StoredEntry};
+use crate::types::{
+    Appended, Durable, EntryQuery, PathPage, PathQuery, RecordFilter, RecordPage, RecordQuery,
+    Snapshot, StoredEntry, StoredRecord,
+};
 use bough_record::{Head, Position};
 
 /// Where torn batches are put aside.
@@ -244,8 +247,12 @@ impl Slot {
         Some(snapshot)
     }
 
-    pub(super) fn entry(&self, id: &EntryId) -> Option<StoredEntry> {
-        self.image()?.entry(id).map(|stored| self.streamed(stored))
+    pub(super) fn read_entry(&self, image: &Image, query: &EntryQuery) -> Option<StoredEntry> {
+        let Some(revision) = query.revision else {
+            return image.entry(&query.id).map(|stored| self.streamed(stored));
+        };
+        let steps: Vec<StoredRecord> = self.stream.records_after(image.seq(), 0).collect();
+        image.entry_at(&query.id, revision, &steps)
     }
 
     pub(super) fn path(&self, query: &PathQuery) -> Result<PathPage, StoreError> {
@@ -255,18 +262,16 @@ impl Slot {
         Ok(page)
     }
 
-    pub(super) fn records(&self, after: Position, limit: usize) -> Result<RecordPage, StoreError> {
-        let image = self.image().ok_or_else(|| self.not_found())?;
-        let limit = limit.max(1);
-        let mut page = image.records_after(after, limit);
+    pub(super) fn records(&self, image: &Image, query: &RecordQuery) -> RecordPage {
+        let mut page = image.records(query);
         page.end = self.stream.position(image.seq());
-        if after.seq <= image.seq() {
-            let room = limit - page.records.len();
-            let mut steps = self.stream.records_after(image.seq(), after.step);
+        if query.filter == RecordFilter::All && query.after.seq <= image.seq() {
+            let room = query.limit.max(1) - page.records.len();
+            let mut steps = self.stream.records_after(image.seq(), query.after.step);
             page.records.extend(steps.by_ref().take(room));
             page.more |= steps.next().is_some();
         }
-        Ok(page)
+        page
     }
 
     pub(super) fn not_found(&self) -> StoreError {

@@ -1,18 +1,22 @@
+//! The operations of a store on the original's files.
+
 use async_trait::async_trait;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
+use bough_record::{Head, Incarnation};
+use bough_session::{BranchHead, EntryId, SessionId};
 
 use super::FsStore;
 use super::slot::Slot;
+use crate::buffered_draft::BufferedDraft;
 use crate::changes::{ChangeWatch, SessionWatch};
 use crate::image::Image;
 use crate::listing;
-use crate::memory::{check_batch, check_first};
+use crate::memory::not_found;
+use crate::store::Draft;
 use crate::types::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ListPage, ListQuery, PathPage,
-    PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
+    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, Write,
 };
 use crate::{Store, StoreError};
-use bough_record::{Head, Position};
 
 impl FsStore {
     /// Reads of a session what `read` asks for.
@@ -38,96 +42,59 @@ impl Store for FsStore {
         }
     }
 
-    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
-        let records = batch.records;
-        check_first(&records)?;
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
+        write.check()?;
         let session = session.clone();
-        self.run(move |shared| shared.create(&session, &records)).await
-    }
-
-    async fn append(
-        &self,
-        session: &SessionId,
-        expected: &Head,
-        batch: Batch,
-    ) -> Result<Appended, StoreError> {
-        let records = batch.records;
-        check_batch(&records)?;
-        let (session, expected) = (session.clone(), *expected);
-        self.run(move |shared| {
-            shared.write(&session, |slot| {
-                if slot.image().is_none() {
-                    return Err(slot.not_found());
-                }
-                slot.append(shared.platform.disk.as_ref(), Some(&expected), records)
-            })
+        self.run(move |shared| match write {
+            Write::Create(batch) => shared.create(&session, &batch.records),
+            Write::Append { expected, batch } => shared
+                .append(&session, |disk, slot| slot.append(disk, Some(&expected), batch.records)),
+            Write::Step(delta) => {
+                shared.append(&session, |disk, slot| slot.append_delta(disk, delta))
+            }
         })
         .await
     }
 
-    async fn append_delta(
-        &self,
-        session: &SessionId,
-        delta: Delta,
-    ) -> Result<Appended, StoreError> {
-        let session = session.clone();
-        self.run(move |shared| {
-            shared.write(&session, |slot| {
-                if slot.image().is_none() {
-                    return Err(slot.not_found());
-                }
-                slot.append_delta(shared.platform.disk.as_ref(), delta)
-            })
-        })
-        .await
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
+        Ok(BufferedDraft::begin(self.clone(), session))
     }
 
-    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        self.read(session, |slot| Ok(slot.snapshot())).await
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
+        let known = known.copied();
+        self.read(session, move |slot| Ok(Loaded::unless(known.as_ref(), slot.snapshot()))).await
     }
 
-    async fn entry(
+    async fn read_entry(
         &self,
         session: &SessionId,
-        entry: &EntryId,
+        query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        let entry = entry.clone();
-        self.read(session, move |slot| Ok(slot.entry(&entry))).await
+        let (session, query) = (session.clone(), query.clone());
+        self.run(move |shared| {
+            let read = |slot: &Slot, image: &Image| slot.read_entry(image, &query);
+            Ok(shared.read_incarnation(&session, query.incarnation, read)?.flatten())
+        })
+        .await
+    }
+
+    async fn read_records(
+        &self,
+        session: &SessionId,
+        query: &RecordQuery,
+    ) -> Result<RecordPage, StoreError> {
+        let (session, query) = (session.clone(), query.clone());
+        self.run(move |shared| {
+            let read = |slot: &Slot, image: &Image| slot.records(image, &query);
+            let page = shared.read_incarnation(&session, query.incarnation, read)?;
+            page.ok_or_else(|| not_found(&session))
+        })
+        .await
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
         let query = query.clone();
         self.read(session, move |slot| slot.path(&query)).await
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        self.read(session, move |slot| slot.records(after, limit)).await
-    }
-
-    async fn trashed_records(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        let session = session.clone();
-        self.run(move |shared| shared.trashed_records(&session, incarnation, after, limit)).await
-    }
-
-    async fn trashed_entry(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let (session, entry) = (session.clone(), entry.clone());
-        self.run(move |shared| shared.trashed_entry(&session, incarnation, &entry)).await
     }
 
     async fn branch_heads(
@@ -163,9 +130,10 @@ impl Store for FsStore {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
+        deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
         let session = session.clone();
-        self.run(move |shared| shared.purge(&session, incarnation)).await
+        self.run(move |shared| shared.purge(&session, incarnation, deleted_at)).await
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
@@ -183,11 +151,6 @@ impl Store for FsStore {
         .await
     }
 
-    async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
-        let query = query.clone();
-        self.run(move |shared| Ok(listing::count(&shared.items()?, &query))).await
-    }
-
     fn watch(&self) -> ChangeWatch {
         self.shared.hub.watch()
     }
@@ -196,16 +159,12 @@ impl Store for FsStore {
         self.shared.hub.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
-        Ok(self.shared.hub.cursor())
-    }
-
-    async fn changes_after(
+    async fn changes(
         &self,
-        cursor: &ChangeCursor,
+        after: Option<&ChangeCursor>,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
-        Ok(self.shared.hub.changes_after(cursor, limit))
+        Ok(self.shared.hub.changes(after, limit))
     }
 
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {

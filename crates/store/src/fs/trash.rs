@@ -1,14 +1,14 @@
 //! Deleting, and taking it back.
 
 use bough_platform::RelPath;
-use bough_session::{EntryId, Incarnation, Record, SessionId};
+use bough_session::{Incarnation, Record, SessionId};
 
 use super::names::SUFFIX;
 use super::slot::{SessionPlace, Slot};
 use super::{Shared, guard};
 use crate::StoreError;
 use crate::image::Image;
-use crate::types::{RecordPage, Snapshot, StoredEntry, Trashed};
+use crate::types::{Snapshot, Trashed};
 use bough_record::Position;
 
 /// Where deleted sessions are.
@@ -67,6 +67,7 @@ impl Shared {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
+        deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
         self.take_lock()?;
         let disk = self.platform.disk.as_ref();
@@ -79,8 +80,11 @@ impl Shared {
             Ok(())
         })?;
         let path = trash_path(incarnation)?;
-        let trashed = self.read_trash(&path)?;
-        if trashed.is_none_or(|trashed| trashed.session_id != *session) {
+        let is_asked = |trashed: &Trashed| {
+            trashed.session_id == *session
+                && (deleted_at.is_none() || trashed.deleted_at == deleted_at)
+        };
+        if !self.read_trash(&path)?.as_ref().is_some_and(is_asked) {
             return Ok(false);
         }
         disk.remove_file(&path)?;
@@ -165,28 +169,24 @@ impl Shared {
         Ok(Some(slot))
     }
 
-    /// The records of a deleted session.
-    pub(super) fn trashed_records(
+    /// Reads the incarnation of a session that is asked for: the present one, or one that was deleted.
+    pub(super) fn read_incarnation<T>(
         &self,
         session: &SessionId,
-        incarnation: Incarnation,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        let slot = self.slot_in_trash(&trash_path(incarnation)?)?;
-        let found = image_of(slot.as_ref(), session).map(|image| image.records_after(after, limit));
-        found.ok_or_else(|| StoreError::NotFound { session: session.clone() })
-    }
-
-    /// An entry of a deleted session.
-    pub(super) fn trashed_entry(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let slot = self.slot_in_trash(&trash_path(incarnation)?)?;
-        Ok(image_of(slot.as_ref(), session).and_then(|image| image.entry(entry)))
+        incarnation: Option<Incarnation>,
+        read: impl Fn(&Slot, &Image) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        let here = self.with(session, |slot| {
+            let image = match incarnation {
+                None => slot.image(),
+                Some(asked) => slot.any_image().filter(|image| image.incarnation == asked),
+            };
+            Ok(image.map(|image| read(slot, image)))
+        })?;
+        let (None, Some(asked)) = (&here, incarnation) else { return Ok(here) };
+        let Some(slot) = self.slot_in_trash(&trash_path(asked)?)? else { return Ok(None) };
+        let image = slot.any_image().filter(|image| image.state.session_id == *session);
+        Ok(image.map(|image| read(&slot, image)))
     }
 
     /// Deleted sessions that a crash has left in their old place.
@@ -210,10 +210,6 @@ fn trash_dir() -> Result<RelPath, StoreError> {
 fn trash_path(incarnation: Incarnation) -> Result<RelPath, StoreError> {
     let name = format!("{incarnation}{SUFFIX}");
     Ok(trash_dir()?.join(&name).map_err(std::io::Error::from)?)
-}
-
-fn image_of<'a>(slot: Option<&'a Slot>, session: &SessionId) -> Option<&'a Image> {
-    slot.and_then(Slot::any_image).filter(|image| image.state.session_id == *session)
 }
 
 fn trashed_of(slot: &Slot) -> Option<Trashed> {

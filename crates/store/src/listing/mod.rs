@@ -4,4 +4,4 @@ mod cursor;
 mod page;
 
 pub(crate) use cursor::{ListCursor, Phase};
-pub(crate) use page::{ListItem, compose, count, key_of, list, search_text};
+pub(crate) use page::{ListItem, compose, key_of, list, search_text};

@@ -62,12 +62,6 @@ pub(crate) fn compose(
     ListPage { sessions: rest.into_iter().map(|(_, listed)| listed).collect(), next_cursor: next }
 }
 
-/// How many of the sessions a query matches.
-pub(crate) fn count(items: &[ListItem], query: &ListQuery) -> u64 {
-    let found = items.iter().filter(|item| matches(query, &item.listed));
-    found.count() as u64
-}
-
 /// Whether a query matches a session.
 pub(crate) fn matches(query: &ListQuery, listed: &Listed) -> bool {
     let Listed { meta, details } = listed;

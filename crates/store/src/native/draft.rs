@@ -8,9 +8,8 @@ use bough_session::{NewRecord, SessionId, SessionState, codec, hex};
 
 use super::{Shared, convert, task_failed};
 use crate::StoreError;
-use crate::memory::{check_batch, check_first};
 use crate::store::Draft;
-use crate::types::{Appended, Durable};
+use crate::types::{Appended, Durable, check_batch, check_first};
 
 /// A session that is being built in `staging/`. Dropped before it is finished, it leaves nothing behind.
 #[derive(Debug)]

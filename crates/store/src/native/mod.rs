@@ -28,20 +28,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_log as log;
 use bough_platform::{Lock, Platform};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, Record, SessionId, SessionState};
+use bough_session::{BranchHead, EntryId, Incarnation, NewRecord, Record, SessionId, SessionState};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::catalogue::Catalogue;
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
-use crate::memory::{check_batch, check_first};
 use crate::store::Draft;
 use crate::types::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, ListPage, ListQuery,
-    PathPage, PathQuery, RecordPage, Snapshot, StoredEntry, Trashed,
+    Appended, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage, ListQuery,
+    Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, Write,
 };
 use crate::{Store, StoreError};
-use bough_record::{Head, Position};
+use bough_record::Head;
 use committers::Committers;
 use touched::Touched;
 use writes::LiveSlot;
@@ -216,125 +215,68 @@ impl Store for NativeStore {
         }
     }
 
-    async fn create(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
-        check_first(&batch.records)?;
-        let session = session.clone();
-        self.blocking(move |shared| shared.create(&session, &batch.records)).await
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
+        write.check()?;
+        let id = session.clone();
+        match write {
+            Write::Create(batch) => {
+                self.blocking(move |shared| shared.create(&id, &batch.records)).await
+            }
+            Write::Append { expected, batch } => {
+                let is_meta = |new: &NewRecord| matches!(new.record.known(), Record::Meta(_));
+                let is_listed = batch.records.iter().any(is_meta);
+                let append = move |shared: &Arc<Shared>| {
+                    let appended = shared.append(&id, &expected, batch);
+                    appended.map_err(|error| shared.explain(&id, error))
+                };
+                let appended = self.accepting(session, append).await?;
+                Ok(if is_listed { self.shown_when_durable(appended) } else { appended })
+            }
+            Write::Step(delta) => {
+                self.accepting(session, move |shared| {
+                    let appended = shared.append_delta(&id, &delta);
+                    appended.map_err(|error| shared.explain(&id, error))
+                })
+                .await
+            }
+        }
     }
 
-    async fn draft(&self, session: &SessionId) -> Result<Option<Box<dyn Draft>>, StoreError> {
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
         let session = session.clone();
         let draft = self.blocking(move |shared| draft::NativeDraft::begin(shared, &session));
-        Ok(Some(Box::new(draft.await?)))
+        Ok(Box::new(draft.await?))
     }
 
-    async fn append(
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
+        let (id, known) = (session.clone(), known.copied());
+        self.accepting(session, move |shared| shared.load(&id, known.as_ref())).await
+    }
+
+    async fn read_entry(
         &self,
         session: &SessionId,
-        expected: &Head,
-        batch: Batch,
-    ) -> Result<Appended, StoreError> {
-        check_batch(&batch.records)?;
-        let (id, expected) = (session.clone(), *expected);
-        let shown = batch.records.iter().any(|new| matches!(new.record.known(), Record::Meta(_)));
-        let append = move |shared: &Arc<Shared>| {
-            let appended = shared.append(&id, &expected, batch);
-            appended.map_err(|error| shared.explain(&id, error))
-        };
-        let appended = self.accepting(session, append).await?;
-        Ok(if shown { self.shown_when_durable(appended) } else { appended })
-    }
-
-    async fn append_delta(
-        &self,
-        session: &SessionId,
-        delta: Delta,
-    ) -> Result<Appended, StoreError> {
-        let id = session.clone();
-        self.accepting(session, move |shared| {
-            let appended = shared.append_delta(&id, &delta);
-            appended.map_err(|error| shared.explain(&id, error))
-        })
-        .await
-    }
-
-    async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        let id = session.clone();
-        self.accepting(session, move |shared| shared.state(&id)).await
-    }
-
-    fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
-        self.shared.is_newest(session, head)
-    }
-
-    async fn entry(
-        &self,
-        session: &SessionId,
-        entry: &EntryId,
+        query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        let (session, entry) = (session.clone(), entry.clone());
-        self.blocking(move |shared| shared.entry(&session, &entry)).await
+        let (session, query) = (session.clone(), query.clone());
+        self.blocking(move |shared| shared.read_entry(&session, &query)).await
+    }
+
+    async fn read_records(
+        &self,
+        session: &SessionId,
+        query: &RecordQuery,
+    ) -> Result<RecordPage, StoreError> {
+        if self.shared.is_at_hand(session, query) {
+            return self.shared.read_records(session, query);
+        }
+        let (session, query) = (session.clone(), query.clone());
+        self.blocking(move |shared| shared.read_records(&session, &query)).await
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
         let (session, query) = (session.clone(), query.clone());
         self.blocking(move |shared| shared.path(&session, &query)).await
-    }
-
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        if self.shared.is_at_hand(session, after) {
-            return self.shared.records(session, after, limit);
-        }
-        let session = session.clone();
-        self.blocking(move |shared| shared.records(&session, after, limit)).await
-    }
-
-    async fn trashed_records(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        let session = session.clone();
-        self.blocking(move |shared| shared.trashed_records(&session, incarnation, after, limit))
-            .await
-    }
-
-    async fn trashed_entry(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let (session, entry) = (session.clone(), entry.clone());
-        self.blocking(move |shared| shared.trashed_entry(&session, incarnation, &entry)).await
-    }
-
-    async fn entry_at(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-        revision: u64,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let (session, entry) = (session.clone(), entry.clone());
-        self.blocking(move |shared| shared.entry_at(&session, incarnation, &entry, revision)).await
-    }
-
-    async fn state_at(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        seq: u64,
-    ) -> Result<Option<SessionState>, StoreError> {
-        let session = session.clone();
-        self.blocking(move |shared| shared.state_at(&session, incarnation, seq)).await
     }
 
     async fn branch_heads(
@@ -366,19 +308,10 @@ impl Store for NativeStore {
         &self,
         session: &SessionId,
         incarnation: Incarnation,
+        deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
         let session = session.clone();
-        self.blocking(move |shared| shared.purge(&session, incarnation, None)).await
-    }
-
-    async fn purge_expired(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        deleted_at: i64,
-    ) -> Result<bool, StoreError> {
-        let session = session.clone();
-        self.blocking(move |shared| shared.purge(&session, incarnation, Some(deleted_at))).await
+        self.blocking(move |shared| shared.purge(&session, incarnation, deleted_at)).await
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
@@ -392,12 +325,6 @@ impl Store for NativeStore {
         self.blocking(move |shared| shared.list(&query)).await
     }
 
-    async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
-        self.filled().await;
-        let query = query.clone();
-        self.blocking(move |shared| shared.catalogue().count(&query)).await
-    }
-
     fn watch(&self) -> ChangeWatch {
         self.shared.hub.watch()
     }
@@ -406,24 +333,22 @@ impl Store for NativeStore {
         self.shared.hub.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> Result<ChangeCursor, StoreError> {
-        self.filled().await;
-        self.blocking(|shared| {
-            let catalogue = shared.catalogue();
-            catalogue.flush()?;
-            catalogue.newest()
-        })
-        .await
-    }
-
-    async fn changes_after(
+    async fn changes(
         &self,
-        cursor: &ChangeCursor,
+        after: Option<&ChangeCursor>,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
         self.filled().await;
-        let cursor = cursor.clone();
-        self.blocking(move |shared| shared.catalogue_for_feed().changes_after(&cursor, limit)).await
+        let after = after.cloned();
+        self.blocking(move |shared| match after {
+            Some(cursor) => shared.catalogue_for_feed().changes_after(&cursor, limit),
+            None => {
+                let catalogue = shared.catalogue();
+                catalogue.flush()?;
+                Ok(ChangePage::none_before(catalogue.newest()?))
+            }
+        })
+        .await
     }
 
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {

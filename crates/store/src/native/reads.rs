@@ -7,7 +7,11 @@ use bough_session::{BranchHead, EntryId, Incarnation, SessionId, SessionState};
 
 use super::{Shared, convert};
 use crate::StoreError;
-use crate::types::{PathPage, PathQuery, RecordPage, Snapshot, StoredEntry, StoredRecord};
+use crate::store_ext::if_there;
+use crate::types::{
+    EntryQuery, Loaded, PathPage, PathQuery, RecordFilter, RecordPage, RecordQuery, Snapshot,
+    StoredEntry, StoredRecord,
+};
 use bough_record::{Head, Position};
 
 impl Shared {
@@ -25,25 +29,51 @@ impl Shared {
         })
     }
 
-    /// A reader, or `None` when there is no such session.
-    fn reader_if_there(
+    /// Reads the incarnation of a session that is asked for: the present one, or one in the trash. `NotFound` when it is
+    /// neither.
+    fn read_incarnation<T>(
         &self,
         session: &SessionId,
-    ) -> Result<Option<log::Reader<SessionState>>, StoreError> {
-        match self.reader(session) {
-            Ok(reader) => Ok(Some(reader)),
-            Err(StoreError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
+        incarnation: Option<Incarnation>,
+        read: impl Fn(&log::Reader<SessionState>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let present = self.looking(session, || {
+            let reader = self.reader(session)?;
+            let is_asked = incarnation.is_none_or(|asked| asked == reader.head().incarnation);
+            is_asked.then(|| read(&reader)).transpose()
+        });
+        match (present, incarnation) {
+            (Ok(Some(found)), _) => Ok(found),
+            (Ok(None) | Err(StoreError::NotFound { .. }), Some(asked)) => {
+                self.in_trash(session, asked, read)
+            }
+            (Ok(None), None) => Err(StoreError::NotFound { session: session.clone() }),
+            (Err(error), _) => Err(error),
         }
     }
 
     pub(super) fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        let look = || {
-            let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
+        if_there(self.looking(session, || {
+            let reader = self.reader(session)?;
             check_whole(&reader, session)?;
-            Ok(Some(snapshot(&reader)))
-        };
-        if_there(self.looking(session, look))
+            Ok(snapshot(&reader))
+        }))
+    }
+
+    /// The state, unless the caller knows it.
+    pub(super) fn load(
+        &self,
+        session: &SessionId,
+        known: Option<&Head>,
+    ) -> Result<Loaded, StoreError> {
+        // Asking a log that is closed where it ends would open it for writing.
+        if let Some(known) = known
+            && self.log.is_open(session.as_str())
+            && self.accepted(session).is_ok_and(|accepted| accepted == *known)
+        {
+            return Ok(Loaded::Unchanged);
+        }
+        Ok(Loaded::unless(known, self.state(session)?))
     }
 
     /// The state as far as the log can be read: enough for a list, where a damaged session must not be missing.
@@ -51,20 +81,16 @@ impl Shared {
         &self,
         session: &SessionId,
     ) -> Result<Option<Snapshot>, StoreError> {
-        let reader = self.reader_if_there(session)?;
-        Ok(reader.as_ref().map(snapshot))
+        Ok(if_there(self.reader(session))?.as_ref().map(snapshot))
     }
 
-    pub(super) fn entry(
+    pub(super) fn read_entry(
         &self,
         session: &SessionId,
-        entry: &EntryId,
+        query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        let look = || {
-            let Some(reader) = self.reader_if_there(session)? else { return Ok(None) };
-            read_entry(&reader, session, entry)
-        };
-        if_there(self.looking(session, look))
+        let read = |reader: &log::Reader<SessionState>| entry_of(reader, session, query);
+        Ok(if_there(self.read_incarnation(session, query.incarnation, read))?.flatten())
     }
 
     pub(super) fn path(
@@ -102,110 +128,27 @@ impl Shared {
     }
 
     /// Whether what follows a position is little and was just written, so that the system has it in memory.
-    pub(super) fn is_at_hand(&self, session: &SessionId, after: Position) -> bool {
+    pub(super) fn is_at_hand(&self, session: &SessionId, query: &RecordQuery) -> bool {
         /// More is work for another thread.
         const AT_HAND_RECORDS_MAX: u64 = 8;
-        self.log.is_open(session.as_str())
-            && self
-                .log
-                .accepted_head(session.as_str())
-                .is_ok_and(|head| head.seq.saturating_sub(after.seq) <= AT_HAND_RECORDS_MAX)
+        let is_little = |head: Head| {
+            query.incarnation.is_none_or(|asked| asked == head.incarnation)
+                && head.seq.saturating_sub(query.after.seq) <= AT_HAND_RECORDS_MAX
+        };
+        self.log.is_open(session.as_str()) && self.accepted(session).is_ok_and(is_little)
     }
 
-    /// Whether this process writes the log, so that nobody else does, and left it at `head`.
-    pub(super) fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
-        // Asking where the log ends would open one that is closed.
-        self.log.is_open(session.as_str())
-            && self.accepted(session).is_ok_and(|accepted| accepted == *head)
-    }
-
-    pub(super) fn records(
+    pub(super) fn read_records(
         &self,
         session: &SessionId,
-        after: Position,
-        limit: usize,
+        query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
-        self.looking(session, || read_records(&self.reader(session)?, session, after, limit))
-    }
-
-    /// The records of a life that is in the trash.
-    pub(super) fn trashed_records(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        after: Position,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        self.in_trash(session, incarnation, |reader| read_records(reader, session, after, limit))
-    }
-
-    /// An entry of a life that is in the trash.
-    pub(super) fn trashed_entry(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let look = |reader: &log::Reader<SessionState>| read_entry(reader, session, entry);
-        if_there(self.in_trash(session, incarnation, look))
-    }
-
-    /// An entry as it was at a revision, in a life that is there or in the trash.
-    pub(super) fn entry_at(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        entry: &EntryId,
-        revision: u64,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let Some(reader) = self.reader_of(session, incarnation)? else { return Ok(None) };
-        let found = reader.entry(entry.as_str()).map_err(|error| convert::error(error, session))?;
-        let Some(found) = found else { return Ok(None) };
-        let (stored, _) = convert::entry_up_to(&found, revision)?;
-        Ok(Some(stored).filter(|stored| stored.entry.revision == revision))
-    }
-
-    /// The fold over the records up to one, of which those that add or change entries are left out.
-    pub(super) fn state_at(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-        seq: u64,
-    ) -> Result<Option<SessionState>, StoreError> {
-        let Some(reader) = self.reader_of(session, incarnation)? else { return Ok(None) };
-        let mut state = SessionState::new(session.clone());
-        let mut next = 0;
-        while next < seq {
-            let page = reader.others(next, seq).map_err(|error| convert::error(error, session))?;
-            let looked_at = page.looked_at;
-            for found in page.records {
-                let stored = convert::stored_record(found);
-                state.apply(&stored.record, stored.seq, stored.at_ms);
+        self.read_incarnation(session, query.incarnation, |reader| match query.filter {
+            RecordFilter::All => records_of(reader, session, query),
+            RecordFilter::WithoutEntries { up_to } => {
+                records_without_entries(reader, session, query, up_to)
             }
-            if looked_at <= next {
-                break;
-            }
-            next = looked_at;
-        }
-        Ok(Some(state))
-    }
-
-    /// A reader of a life that is there or in the trash.
-    fn reader_of(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-    ) -> Result<Option<log::Reader<SessionState>>, StoreError> {
-        let live = self.reader_if_there(session)?;
-        let is_it = |reader: &log::Reader<SessionState>| reader.head().incarnation == incarnation;
-        if let Some(reader) = live.filter(is_it) {
-            return Ok(Some(reader));
-        }
-        match self.reader_of_trash(session, incarnation) {
-            Ok(reader) => Ok(Some(reader)),
-            Err(StoreError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        })
     }
 
     pub(super) fn branch_heads(
@@ -267,14 +210,6 @@ impl Shared {
     }
 }
 
-/// A session that is not found is none.
-fn if_there<T>(seen: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
-    match seen {
-        Err(StoreError::NotFound { .. }) => Ok(None),
-        seen => seen,
-    }
-}
-
 /// Refuses a log that is damaged behind what can be read of it: what is missing there must not be taken for not there.
 fn check_whole(reader: &log::Reader<SessionState>, session: &SessionId) -> Result<(), StoreError> {
     reader.damage().map_or(Ok(()), |damage| Err(convert::error(damage.into(), session)))
@@ -292,26 +227,28 @@ pub(super) fn snapshot(reader: &log::Reader<SessionState>) -> Snapshot {
     Snapshot { head, position, state }
 }
 
-fn read_entry(
+fn entry_of(
     reader: &log::Reader<SessionState>,
     session: &SessionId,
-    entry: &EntryId,
+    query: &EntryQuery,
 ) -> Result<Option<StoredEntry>, StoreError> {
-    let found = reader.entry(entry.as_str()).map_err(|error| convert::error(error, session))?;
-    if found.is_none() {
+    let found = reader.entry(query.id.as_str()).map_err(|error| convert::error(error, session))?;
+    let Some(found) = found else {
         check_whole(reader, session)?;
-    }
-    found.map(|found| Ok(convert::entry(&found)?.0)).transpose()
+        return Ok(None);
+    };
+    let (stored, _) = convert::entry_up_to(&found, query.revision.unwrap_or(u64::MAX))?;
+    let is_asked = |revision: u64| revision == stored.entry.revision;
+    Ok(query.revision.is_none_or(is_asked).then_some(stored))
 }
 
 /// The records after a position, with the steps of streams among them.
-fn read_records(
+fn records_of(
     reader: &log::Reader<SessionState>,
     session: &SessionId,
-    after: Position,
-    limit: usize,
+    query: &RecordQuery,
 ) -> Result<RecordPage, StoreError> {
-    let limit = limit.max(1);
+    let (after, limit) = (query.after, query.limit.max(1));
     let page = reader.page(after.seq, after.step, limit as u64);
     let page = page.map_err(|error| convert::error(error, session))?;
     let log::Page { records: found, deltas, head, last_step } = page;
@@ -327,8 +264,36 @@ fn read_records(
     let more = !whole || records.len() > limit;
     records.truncate(limit);
     if !more {
-        // Damage is after what can be read: who comes there is not told that the log ends.
+        // The damage is behind what can be read: a reader that comes there must not believe that the log ends.
         check_whole(reader, session)?;
     }
+    Ok(RecordPage { incarnation: head.incarnation, records, end, more })
+}
+
+/// The records after a position that neither add nor change an entry: the rows of the others are passed over.
+fn records_without_entries(
+    reader: &log::Reader<SessionState>,
+    session: &SessionId,
+    query: &RecordQuery,
+    up_to: u64,
+) -> Result<RecordPage, StoreError> {
+    let log::Moment { head, last_step, .. } = reader.moment();
+    let (limit, last) = (query.limit.max(1), up_to.min(head.seq));
+    let (mut records, mut looked_at) = (Vec::new(), query.after.seq);
+    while looked_at < last && records.len() <= limit {
+        let page = reader.others(looked_at, last);
+        let page = page.map_err(|error| convert::error(error, session))?;
+        records.extend(page.records.into_iter().map(convert::stored_record));
+        if page.looked_at <= looked_at {
+            break;
+        }
+        looked_at = page.looked_at;
+    }
+    let more = records.len() > limit;
+    records.truncate(limit);
+    if !more {
+        check_whole(reader, session)?;
+    }
+    let end = Position::new(head.seq, last_step);
     Ok(RecordPage { incarnation: head.incarnation, records, end, more })
 }

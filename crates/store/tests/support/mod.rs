@@ -15,7 +15,7 @@ use bough_session::{
     AgentMessage, ContentBlock, ContentChange, Delta, Entry, EntryBody, EntryId, MetaChange,
     NewRecord, Record, SessionId, TextAppend, UserMessage,
 };
-use bough_store::{Head, Store};
+use bough_store::{Head, Store, StoreExt};
 use serde_json::Value;
 
 pub fn id(text: &str) -> SessionId {

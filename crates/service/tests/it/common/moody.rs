@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bough_service::{Scope, Service};
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, SessionId};
+use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Batch, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Head, ListPage,
-    ListQuery, MemoryStore, PathPage, PathQuery, Position, RecordPage, SessionWatch, Snapshot,
-    Store, StoreError, StoredEntry, Trashed,
+    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, EntryQuery, Head,
+    ListPage, ListQuery, Loaded, MemoryStore, PathPage, PathQuery, RecordPage, RecordQuery,
+    SessionWatch, Snapshot, Store, StoreError, StoredEntry, Trashed, Write,
 };
 use serde_json::json;
 
@@ -88,54 +88,40 @@ impl Moody {
 
 #[async_trait]
 impl Store for Moody {
-    async fn records(
-        &self,
-        session: &SessionId,
-        after: Position,
-        limit: usize,
-    ) -> Answer<RecordPage> {
+    async fn read_records(&self, session: &SessionId, query: &RecordQuery) -> Answer<RecordPage> {
         if self.damaged.lock().unwrap().as_deref() == Some(session.as_str()) {
             return Err(StoreError::corrupt("a bit was flipped", "a segment"));
         }
-        let page = self.inner.records(session, after, limit).await?;
+        let page = self.inner.read_records(session, query).await?;
         self.records_read.fetch_add(page.records.len(), Ordering::SeqCst);
         if page.records.is_empty() || !self.hides() {
             return Ok(page);
         }
-        Ok(RecordPage { records: Vec::new(), end: after, ..page })
+        Ok(RecordPage { records: Vec::new(), end: query.after, ..page })
     }
 
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }
 
-    async fn create(&self, session: &SessionId, records: Batch) -> Answer<Appended> {
-        self.inner.create(session, records).await
+    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
+        self.inner.write(session, write).await
     }
 
-    async fn append(
+    async fn draft(&self, session: &SessionId) -> Answer<Box<dyn Draft>> {
+        self.inner.draft(session).await
+    }
+
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Answer<Loaded> {
+        self.inner.load(session, known).await
+    }
+
+    async fn read_entry(
         &self,
         session: &SessionId,
-        expected: &Head,
-        records: Batch,
-    ) -> Answer<Appended> {
-        self.inner.append(session, expected, records).await
-    }
-
-    async fn append_delta(&self, session: &SessionId, delta: Delta) -> Answer<Appended> {
-        self.inner.append_delta(session, delta).await
-    }
-
-    async fn state(&self, session: &SessionId) -> Answer<Option<Snapshot>> {
-        self.inner.state(session).await
-    }
-
-    fn is_newest(&self, session: &SessionId, head: &Head) -> bool {
-        self.inner.is_newest(session, head)
-    }
-
-    async fn entry(&self, session: &SessionId, entry: &EntryId) -> Answer<Option<StoredEntry>> {
-        self.inner.entry(session, entry).await
+        query: &EntryQuery,
+    ) -> Answer<Option<StoredEntry>> {
+        self.inner.read_entry(session, query).await
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Answer<PathPage> {
@@ -164,8 +150,13 @@ impl Store for Moody {
         self.inner.undelete(session, incarnation, at_ms).await
     }
 
-    async fn purge(&self, session: &SessionId, incarnation: Incarnation) -> Answer<bool> {
-        self.inner.purge(session, incarnation).await
+    async fn purge(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        deleted_at: Option<i64>,
+    ) -> Answer<bool> {
+        self.inner.purge(session, incarnation, deleted_at).await
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Answer<Vec<Trashed>> {
@@ -180,10 +171,6 @@ impl Store for Moody {
         self.inner.list(query).await
     }
 
-    async fn count(&self, query: &ListQuery) -> Answer<u64> {
-        self.inner.count(query).await
-    }
-
     fn watch(&self) -> ChangeWatch {
         self.inner.watch()
     }
@@ -192,11 +179,10 @@ impl Store for Moody {
         self.inner.watch_session(session)
     }
 
-    async fn change_cursor(&self) -> Answer<ChangeCursor> {
-        self.inner.change_cursor().await
-    }
-
-    async fn changes_after(&self, cursor: &ChangeCursor, limit: usize) -> Answer<ChangePage> {
+    async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {
+        if after.is_none() {
+            return self.inner.changes(after, limit).await;
+        }
         let asked = self.asked_for_changes.fetch_add(1, Ordering::SeqCst);
         assert!(asked < 1_000, "somebody asks for ever");
         let restless = self.restless.lock().unwrap().clone();
@@ -204,7 +190,7 @@ impl Store for Moody {
             let request = json!({"session_id": id, "message": user("and another thing")});
             beside.call(&Scope::owner(), "session::append", request).await.unwrap();
         }
-        self.inner.changes_after(cursor, limit).await
+        self.inner.changes(after, limit).await
     }
 
     async fn reopen(&self, session: &SessionId) -> Answer<()> {

@@ -13,7 +13,7 @@ mod sessions;
 use std::sync::Arc;
 
 use bough_platform::Entropy;
-use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, SessionId, SessionMeta};
+use bough_session::{BranchHead, EntryId, Incarnation, NewRecord, SessionId, SessionMeta};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -24,12 +24,12 @@ use crate::changes::ChangeHub;
 use crate::image::Image;
 use crate::limits::ORIGINAL_SESSIONS_MAX;
 use crate::listing::{self, ListItem};
-use crate::memory::{check_batch, check_first, delta_record, draw};
+use crate::memory::{delta_record, draw, not_found};
 use crate::types::{
-    Appended, Durable, ListPage, ListQuery, Listed, PathPage, PathQuery, RecordPage, Snapshot,
-    StoredEntry, Trashed,
+    Appended, Durable, EntryQuery, ListPage, ListQuery, Listed, PathPage, PathQuery, RecordPage,
+    RecordQuery, Snapshot, StoredEntry, Trashed, Write,
 };
-use bough_record::{Head, Position};
+use bough_record::Position;
 
 const PREFIX: &str = "session::store::";
 
@@ -121,57 +121,40 @@ impl Original {
         self.hub.publish(session, life, told(life)..Position::at(seq), deleted);
     }
 
-    pub(super) async fn create(
+    pub(super) async fn write(
         &self,
         session: &SessionId,
-        records: Vec<NewRecord>,
+        write: Write,
     ) -> Result<Appended, StoreError> {
-        check_first(&records)?;
+        write.check()?;
         let kept = self.kept(session);
         let mut kept = kept.lock().await;
         self.refresh(session, &mut kept).await?;
-        if kept.image().is_some() {
-            return Err(StoreError::Exists { session: session.clone() });
-        }
-        let image = Image::new(session, self.sessions.new_life());
+        let present = kept.image().cloned();
+        let (image, records, is_new) = match write {
+            Write::Create(_) if present.is_some() => {
+                return Err(StoreError::Exists { session: session.clone() });
+            }
+            Write::Create(batch) => {
+                (Image::new(session, self.sessions.new_life()), batch.records, true)
+            }
+            Write::Append { expected, batch } => {
+                let image = present.ok_or_else(|| not_found(session))?;
+                image.expect_head(&expected)?;
+                (image, batch.records, false)
+            }
+            Write::Step(delta) => {
+                let image = present.ok_or_else(|| not_found(session))?;
+                let step = delta_record(&image, delta)?;
+                (image, vec![step], false)
+            }
+        };
         image.check(&records)?;
-        self.write(session, &mut kept, image, records, true).await
-    }
-
-    pub(super) async fn append(
-        &self,
-        session: &SessionId,
-        expected: &Head,
-        records: Vec<NewRecord>,
-    ) -> Result<Appended, StoreError> {
-        check_batch(&records)?;
-        let kept = self.kept(session);
-        let mut kept = kept.lock().await;
-        self.refresh(session, &mut kept).await?;
-        let image = kept.image().cloned().ok_or_else(|| not_found(session))?;
-        if image.head() != *expected {
-            return Err(StoreError::Conflict { current: image.head() });
-        }
-        image.check(&records)?;
-        self.write(session, &mut kept, image, records, false).await
-    }
-
-    pub(super) async fn append_delta(
-        &self,
-        session: &SessionId,
-        delta: Delta,
-    ) -> Result<Appended, StoreError> {
-        let kept = self.kept(session);
-        let mut kept = kept.lock().await;
-        self.refresh(session, &mut kept).await?;
-        let image = kept.image().cloned().ok_or_else(|| not_found(session))?;
-        let record = delta_record(&image, delta)?;
-        image.check(std::slice::from_ref(&record))?;
-        self.write(session, &mut kept, image, vec![record], false).await
+        self.send(session, &mut kept, image, records, is_new).await
     }
 
     /// Writes records to the main one by one, then adds them to what is kept, then lets everybody know.
-    async fn write(
+    async fn send(
         &self,
         session: &SessionId,
         kept: &mut Kept,
@@ -235,12 +218,17 @@ impl Original {
         self.look(session, Image::snapshot).await
     }
 
-    pub(super) async fn entry(
+    /// The original keeps nothing of what it deletes: there is only the present incarnation.
+    pub(super) async fn read_entry(
         &self,
         session: &SessionId,
-        entry: &EntryId,
+        query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        Ok(self.look(session, |image| image.entry(entry)).await?.flatten())
+        let read = |image: &Image| {
+            let is_asked = query.incarnation.is_none_or(|asked| asked == image.incarnation);
+            is_asked.then(|| image.read_entry(query)).flatten()
+        };
+        Ok(self.look(session, read).await?.flatten())
     }
 
     pub(super) async fn path(
@@ -252,14 +240,15 @@ impl Original {
         page.ok_or_else(|| not_found(session))?
     }
 
-    pub(super) async fn records(
+    pub(super) async fn read_records(
         &self,
         session: &SessionId,
-        after: Position,
-        limit: usize,
+        query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
-        let page = self.look(session, |image| image.records_after(after, limit)).await?;
-        page.ok_or_else(|| not_found(session))
+        let page = self.look(session, |image| image.records(query)).await?;
+        let is_asked =
+            |page: &RecordPage| query.incarnation.is_none_or(|asked| asked == page.incarnation);
+        page.filter(is_asked).ok_or_else(|| not_found(session))
     }
 
     pub(super) async fn branch_heads(
@@ -275,10 +264,6 @@ impl Original {
     pub(super) async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         let now = self.hub.cursor();
         listing::list(&self.items().await?, query, now)
-    }
-
-    pub(super) async fn count(&self, query: &ListQuery) -> Result<u64, StoreError> {
-        Ok(listing::count(&self.items().await?, query))
     }
 
     /// The original lists what its metadata says; what we know beyond that is in what was seen of the session.
@@ -399,8 +384,4 @@ impl Original {
             self.look_again(&session).await;
         }
     }
-}
-
-fn not_found(session: &SessionId) -> StoreError {
-    StoreError::NotFound { session: session.clone() }
 }

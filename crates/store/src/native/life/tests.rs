@@ -10,7 +10,7 @@ use bough_session::{MetaChange, Record, SessionId, SessionState};
 type LogStore = bough_log::LogStore<SessionState>;
 
 use super::super::{NativeOptions, NativeStore};
-use crate::{ListQuery, Store};
+use crate::{ListQuery, Store, StoreExt};
 
 async fn open(dir: &Path) -> NativeStore {
     let platform = Platform::system(dir).unwrap();
@@ -82,8 +82,8 @@ async fn a_restore_that_was_cut_short_does_not_expire_and_can_be_asked_for_again
     let trash = store.trash(Some(&session())).await.unwrap();
     assert_eq!((trash.len(), trash[0].deleted_at), (1, None));
     let life = trash[0].incarnation;
-    assert!(!store.purge(&session(), life).await.unwrap());
-    assert!(!store.purge_expired(&session(), life, 0).await.unwrap());
+    assert!(!store.purge(&session(), life, None).await.unwrap());
+    assert!(!store.purge(&session(), life, Some(0)).await.unwrap());
     store.undelete(&session(), life, 7).await.unwrap();
     assert_eq!(listed(&store).await, 1);
 }

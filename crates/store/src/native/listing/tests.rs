@@ -11,7 +11,7 @@ use bough_testkit::{Call, MeanwhileDisk};
 
 use super::{leave_mark, others_ended_uncleanly};
 use crate::native::{NativeOptions, NativeStore, convert};
-use crate::{ListQuery, Store};
+use crate::{ListQuery, Store, StoreExt};
 
 /// A directory, and a disk on which another process can come in between.
 fn disturbed(dir: &Path) -> (Platform, MeanwhileDisk) {

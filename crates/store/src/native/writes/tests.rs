@@ -12,7 +12,7 @@ use bough_session::{
 
 use super::{Live, convert};
 use crate::native::{NativeOptions, NativeStore};
-use crate::{Head, Store, StoreError};
+use crate::{Head, StoreError, StoreExt};
 
 async fn open(dir: &Path) -> NativeStore {
     let platform = Platform::system(dir).unwrap();

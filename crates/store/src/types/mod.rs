@@ -1,35 +1,49 @@
-//! What a store speaks of: heads, positions, pages.
+//! What a store speaks of: writes, queries, and the answers to them.
+
+mod queries;
+mod writes;
+
+pub use queries::{EntryQuery, ListOrder, ListQuery, PathQuery, RecordFilter, RecordQuery};
+pub use writes::{Appended, Batch, Durable, Write};
+pub(crate) use writes::{check_batch, check_first};
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bough_record::{Head, Incarnation, PathStart, Position};
+use bough_record::{Head, Incarnation, Position};
 use bough_session::{
-    Entry, EntryId, JsonMap, NewRecord, Record, SessionDetails, SessionId, SessionMeta,
-    SessionState, SessionStatus, TaskStatus,
+    Entry, EntryId, NewRecord, Record, SessionDetails, SessionId, SessionMeta, SessionState,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::StoreError;
 use crate::changes::FeedEnd;
 
-/// Records to append, and what the session is after them.
+/// What a store answers to who may know the session already.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
-    /// The records, in order.
-    pub records: Vec<NewRecord>,
-    /// The state after the last of them, where the caller has folded it. A store that keeps states takes it over; the fold is
-    /// not done twice.
-    pub state: Option<Arc<SessionState>>,
+pub enum Loaded {
+    /// There is no such session, or it was deleted.
+    Absent,
+    /// The last accepted write left it where the caller knows it.
+    Unchanged,
+    /// What is durable of it.
+    Changed(Box<Snapshot>),
 }
 
-impl From<Vec<NewRecord>> for Batch {
-    fn from(records: Vec<NewRecord>) -> Self {
-        Self { records, state: None }
+impl Loaded {
+    /// A session that the caller does not know in its newest form.
+    #[must_use]
+    pub fn found(snapshot: Option<Snapshot>) -> Self {
+        snapshot.map_or(Self::Absent, |snapshot| Self::Changed(Box::new(snapshot)))
+    }
+
+    /// The same in a store where everything that is accepted is durable.
+    #[must_use]
+    pub fn unless(known: Option<&Head>, snapshot: Option<Snapshot>) -> Self {
+        match (known, snapshot) {
+            (Some(known), Some(snapshot)) if snapshot.head == *known => Self::Unchanged,
+            (_, snapshot) => Self::found(snapshot),
+        }
     }
 }
 
@@ -43,20 +57,6 @@ pub struct Snapshot {
     /// The fold over its log.
     pub state: SessionState,
 }
-
-/// An append that was accepted: it has its place, and no other can take it.
-#[derive(Debug)]
-pub struct Appended {
-    /// The head after the batch; what the next append expects.
-    pub head: Head,
-    /// The feed's position after the batch.
-    pub position: Position,
-    /// Resolves when the batch is durable, or has failed. Only then may anyone be told.
-    pub durable: Durable,
-}
-
-/// The wait until an accepted batch is durable. Dropping it does not take the batch back.
-pub struct Durable(Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send + 'static>>);
 
 /// An entry as it is now, and the record that added it.
 #[derive(Clone, Debug, PartialEq)]
@@ -211,17 +211,6 @@ impl RecordPage {
     }
 }
 
-/// Which part of a path to read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PathQuery {
-    /// The entry that the path leads to; `None` is the active leaf.
-    pub leaf: Option<EntryId>,
-    /// Where on the path to start, and in which direction.
-    pub start: PathStart<EntryId>,
-    /// How many entries at most.
-    pub limit: usize,
-}
-
 /// A part of a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathPage {
@@ -231,49 +220,6 @@ pub struct PathPage {
     pub more: bool,
     /// The leaf of the path; `None` in a session without entries.
     pub leaf: Option<EntryId>,
-}
-
-/// Which sessions to list.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ListQuery {
-    /// In which order.
-    pub order: ListOrder,
-    /// Only with this status.
-    pub status: Option<SessionStatus>,
-    /// Only with this task status.
-    pub task_status: Option<TaskStatus>,
-    /// Only with a task of this name.
-    pub task_name: Option<String>,
-    /// Only archived ones, or only others; `None` is both.
-    pub archived: Option<bool>,
-    /// Only with an id that begins so.
-    pub id_prefix: Option<String>,
-    /// Only with these metadata: every key equals.
-    pub metadata: JsonMap,
-    /// Only with these metadata too: what the caller may see at all.
-    pub scope: JsonMap,
-    /// Only with this text in title, description, name, task, first message, model or working directory,
-    /// whatever its case.
-    pub text: Option<String>,
-    /// How many at most.
-    pub limit: usize,
-    /// Where the page before ended.
-    pub cursor: Option<String>,
-}
-
-/// The order of a list.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ListOrder {
-    /// The first made first.
-    CreatedAsc,
-    /// The last made first.
-    CreatedDesc,
-    /// The last changed first.
-    #[default]
-    UpdatedDesc,
 }
 
 /// A session in a list.
@@ -349,6 +295,14 @@ pub struct ChangePage {
     pub gap: bool,
 }
 
+impl ChangePage {
+    /// No changes, and where to go on from.
+    #[must_use]
+    pub const fn none_before(next: ChangeCursor) -> Self {
+        Self { changes: Vec::new(), next, gap: false }
+    }
+}
+
 /// What a store can do beyond the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
@@ -362,45 +316,6 @@ pub struct Capabilities {
     pub keeps_change_cursor: bool,
     /// Records of kinds that this version does not know are kept byte for byte.
     pub keeps_unknown_records: bool,
-}
-
-impl Durable {
-    /// A wait for `future`.
-    pub fn new(future: impl Future<Output = Result<(), StoreError>> + Send + 'static) -> Self {
-        Self(Box::pin(future))
-    }
-
-    /// No wait: it is durable already.
-    #[must_use]
-    pub fn ready() -> Self {
-        Self::new(std::future::ready(Ok(())))
-    }
-}
-
-impl Future for Durable {
-    type Output = Result<(), StoreError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.as_mut().poll(context)
-    }
-}
-
-impl fmt::Debug for Durable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Durable")
-    }
-}
-
-impl ListOrder {
-    /// The order's name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CreatedAsc => "created_asc",
-            Self::CreatedDesc => "created_desc",
-            Self::UpdatedDesc => "updated_desc",
-        }
-    }
 }
 
 impl fmt::Display for ChangeCursor {

@@ -1,0 +1,157 @@
+//! What can be built on every [`Store`], once for all adapters.
+
+use std::future::Future;
+
+use bough_record::{Head, Incarnation, Position};
+use bough_session::{Delta, EntryId, SessionId, SessionState};
+
+use crate::limits::FOLD_RECORDS_PER_READ;
+use crate::types::{
+    Appended, Batch, ChangeCursor, EntryQuery, Loaded, RecordPage, RecordQuery, Snapshot,
+    StoredEntry, Write,
+};
+use crate::{Store, StoreError};
+
+type Answer<T> = Result<T, StoreError>;
+
+/// Calls that every store has because they are built on those of [`Store`].
+pub trait StoreExt: Store {
+    /// Begins a session; see [`Write::Create`].
+    fn create(
+        &self,
+        session: &SessionId,
+        batch: Batch,
+    ) -> impl Future<Output = Answer<Appended>> + Send {
+        async move { self.write(session, Write::Create(batch)).await }
+    }
+
+    /// Appends a batch; see [`Write::Append`].
+    fn append(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        batch: Batch,
+    ) -> impl Future<Output = Answer<Appended>> + Send {
+        let write = Write::Append { expected: *expected, batch };
+        async move { self.write(session, write).await }
+    }
+
+    /// Adds one step of a stream; see [`Write::Step`].
+    fn append_delta(
+        &self,
+        session: &SessionId,
+        delta: Delta,
+    ) -> impl Future<Output = Answer<Appended>> + Send {
+        async move { self.write(session, Write::Step(delta)).await }
+    }
+
+    /// What is known of a session; `None` when there is none, or it was deleted.
+    fn state(&self, session: &SessionId) -> impl Future<Output = Answer<Option<Snapshot>>> + Send {
+        async move {
+            match self.load(session, None).await? {
+                Loaded::Changed(snapshot) => Ok(Some(*snapshot)),
+                Loaded::Absent | Loaded::Unchanged => Ok(None),
+            }
+        }
+    }
+
+    /// Whether the last accepted write left the session at `head`.
+    fn is_newest(
+        &self,
+        session: &SessionId,
+        head: &Head,
+    ) -> impl Future<Output = Answer<bool>> + Send {
+        async move { Ok(matches!(self.load(session, Some(head)).await?, Loaded::Unchanged)) }
+    }
+
+    /// An entry at its newest durable revision; `None` when the session or the entry does not exist.
+    fn entry(
+        &self,
+        session: &SessionId,
+        entry: &EntryId,
+    ) -> impl Future<Output = Answer<Option<StoredEntry>>> + Send {
+        async move { self.read_entry(session, &EntryQuery::newest(entry)).await }
+    }
+
+    /// An entry as it was at a revision, in an incarnation of the session that is there or in the trash.
+    fn entry_at(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        entry: &EntryId,
+        revision: u64,
+    ) -> impl Future<Output = Answer<Option<StoredEntry>>> + Send {
+        async move {
+            let (id, incarnation) = (entry.clone(), Some(incarnation));
+            let query = EntryQuery { id, incarnation, revision: Some(revision) };
+            self.read_entry(session, &query).await
+        }
+    }
+
+    /// The records of the session after a position, oldest first. `NotFound` for an unknown session.
+    fn records(
+        &self,
+        session: &SessionId,
+        after: Position,
+        limit: usize,
+    ) -> impl Future<Output = Answer<RecordPage>> + Send {
+        async move { self.read_records(session, &RecordQuery::after(after, limit)).await }
+    }
+
+    /// The records of one incarnation of a session, which may be in the trash; `None` when they are no longer kept.
+    fn records_of(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        after: Position,
+        limit: usize,
+    ) -> impl Future<Output = Answer<Option<RecordPage>>> + Send {
+        async move {
+            let query = RecordQuery::after(after, limit).of(incarnation);
+            if_there(self.read_records(session, &query).await)
+        }
+    }
+
+    /// What the records of an incarnation up to number `seq` say of the session itself: its names, its status, its metadata,
+    /// where it comes from. What they say of its entries is left out. `None` when that incarnation is neither there nor in
+    /// the trash.
+    fn state_at(
+        &self,
+        session: &SessionId,
+        incarnation: Incarnation,
+        seq: u64,
+    ) -> impl Future<Output = Answer<Option<SessionState>>> + Send {
+        async move {
+            let mut state = SessionState::new(session.clone());
+            let query = RecordQuery::after(Position::default(), FOLD_RECORDS_PER_READ);
+            let mut query = query.of(incarnation).without_entries(seq);
+            loop {
+                let page = if_there(self.read_records(session, &query).await)?;
+                let Some(page) = page else { return Ok(None) };
+                for stored in &page.records {
+                    state.apply(&stored.record, stored.seq, stored.at_ms);
+                }
+                if !page.more {
+                    return Ok(Some(state));
+                }
+                query.after = page.position_after(query.after);
+            }
+        }
+    }
+
+    /// Where the feed of all sessions is now.
+    fn change_cursor(&self) -> impl Future<Output = Answer<ChangeCursor>> + Send {
+        async move { Ok(self.changes(None, 1).await?.next) }
+    }
+}
+
+impl<S: Store + ?Sized> StoreExt for S {}
+
+/// A session that is not found is none.
+pub(crate) fn if_there<T>(found: Answer<T>) -> Answer<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
