@@ -9,3 +9,9 @@ def before_call(context, case, kwargs):
     query = case.query or {}
     if isinstance(query.get("wait_ms"), (int, float)) and query["wait_ms"] > 50:
         query["wait_ms"] = 50
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines_of_json(context, value):
+    """Lines of JSON are sent as the text that they are; schemathesis knows no such body."""
+    return value.encode() if isinstance(value, str) else str(value).encode()
