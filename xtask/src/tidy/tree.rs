@@ -1,6 +1,7 @@
 //! The text files of the project, as they would be committed.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
@@ -18,11 +19,13 @@ pub(super) struct TextFile {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) files: Vec<TextFile>,
+    /// The files that are not text, by their paths.
+    others: Vec<String>,
 }
 
 impl Tree {
-    /// Reads what git tracks and what it would track if it were added. Files that are not text are left
-    /// out; so are tracked files that are gone from the folder.
+    /// Reads what git tracks and what it would track if it were added. Of files that are not text
+    /// only the paths are kept; tracked files that are gone from the folder are left out.
     pub(super) fn read(root: &Path) -> Result<Self, String> {
         let mut command = Command::new("git");
         command.current_dir(root);
@@ -33,8 +36,10 @@ impl Tree {
         };
         let mut tree = Self::default();
         for path in names.into_iter().filter(|name| !name.is_empty()) {
-            if let Ok(text) = fs::read_to_string(root.join(&path)) {
-                tree.files.push(TextFile { path, text });
+            match fs::read_to_string(root.join(&path)) {
+                Ok(text) => tree.files.push(TextFile { path, text }),
+                Err(error) if error.kind() == ErrorKind::InvalidData => tree.others.push(path),
+                Err(_) => {}
             }
         }
         tree.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -49,7 +54,8 @@ impl Tree {
     /// Whether a file is there, or a folder with something in it.
     pub(super) fn holds(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
-        self.files.iter().any(|file| file.path == path || file.path.starts_with(&folder))
+        let paths = self.files.iter().map(|file| &file.path).chain(&self.others);
+        paths.into_iter().any(|held| held == path || held.starts_with(&folder))
     }
 
     /// The Rust files.
@@ -123,12 +129,22 @@ pub(super) fn planted(files: &[(&str, &str)]) -> Tree {
             .iter()
             .map(|(path, text)| TextFile { path: (*path).to_owned(), text: (*text).to_owned() })
             .collect(),
+        others: Vec::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_not_text_is_held_by_its_path() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("picture.png"), [0x89, 0xff, 0xfe]).unwrap();
+        let tree = Tree::read(root.path()).unwrap();
+        assert!(tree.files.is_empty());
+        assert!(tree.holds("picture.png") && !tree.holds("other.png"));
+    }
 
     #[test]
     fn rooms_and_tests_are_told_from_paths() {

@@ -54,7 +54,8 @@ pub(super) fn check(tree: &Tree, root: &Path) -> Vec<Finding> {
 }
 
 fn unfinished(file: &TextFile) -> Vec<Finding> {
-    if is_lock(file) {
+    // A bundle holds the words of others: a highlighter knows what it has to mark.
+    if is_lock(file) || file.path.starts_with("console/dist/") {
         return Vec::new();
     }
     let found = |line: &str| UNFINISHED.iter().find(|word| has_word(line, word));
@@ -186,6 +187,7 @@ mod tests {
             check_text("crates/log/src/a.rs", &line, &[("unfinished", 2)]);
             check_text("docs/a.md", &line, &[("unfinished", 2)]);
         }
+        check_text("console/dist/app.js", UNFINISHED[0], &[]);
         check_text("docs/a.md", concat!("the word MASTO", "DON is long"), &[]);
     }
 
