@@ -1,0 +1,107 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { NO_FILTERS, replace, sessionsHref, type SessionFilters } from "../router";
+import { Icon } from "../ui/icons";
+import { STATUSES } from "./status";
+
+const SINCE = [
+  ["", "Any time"],
+  ["24h", "Last 24 hours"],
+  ["7d", "Last 7 days"],
+  ["30d", "Last 30 days"],
+] as const;
+
+/** Typing is sent on after this pause. */
+const TYPING_MS = 150;
+
+/** The search box and the filters. They live in the address, so that a view of the list can be shared. */
+export function FilterBar({ filters }: { filters: SessionFilters }) {
+  const isNarrowed = [filters.agent, filters.tool, filters.metadata].some((text) => text !== "");
+  const [isOpen, setOpen] = useState(isNarrowed);
+  const change = (changes: Partial<SessionFilters>) => replace(sessionsHref({ ...filters, ...changes }));
+  return (
+    <search class="filters">
+      <div class="filters-main">
+        <div class="search-box">
+          <Icon name="search" />
+          <TypedInput
+            id="search"
+            label="Search titles and content"
+            placeholder="Search titles and content"
+            value={filters.text}
+            onValue={(text) => change({ text })}
+          />
+        </div>
+        <Choice label="Status" value={filters.status} onValue={(status) => change({ status })} choices={[["", "Any status"], ...STATUSES]} />
+        <Choice label="Time" value={filters.since} onValue={(since) => change({ since })} choices={SINCE} />
+        <button type="button" class="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <Icon name="filter" />
+          Filters
+        </button>
+      </div>
+      {isOpen && (
+        <div class="filters-more">
+          <TypedInput label="Agent" placeholder="any" value={filters.agent} onValue={(agent) => change({ agent })} isShown />
+          <TypedInput label="Tool" placeholder="any" value={filters.tool} onValue={(tool) => change({ tool })} isShown />
+          <TypedInput label="Metadata" placeholder="key=value" value={filters.metadata} onValue={(metadata) => change({ metadata })} isShown />
+          <label class="check">
+            <input type="checkbox" checked={filters.archived} onChange={(event) => change({ archived: event.currentTarget.checked })} />
+            Archived
+          </label>
+          <button type="button" class="button" onClick={() => change(NO_FILTERS)}>
+            Clear
+          </button>
+        </div>
+      )}
+    </search>
+  );
+}
+
+interface TypedInputProps {
+  id?: string;
+  label: string;
+  placeholder: string;
+  value: string;
+  onValue: (value: string) => void;
+  /** Whether the label is shown beside the field. */
+  isShown?: boolean;
+}
+
+function TypedInput({ id, label, placeholder, value, onValue, isShown = false }: TypedInputProps) {
+  const [text, setText] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => () => window.clearTimeout(timer.current), []);
+  const type = (next: string) => {
+    setText(next);
+    window.clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => onValue(next), TYPING_MS);
+  };
+  return (
+    <label class={isShown ? "field" : "field field-wide"}>
+      <span class={isShown ? "label" : "hidden"}>{label}</span>
+      <input id={id} class="input" type="search" placeholder={placeholder} value={text} spellcheck={false} autocomplete="off" onInput={(event) => type(event.currentTarget.value)} />
+    </label>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string;
+  choices: readonly (readonly [string, string])[];
+  onValue: (value: string) => void;
+}
+
+function Choice({ label, value, choices, onValue }: ChoiceProps) {
+  return (
+    <label class="field">
+      <span class="hidden">{label}</span>
+      <select class="input" value={value} onChange={(event) => onValue(event.currentTarget.value)}>
+        {choices.map(([name, words]) => (
+          <option key={name} value={name}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,193 @@
+// The list of sessions, kept current by the feed of all sessions.
+
+import { EventStream, type ServerEvent } from "../api/events";
+import { address, isAbort } from "../api/client";
+import type { SessionFilters } from "../router";
+import { Store } from "../ui/store";
+import { isSearch, loadRow, loadRows, type Row } from "./source";
+
+export interface ListState {
+  rows: Row[];
+  isLoading: boolean;
+  hasMore: boolean;
+  /** Whether the search has not read everything yet. */
+  isBehind: boolean;
+  error: unknown;
+}
+
+const EVENT_TYPES = [
+  "session::created",
+  "session::message-added",
+  "session::status-changed",
+  "session::meta-updated",
+  "session::archived",
+  "session::deleted",
+];
+
+/** Changes are gathered for this long before the rows are read again. */
+const REFRESH_MS = 300;
+const SEARCH_REFRESH_MS = 1_500;
+/** With more changed sessions than this the list is read from its beginning. */
+const SINGLE_READS_MAX = 20;
+
+export class SessionList {
+  readonly state = new Store<ListState>({ rows: [], isLoading: true, hasMore: false, isBehind: false, error: undefined });
+  private readonly stream: EventStream;
+  private readonly changed = new Set<string>();
+  private next: string | undefined;
+  private work = new AbortController();
+  private refreshTimer = 0;
+  private isFetching = false;
+
+  constructor(private filters: SessionFilters) {
+    this.stream = new EventStream(address("/v1/events", { types: EVENT_TYPES.join(",") }), {
+      onFresh: () => void this.reload(),
+      onEvent: (event) => this.take(event),
+      onRefused: (error) => this.fail(error),
+    });
+  }
+
+  close(): void {
+    this.stream.close();
+    this.work.abort();
+    window.clearTimeout(this.refreshTimer);
+  }
+
+  /** Shows other sessions. The old rows stay until the new ones are there. */
+  filter(filters: SessionFilters): void {
+    this.filters = filters;
+    void this.reload();
+  }
+
+  async reload(): Promise<void> {
+    this.work.abort();
+    this.work = new AbortController();
+    const { signal } = this.work;
+    this.changed.clear();
+    this.isFetching = true;
+    this.state.update((state) => ({ ...state, isLoading: true }));
+    try {
+      const page = await loadRows(this.filters, undefined, signal);
+      this.next = page.next;
+      this.state.set({ rows: page.rows, isLoading: false, hasMore: page.next !== undefined, isBehind: page.isBehind, error: undefined });
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      if (!signal.aborted) {
+        this.isFetching = false;
+      }
+    }
+    if (this.state.get().isBehind) {
+      this.schedule();
+    }
+  }
+
+  async loadMore(): Promise<void> {
+    if (this.isFetching || this.next === undefined) {
+      return;
+    }
+    const { signal } = this.work;
+    this.isFetching = true;
+    try {
+      const page = await loadRows(this.filters, this.next, signal);
+      this.next = page.next;
+      this.state.update((state) => {
+        const known = new Set(state.rows.map((row) => row.meta.session_id));
+        const rows = [...state.rows, ...page.rows.filter((row) => !known.has(row.meta.session_id))];
+        return { ...state, rows, hasMore: page.next !== undefined };
+      });
+    } catch (error) {
+      if (!isAbort(error)) {
+        // The rows that are there stay; scrolling on asks again.
+        this.state.update((state) => ({ ...state }));
+      }
+    } finally {
+      if (!signal.aborted) {
+        this.isFetching = false;
+      }
+    }
+  }
+
+  /** Takes a row away before the server says so. */
+  remove(session: string): void {
+    this.state.update((state) => ({ ...state, rows: state.rows.filter((row) => row.meta.session_id !== session) }));
+  }
+
+  private take(event: ServerEvent): void {
+    if (event.name === "gap") {
+      void this.reload();
+      return;
+    }
+    const session = sessionOf(event);
+    if (session === undefined) {
+      return;
+    }
+    if (event.name === "session::deleted") {
+      this.changed.delete(session);
+      this.remove(session);
+      return;
+    }
+    this.changed.add(session);
+    this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.refreshTimer === 0) {
+      const pause = isSearch(this.filters) ? SEARCH_REFRESH_MS : REFRESH_MS;
+      this.refreshTimer = window.setTimeout(() => void this.refresh(), pause);
+    }
+  }
+
+  /** Reads again what changed. A changed session is at the head of the list, unless only its archive mark changed. */
+  private async refresh(): Promise<void> {
+    this.refreshTimer = 0;
+    if (isSearch(this.filters) || this.changed.size > SINGLE_READS_MAX || this.isFetching) {
+      await this.reload();
+      return;
+    }
+    const sessions = [...this.changed];
+    this.changed.clear();
+    const { signal } = this.work;
+    try {
+      const found = await Promise.all(sessions.map((session) => loadRow(this.filters, session, signal)));
+      const fresh = found.filter((row) => row !== undefined);
+      this.state.update((state) => ({ ...state, rows: withRows(state.rows, sessions, fresh, this.next !== undefined) }));
+    } catch (error) {
+      if (!isAbort(error)) {
+        sessions.forEach((session) => this.changed.add(session));
+        this.schedule();
+      }
+    }
+  }
+
+  private fail(error: unknown): void {
+    if (!isAbort(error)) {
+      this.state.update((state) => ({ ...state, isLoading: false, error }));
+    }
+  }
+}
+
+/** The rows with the changed ones in their new places, the most recently changed first. */
+export function withRows(rows: Row[], changed: string[], fresh: Row[], hasMore: boolean): Row[] {
+  const gone = new Set(changed);
+  const kept = rows.filter((row) => !gone.has(row.meta.session_id));
+  const oldest = kept.at(-1)?.meta.updated_at ?? 0;
+  // A row behind the last one that was read comes with its page.
+  const within = fresh.filter((row) => !hasMore || row.meta.updated_at >= oldest);
+  for (const row of within) {
+    // Changed rows stand near the head, and the others are in order: sorting all of them would cost more.
+    const at = kept.findIndex((other) => other.meta.updated_at <= row.meta.updated_at);
+    kept.splice(at < 0 ? kept.length : at, 0, row);
+  }
+  return kept;
+}
+
+function sessionOf(event: ServerEvent): string | undefined {
+  try {
+    const data = JSON.parse(event.data) as { payload?: { session_id?: unknown } };
+    const session = data.payload?.session_id;
+    return typeof session === "string" ? session : undefined;
+  } catch {
+    return undefined;
+  }
+}

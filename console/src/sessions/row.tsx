@@ -1,0 +1,68 @@
+import { sessionHref } from "../router";
+import { agentOf, compact, counted, money, sessionTitle } from "../ui/format";
+import { Highlighted } from "../ui/highlighted";
+import { inert } from "../ui/inert";
+import { Menu, type MenuItem } from "../ui/menu";
+import { Ago } from "../ui/time";
+import { StatusMark } from "./status";
+import type { Row } from "./source";
+
+interface SessionRowProps {
+  row: Row;
+  index: number;
+  top: number;
+  isSelected: boolean;
+  actions: MenuItem[];
+  onFocus: () => void;
+}
+
+export function SessionRow({ row, index, top, isSelected, actions, onFocus }: SessionRowProps) {
+  const { meta, details, hit } = row;
+  const title = inert(sessionTitle(meta, details));
+  return (
+    <li class="row" style={{ top: `${top}px` }} aria-posinset={index + 1} aria-setsize={-1} data-selected={isSelected || undefined}>
+      <a class="row-link" href={sessionHref(meta.session_id, hit?.entry_id)} data-index={index} tabIndex={isSelected ? 0 : -1} onFocus={onFocus}>
+        <span class="row-title">
+          <StatusMark status={meta.status} reason={meta.status_reason} />
+          <bdi class="ellipsis">{title}</bdi>
+          {meta.forked_from !== undefined && <span class="tag">fork</span>}
+        </span>
+        {hit === undefined ? <Facts row={row} /> : <Found row={row} />}
+        <span class="row-time">
+          <Ago at={meta.updated_at} />
+        </span>
+      </a>
+      <Menu label={`Actions for ${title}`} items={actions} />
+    </li>
+  );
+}
+
+function Facts({ row: { meta, details } }: { row: Row }) {
+  const total = details?.usage.total;
+  const tokens = total === undefined ? 0 : total.input + total.output + total.cache_read + total.cache_write;
+  return (
+    <>
+      <span class="row-agent ellipsis">{inert(agentOf(meta.metadata) ?? "")}</span>
+      <span class="row-model ellipsis">{inert(details?.model?.model ?? "")}</span>
+      <span class="row-number row-messages" title={counted(meta.message_count, "message")}>
+        {compact(meta.message_count)}
+        <span class="row-unit">{meta.message_count === 1 ? " message" : " messages"}</span>
+      </span>
+      <span class="row-number row-tokens" title={counted(tokens, "token")}>
+        {tokens === 0 ? "" : compact(tokens)}
+        <span class="row-unit">{tokens === 0 ? "" : " tokens"}</span>
+      </span>
+      <span class="row-number row-cost">{total === undefined || total.cost_usd === 0 ? "" : money(total.cost_usd)}</span>
+    </>
+  );
+}
+
+function Found({ row: { hit } }: { row: Row }) {
+  const snippet = hit?.snippet;
+  return (
+    <span class="row-found ellipsis">
+      {snippet !== undefined && <Highlighted text={snippet.text} places={snippet.highlights} />}
+      {snippet === undefined && inert(hit?.preview ?? "")}
+    </span>
+  );
+}

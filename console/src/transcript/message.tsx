@@ -1,0 +1,177 @@
+import { Component } from "preact";
+import type { ContentBlock, CustomPayload, Message, PathItem } from "../api/types";
+import { clockTime, compact, exactTime, firstLine, money } from "../ui/format";
+import { Icon } from "../ui/icons";
+import { inert } from "../ui/inert";
+import { Menu, type MenuItem } from "../ui/menu";
+import { speaker } from "./as_markdown";
+import { type Group, isSameGroup } from "./groups";
+import { Markdown } from "./markdown";
+import { Fold, Picture, ResultContent, ToolCall } from "./tool";
+
+export interface MessageProps {
+  group: Group;
+  isStreaming: boolean;
+  /** The entry that a link leads to. */
+  isTarget: boolean;
+  actionsFor: (item: PathItem) => MenuItem[];
+}
+
+/** One entry of the path. It is drawn again only when it changes, because a path has many. */
+export class EntryView extends Component<MessageProps> {
+  override shouldComponentUpdate(next: Readonly<MessageProps>): boolean {
+    const { group, isStreaming, isTarget } = this.props;
+    return isStreaming !== next.isStreaming || isTarget !== next.isTarget || !isSameGroup(group, next.group);
+  }
+
+  override render({ group, isStreaming, isTarget, actionsFor }: MessageProps) {
+    const { item } = group;
+    if (item.message === undefined) {
+      return <Notice item={item} isTarget={isTarget} />;
+    }
+    const { message } = item;
+    return (
+      <article class={`message message-${message.role}`} data-entry={item.entry_id} data-target={isTarget || undefined} tabIndex={-1} aria-label={speaker(message)}>
+        <header class="message-head">
+          <h2 class="message-role">{inert(speaker(message))}</h2>
+          {message.model !== undefined && message.model !== "" && <span class="muted ellipsis">{inert(message.model)}</span>}
+          {isStreaming && <span class="tag tag-working">writing</span>}
+          <span class="message-facts">
+            <Cost message={message} />
+            {message.timestamp !== undefined && message.timestamp > 0 && (
+              <time dateTime={new Date(message.timestamp).toISOString()} title={exactTime(message.timestamp)}>
+                {clockTime(message.timestamp)}
+              </time>
+            )}
+          </span>
+          <Menu label={`Actions for this message of ${speaker(message)}`} items={actionsFor(item)} />
+        </header>
+        <div class="message-body">
+          <Body group={group} message={message} />
+          <Trouble message={message} />
+        </div>
+      </article>
+    );
+  }
+}
+
+function Body({ group, message }: { group: Group; message: Message }) {
+  if (message.role === "function_result") {
+    return <ResultContent content={message.content} />;
+  }
+  return (
+    <>
+      {message.content.map((block, at) => (
+        <Block key={at} block={block} group={group} message={message} />
+      ))}
+    </>
+  );
+}
+
+function Block({ block, group, message }: { block: ContentBlock; group: Group; message: Message }) {
+  switch (block.type) {
+    case "text":
+      return <Markdown text={block.text} />;
+    case "thinking":
+      return (
+        <Fold
+          icon="thought"
+          head={
+            <>
+              <strong>Thinking</strong>
+              <span class="fold-about ellipsis">{inert(firstLine(block.text))}</span>
+            </>
+          }
+        >
+          {() => <Markdown text={block.text} />}
+        </Fold>
+      );
+    case "image":
+      return <Picture mime={block.mime} data={block.data} />;
+    case "function_call":
+      return <ToolCall call={block} calledAt={message.timestamp} result={group.results.get(block.id)} isOpen={false} />;
+    case "function_result":
+      return <ResultContent content={block.content} />;
+  }
+}
+
+function Cost({ message: { usage } }: { message: Message }) {
+  if (usage === undefined) {
+    return null;
+  }
+  const read = (usage.input ?? 0) + (usage.cache_read ?? 0) + (usage.cache_write ?? 0);
+  const parts = [`${compact(read)} in`, `${compact(usage.output ?? 0)} out`];
+  if (usage.cost_usd !== undefined && usage.cost_usd > 0) {
+    parts.push(money(usage.cost_usd));
+  }
+  return <span title="Tokens read and written, and their price">{parts.join(" · ")}</span>;
+}
+
+function Trouble({ message }: { message: Message }) {
+  const { stop_reason: reason, error_message: error, warnings } = message;
+  return (
+    <>
+      {(error !== undefined || reason === "error") && (
+        <p class="callout callout-bad">
+          <Icon name="warning" />
+          <bdi>{inert(error ?? "The reply ended with an error.")}</bdi>
+        </p>
+      )}
+      {reason === "aborted" && <p class="callout">The reply was stopped before its end.</p>}
+      {reason === "length" && <p class="callout">The reply ended because the model ran out of room.</p>}
+      {(warnings ?? []).map((warning) => (
+        <p key={warning} class="callout">
+          <bdi>{inert(warning)}</bdi>
+        </p>
+      ))}
+    </>
+  );
+}
+
+const BOOKKEEPING: Record<string, string> = {
+  "bough.model_change": "Model changed",
+  "bough.thinking_level_change": "Thinking level changed",
+  "bough.compaction": "Earlier messages were summarised",
+  "bough.branch_summary": "Summary of another branch",
+  "bough.session_info": "Session named",
+  "bough.label": "Label",
+};
+
+/** An entry that is not a message: one line, with what it keeps inside. */
+function Notice({ item, isTarget }: { item: PathItem; isTarget: boolean }) {
+  const custom = item.custom;
+  if (custom === undefined) {
+    return null;
+  }
+  const words = BOOKKEEPING[custom.custom_type] ?? custom.custom_type;
+  return (
+    <div class="notice" data-entry={item.entry_id} data-target={isTarget || undefined} tabIndex={-1}>
+      <Fold
+        icon="archive"
+        head={
+          <>
+            <span>{inert(words)}</span>
+            <span class="fold-about ellipsis">{inert(firstLine(noticeText(custom)))}</span>
+          </>
+        }
+      >
+        {() => <NoticeBody custom={custom} />}
+      </Fold>
+    </div>
+  );
+}
+
+function NoticeBody({ custom }: { custom: CustomPayload }) {
+  const summary = textField(custom.data, "summary");
+  return summary === undefined ? <pre class="code">{inert(JSON.stringify(custom.data, null, 2))}</pre> : <Markdown text={summary} />;
+}
+
+function noticeText(custom: CustomPayload): string {
+  const names = ["label", "summary", "model", "name", "level", "thinking_level"];
+  return names.map((name) => textField(custom.data, name)).find((text) => text !== undefined) ?? "";
+}
+
+function textField(data: unknown, name: string): string | undefined {
+  const value = typeof data === "object" && data !== null ? (data as Record<string, unknown>)[name] : undefined;
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,229 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ApiError } from "../api/client";
+import type { PathItem } from "../api/types";
+import { go, sessionHref } from "../router";
+import { copyText } from "../ui/clipboard";
+import { Icon } from "../ui/icons";
+import { useShortcuts } from "../ui/keys";
+import type { MenuItem } from "../ui/menu";
+import { EmptyState, ErrorState, Loading } from "../ui/states";
+import { useStore } from "../ui/store";
+import { messageAsMarkdown } from "./as_markdown";
+import { Composer } from "./composer";
+import { grouped } from "./groups";
+import { SessionHead } from "./head";
+import { EntryView } from "./message";
+import { useScrollKeeper } from "./scroll";
+import { Transcript } from "./transcript";
+import { edit, fork, reply, setLeaf } from "./writing";
+
+export function TranscriptView({ session, entry }: { session: string; entry: string | undefined }) {
+  const transcript = useMemo(() => new Transcript(session, entry), [session]);
+  useEffect(() => () => transcript.close(), [transcript]);
+  const state = useStore(transcript.state);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // The transcript begins with the entry that it was made with.
+    if (!isFirst.current && entry !== undefined) {
+      transcript.show(entry);
+    }
+    isFirst.current = false;
+  }, [entry]);
+
+  if (state.isDeleted) {
+    return (
+      <EmptyState title="This session was deleted" isView>
+        <p>It is kept in the trash for a while: <code>bough restore</code> brings it back.</p>
+        <a class="button" href="#/sessions">
+          Show all sessions
+        </a>
+      </EmptyState>
+    );
+  }
+  if (state.error !== undefined && state.items.length === 0) {
+    return <NotLoaded error={state.error} onRetry={() => transcript.retry()} />;
+  }
+  if (state.isLoading || state.meta === undefined) {
+    return <Loading />;
+  }
+  return (
+    <div class="transcript">
+      <SessionHead meta={state.meta} details={state.details} leaf={state.otherLeaf ?? state.activeLeaf} view="transcript" />
+      <Path transcript={transcript} entry={entry} />
+    </div>
+  );
+}
+
+function NotLoaded({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  if (error instanceof ApiError && error.status === 404) {
+    return (
+      <EmptyState title="There is no such session" isView>
+        <p>It may have been deleted, or the link is not complete.</p>
+        <a class="button" href="#/sessions">
+          Show all sessions
+        </a>
+      </EmptyState>
+    );
+  }
+  return <ErrorState error={error} isView onRetry={onRetry} />;
+}
+
+function Path({ transcript, entry }: { transcript: Transcript; entry: string | undefined }) {
+  const state = useStore(transcript.state);
+  const { session } = transcript;
+  const [isAtEnd, setAtEnd] = useState(true);
+  const [edited, setEdited] = useState<string | undefined>(undefined);
+  const handlers = {
+    onNearTop: () => void transcript.loadOlder(),
+    onNearEnd: () => void transcript.loadNewer(),
+    isEndLoaded: () => !state.hasNewer,
+    onEnd: setAtEnd,
+  };
+  const { box, content, keeper } = useScrollKeeper(handlers, state.items);
+  const groups = useMemo(() => grouped(state.items), [state.items]);
+  useTarget(entry, state.items, (target) => keeper.current?.toEntry(target) ?? false);
+
+  const isGoingUp = useRef(false);
+  useEffect(() => {
+    const first = state.items[0];
+    if (isGoingUp.current && !state.hasOlder && first !== undefined) {
+      isGoingUp.current = false;
+      keeper.current?.toEntry(first.entry_id);
+    }
+  }, [state.items]);
+  const toOldest = () => {
+    isGoingUp.current = true;
+    transcript.showOldest();
+  };
+  const toNewest = () => {
+    if (state.hasNewer || state.otherLeaf !== undefined) {
+      transcript.showNewest();
+    }
+    keeper.current?.toEnd();
+  };
+  const step = (by: number) => {
+    const entries = keeper.current?.entries() ?? [];
+    const at = entries.findIndex((element) => element === document.activeElement);
+    const next = entries[at < 0 ? entries.length - 1 : at + by];
+    next?.focus({ preventScroll: true });
+    next?.scrollIntoView({ block: "nearest" });
+  };
+  useShortcuts([
+    { key: "j", about: "Next message", act: () => step(1) },
+    { key: "k", about: "Previous message", act: () => step(-1) },
+    { key: "G", about: "Newest message", act: toNewest },
+    { key: "g", about: "First message", act: toOldest },
+    { key: "r", about: "Write a reply", act: () => document.querySelector<HTMLElement>(".reply textarea")?.focus() },
+    { key: "Backspace", about: "Back to the sessions", act: () => go("#/sessions") },
+  ]);
+
+  const actionsFor = (item: PathItem): MenuItem[] => {
+    const actions: MenuItem[] = [
+      { label: "Copy as Markdown", icon: "copy", onPick: () => void copyText(item.message === undefined ? "" : messageAsMarkdown(item.message), "the message") },
+      { label: "Copy link", icon: "link", onPick: () => void copyText(new URL(sessionHref(session, item.entry_id), location.href).href, "the link") },
+      { label: "Continue from here", icon: "branch", onPick: () => void setLeaf(session, item.entry_id) },
+      {
+        label: "Fork to a new session",
+        icon: "archive",
+        onPick: () => void fork(session, item.entry_id).then((made) => made !== undefined && go(sessionHref(made))),
+      },
+    ];
+    if (item.message?.role === "user") {
+      actions.splice(2, 0, { label: "Edit on a new branch", icon: "edit", onPick: () => setEdited(item.entry_id) });
+    }
+    return actions;
+  };
+
+  return (
+    <>
+      <div ref={box} class="transcript-box" tabIndex={0} role="region" aria-label="Messages">
+        <div ref={content} class="transcript-content">
+          {state.hasOlder && <p class="muted list-note">Loading earlier messages …</p>}
+          {groups.length === 0 && <EmptyState title="Nothing was said yet" />}
+          {groups.map((group) =>
+            group.item.entry_id === edited ? (
+              <div key={group.item.entry_id} class="message" data-entry={group.item.entry_id}>
+                <Composer
+                  label="The message on a new branch"
+                  action="Save as a branch"
+                  value={plainText(group.item)}
+                  onCancel={() => setEdited(undefined)}
+                  onSend={async (text) => {
+                    const isDone = await edit(session, group.item.entry_id, text);
+                    setEdited(isDone ? undefined : edited);
+                    return isDone;
+                  }}
+                />
+              </div>
+            ) : (
+              <EntryView
+                key={group.item.entry_id}
+                group={group}
+                isStreaming={state.streaming.has(group.item.entry_id)}
+                isTarget={group.item.entry_id === entry}
+                actionsFor={actionsFor}
+              />
+            ),
+          )}
+          {state.hasNewer && <p class="muted list-note">Loading later messages …</p>}
+        </div>
+      </div>
+      {(!isAtEnd || state.hasNewer) && (
+        <button type="button" class="button jump" onClick={toNewest}>
+          <Icon name="down" />
+          Newest
+        </button>
+      )}
+      <div class="reply">
+        {state.otherLeaf === undefined ? (
+          <Composer label="Write a message to this session" action="Send" onSend={(text) => reply(session, text, state.activeLeaf)} />
+        ) : (
+          <OtherBranch session={session} leaf={state.otherLeaf} onActive={() => go(sessionHref(session))} onNewest={() => transcript.showNewest()} />
+        )}
+      </div>
+    </>
+  );
+}
+
+interface OtherBranchProps {
+  session: string;
+  leaf: string;
+  onActive: () => void;
+  onNewest: () => void;
+}
+
+/** Says that the path is not the active one, and how to change that. */
+function OtherBranch({ session, leaf, onActive, onNewest }: OtherBranchProps) {
+  const leave = () => {
+    onActive();
+    onNewest();
+  };
+  return (
+    <div class="other-branch">
+      <p>This is another branch than the active one.</p>
+      <button type="button" class="button" onClick={leave}>
+        Show the active branch
+      </button>
+      <button type="button" class="button button-main" onClick={() => void setLeaf(session, leaf)}>
+        Make it active
+      </button>
+    </div>
+  );
+}
+
+/** Brings the entry of a link into sight, once it is there. */
+function useTarget(entry: string | undefined, items: PathItem[], bring: (entry: string) => boolean): void {
+  const brought = useRef<string | undefined>(undefined);
+  useEffect(() => {
+    if (entry === undefined) {
+      brought.current = undefined;
+    } else if (entry !== brought.current && bring(entry)) {
+      brought.current = entry;
+    }
+  }, [entry, items]);
+}
+
+function plainText(item: PathItem): string {
+  const texts = (item.message?.content ?? []).flatMap((block) => (block.type === "text" ? [block.text] : []));
+  return texts.join("\n\n");
+}

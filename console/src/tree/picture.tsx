@@ -1,0 +1,274 @@
+// The tree as a picture that can be moved and made larger or smaller. Only what is in sight is drawn.
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { inert } from "../ui/inert";
+import { endBelow, type TreeLayout, type TreeNode } from "./layout";
+
+interface PictureProps {
+  layout: TreeLayout;
+  labels: ReadonlyMap<string, string>;
+  selected: TreeNode | undefined;
+  onSelect: (node: TreeNode) => void;
+  onOpen: (node: TreeNode) => void;
+}
+
+interface Camera {
+  /** The place of the picture that is at the top left, in its own units. */
+  x: number;
+  y: number;
+  scale: number;
+}
+
+const LANE_WIDTH = 240;
+const ROW_HEIGHT = 30;
+const MARGIN = 24;
+const SCALE_MIN = 0.08;
+const SCALE_MAX = 2;
+const SCALE_STEP = 1.3;
+/** Below this size texts are not readable, and are left out. */
+const TEXT_SCALE_MIN = 0.55;
+const TEXT_CHARS = 30;
+
+export function TreePicture({ layout, labels, selected, onSelect, onOpen }: PictureProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const size = useSize(box);
+  const [camera, setCamera] = useState<Camera>({ x: -MARGIN, y: -MARGIN, scale: 1 });
+  const drag = useRef<{ x: number; y: number; camera: Camera } | undefined>(undefined);
+
+  const zoom = (factor: number, at = { x: size.width / 2, y: size.height / 2 }) =>
+    setCamera((now) => {
+      const scale = Math.min(SCALE_MAX, Math.max(SCALE_MIN, now.scale * factor));
+      return { scale, x: now.x + at.x / now.scale - at.x / scale, y: now.y + at.y / now.scale - at.y / scale };
+    });
+  const fit = () => {
+    const scale = Math.min(SCALE_MAX, size.width / (layout.lanes * LANE_WIDTH + 2 * MARGIN), size.height / (layout.depth * ROW_HEIGHT + 2 * MARGIN));
+    setCamera({ x: -MARGIN, y: -MARGIN, scale: Math.min(1, Math.max(SCALE_MIN, scale)) });
+  };
+  const bring = (node: TreeNode) =>
+    setCamera((now) => ({ ...now, x: node.lane * LANE_WIDTH - size.width / now.scale / 3, y: node.depth * ROW_HEIGHT - size.height / now.scale / 2 }));
+  useEffect(() => {
+    if (selected !== undefined && !isInSight(selected, camera, size)) {
+      bring(selected);
+    }
+  }, [selected]);
+
+  useEffect(() => {
+    const element = box.current;
+    const onWheel = (event: WheelEvent) => {
+      event.preventDefault();
+      const bounds = element?.getBoundingClientRect() ?? new DOMRect();
+      if (event.ctrlKey || event.metaKey) {
+        zoom(event.deltaY < 0 ? SCALE_STEP : 1 / SCALE_STEP, { x: event.clientX - bounds.left, y: event.clientY - bounds.top });
+      } else {
+        setCamera((now) => ({ ...now, x: now.x + event.deltaX / now.scale, y: now.y + event.deltaY / now.scale }));
+      }
+    };
+    element?.addEventListener("wheel", onWheel, { passive: false });
+    return () => element?.removeEventListener("wheel", onWheel);
+  }, [size]);
+
+  const onKey = (event: KeyboardEvent) => {
+    const step = selected === undefined ? layout.nodes[0] : neighbour(layout, selected, event.key);
+    if (event.key.startsWith("Arrow") && step !== undefined) {
+      event.preventDefault();
+      onSelect(step);
+    } else if (event.key === "Enter" && selected !== undefined) {
+      onOpen(selected);
+    } else if (event.key === "+" || event.key === "-") {
+      zoom(event.key === "+" ? SCALE_STEP : 1 / SCALE_STEP);
+    }
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    const start = drag.current;
+    if (start !== undefined) {
+      const { scale } = start.camera;
+      setCamera({ scale, x: start.camera.x - (event.clientX - start.x) / scale, y: start.camera.y - (event.clientY - start.y) / scale });
+    }
+  };
+  const inSight = nodesInSight(layout, camera, size);
+  const view = `${camera.x} ${camera.y} ${size.width / camera.scale} ${size.height / camera.scale}`;
+  return (
+    <div
+      ref={box}
+      class="tree-box"
+      tabIndex={0}
+      role="group"
+      aria-label={`Tree of ${layout.nodes.length} entries. Arrow keys move, Enter opens the entry, plus and minus change the size.`}
+      onKeyDown={onKey}
+      onPointerDown={(event) => (drag.current = { x: event.clientX, y: event.clientY, camera })}
+      onPointerMove={onPointerMove}
+      onPointerUp={() => (drag.current = undefined)}
+      onPointerLeave={() => (drag.current = undefined)}
+    >
+      <svg class="tree-picture" viewBox={view} width={size.width} height={size.height} aria-hidden="true">
+        {inSight.map((node) => node.parent !== undefined && <path key={node.entry.id} class={node.isActive ? "tree-edge tree-edge-active" : "tree-edge"} d={edge(placeOf(node.parent), placeOf(node))} />)}
+        {inSight.map((node) => (
+          <NodeView key={node.entry.id} node={node} label={labels.get(node.entry.id)} hasText={camera.scale >= TEXT_SCALE_MIN} isSelected={node === selected} onSelect={onSelect} onOpen={onOpen} />
+        ))}
+      </svg>
+      <div class="tree-tools">
+        <button type="button" class="button button-small" aria-label="Larger" onClick={() => zoom(SCALE_STEP)}>
+          +
+        </button>
+        <button type="button" class="button button-small" aria-label="Smaller" onClick={() => zoom(1 / SCALE_STEP)}>
+          −
+        </button>
+        <button type="button" class="button button-small" onClick={fit}>
+          Fit
+        </button>
+      </div>
+      <Minimap layout={layout} camera={camera} size={size} onMove={(x, y) => setCamera((now) => ({ ...now, x, y }))} />
+    </div>
+  );
+}
+
+interface NodeViewProps {
+  node: TreeNode;
+  label: string | undefined;
+  hasText: boolean;
+  isSelected: boolean;
+  onSelect: (node: TreeNode) => void;
+  onOpen: (node: TreeNode) => void;
+}
+
+function NodeView({ node, label, hasText, isSelected, onSelect, onOpen }: NodeViewProps) {
+  const [x, y] = placeOf(node);
+  const { entry } = node;
+  const text = inert(entry.preview);
+  const room = Math.max(4, TEXT_CHARS - (label?.length ?? 0));
+  const shown = text.length > room ? `${text.slice(0, room - 1)}…` : text;
+  return (
+    <g class={node.isActive ? "tree-node tree-active" : "tree-node"} data-entry={entry.id} data-selected={isSelected || undefined} onClick={() => onSelect(node)} onDblClick={() => onOpen(node)}>
+      <rect class="tree-target" x={x - 12} y={y - ROW_HEIGHT / 2} width={LANE_WIDTH - 16} height={ROW_HEIGHT} rx={6} />
+      <circle class={`tree-dot tree-dot-${entry.kind}`} cx={x} cy={y} r={entry.kind === "bookkeeping" ? 4 : 6} />
+      {hasText && (
+        <text x={x + 14} y={y + 4}>
+          {label !== undefined && <tspan class="tree-label">{`${inert(label)} `}</tspan>}
+          {shown}
+        </text>
+      )}
+    </g>
+  );
+}
+
+interface MinimapProps {
+  layout: TreeLayout;
+  camera: Camera;
+  size: { width: number; height: number };
+  onMove: (x: number, y: number) => void;
+}
+
+const MAP_WIDTH = 120;
+const MAP_HEIGHT = 150;
+
+/** The whole tree, with a frame around what is in sight. */
+function Minimap({ layout, camera, size, onMove }: MinimapProps) {
+  const lines = useMemo(() => branchLines(layout), [layout]);
+  const scaleX = MAP_WIDTH / Math.max(1, layout.lanes);
+  const scaleY = MAP_HEIGHT / Math.max(1, layout.depth);
+  const move = (event: MouseEvent) => {
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    const lane = (event.clientX - box.left) / scaleX;
+    const depth = (event.clientY - box.top) / scaleY;
+    onMove(lane * LANE_WIDTH - size.width / camera.scale / 2, depth * ROW_HEIGHT - size.height / camera.scale / 2);
+  };
+  return (
+    <svg class="tree-map" width={MAP_WIDTH} height={MAP_HEIGHT} aria-hidden="true" onClick={move} onPointerDown={(event) => event.stopPropagation()}>
+      {lines.map(({ lane, from, to, isActive }) => (
+        <path key={`${lane}/${from}`} class={isActive ? "tree-active" : ""} d={`M${(lane + 0.5) * scaleX} ${from * scaleY}V${(to + 1) * scaleY}`} />
+      ))}
+      <rect
+        x={((camera.x + MARGIN) / LANE_WIDTH) * scaleX}
+        y={((camera.y + MARGIN) / ROW_HEIGHT) * scaleY}
+        width={(size.width / camera.scale / LANE_WIDTH) * scaleX}
+        height={(size.height / camera.scale / ROW_HEIGHT) * scaleY}
+      />
+    </svg>
+  );
+}
+
+function branchLines(layout: TreeLayout) {
+  const starts = layout.nodes.filter((node) => node.parent === undefined || node.parent.lane !== node.lane);
+  return starts.map((node) => ({ lane: node.lane, from: node.depth, to: endBelow(node).depth, isActive: node.isActive }));
+}
+
+function placeOf(node: TreeNode): [number, number] {
+  return [node.lane * LANE_WIDTH, node.depth * ROW_HEIGHT];
+}
+
+/** A line down the lane, or between the rows to another lane, so that it crosses no text. */
+function edge([fromX, fromY]: [number, number], [toX, toY]: [number, number]): string {
+  if (fromX === toX) {
+    return `M${fromX} ${fromY}V${toY}`;
+  }
+  const between = toY - ROW_HEIGHT / 2;
+  const bend = Math.sign(toX - fromX) * 8;
+  return `M${fromX} ${fromY}V${between - 8}Q${fromX} ${between} ${fromX + bend} ${between}H${toX - bend}Q${toX} ${between} ${toX} ${between + 8}V${toY}`;
+}
+
+/** The nodes are in the order of their depth, so that those in sight stand together. */
+function nodesInSight(layout: TreeLayout, camera: Camera, size: { width: number; height: number }): TreeNode[] {
+  const top = camera.y / ROW_HEIGHT - 1;
+  const bottom = (camera.y + size.height / camera.scale) / ROW_HEIGHT + 2;
+  const left = camera.x / LANE_WIDTH - 1;
+  const right = (camera.x + size.width / camera.scale) / LANE_WIDTH + 1;
+  let [low, high] = [0, layout.nodes.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((layout.nodes[middle]?.depth ?? 0) < top) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  const found: TreeNode[] = [];
+  for (let at = low; at < layout.nodes.length; at += 1) {
+    const node = layout.nodes[at];
+    if (node === undefined || node.depth > bottom) {
+      break;
+    }
+    if (node.lane >= left && node.lane <= right) {
+      found.push(node);
+    }
+  }
+  return found;
+}
+
+function isInSight(node: TreeNode, camera: Camera, size: { width: number; height: number }): boolean {
+  const [x, y] = placeOf(node);
+  const isAcross = x >= camera.x && x <= camera.x + size.width / camera.scale - LANE_WIDTH / 2;
+  return isAcross && y >= camera.y && y <= camera.y + size.height / camera.scale;
+}
+
+/** Where an arrow key leads. */
+function neighbour(layout: TreeLayout, node: TreeNode, key: string): TreeNode | undefined {
+  switch (key) {
+    case "ArrowUp":
+      return node.parent;
+    case "ArrowDown":
+      return node.children.find((child) => child.lane === node.lane) ?? node.children[0];
+    case "ArrowLeft":
+    case "ArrowRight": {
+      const row = layout.nodes.filter((other) => other.depth === node.depth).sort((a, b) => a.lane - b.lane);
+      return row[row.indexOf(node) + (key === "ArrowLeft" ? -1 : 1)];
+    }
+    default:
+      return undefined;
+  }
+}
+
+function useSize(box: { current: HTMLElement | null }) {
+  const [size, setSize] = useState({ width: 800, height: 500 });
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null) {
+      return;
+    }
+    const measure = () => setSize({ width: element.clientWidth, height: element.clientHeight });
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return size;
+}

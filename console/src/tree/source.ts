@@ -1,0 +1,206 @@
+// The entries of a session with all branches, read by pages and kept current.
+
+import { ApiError, address, getJson, isAbort, sessionPath } from "../api/client";
+import { EventStream, type ServerEvent } from "../api/events";
+import type { CustomPayload, Message, SessionDetails, SessionMeta } from "../api/types";
+import { firstLine } from "../ui/format";
+import { Store } from "../ui/store";
+import { layOut, type TreeLayout } from "./layout";
+
+export interface TreeEntry {
+  id: string;
+  parent: string | undefined;
+  /** A role, or `bookkeeping`. */
+  kind: string;
+  preview: string;
+  at: number;
+}
+
+export interface TreeState {
+  meta: SessionMeta | undefined;
+  details: SessionDetails | undefined;
+  layout: TreeLayout | undefined;
+  labels: ReadonlyMap<string, string>;
+  activeLeaf: string | undefined;
+  error: unknown;
+}
+
+interface Position {
+  seq: number;
+  step: number;
+}
+
+interface RawRecord {
+  seq: number;
+  /** What it has to do with the steps of a stream. */
+  steps: "none" | { up_to: number } | { one: number };
+  record: { kind: string; id?: string; parent?: string; at_ms: number; payload: string };
+}
+
+/** What an entry holds, in the words of the store. */
+interface RawEntry {
+  message?: Message;
+  custom?: CustomPayload["custom_type"];
+  data?: unknown;
+}
+
+interface RawAnswer {
+  ok?: { records: RawRecord[]; end: Position; more: boolean };
+}
+
+const EVENT_TYPES = [
+  "session::message-added",
+  "session::leaf-moved",
+  "session::label-changed",
+  "session::status-changed",
+  "session::meta-updated",
+  "session::created",
+];
+
+const PAGE_RECORDS = 500;
+const PREVIEW_CHARS = 160;
+const REFRESH_MS = 200;
+
+export class TreeSource {
+  readonly state = new Store<TreeState>({ meta: undefined, details: undefined, layout: undefined, labels: new Map(), activeLeaf: undefined, error: undefined });
+  private readonly entries = new Map<string, TreeEntry>();
+  private readonly labels = new Map<string, string>();
+  private readonly work = new AbortController();
+  private readonly stream: EventStream;
+  private end: Position = { seq: 0, step: 0 };
+  private timer = 0;
+  private activeLeaf: string | undefined;
+
+  constructor(private readonly session: string) {
+    const path = address(sessionPath(session, "events"), { snapshot: true, types: EVENT_TYPES.join(",") });
+    this.stream = new EventStream(path, {
+      onFresh: () => undefined,
+      onEvent: (event) => this.hear(event),
+      onRefused: (error) => this.state.update((state) => ({ ...state, error })),
+    });
+  }
+
+  close(): void {
+    this.stream.close();
+    this.work.abort();
+    window.clearTimeout(this.timer);
+  }
+
+  refresh(): void {
+    this.schedule();
+  }
+
+  private hear(event: ServerEvent): void {
+    const data = JSON.parse(event.data) as Record<string, unknown>;
+    const payload = (data["payload"] ?? data) as { entry_id?: string | null };
+    switch (event.name) {
+      case "snapshot": {
+        const { meta, details, active_leaf: activeLeaf } = data as unknown as TreeState & { active_leaf?: string };
+        this.activeLeaf = activeLeaf;
+        this.state.update((state) => ({ ...state, meta, details }));
+        break;
+      }
+      case "session::message-added":
+      case "message.started":
+      case "session::leaf-moved":
+        this.activeLeaf = payload.entry_id ?? undefined;
+        break;
+      case "session::label-changed":
+        break;
+      case "live":
+        return this.begun();
+      default:
+        // What the session is called or does changed, or the place in the feed is lost: begin with a new snapshot.
+        return this.stream.restart();
+    }
+    this.schedule();
+  }
+
+  /** What is there was told: without a snapshot there is no such session. */
+  private begun(): void {
+    if (this.state.get().meta === undefined) {
+      const error = new ApiError(404, "session/not_found", "There is no such session.", "");
+      this.state.update((state) => ({ ...state, error }));
+    }
+  }
+
+  private schedule(): void {
+    if (this.timer === 0) {
+      this.timer = window.setTimeout(() => void this.load(), REFRESH_MS);
+    }
+  }
+
+  private async load(): Promise<void> {
+    try {
+      await this.readRecords();
+      const { activeLeaf } = this;
+      const layout = layOut([...this.entries.values()], activeLeaf);
+      this.state.update((state) => ({ ...state, layout, labels: new Map(this.labels), activeLeaf, error: undefined }));
+    } catch (error) {
+      if (!isAbort(error)) {
+        this.state.update((state) => ({ ...state, error }));
+      }
+    } finally {
+      this.timer = 0;
+    }
+  }
+
+  /** Reads the records after those that are known. */
+  private async readRecords(): Promise<void> {
+    for (let hasMore = true; hasMore; ) {
+      const read = JSON.stringify({ op: "records", after: this.end, limit: PAGE_RECORDS });
+      const { ok } = await getJson<RawAnswer>(sessionPath(this.session, "raw"), { read }, this.work.signal);
+      if (ok === undefined) {
+        return;
+      }
+      for (const stored of ok.records) {
+        this.take(stored);
+        this.end = joined(this.end, positionOf(stored));
+      }
+      this.end = ok.more ? this.end : joined(this.end, ok.end);
+      hasMore = ok.more;
+    }
+  }
+
+  private take({ record }: RawRecord): void {
+    if (record.kind !== "entry" || record.id === undefined) {
+      return;
+    }
+    const body = JSON.parse(record.payload) as RawEntry;
+    const { target_id: target, label } = dataOf(body);
+    if (body.custom === "bough.label" && typeof target === "string") {
+      typeof label === "string" ? this.labels.set(target, label) : this.labels.delete(target);
+    }
+    const { id, parent, at_ms: at } = record;
+    this.entries.set(id, { id, parent, at, kind: body.message?.role ?? "bookkeeping", preview: previewOf(body) });
+  }
+}
+
+function positionOf({ seq, steps }: RawRecord): Position {
+  return { seq, step: steps === "none" ? 0 : "one" in steps ? steps.one : steps.up_to };
+}
+
+/** What a reader knows that knows both. */
+function joined(a: Position, b: Position): Position {
+  return { seq: Math.max(a.seq, b.seq), step: Math.max(a.step, b.step) };
+}
+
+function dataOf({ data }: RawEntry): Record<string, unknown> {
+  return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
+}
+
+/** What an entry says, in a line. */
+function previewOf(body: RawEntry): string {
+  const { message, custom = "entry" } = body;
+  if (message === undefined) {
+    const { label, summary } = dataOf(body);
+    const about = label ?? summary;
+    const name = custom.replace(/^bough\./, "").replaceAll("_", " ");
+    return (typeof about === "string" ? `${name}: ${firstLine(about)}` : name).slice(0, PREVIEW_CHARS);
+  }
+  const content = Array.isArray(message.content) ? message.content : [];
+  const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
+  const calls = content.flatMap((block) => (block.type === "function_call" ? [block.function_id] : []));
+  const said = firstLine(text) || calls.join(", ") || message.function_id || message.role;
+  return said.slice(0, PREVIEW_CHARS);
+}

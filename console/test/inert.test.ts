@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inert, pictureSource, safeHref } from "../src/ui/inert";
+
+test("characters that act on their surroundings are shown", () => {
+  assert.equal(inert("a\u202Eb"), "a[U+202E]b");
+  assert.equal(inert("\u001b[31m"), "[U+001B][31m");
+  assert.equal(inert("tab\tline\nend"), "tab\tline\nend");
+  assert.equal(inert("שלום 👩‍👩‍👧 ü"), "שלום 👩‍👩‍👧 ü");
+});
+
+test("only addresses of pages and letters can be followed", () => {
+  assert.equal(safeHref("https://example.org/a b"), "https://example.org/a%20b");
+  assert.equal(safeHref("mailto:a@example.org"), "mailto:a@example.org");
+  for (const bad of ["javascript:alert(1)", " JavaScript:alert(1)", "data:text/html,x", "vbscript:x", "//example.org", "/v1/sessions", "#/sessions", "file:///etc/passwd"]) {
+    assert.equal(safeHref(bad), undefined, bad);
+  }
+});
+
+test("only pictures that run nothing are shown", () => {
+  assert.equal(pictureSource("image/png", "AAAA"), "data:image/png;base64,AAAA");
+  assert.equal(pictureSource("image/svg+xml", "AAAA"), undefined);
+  assert.equal(pictureSource("text/html", "AAAA"), undefined);
+  assert.equal(pictureSource("image/png", 'AA" onerror="x'), undefined);
+});
