@@ -16,6 +16,7 @@ mod api;
 mod app;
 mod bare_engine;
 mod bus;
+mod console;
 mod engine;
 mod guard;
 mod integration;

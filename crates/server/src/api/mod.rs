@@ -18,6 +18,5 @@ mod problem;
 mod record;
 mod router;
 
-pub(crate) use pages::is_public;
 pub(crate) use problem::{EXAMPLE_MESSAGE, Problem, ProblemCode};
 pub(crate) use router::http_router;

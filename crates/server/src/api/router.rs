@@ -34,10 +34,11 @@ pub(crate) fn http_router(app: &App) -> Router {
         .route("/v1/sessions/{session_id}/events", get(events::of_session))
         .merge(logins::router())
         .merge(pages::router())
+        .merge(crate::console::router())
         .fallback(no_such_page)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app.clone());
-    with_guard(router, app)
+    with_guard(router, app, pages::is_public)
 }
 
 const fn method(method: Method) -> MethodFilter {

@@ -77,7 +77,7 @@ impl Bus {
             .route("/otel", any(socket::open_and_ignore))
             .fallback(no_such_socket)
             .with_state(self.clone());
-        with_guard(router, &self.0.app)
+        with_guard(router, &self.0.app, |_| false)
     }
 
     pub(crate) fn app(&self) -> &App {

@@ -17,32 +17,43 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::Refusal;
-use crate::api::{Problem, ProblemCode, is_public};
+use crate::api::{Problem, ProblemCode};
 use crate::app::App;
 use crate::net::Peer;
 
 /// Names a request in its answer and in the log.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Which paths of a listener need no token.
+pub(crate) type IsPublic = fn(&str) -> bool;
+
 /// Puts the guard before a router, and a net below its handlers.
-pub(crate) fn with_guard(router: Router, app: &App) -> Router {
+pub(crate) fn with_guard(router: Router, app: &App, is_public: IsPublic) -> Router {
     let counting = app.clone();
     let net = CatchPanicLayer::custom(move |_: Box<dyn Any + Send>| {
         counting.metrics.panics.add(1);
         tracing::error!("a handler panicked; the request was answered with 500");
         Problem::internal().into_response()
     });
-    router.layer(net).layer(from_fn_with_state(app.clone(), guard))
+    router.layer(net).layer(from_fn_with_state((app.clone(), is_public), guard))
 }
 
 /// The first thing that looks at a request.
-async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn guard(
+    State((app, is_public)): State<(App, IsPublic)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let mut line = RefusalLine::of(&app, &request);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_else(Peer::nobody);
     let origin = request.headers().get(ORIGIN).cloned();
     let mut response = match app.guard.check_door(request.headers(), peer.local) {
         Ok(()) => {
-            let mut response = enter(&app, request, peer, &mut line, next).await;
+            let mut response = if is_public(request.uri().path()) && !is_preflight(&request) {
+                next.run(request).await
+            } else {
+                enter(&app, request, peer, &mut line, next).await
+            };
             // The origin passed the door, so it is one of the list, or our own.
             if let Some(origin) = origin {
                 allow_origin(response.headers_mut(), origin);
@@ -73,9 +84,6 @@ async fn enter(
 ) -> Response {
     if is_preflight(&request) {
         return preflight();
-    }
-    if is_public(request.uri().path()) {
-        return next.run(request).await;
     }
     let (mut parts, body) = request.into_parts();
     let ticket = take_ticket(&mut parts);

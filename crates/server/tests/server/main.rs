@@ -9,6 +9,7 @@
 mod bridge;
 mod bus;
 mod client;
+mod console;
 mod delta_requests;
 mod documents;
 mod door;
