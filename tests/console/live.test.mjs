@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { close, launch, open, see } from "./browser.mjs";
+import { assistant, Bough, user } from "./server.mjs";
+
+let server;
+let browser;
+
+before(async () => {
+  [server, browser] = await Promise.all([Bough.start(), launch()]);
+});
+
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+test("a reply grows as it is written, in two tabs, until it is finished", async () => {
+  await server.session("stream", { title: "Streaming" });
+  await server.append("stream", user("Count"));
+  const pages = [await open(browser, server, "#/sessions/stream"), await open(browser, server, "#/sessions/stream")];
+  for (const page of pages) {
+    await see(page, "Count");
+  }
+  await server.append("stream", assistant([]), { entry_id: "reply", stream: true });
+  await server.delta("stream", "reply", 0, "I count", "thinking");
+  await server.delta("stream", "reply", 1, "one");
+  for (const word of [" two", " three", " four"]) {
+    await server.delta("stream", "reply", 1, word);
+    for (const page of pages) {
+      await page.locator(".message-assistant", { hasText: word.trim() }).waitFor();
+    }
+  }
+  const late = await open(browser, server, "#/sessions/stream");
+  await see(late, "one two three four");
+  // The first of these comes as the whole message, because the page joined midway.
+  await server.delta("stream", "reply", 1, " fi");
+  await see(late, "one two three four fi");
+  await server.delta("stream", "reply", 1, "ve");
+  await see(late, "one two three four five");
+  for (const page of [...pages, late]) {
+    await page.locator(".message-assistant .tag", { hasText: "writing" }).waitFor();
+  }
+  await server.send("POST", "/sessions/stream/entries/reply/finish", { stop_reason: "end", model: "sonnet-large", usage: { input: 10, output: 5 } });
+  for (const page of [...pages, late]) {
+    await page.locator(".message-assistant", { hasText: "10 in · 5 out" }).waitFor();
+    assert.equal(await page.locator(".message-assistant .tag").count(), 0);
+    assert.equal((await page.locator(".message-assistant .message-body > .markdown").textContent()).trim(), "one two three four five");
+    await close(page);
+  }
+});
+
+test("a tab that replies is seen by the other", async () => {
+  await server.session("tabs", { title: "Tabs" });
+  await server.append("tabs", user("Hello"));
+  const [one, two] = [await open(browser, server, "#/sessions/tabs"), await open(browser, server, "#/sessions/tabs")];
+  await see(two, "Hello");
+  await one.getByLabel("Write a message to this session").fill("From the first tab");
+  await one.getByRole("button", { name: "Send" }).click();
+  await two.locator(".message-user", { hasText: "From the first tab" }).waitFor();
+  await close(one);
+  await close(two);
+});
+
+test("after kill -9 the page says so, comes back, and misses nothing", async () => {
+  await server.session("killed", { title: "Killed" });
+  await server.append("killed", user("Before"));
+  const page = await open(browser, server, "#/sessions/killed");
+  const list = await open(browser, server, "#/sessions");
+  await see(page, "Before");
+  await see(list, "Killed");
+  for (let round = 0; round < 3; round += 1) {
+    await server.append("killed", assistant(`Written before kill ${round}`), { entry_id: `r${round}`, stream: true });
+    await server.kill();
+    await see(page, "The server does not answer");
+    await server.run();
+    await server.delta("killed", `r${round}`, 0, ` and grown after ${round}`);
+    await server.append("killed", user(`Written after kill ${round}`));
+    await see(page, `Written before kill ${round} and grown after ${round}`);
+    await see(page, `Written after kill ${round}`);
+    await page.getByText("The server does not answer").waitFor({ state: "detached" });
+  }
+  const { messages } = await server.send("GET", "/sessions/killed/messages?limit=100");
+  assert.equal(await page.locator(".message").count(), messages.length);
+  await server.session("later", { title: "Begun after the last kill" });
+  await see(list, "Begun after the last kill");
+  await close(page);
+  await close(list);
+});
+
+test("who reads further up stays there while new messages come", async () => {
+  await server.session("place", { title: "Place" });
+  const lines = Array.from({ length: 120 }, (_, number) => user(`Line ${number}`));
+  await server.appendMany("place", lines);
+  const page = await open(browser, server, "#/sessions/place");
+  await see(page, "Line 119");
+  await page.locator(".transcript-box").evaluate((box) => (box.scrollTop = 900));
+  await page.getByRole("button", { name: "Newest" }).waitFor();
+  const inSight = () =>
+    page.locator(".transcript-box").evaluate((box) => {
+      const top = box.getBoundingClientRect().top;
+      const first = [...box.querySelectorAll("[data-entry]")].find((entry) => entry.getBoundingClientRect().bottom > top);
+      return [first.dataset.entry, Math.round(first.getBoundingClientRect().top - top)];
+    });
+  await page.locator(".message", { hasText: "Line 60" }).first().waitFor();
+  const before = await inSight();
+  await server.append("place", user("Something new"));
+  await page.locator(".message", { hasText: "Something new" }).waitFor();
+  assert.deepEqual(await inSight(), before);
+  await page.getByRole("button", { name: "Newest" }).click();
+  await page.locator(".message", { hasText: "Something new" }).waitFor();
+  await page.getByRole("button", { name: "Newest" }).waitFor({ state: "detached" });
+  await close(page);
+});

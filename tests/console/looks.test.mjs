@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { checkAccess, close, launch, open, see } from "./browser.mjs";
+import { assistant, Bough, call, user } from "./server.mjs";
+
+let server;
+let browser;
+
+before(async () => {
+  [server, browser] = await Promise.all([Bough.start(), launch()]);
+  const long = "A title that goes on and on so that it does not fit on any line of a telephone";
+  await server.session("long", { title: long, metadata: { agent: "builder" } });
+  await server.append("long", user("word".repeat(200)));
+  await server.append("long", assistant([{ type: "text", text: "```\n" + "x".repeat(500) + "\n```" }, call("1", "bash", { command: "y".repeat(300) })]));
+});
+
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+const VIEWS = [
+  ["#/sessions", ".row"],
+  ["#/sessions/long", ".message-assistant"],
+  ["#/sessions/long/tree", ".tree-node"],
+];
+
+const ground = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+
+test("dark follows the system, can be chosen, and stays chosen", async () => {
+  const page = await open(browser, server, "#/sessions", { colorScheme: "dark" });
+  await page.locator(".row").first().waitFor();
+  const dark = await ground(page);
+  await page.getByRole("button", { name: /^Colours: system/ }).click();
+  await page.getByRole("button", { name: /^Colours: light/ }).waitFor();
+  assert.notEqual(await ground(page), dark);
+  await page.reload();
+  await page.getByRole("button", { name: /^Colours: light/ }).click();
+  await page.getByRole("button", { name: /^Colours: dark/ }).waitFor();
+  assert.equal(await ground(page), dark);
+  await close(page);
+});
+
+for (const [hash, content] of VIEWS) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`${hash} is accessible in ${colorScheme}, wide and narrow`, async () => {
+      for (const viewport of [{ width: 1280, height: 800 }, { width: 360, height: 740 }]) {
+        const page = await open(browser, server, hash, { colorScheme, viewport });
+        await page.locator(content).first().waitFor();
+        await checkAccess(page);
+        await close(page);
+      }
+    });
+  }
+
+  test(`${hash} fits 360 pixels and a large screen`, async () => {
+    for (const viewport of [{ width: 360, height: 740 }, { width: 3840, height: 2160 }]) {
+      const page = await open(browser, server, hash, { viewport });
+      await page.locator(content).first().waitFor();
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.equal(overflow, 0, `${viewport.width} pixels`);
+      await close(page);
+    }
+  });
+}
+
+test("a view that fails says what to do, and tries again", async () => {
+  const page = await open(browser, server, "");
+  await page.locator(".row").first().waitFor();
+  await page.route("**/v1/sessions?**", (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: '{"detail":"the disk is full","hint":"Free some room.","code":"session/storage"}' }));
+  await page.reload();
+  await see(page, "The disk is full. Free some room.");
+  await checkAccess(page);
+  await page.unroute("**/v1/sessions?**");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.locator(".row").first().waitFor();
+  await close(page);
+});

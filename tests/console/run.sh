@@ -1,0 +1,57 @@
+#!/bin/sh
+# Checks the console's sources, builds it again and compares, then drives it in Chromium.
+#
+#   tests/console/run.sh            all
+#   tests/console/run.sh FILE...    these test files only, without the build
+#
+# Installs npm packages as the lock files say into the build directory, and Debian's Chromium where there is none. BOUGH may
+# name the program, CHROMIUM the browser.
+set -eu
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+. "$here/../bough.sh"
+
+# The packages of a folder's lock file, installed beside a copy of the folder: `packages_of FOLDER NAME`.
+packages_of() {
+    place="$installed/$2"
+    mkdir -p "$place"
+    if ! cmp -s "$1/package-lock.json" "$place/installed-lock.json"; then
+        cp "$1/package.json" "$1/package-lock.json" "$place/"
+        (cd "$place" && timeout 400 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+        cp "$1/package-lock.json" "$place/installed-lock.json"
+    fi
+}
+
+check_build() {
+    packages_of "$root/console" console
+    rm -rf "$place/src" "$place/test" "$place/dist"
+    cp -r "$root/console/src" "$root/console/test" "$root/console/build.mjs" "$root/console/tsconfig.json" "$place/"
+    (cd "$place" && npm run --silent check && npm test --silent && npm run --silent build)
+    # Compressed files differ between versions of zlib; what they hold must not.
+    for file in "$place"/dist/*; do
+        name=$(basename "$file")
+        case "$name" in
+            *.gz) gzip -dc "$root/console/dist/$name" | cmp - "${file%.gz}" ;;
+            *) cmp "$root/console/dist/$name" "$file" ;;
+        esac || { echo "console/dist/$name is not what the sources build: run 'npm run build' in console/" >&2; exit 1; }
+    done
+}
+
+find_chromium() {
+    CHROMIUM=${CHROMIUM:-$(command -v chromium || true)}
+    if [ -z "$CHROMIUM" ]; then
+        apt=apt-get
+        [ "$(id -u)" = 0 ] || apt="sudo -n apt-get"
+        $apt update -qq
+        $apt install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null
+        CHROMIUM=$(command -v chromium)
+    fi
+    export CHROMIUM
+}
+
+[ $# -gt 0 ] || check_build
+find_chromium
+packages_of "$here" browser
+cp "$here"/*.mjs "$place/"
+cd "$place"
+[ $# -gt 0 ] || set -- *.test.mjs
+exec node --test --test-concurrency=1 --test-timeout=600000 "$@"

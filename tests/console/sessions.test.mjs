@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { checkAccess, close, launch, open, see } from "./browser.mjs";
+import { assistant, Bough, call, user } from "./server.mjs";
+
+let server;
+let browser;
+
+before(async () => {
+  [server, browser] = await Promise.all([Bough.start(), launch()]);
+  await server.session("week", { title: "Parse ISO weeks", metadata: { agent: "builder" } });
+  await server.append("week", user("The parser refuses weeks"));
+  await server.append("week", assistant([{ type: "text", text: "Mended the calendar" }, call("1", "bash", { command: "make" })], { usage: { input: 1200, output: 300, cost_usd: 0.25 } }));
+  await server.session("notes", { title: "Write release notes", metadata: { agent: "writer", team: "docs" } });
+  await server.append("notes", user("Please write the notes"));
+  await server.send("PUT", "/sessions/notes/status", { status: "error", reason: "The tests failed" });
+});
+
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+const titles = (page) => page.locator(".row-title bdi").allTextContents();
+
+test("the list shows what a session is and what it cost", async () => {
+  const page = await open(browser, server, "#/sessions");
+  const row = page.locator(".row", { hasText: "Parse ISO weeks" });
+  for (const fact of ["builder", "sonnet-large", "1.5K", "$0.25"]) {
+    await row.getByText(fact).waitFor();
+  }
+  assert.deepEqual(await titles(page), ["Write release notes", "Parse ISO weeks"]);
+  await checkAccess(page);
+  await close(page);
+});
+
+test("the list changes as sessions do, without a reload", async () => {
+  const page = await open(browser, server, "#/sessions");
+  await see(page, "Parse ISO weeks");
+  await server.session("live", { title: "Begun while you look" });
+  await see(page, "Begun while you look");
+  await server.send("PATCH", "/sessions/live", { title: "Renamed elsewhere" });
+  await see(page, "Renamed elsewhere");
+  await server.send("DELETE", "/sessions/live");
+  await page.getByText("Renamed elsewhere").waitFor({ state: "detached" });
+  await close(page);
+});
+
+test("search finds titles and content as one types, and the filters are in the address", async () => {
+  const page = await open(browser, server, "#/sessions");
+  await see(page, "Parse ISO weeks");
+  await page.keyboard.press("/");
+  await page.keyboard.type("calend");
+  await page.locator("mark", { hasText: "calend" }).waitFor();
+  await page.waitForFunction(() => location.hash.includes("text=calend"));
+  assert.deepEqual(await titles(page), ["Parse ISO weeks"]);
+  await checkAccess(page);
+  await page.locator(".row-link").first().click();
+  await page.locator("[data-target]", { hasText: "Mended the calendar" }).waitFor();
+  await page.goBack();
+  await page.locator("mark", { hasText: "calend" }).waitFor();
+  await close(page);
+});
+
+test("filters by status, agent, tool and metadata narrow the list", async () => {
+  const check = async (query, expected) => {
+    const page = await open(browser, server, `#/sessions?${query}`);
+    await (expected.length === 0 ? see(page, "No session matches") : see(page, expected[0]));
+    assert.deepEqual(await titles(page), expected, query);
+    await close(page);
+  };
+  await check("status=error", ["Write release notes"]);
+  await check("agent=builder", ["Parse ISO weeks"]);
+  await check("tool=bash", ["Parse ISO weeks"]);
+  await check("metadata=team%3Ddocs", ["Write release notes"]);
+  await check("tool=bash&status=error", []);
+});
+
+test("a session is renamed, archived and deleted, each with a way back", async () => {
+  const page = await open(browser, server, "#/sessions");
+  const act = async (title, action) => {
+    await page.getByRole("button", { name: `Actions for ${title}` }).click();
+    await page.getByRole("menuitem", { name: action }).click();
+  };
+  await act("Write release notes", "Rename");
+  await checkAccess(page);
+  await page.getByLabel("Title", { exact: true }).fill("Write the notes");
+  await page.getByRole("button", { name: "Rename" }).click();
+  await see(page, "Write the notes");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await see(page, "Write release notes");
+  for (const action of ["Archive", "Delete"]) {
+    await act("Write release notes", action);
+    await page.locator(".row", { hasText: "Write release notes" }).waitFor({ state: "detached" });
+    await page.keyboard.press("u");
+    await page.locator(".row", { hasText: "Write release notes" }).waitFor();
+  }
+  await close(page);
+});
+
+test("the keyboard reaches everything", async () => {
+  const page = await open(browser, server, "#/sessions");
+  await see(page, "Parse ISO weeks");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").getByText("Next session").first().waitFor();
+  await checkAccess(page);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.locator('.row-link[data-index="1"]:focus').waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator(".transcript").waitFor();
+  await close(page);
+});
+
+test("an empty store says how to begin", async (t) => {
+  const empty = await Bough.start();
+  t.after(() => empty.stop());
+  const page = await open(browser, empty, "");
+  await see(page, "No sessions yet");
+  await checkAccess(page);
+  await page.getByRole("button", { name: "New session" }).click();
+  await page.getByLabel("Title", { exact: true }).fill("By hand");
+  await page.getByRole("button", { name: "Create" }).click();
+  await see(page, "Nothing was said yet");
+  await close(page);
+});

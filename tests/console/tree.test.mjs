@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { checkAccess, close, launch, open, see } from "./browser.mjs";
+import { assistant, Bough, user } from "./server.mjs";
+
+let server;
+let browser;
+
+before(async () => {
+  [server, browser] = await Promise.all([Bough.start(), launch()]);
+  await server.session("ways", { title: "Two ways" });
+  await server.append("ways", user("Which way?"), { entry_id: "root" });
+  await server.append("ways", assistant("The left one"), { entry_id: "left" });
+  await server.append("ways", user("And further left"), { entry_id: "left2" });
+  await server.append("ways", assistant("The right one"), { parent_id: "root", entry_id: "right" });
+});
+
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+const node = (page, entry) => page.locator(`.tree-node[data-entry="${entry}"]`);
+
+const choose = (page, entry) => node(page, entry).locator(".tree-target").click();
+
+test("the tree shows every branch, with the active path in the first lane", async () => {
+  const page = await open(browser, server, "#/sessions/ways");
+  await page.getByRole("link", { name: "Tree" }).click();
+  await node(page, "left2").waitFor();
+  assert.equal(await page.locator(".tree-node").count(), 4);
+  const active = await page.locator(".tree-picture .tree-active").evaluateAll((nodes) => nodes.map((found) => found.dataset.entry));
+  assert.deepEqual(active, ["root", "right"]);
+  await checkAccess(page);
+  await close(page);
+});
+
+test("two branches stand side by side, and the active one is switched", async () => {
+  const page = await open(browser, server, "#/sessions/ways/tree");
+  await choose(page, "left2");
+  const comparison = page.getByLabel("Comparison with the active branch");
+  await comparison.getByText("The right one").waitFor();
+  await comparison.getByText("And further left").waitFor();
+  assert.equal(await comparison.getByText("Which way?").count(), 0, "what they share is left out");
+  await checkAccess(page);
+  await page.getByRole("button", { name: "Make active" }).click();
+  await page.locator('.tree-active[data-entry="left2"]').waitFor();
+  await server.send("PUT", "/sessions/ways/leaf", { entry_id: "right" });
+  await page.locator('.tree-active[data-entry="right"]').waitFor();
+  await close(page);
+});
+
+test("the tree grows while one looks, and an entry is labelled and forked", async () => {
+  const page = await open(browser, server, "#/sessions/ways/tree");
+  await node(page, "right").waitFor();
+  await server.append("ways", user("Something new"), { entry_id: "new" });
+  await node(page, "new").waitFor();
+  await choose(page, "left");
+  await page.getByRole("button", { name: "Label" }).click();
+  await page.getByLabel("Label; empty takes it away").fill("turning point");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".tree-label", { hasText: "turning point" }).waitFor();
+  await page.getByRole("button", { name: "Fork" }).click();
+  await see(page, "forked from another session");
+  await page.locator(".message", { hasText: "The left one" }).waitFor();
+  await close(page);
+});
+
+test("the keyboard moves through the tree and opens an entry", async () => {
+  const page = await open(browser, server, "#/sessions/ways/tree");
+  await choose(page, "root");
+  await page.locator(".tree-box").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.locator('[data-selected][data-entry="right"]').waitFor();
+  await page.keyboard.press("ArrowRight");
+  await page.locator('[data-selected][data-entry="left"]').waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator("[data-target]", { hasText: "The left one" }).waitFor();
+  await close(page);
+});
+
+test("ten thousand entries on many branches can be moved through", async () => {
+  await server.session("large", { title: "Large" });
+  for (let first = 0; first < 10_000; first += 500) {
+    const texts = Array.from({ length: 500 }, (_, at) => user(`Entry ${first + at}`));
+    const { entry_ids: ids } = await server.appendMany("large", texts);
+    await server.append("large", assistant(`Aside ${first}`), { parent_id: ids[100] });
+    await server.send("PUT", "/sessions/large/leaf", { entry_id: ids[499] });
+  }
+  const page = await open(browser, server, "#/sessions/large/tree");
+  await page.locator("text", { hasText: "Entry 9999" }).waitFor();
+  assert.ok((await page.locator(".tree-node").count()) < 200, "only what is in sight is drawn");
+  await page.getByRole("button", { name: "Fit" }).click();
+  await page.locator(".tree-map").click({ position: { x: 30, y: 2 } });
+  await page.getByRole("button", { name: "Larger" }).click({ clickCount: 9 });
+  await page.locator("text").first().waitFor();
+  await close(page);
+});
