@@ -202,7 +202,11 @@ impl Session {
 
     /// Makes the active path end at an entry: later appends go on from there.
     pub async fn switch_to(&self, entry: &EntryId) -> Result<(), Error> {
-        let request = SetActiveLeafRequest { session_id: self.id.clone(), entry_id: entry.clone() };
+        let request = SetActiveLeafRequest {
+            expected_leaf: None,
+            session_id: self.id.clone(),
+            entry_id: entry.clone(),
+        };
         self.bough.service().set_active_leaf(self.bough.scope(), request).await?;
         Ok(())
     }
@@ -241,8 +245,12 @@ impl Session {
 
     /// What a model would be sent, within a budget of tokens.
     pub async fn context(&self, max_tokens: Option<u64>) -> Result<ContextResponse, Error> {
-        let request =
-            ContextRequest { session_id: self.id.clone(), from_entry_id: None, max_tokens };
+        let request = ContextRequest {
+            format: None,
+            session_id: self.id.clone(),
+            from_entry_id: None,
+            max_tokens,
+        };
         Ok(self.bough.service().context(self.bough.scope(), request).await?)
     }
 

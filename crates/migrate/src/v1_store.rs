@@ -200,6 +200,7 @@ fn unsupported<T>(capability: &'static str) -> std::result::Result<T, StoreError
 fn with_leaf_line(live: &LiveV1, mut records: Vec<NewRecord>) -> Vec<NewRecord> {
     let Some((to, at_ms)) = moved_to(live, &records) else { return records };
     let line = Entry {
+        marks: bough_session::EntryMarks::NONE,
         id: fresh_leaf_id(live),
         parent_id: to,
         timestamp: at_ms,

@@ -44,6 +44,16 @@ const ERRORS: &[(&str, &str)] = &[
     ("session/malformed_request", "The request does not fit the function's schema."),
     ("session/too_large", "Over a limit. Send less at once."),
     ("session/leaf_conflict", "Somebody appended meanwhile. Read, then append with the new leaf."),
+    ("session/loop_not_found", "The session has no such loop."),
+    (
+        "session/recording_gap",
+        "Lines between the last one that came and this one are missing. Send them.",
+    ),
+    ("session/version_conflict", "The session was changed meanwhile. Read it, then change it."),
+    (
+        "session/other_content",
+        "The key or the entry id was used for another content. Use a fresh one.",
+    ),
     (
         "session/revision_conflict",
         "The message is at another revision. Read it, then change what is there.",

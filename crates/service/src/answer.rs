@@ -13,6 +13,8 @@ pub struct Answer {
     pub tag: Option<Tag>,
     /// The session that the call made, where the function makes one.
     pub made: Option<SessionId>,
+    /// Whether the call was carried out before, and changed nothing now.
+    pub is_replay: bool,
     /// The revision that is there, when it is not the one that the caller expected and nothing was changed.
     pub stale: Option<u64>,
 }
@@ -49,6 +51,8 @@ pub enum Precondition {
     Leaf,
     /// That the entry is still at the revision of the tag.
     Revision,
+    /// That the session still says of itself what it said at the tag.
+    Version,
 }
 
 /// What repeating a request with the same `Idempotency-Key` means to a function.
@@ -70,8 +74,13 @@ pub(crate) struct Facts<R> {
 }
 
 impl Answer {
-    pub(crate) fn new<R: Serialize + Send + 'static>(answer: R, facts: &Facts<R>) -> Self {
+    pub(crate) fn new<R: Serialize + Send + 'static>(
+        answer: R,
+        facts: &Facts<R>,
+        is_replay: bool,
+    ) -> Self {
         Self {
+            is_replay,
             tag: facts.tag.and_then(|tag| tag(&answer)),
             made: facts.made.map(|made| made(&answer)),
             stale: facts.stale.and_then(|stale| stale(&answer)),

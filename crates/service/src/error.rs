@@ -102,6 +102,20 @@ pub enum ServiceError {
         /// What it is; empty for a session without entries.
         actual: String,
     },
+    /// What the session says of itself is not what the caller expected.
+    #[error("session {session} was changed since: its version is {version}")]
+    VersionConflict {
+        /// The session.
+        session: String,
+        /// Its version now.
+        version: String,
+    },
+    /// The entry was appended before, with another content.
+    #[error("entry {entry} was appended before with another content")]
+    OtherContent {
+        /// The entry.
+        entry: String,
+    },
     /// The entry is at another revision than the caller expected.
     #[error("the entry is at revision {revision}, not at the one that was expected")]
     RevisionConflict {
@@ -238,6 +252,8 @@ impl ServiceError {
             Self::RecordingGap { .. } => "session/recording_gap",
             Self::LoopNotFound { .. } => "session/loop_not_found",
             Self::LeafConflict { .. } => "session/leaf_conflict",
+            Self::VersionConflict { .. } => "session/version_conflict",
+            Self::OtherContent { .. } => "session/other_content",
             Self::RevisionConflict { .. } => "session/revision_conflict",
             Self::NotStreaming { .. } => "session/not_streaming",
             Self::OtherLife { .. } => "session/other_life",
@@ -268,6 +284,7 @@ impl ServiceError {
             | Self::NotInTrash { .. }
             | Self::UnknownFunction { .. } => 404,
             Self::LeafConflict { .. }
+            | Self::VersionConflict { .. }
             | Self::RevisionConflict { .. }
             | Self::NotStreaming { .. }
             | Self::OtherLife { .. }
@@ -275,6 +292,7 @@ impl ServiceError {
             | Self::RecordingGap { .. } => 409,
             Self::Limit(LimitError::TooLarge { .. }) => 413,
             Self::ParentNotFound { .. }
+            | Self::OtherContent { .. }
             | Self::InvalidEntryKind { .. }
             | Self::DetailsNotSupported { .. }
             | Self::EmptyBatch => 422,
@@ -315,6 +333,12 @@ impl ServiceError {
             Self::LoopNotFound { .. } => "List the loops of the session.",
             Self::LeafConflict { .. } => {
                 "Read what was appended meanwhile, then append with the new leaf."
+            }
+            Self::VersionConflict { .. } => {
+                "Read the session again, then send the change for what is there."
+            }
+            Self::OtherContent { .. } => {
+                "Repeat a request as it was; use a fresh Idempotency-Key or entry_id for another content."
             }
             Self::RevisionConflict { .. } => {
                 "Read it again, then send the change for what is there."
@@ -360,6 +384,7 @@ impl ServiceError {
             Self::LeafConflict { expected, actual, .. } => {
                 Some(json!({ "expected_leaf": expected, "active_leaf": actual }))
             }
+            Self::VersionConflict { version, .. } => Some(json!({ "version": version })),
             Self::RevisionConflict { revision } => Some(json!({ "revision": revision })),
             Self::RecordingGap { position, .. } => Some(json!({ "position": position })),
             Self::NotStreaming { revision, .. } => Some(json!({ "revision": revision })),

@@ -54,6 +54,7 @@ pub use feed::{
 pub use open_streams::HeldStream;
 pub use reload::{Reload, ReloadError};
 pub use request::Request;
+pub use rules::meta::version as session_version;
 pub use scope::{Right, Scope};
 pub use service::Service;
 pub use settings::Settings;

@@ -26,6 +26,14 @@ pub const OPEN_STREAMS_PER_READ: usize = 256;
 pub const BUILD_BATCH_RECORDS: usize = 1000;
 /// Bytes of those records: that many, and one record more, are held at the most.
 pub const BUILD_BATCH_BYTES: usize = 4 * 1024 * 1024;
+/// Ids that one call asks entries for.
+pub const ENTRIES_IDS_MAX: usize = 1000;
+/// Entries and records that one call of `session::entries` looks at; then its page ends, and the next call goes on.
+pub const ENTRIES_LOOKED_AT_MAX: usize = 10_000;
+/// Bytes of a page of entries, when the caller does not say.
+pub const ENTRIES_PAGE_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes of the largest page of entries; one entry more at the most.
+pub const ENTRIES_PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How many entries a scan over a path reads at a time.
 pub const SCAN_ENTRIES: usize = 500;
 

@@ -1,5 +1,6 @@
 //! The handle that every surface holds.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bough_platform::{Clock, Entropy};
@@ -27,6 +28,8 @@ pub struct Service {
     keyed: Option<Arc<KeyedIds>>,
     /// The life of a session that a call means.
     life: Option<Incarnation>,
+    /// Whether the call found that it was carried out before.
+    is_replay: Arc<AtomicBool>,
 }
 
 struct Shared {
@@ -56,14 +59,25 @@ impl Service {
             open_streams: OnceLock::new(),
             swaps: watch::Sender::new(0),
         };
-        Self { shared: Arc::new(shared), keyed: None, life: None }
+        Self { shared: Arc::new(shared), keyed: None, life: None, is_replay: Arc::default() }
     }
 
     /// The same service, for one call on these terms.
     #[must_use]
     pub fn on_terms(&self, terms: CallTerms) -> Self {
         let keyed = terms.key.map(|key| Arc::new(KeyedIds::new(key)));
-        Self { shared: self.shared.clone(), keyed, life: terms.life }
+        let is_replay = Arc::default();
+        Self { shared: self.shared.clone(), keyed, life: terms.life, is_replay }
+    }
+
+    /// Notes that this call was carried out before, and changed nothing now.
+    pub(crate) fn note_replay(&self) {
+        self.is_replay.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether this call was carried out before.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.is_replay.load(Ordering::Relaxed)
     }
 
     /// Whether this call may have been made before, so that what it makes may be there already.

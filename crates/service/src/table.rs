@@ -201,7 +201,8 @@ macro_rules! functions {
                     };
                     scope.allow($id, Right::$right)?;
                     let request = request.parse::<$request>()?;
-                    Ok(Answer::new(service.$name(&scope, request).await?, &FACTS))
+                    let answer = service.$name(&scope, request).await?;
+                    Ok(Answer::new(answer, &FACTS, service.is_replay()))
                 }),
             },
         )*];
@@ -237,15 +238,23 @@ functions! {
         Write, at(Put, "/v1/sessions/{session_id}"),
         "Make sure that a session with this id exists; fires session::created only when it creates one.";
     "session::get" get = rules::lifecycle::get, (GetRequest) -> Option<GetResponse>,
+        Read, INTERNAL,
+        "Read one session's metadata record (null when unknown).";
+    "session::describe" describe = rules::lifecycle::describe,
+        (GetRequest) -> Option<DescribeResponse>,
         Read, at(Get, "/v1/sessions/{session_id}"),
-        "Read one session's metadata record (null when unknown).",
+        "Read what a session says of itself, its active leaf and its version (null when unknown).",
         tag Session |answer| answer.as_ref().map(|_| Tag::Session);
     "session::list" list = rules::listing::list, (ListRequest) -> ListResponse,
         Read, at(Get, "/v1/sessions"),
         "List sessions page by page, in an order, by status, metadata, task and whether they are archived.";
     "session::set-meta" set_meta = rules::meta::set_meta, (SetMetaRequest) -> SetMetaResponse,
-        Write, at(Patch, "/v1/sessions/{session_id}"),
+        Write, INTERNAL,
         "Change a session's title, description or metadata; fires session::meta-updated.";
+    "session::patch" patch = rules::meta::patch, (PatchRequest) -> PatchResponse,
+        Write, at(Patch, "/v1/sessions/{session_id}"),
+        "Change title and description, and merge metadata (RFC 7396); fires session::meta-updated.",
+        if_match Version;
     "session::set-status" set_status = rules::meta::set_status,
         (SetStatusRequest) -> SetStatusResponse,
         Write, at(Put, "/v1/sessions/{session_id}/status"),
@@ -257,14 +266,25 @@ functions! {
         Write, at(Delete, "/v1/sessions/{session_id}"),
         "Move a session to the trash, where it is kept for a while; fires session::deleted.";
     "session::append" append = rules::append::append, (AppendRequest) -> AppendResponse,
-        Write, at(Post, "/v1/sessions/{session_id}/entries"),
+        Write, INTERNAL,
         "Append one entry (idempotent on entry_id, conditional on expected_leaf); fires session::message-added.",
         if_match Leaf, repeat ByKey, tag Leaf |answer| Some(Tag::Leaf(answer.entry_id.clone()));
     "session::append-many" append_many = rules::append::append_many,
         (AppendManyRequest) -> AppendManyResponse,
-        Write, at(Post, "/v1/sessions/{session_id}/entries/batch"),
+        Write, INTERNAL,
         "Append several messages in order, all or none; fires session::message-added for each.",
         if_match Leaf, repeat ByKey, tag Leaf |answer| Some(Tag::Leaf(answer.last_entry_id.clone()));
+    "session::append-entry" append_entry = rules::append::append_entry,
+        (AppendEntryRequest) -> AppendedEntry,
+        Write, at(Post, "/v1/sessions/{session_id}/entries"),
+        "Append a message in any format, or a document; fires session::message-added.",
+        if_match Leaf, repeat ByKey, tag Leaf |answer| Some(Tag::Leaf(answer.entry_id.clone()));
+    "session::append-entries" append_entries = rules::append::append_entries,
+        (AppendEntriesRequest) -> AppendEntriesResponse,
+        Write, at(Post, "/v1/sessions/{session_id}/entries/batch"),
+        "Append messages and documents in one durable write; fires session::message-added for each message.",
+        if_match Leaf, repeat ByKey,
+        tag Leaf |answer| answer.entries.last().map(|last| Tag::Leaf(last.entry_id.clone()));
     "session::update-message" update_message = rules::update::update_message,
         (UpdateMessageRequest) -> UpdateMessageResponse,
         Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}"),
@@ -281,17 +301,32 @@ functions! {
         Write, at(Post, "/v1/sessions/{session_id}/entries/{entry_id}/finish"),
         "End a message that was begun with `stream`: why it stopped, what it cost; fires session::message-updated.";
     "session::messages" messages = rules::reading::messages, (MessagesRequest) -> MessagesResponse,
-        Read, at(Get, "/v1/sessions/{session_id}/messages"),
+        Read, INTERNAL,
         "Read the active path (or the path to an entry), oldest first, page by page, by role.";
     "session::messages-tail" messages_tail = rules::reading::messages_tail,
         (MessagesRequest) -> MessagesResponse,
-        Read, at(Get, "/v1/sessions/{session_id}/messages/tail"),
+        Read, INTERNAL,
         "Read the same path newest first.";
     "session::get-message" get_message = rules::reading::get_message,
         (GetMessageRequest) -> Option<GetMessageResponse>,
+        Read, INTERNAL,
+        "Read one entry with its place and revision (null when unknown).";
+    "session::path" path = rules::reading::path, (PathRequest) -> PathResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/messages"),
+        "Read the active path (or the path to an entry), oldest first, page by page, in any format.",
+        tag Session |_| Some(Tag::Session);
+    "session::path-tail" path_tail = rules::reading::path_tail, (PathRequest) -> PathResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/messages/tail"),
+        "Read the same path newest first.",
+        tag Session |_| Some(Tag::Session);
+    "session::entries" entries = rules::entries::entries, (EntriesRequest) -> EntriesResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/entries"),
+        "Read entries by ids, by custom type or by the beginning of their ids, page by page.",
+        tag Session |_| Some(Tag::Session);
+    "session::entry" entry = rules::entries::entry, (EntryRequest) -> Option<EntryResponse>,
         Read, at(Get, "/v1/sessions/{session_id}/entries/{entry_id}"),
-        "Read one entry with its place and revision (null when unknown).",
-        tag Entry |answer| answer.as_ref().map(|found| Tag::Entry(found.entry.revision()));
+        "Read one entry with its place and revision, in any format (null when unknown).",
+        tag Entry |answer| answer.as_ref().map(|found| Tag::Entry(found.entry.revision));
     "session::fork" fork = rules::branching::fork, (ForkRequest) -> ForkResponse,
         Write, at(Post, "/v1/sessions/{session_id}/fork"),
         "Copy the path up to an entry into a new session under fresh ids; fires session::created.",
@@ -299,11 +334,13 @@ functions! {
     "session::set-active-leaf" set_active_leaf = rules::branching::set_active_leaf,
         (SetActiveLeafRequest) -> SetActiveLeafResponse,
         Write, at(Put, "/v1/sessions/{session_id}/leaf"),
-        "Make the active path end at an entry (switch branches).";
+        "Make the active path end at an entry (switch branches).",
+        if_match Leaf;
     "session::clear-active-leaf" clear_active_leaf = rules::branching::clear_active_leaf,
         (ClearActiveLeafRequest) -> ClearActiveLeafResponse,
         Write, at(Delete, "/v1/sessions/{session_id}/leaf"),
-        "Make the active path end before the first entry; the next one begins a tree of its own.";
+        "Make the active path end before the first entry; the next one begins a tree of its own.",
+        if_match Leaf;
     "session::branches" branches = rules::branching::branches,
         (BranchesRequest) -> BranchesResponse,
         Read, at(Get, "/v1/sessions/{session_id}/branches"),

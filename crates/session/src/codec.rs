@@ -5,7 +5,7 @@
 //!
 //! | kind | `id` | `parent` | `target` | payload |
 //! |---|---|---|---|---|
-//! | `entry` | the new entry | its parent | | one of `message`; `custom`, `data`; `foreign`, `json`, `replaced?`; then `origin?`, `timestamp?` (when it is not the record's time), `revision?` (when it is not 0) |
+//! | `entry` | the new entry | its parent | | one of `message`; `custom`, `data`; `opaque`, `json`; `foreign`, `json`, `replaced?`; then `origin?`, `timestamp?` (when it is not the record's time), `revision?` (when it is not 0), `digest?`, `previous?` |
 //! | `meta` | | | | the fields that change |
 //! | `streaming` | | | | `entry`: the message that the next record adds streams until a `rev` of it has `finish` |
 //! | `rev` | | | the entry | `from`, one of `append`, `edit`, `content`; then `details?`, `origin?`, `finish?` |
@@ -36,7 +36,8 @@ use crate::limits::SHORT_PAYLOAD_BYTES;
 use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, StatusChange};
 use crate::revision::{Delta, Revision};
 use crate::{
-    CustomPayload, Entry, EntryBody, EntryId, JsonMap, LoopId, RawJson, SessionId, SessionStatus,
+    CustomPayload, Entry, EntryBody, EntryId, EntryMarks, JsonMap, LoopId, OpaqueBody, RawJson,
+    SessionId, SessionStatus,
 };
 
 /// The record's form in the log.
@@ -147,6 +148,10 @@ fn encode_entry(entry: &Entry, at_ms: i64) -> String {
             payload.put("custom", &custom.custom_type);
             payload.put("data", &custom.data);
         }
+        EntryBody::Opaque(body) => {
+            payload.put("opaque", &body.custom_type);
+            payload.put("json", &body.data);
+        }
         EntryBody::Foreign(body) => {
             payload.put("foreign", &body.format);
             payload.put("json", &body.json);
@@ -160,6 +165,8 @@ fn encode_entry(entry: &Entry, at_ms: i64) -> String {
     if entry.revision != 0 {
         payload.put("revision", &entry.revision);
     }
+    payload.put_some("digest", entry.marks.digest.as_ref());
+    payload.put_some("previous", entry.marks.previous.as_ref());
     payload.finish()
 }
 
@@ -230,6 +237,8 @@ fn decode_entry(stored: &Envelope<'_>, fields: &mut Fields<'_>) -> Option<Entry>
     } else if let Some(custom_type) = fields.get("custom")? {
         let data = fields.get_raw("data").map(value_of);
         EntryBody::Custom(CustomPayload { custom_type, data: data.unwrap_or(Some(Value::Null))? })
+    } else if let Some(custom_type) = fields.get("opaque")? {
+        EntryBody::Opaque(OpaqueBody { custom_type, data: fields.need("json")? })
     } else {
         EntryBody::Foreign(ForeignBody {
             format: fields.need("foreign")?,
@@ -237,7 +246,9 @@ fn decode_entry(stored: &Envelope<'_>, fields: &mut Fields<'_>) -> Option<Entry>
             replaced: fields.get::<Replaced>("replaced")?,
         })
     };
+    let marks = EntryMarks { digest: fields.get("digest")?, previous: fields.get("previous")? };
     Some(Entry {
+        marks,
         id: EntryId::from_stored(stored.id.as_deref()?),
         parent_id: stored.parent.as_deref().map(EntryId::from_stored),
         timestamp: fields.get("timestamp")?.unwrap_or(stored.at_ms),

@@ -25,8 +25,43 @@ pub struct Entry {
     pub revision: u64,
     /// The writer's own correlation, such as a turn id.
     pub origin: Option<JsonMap>,
+    /// What the service noted when it appended the entry.
+    pub marks: EntryMarks,
     /// What the entry holds.
     pub body: EntryBody,
+}
+
+/// What the service notes beside an entry when it appends it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryMarks {
+    /// The digest of what the request said, so that a repeated request is told from another one with the same id.
+    pub digest: Option<RequestDigest>,
+    /// The entry of the same custom type that came before this one in the session: entries of a type are found from the newest
+    /// one without reading the others.
+    pub previous: Option<EntryId>,
+}
+
+impl EntryMarks {
+    /// No marks.
+    pub const NONE: Self = Self { digest: None, previous: None };
+}
+
+/// The SHA-256 of what a request said about an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestDigest(pub [u8; 32]);
+
+impl Serialize for RequestDigest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&bough_record::hex(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestDigest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digest = bough_record::unhex(&text);
+        digest.map(Self).ok_or_else(|| D::Error::custom("the digest is not 64 hex digits"))
+    }
 }
 
 /// What an entry holds.
@@ -36,8 +71,29 @@ pub enum EntryBody {
     Message(Arc<AgentMessage>),
     /// Bookkeeping, ours or an application's.
     Custom(CustomPayload),
-    /// Another system's JSON, read as one of the two above when somebody looks.
+    /// An application's document under a custom type, kept byte for byte.
+    Opaque(OpaqueBody),
+    /// Another system's JSON, read as a message or bookkeeping when somebody looks.
     Foreign(ForeignBody),
+}
+
+/// An application's document, as it came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpaqueBody {
+    /// The application's word for what this is.
+    pub custom_type: String,
+    /// The document: any JSON.
+    #[serde(default)]
+    pub data: RawJson,
+}
+
+impl OpaqueBody {
+    /// The document as bookkeeping shows it, for looking into.
+    #[must_use]
+    pub fn to_custom(&self) -> CustomPayload {
+        CustomPayload { custom_type: self.custom_type.clone(), data: self.data.value() }
+    }
 }
 
 /// Bookkeeping of a custom entry.
@@ -109,6 +165,7 @@ impl Entry {
         match &self.body {
             EntryBody::Message(message) => Canonical::Message(message.clone()),
             EntryBody::Custom(custom) => Canonical::Custom(custom.clone()),
+            EntryBody::Opaque(body) => Canonical::Custom(body.to_custom()),
             EntryBody::Foreign(body) => formats::canonical(body, self.timestamp),
         }
     }
@@ -127,7 +184,7 @@ impl Entry {
     pub fn is_message(&self) -> bool {
         match &self.body {
             EntryBody::Message(_) => true,
-            EntryBody::Custom(_) => false,
+            EntryBody::Custom(_) | EntryBody::Opaque(_) => false,
             EntryBody::Foreign(_) => matches!(self.canonical(), Canonical::Message(_)),
         }
     }
@@ -137,7 +194,7 @@ impl Entry {
     pub fn role(&self) -> Option<Role> {
         match &self.body {
             EntryBody::Message(message) => Some(message.role()),
-            EntryBody::Custom(_) => None,
+            EntryBody::Custom(_) | EntryBody::Opaque(_) => None,
             EntryBody::Foreign(_) => self.message().map(|message| message.role()),
         }
     }
@@ -146,7 +203,7 @@ impl Entry {
     #[must_use]
     pub fn bookkeeping(&self) -> Option<Bookkeeping> {
         match &self.body {
-            EntryBody::Message(_) => None,
+            EntryBody::Message(_) | EntryBody::Opaque(_) => None,
             EntryBody::Custom(custom) => Bookkeeping::from_payload(custom),
             EntryBody::Foreign(_) => match self.canonical() {
                 Canonical::Custom(custom) => Bookkeeping::from_payload(&custom),
@@ -155,12 +212,28 @@ impl Entry {
         }
     }
 
+    /// The document or bookkeeping as it is stored, if the entry is no message.
+    #[must_use]
+    pub fn to_opaque(&self) -> Option<OpaqueBody> {
+        let custom = match &self.body {
+            EntryBody::Message(_) => return None,
+            EntryBody::Opaque(body) => return Some(body.clone()),
+            EntryBody::Custom(custom) => custom.clone(),
+            EntryBody::Foreign(_) => match self.canonical() {
+                Canonical::Custom(custom) => custom,
+                Canonical::Message(_) => return None,
+            },
+        };
+        Some(OpaqueBody { custom_type: custom.custom_type, data: custom.data.into() })
+    }
+
     /// How many bytes of JSON the body and the origin are, as they are stored.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let body = match &self.body {
             EntryBody::Message(message) => json_bytes(message),
             EntryBody::Custom(custom) => json_bytes(custom),
+            EntryBody::Opaque(body) => json_bytes(body),
             EntryBody::Foreign(body) => {
                 body.json.get().len() + body.replaced.as_ref().map_or(0, json_bytes)
             }
@@ -194,13 +267,15 @@ impl Entry {
     /// as it is now.
     #[must_use]
     pub fn into_copy(self, id: EntryId, parent_id: Option<EntryId>) -> Self {
-        Self { id, parent_id, revision: 0, ..self }
+        // What came before it is not known to be copied too.
+        let marks = EntryMarks { previous: None, ..self.marks };
+        Self { id, parent_id, revision: 0, marks, ..self }
     }
 
     /// Replaces the content of a message, canonical or foreign; says whether the entry is a message.
     pub fn set_content(&mut self, content: Vec<ContentBlock>, details: Option<RawJson>) -> bool {
         match &mut self.body {
-            EntryBody::Custom(_) => false,
+            EntryBody::Custom(_) | EntryBody::Opaque(_) => false,
             EntryBody::Message(message) => {
                 let message = Arc::make_mut(message);
                 *message.content_mut() = content;
@@ -230,20 +305,13 @@ impl SessionEntry {
             Self::Message { id, .. } | Self::Custom { id, .. } => id,
         }
     }
-
-    /// How often the content was changed.
-    #[must_use]
-    pub const fn revision(&self) -> u64 {
-        match self {
-            Self::Message { revision, .. } | Self::Custom { revision, .. } => *revision,
-        }
-    }
 }
 
 impl From<SessionEntry> for Entry {
     fn from(entry: SessionEntry) -> Self {
         match entry {
             SessionEntry::Message { id, parent_id, timestamp, revision, origin, message } => Self {
+                marks: EntryMarks::NONE,
                 id,
                 parent_id,
                 timestamp,
@@ -260,6 +328,7 @@ impl From<SessionEntry> for Entry {
                 custom_type,
                 data,
             } => Self {
+                marks: EntryMarks::NONE,
                 id,
                 parent_id,
                 timestamp,

@@ -41,8 +41,10 @@ pub use context::{
     ContextItem, ContextKind, ContextView, context_view, estimate_text_tokens, estimate_tokens,
 };
 pub use diff::{BlockEdit, ContentChange, DiffError, TextAppend, TextSplice};
-pub use entry::{Canonical, CustomPayload, Entry, EntryBody, SessionEntry};
-pub use fold::{Labels, LoopTally, SessionState, StreamTally};
+pub use entry::{
+    Canonical, CustomPayload, Entry, EntryBody, EntryMarks, OpaqueBody, RequestDigest, SessionEntry,
+};
+pub use fold::{CustomTypes, Labels, LoopTally, NewestOf, SessionState, StreamTally};
 pub use formats::{
     Conversation, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Format, FormatError,
     Loss, LossReason, Mapped, Replaced, context_to_format, conversation_to_format, entry_to_format,

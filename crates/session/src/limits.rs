@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::json::{JsonMap, RawJson, json_bytes, json_depth};
 use crate::members::UnknownMembers;
-use crate::{AgentMessage, ContentBlock, CustomPayload, Finish};
+use crate::{AgentMessage, ContentBlock, CustomPayload, Finish, OpaqueBody};
 
 /// Longest session id, in bytes.
 pub const SESSION_ID_BYTES_MAX: usize = 512;
@@ -57,6 +57,8 @@ pub const PAGE_MAX: usize = 500;
 
 /// Most labels that the state of a session remembers; the oldest fall out.
 pub const STATE_LABELS_MAX: usize = 128;
+/// Most custom types whose newest entry the state remembers; those that were not used for longest fall out.
+pub const STATE_CUSTOM_TYPES_MAX: usize = 64;
 /// Most open loops that the state remembers by name; more are only counted.
 pub const STATE_OPEN_LOOPS_MAX: usize = 64;
 /// Messages of one session that may stream at the same time.
@@ -188,6 +190,21 @@ pub fn check_custom(custom: &CustomPayload) -> Result<(), LimitError> {
     check_at_most("custom_type", "bytes", length, CUSTOM_TYPE_BYTES_MAX)?;
     check_depth("data", &custom.data)?;
     check_size("custom entry", custom, MESSAGE_BYTES_MAX)
+}
+
+/// Checks an application's document.
+pub fn check_opaque(body: &OpaqueBody) -> Result<(), LimitError> {
+    let length = body.custom_type.len();
+    check_at_most("custom_type", "bytes", length, CUSTOM_TYPE_BYTES_MAX)?;
+    check_levels("data", body.data.depth())?;
+    check_at_most("custom entry", "bytes", body.data.get().len(), MESSAGE_BYTES_MAX)
+}
+
+/// Checks a message that came in a format: its JSON, and what it says.
+pub fn check_given(json: &RawJson, message: &AgentMessage) -> Result<(), LimitError> {
+    check_levels("message", json.depth())?;
+    check_at_most("message", "bytes", json.get().len(), MESSAGE_BYTES_MAX)?;
+    check_message(message)
 }
 
 /// Checks the number of records of a batch.

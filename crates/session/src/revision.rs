@@ -245,7 +245,7 @@ fn apply_finish(entry: &mut Entry, finish: &Finish) {
                 replaced.finish.get_or_insert_default().merge(finish);
             }
         }
-        EntryBody::Custom(_) => {}
+        EntryBody::Custom(_) | EntryBody::Opaque(_) => {}
     }
 }
 

@@ -16,7 +16,15 @@ fn compaction() -> Record {
         from_hook: None,
     });
     let body = EntryBody::Custom(note.to_payload());
-    Record::Entry(Entry { id, parent_id: None, timestamp: 1, revision: 0, origin: None, body })
+    Record::Entry(Entry {
+        marks: bough_session::EntryMarks::NONE,
+        id,
+        parent_id: None,
+        timestamp: 1,
+        revision: 0,
+        origin: None,
+        body,
+    })
 }
 
 fn event(json: &str) -> Record {

@@ -176,6 +176,7 @@ fn entry(id: EntryId, parent_id: Option<EntryId>, number: usize) -> Entry {
     let content = vec![ContentBlock::text(text(number))];
     let timestamp = 1_795_000_000_000;
     Entry {
+        marks: bough_session::EntryMarks::NONE,
         id,
         parent_id,
         timestamp,

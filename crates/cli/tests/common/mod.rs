@@ -136,7 +136,15 @@ pub(crate) fn answered(output: Output) -> Answered {
 pub(crate) fn entry(id: &str, parent_id: Option<EntryId>, message: AgentMessage) -> Entry {
     let id = EntryId::from_stored(id);
     let body = EntryBody::Message(message.into());
-    Entry { id, parent_id, timestamp: 1, revision: 0, origin: None, body }
+    Entry {
+        marks: bough_session::EntryMarks::NONE,
+        id,
+        parent_id,
+        timestamp: 1,
+        revision: 0,
+        origin: None,
+        body,
+    }
 }
 
 /// What a list knows of a session that has a title and nothing else.
@@ -182,7 +190,11 @@ impl Sessions {
     }
 
     pub(crate) async fn set_leaf(&self, session: &SessionId, entry: &EntryId) {
-        let request = SetActiveLeafRequest { session_id: session.clone(), entry_id: entry.clone() };
+        let request = SetActiveLeafRequest {
+            expected_leaf: None,
+            session_id: session.clone(),
+            entry_id: entry.clone(),
+        };
         self.service.set_active_leaf(&Scope::owner(), request).await.unwrap();
     }
 

@@ -162,6 +162,7 @@ pub(crate) fn sample(id: &str) -> String {
 /// A native entry, as a service writes one.
 pub(crate) fn native_entry(id: &str, parent: Option<&str>, text: &str, at_ms: i64) -> Entry {
     Entry {
+        marks: bough_session::EntryMarks::NONE,
         id: EntryId::from_stored(id),
         parent_id: parent.map(EntryId::from_stored),
         timestamp: at_ms,

@@ -401,6 +401,7 @@ impl Speaker<'_> {
         origin.insert(LOOP_KEY.to_owned(), Value::from(self.loop_id));
         let before = self.tree.leaf.replace(id.clone());
         self.entries.push(Record::Entry(Entry {
+            marks: bough_session::EntryMarks::NONE,
             id: id.clone(),
             parent_id,
             timestamp: said_at.unwrap_or(self.at_ms),

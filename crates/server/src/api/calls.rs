@@ -8,6 +8,7 @@ use axum::extract::{FromRequestParts, Path, RawPathParams, Request as HttpReques
 use axum::response::{IntoResponse, Response};
 use bough_service::{
     Answer, Function, Method, Request, ServiceError, SessionCursor, Tag, TagKind, function,
+    session_version,
 };
 use bough_session::{Incarnation, SessionId};
 use http::header::{CONTENT_TYPE, ETAG, LOCATION};
@@ -226,8 +227,10 @@ impl Asked<'_> {
         else {
             return Ok(Before::default());
         };
-        let place = SessionCursor::at(now.head.incarnation, now.position);
-        Ok(Before { tag: Some(tag(&place.to_string())), life: Some(now.head.incarnation) })
+        let life = now.head.incarnation;
+        let place = SessionCursor::at(life, now.position);
+        let text = format!("{place}.{}", session_version(&now.state));
+        Ok(Before { tag: Some(tag(&text)), life: Some(life) })
     }
 
     fn respond(&self, named: Named, answer: &Answer, before: &Before) -> Result<Response, Problem> {
@@ -248,6 +251,9 @@ impl Asked<'_> {
         if let Some(made) = &answer.made {
             status = StatusCode::CREATED;
             headers.extend(location(made));
+        }
+        if answer.is_replay {
+            headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
         }
         Ok((status, headers, body).into_response())
     }

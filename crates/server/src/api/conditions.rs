@@ -2,7 +2,7 @@
 //!
 //! | resource | its `ETag` | `If-Match` on a write means |
 //! |---|---|---|
-//! | a session | its life and position | (not a precondition: a status change elsewhere must not fail a write) |
+//! | a session | its life, position and version | `expected_version`: entries that come meanwhile do not fail a change |
 //! | an entry | its session's life and its revision | `expected_revision` in that life |
 //! | a session's entries | its active leaf | `expected_leaf` |
 
@@ -114,6 +114,7 @@ impl Conditions {
             ServiceError::LeafConflict { .. }
                 | ServiceError::OtherLife { .. }
                 | ServiceError::RevisionConflict { .. }
+                | ServiceError::VersionConflict { .. }
         );
         let problem = Problem::from(error);
         let failed = is_conflict && self.if_match.is_there;
@@ -147,6 +148,10 @@ fn apply_if_match(
     let text = untag(value).filter(|_| more.is_none()).ok_or_else(not_one_tag)?;
     let (field, wanted, life) = match precondition {
         Precondition::Leaf => ("expected_leaf", Value::String(text), None),
+        Precondition::Version => {
+            let (_, version) = text.rsplit_once('.').ok_or_else(not_one_tag)?;
+            ("expected_version", Value::String(version.to_owned()), None)
+        }
         Precondition::Revision => {
             let (life, revision) = text.split_once('.').ok_or_else(not_one_tag)?;
             let revision = revision.parse::<u64>().map_err(|_| not_one_tag())?;
@@ -163,12 +168,15 @@ fn apply_if_match(
 
 fn not_one_tag() -> Problem {
     let detail = "If-Match must be one ETag that this server gave, or *";
-    Problem::bad_request(detail, "Send the ETag of the entry, or of the session's entries.")
+    Problem::bad_request(
+        detail,
+        "Send the ETag of the entry, of the session's entries, or of the session.",
+    )
 }
 
 fn no_precondition() -> Problem {
     let detail = "this resource has no precondition by If-Match";
-    let hint = "Entries have one (their revision), and so has appending (the active leaf).";
+    let hint = "Entries have one (their revision), so have the active leaf and the session itself.";
     Problem::bad_request(detail, hint)
 }
 

@@ -190,7 +190,10 @@ fn header_parameters(function: &Function) -> Vec<Value> {
         headers.push(header(
             "If-Match",
             match precondition {
-                Precondition::Leaf => "Append only if the active leaf is the one of this ETag.",
+                Precondition::Leaf => "Do it only if the active leaf is the one of this ETag.",
+                Precondition::Version => {
+                    "Change only if the session says of itself what it said at this ETag."
+                }
                 Precondition::Revision => {
                     "Change only if the entry is at the revision of this ETag."
                 }

@@ -112,7 +112,7 @@ async fn what_is_not_there_is_not_counted_as_ok() {
     let client = place.client();
     assert_eq!(client.get("/v1/sessions/none").await.status, 404);
     let page = client.get("/metrics").await.text;
-    let line = "bough_calls_total{function=\"session::get\",outcome=\"error\"} 1";
+    let line = "bough_calls_total{function=\"session::describe\",outcome=\"error\"} 1";
     assert!(page.lines().any(|found| found == line), "{page}");
 }
 

@@ -13,6 +13,7 @@ mod console;
 mod delta_requests;
 mod documents;
 mod door;
+mod entries;
 mod events;
 mod guard;
 mod http;

@@ -52,7 +52,7 @@ async fn a_token_that_is_taken_back_hears_nothing_more() {
 #[tokio::test]
 async fn functions_that_a_token_lacks_are_lacking_on_every_way_in() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    let writes = token_for(dir.path(), &["session::create", "session::append"]);
+    let writes = token_for(dir.path(), &["session::create", "session::append-entry"]);
     let watches = token_for(dir.path(), &["session::watch"]);
     let place = Place::again(dir).await;
     let writer = place.client().with_token(&writes);

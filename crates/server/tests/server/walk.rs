@@ -90,6 +90,7 @@ impl Foreign<'_> {
         Some(match name {
             "session_id" => json!(self.session),
             "entry_id" | "parent_id" | "leaf" => json!(self.entry),
+            "recording_id" => json!("r"),
             "query" => json!("mark-of"),
             "message" => message,
             "messages" => json!([message]),

@@ -29,6 +29,8 @@ pub struct SetActiveLeafRequest {
     pub session_id: SessionId,
     /// Where the active path should end. Later appends without `parent_id` go on from here.
     pub entry_id: EntryId,
+    /// Move only if the active leaf still is this entry (`""` for none); otherwise `session/leaf_conflict`.
+    pub expected_leaf: Option<String>,
 }
 
 /// Output of `session::set-active-leaf`.
@@ -43,6 +45,8 @@ pub struct SetActiveLeafResponse {
 pub struct ClearActiveLeafRequest {
     /// The session. Later appends without `parent_id` begin a new tree beside what is there.
     pub session_id: SessionId,
+    /// Move only if the active leaf still is this entry; otherwise `session/leaf_conflict`.
+    pub expected_leaf: Option<String>,
 }
 
 /// Output of `session::clear-active-leaf`.

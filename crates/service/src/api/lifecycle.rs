@@ -1,4 +1,6 @@
-use bough_session::{JsonMap, SessionDetails, SessionId, SessionMeta, SessionStatus, TaskStatus};
+use bough_session::{
+    EntryId, JsonMap, SessionDetails, SessionId, SessionMeta, SessionStatus, TaskStatus,
+};
 use bough_store::ListOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +61,42 @@ pub struct GetRequest {
 pub struct GetResponse {
     /// The session's metadata record.
     pub meta: SessionMeta,
+}
+
+/// Output of `session::describe`; `null` when the session is unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DescribeResponse {
+    /// The session's metadata record.
+    pub meta: SessionMeta,
+    /// Where the active path ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_leaf: Option<EntryId>,
+    /// Names what the session says of itself; `session::patch` takes it as `expected_version`. Entries do not change it.
+    pub version: String,
+}
+
+/// Input of `session::patch`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PatchRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// New title; omit to keep the current one.
+    pub title: Option<String>,
+    /// New description; omit to keep the current one.
+    pub description: Option<String>,
+    /// Members to merge into the metadata (RFC 7396): `null` removes a member.
+    pub metadata: Option<JsonMap>,
+    /// Change only if the session still has this version; otherwise `session/version_conflict`.
+    pub expected_version: Option<String>,
+}
+
+/// Output of `session::patch`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PatchResponse {
+    /// The metadata record after the change.
+    pub meta: SessionMeta,
+    /// Its version after the change.
+    pub version: String,
 }
 
 /// Whether a list shows archived sessions.

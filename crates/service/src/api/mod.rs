@@ -5,6 +5,7 @@
 
 mod branching;
 mod config;
+mod entries;
 mod feed;
 mod lifecycle;
 mod messages;
@@ -20,6 +21,7 @@ pub use bough_session::JsonMap;
 
 pub use branching::*;
 pub use config::*;
+pub use entries::*;
 pub use feed::*;
 pub use lifecycle::*;
 pub use messages::*;

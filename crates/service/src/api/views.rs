@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use bough_session::{AgentMessage, EntryId, SessionId, UsageByModel};
+use bough_session::{AgentMessage, EntryId, Format, Loss, RawJson, SessionId, UsageByModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,8 @@ pub struct ContextRequest {
     pub from_entry_id: Option<EntryId>,
     /// Leave out the oldest messages until the rest fits into this many tokens (an estimate: characters / 4).
     pub max_tokens: Option<u64>,
+    /// Give the messages in this format too, as its API takes them: `conversation`.
+    pub format: Option<Format>,
 }
 
 /// One message of a context.
@@ -52,4 +54,20 @@ pub struct ContextResponse {
     /// How many messages the budget left out. Where a long path is not read to its beginning, those that were not read
     /// are not counted.
     pub left_out: u64,
+    /// The same messages in the format that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<FormattedConversation>,
+}
+
+/// A conversation as the API of a format takes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FormattedConversation {
+    /// What instructs the model, for the formats that take it beside the messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<RawJson>,
+    /// The messages, the oldest first.
+    pub messages: Vec<RawJson>,
+    /// What the format could not carry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
 }

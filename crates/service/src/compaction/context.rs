@@ -2,12 +2,13 @@
 
 use bough_recorder::{RecordFold, RecordedSession};
 use bough_session::{
-    Bookkeeping, Canonical, Entry, EntryId, SessionId, SessionState, context_view, estimate_tokens,
+    Bookkeeping, Canonical, Conversation, Entry, EntryId, SessionId, SessionState,
+    context_to_format, context_view, estimate_tokens,
 };
 use bough_store::{Position, Store, StoreExt};
 
 use super::blocks::with_blocks;
-use crate::api::{ContextItem, ContextRequest, ContextResponse};
+use crate::api::{ContextItem, ContextRequest, ContextResponse, FormattedConversation};
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::rules::reading::{Direction, Walk};
@@ -34,6 +35,11 @@ pub(crate) async fn context(
         end.entries = with_blocks(end.entries, recorded, end.is_whole);
     }
     let view = context_view(&end.entries, budget);
+    let conversation = request.format.map(|format| {
+        let Conversation { system, messages, losses } =
+            context_to_format(&view, &end.entries, format);
+        FormattedConversation { system, messages, losses }
+    });
     let messages = view
         .items
         .into_iter()
@@ -42,6 +48,7 @@ pub(crate) async fn context(
         messages: messages.collect(),
         estimated_tokens: view.tokens as u64,
         left_out: (view.left_out as u64).saturating_add(end.left_out),
+        conversation,
     })
 }
 

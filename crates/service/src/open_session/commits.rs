@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bough_session::{EntryId, Incarnation};
+use bough_session::{Entry, EntryId, Incarnation, RequestDigest};
 use bough_store::{Position, StoreError};
 use tokio::sync::watch;
 
@@ -29,6 +29,19 @@ pub(super) type UncommittedEntries = HashMap<EntryId, (u64, UncommittedEntry)>;
 pub(crate) struct UncommittedEntry {
     pub(crate) parent_id: Option<EntryId>,
     pub(crate) timestamp: i64,
+    pub(crate) revision: u64,
+    pub(crate) digest: Option<RequestDigest>,
+}
+
+impl From<&Entry> for UncommittedEntry {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            parent_id: entry.parent_id.clone(),
+            timestamp: entry.timestamp,
+            revision: entry.revision,
+            digest: entry.marks.digest,
+        }
+    }
 }
 
 impl CommitNotifier {

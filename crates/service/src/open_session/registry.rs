@@ -152,7 +152,8 @@ mod tests {
         let sessions = sessions();
         let open = sessions.open(&id(0));
         let entry = EntryId::from_stored("e");
-        let uncommitted = UncommittedEntry { parent_id: None, timestamp: 1 };
+        let uncommitted =
+            UncommittedEntry { parent_id: None, timestamp: 1, revision: 0, digest: None };
         let (notifier, waiter) = {
             let mut state = open.lock().await;
             let notifier =

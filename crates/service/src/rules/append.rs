@@ -1,18 +1,27 @@
-//! Entries are appended.
+//! Entries are appended: one, or several in one write, also to a session that the write creates.
 
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use bough_session::limits::{
     check_batch_bytes, check_batch_records, check_custom, check_message, check_origin,
 };
 use bough_session::{
-    AgentMessage, Entry, EntryBody, EntryId, JsonMap, Record, SessionState, json_bytes,
+    AgentMessage, CustomPayload, Entry, EntryBody, EntryId, EntryMarks, Format, JsonMap,
+    MetaChange, Record, SessionId, SessionState,
 };
 
-use crate::api::{AppendManyRequest, AppendManyResponse, AppendRequest, AppendResponse};
+use super::finish;
+use super::given::{DEFAULT_FORMAT, GivenContent, GivenEntry};
+use super::lifecycle::first_record;
+use super::meta::{merged, meta_record};
+use crate::api::{
+    AppendEntriesRequest, AppendEntriesResponse, AppendEntryRequest, AppendManyRequest,
+    AppendManyResponse, AppendRequest, AppendResponse, AppendedEntry, MetaPatch, NewEntry,
+};
 use crate::error::ServiceError;
-use crate::rules::finish;
+use crate::open_session::UncommittedEntry;
+use crate::runtime::is_visible;
 use crate::scope::Scope;
 use crate::service::Service;
 use crate::writing::{self, Command, Decision, WriteContext};
@@ -20,19 +29,32 @@ use crate::writing::{self, Command, Decision, WriteContext};
 pub(crate) async fn append(
     service: &Service,
     scope: &Scope,
-    mut request: AppendRequest,
+    request: AppendRequest,
 ) -> Result<AppendResponse, ServiceError> {
-    let session_id = request.session_id.clone();
-    let fresh_id = service.fresh_entry_id()?;
-    if service.may_repeat() {
-        request.entry_id.get_or_insert_with(|| fresh_id.clone());
-    }
-    if request.stream == Some(true) {
-        let entry_id = request.entry_id.get_or_insert_with(|| fresh_id.clone()).clone();
-        finish::note_begin(service, &session_id, &entry_id).await?;
-    }
-    let change = Append { scope: scope.clone(), fresh_id, request };
-    writing::run(service, &session_id, change).await
+    let drawn = service.fresh_entry_id()?;
+    let given = match (request.message, request.custom) {
+        (Some(message), None) => checked_message(message),
+        (None, Some(custom)) => checked_custom(custom),
+        (Some(_), Some(_)) => {
+            Err(ServiceError::invalid("supply exactly one of `message` and `custom`, not both"))
+        }
+        (None, None) => Err(ServiceError::invalid("supply exactly one of `message` and `custom`")),
+    };
+    let origin = checked_origin(request.origin);
+    let entry = origin.and_then(|origin| {
+        let is_chosen = request.entry_id.is_some();
+        let (id, parent_id) = (request.entry_id.unwrap_or(drawn), request.parent_id);
+        let content = GivenContent::Body(given?);
+        Ok(vec![GivenEntry { id, is_chosen, parent_id, origin, digest: None, content }])
+    });
+    let command = AppendEntries {
+        expected_leaf: request.expected_leaf,
+        streams: request.stream == Some(true),
+        ..AppendEntries::new(service, scope, entry)
+    };
+    let appended = command.run(service, &request.session_id).await?;
+    let [AppendedEntry { entry_id, parent_id, timestamp, .. }] = single(appended)?;
+    Ok(AppendResponse { entry_id, parent_id, timestamp })
 }
 
 pub(crate) async fn append_many(
@@ -41,193 +63,416 @@ pub(crate) async fn append_many(
     request: AppendManyRequest,
 ) -> Result<AppendManyResponse, ServiceError> {
     check_batch_records(request.messages.len())?;
-    let fresh_ids =
-        request.messages.iter().map(|_| service.fresh_entry_id()).collect::<Result<_, _>>()?;
-    let session_id = request.session_id.clone();
-    let may_repeat = service.may_repeat();
-    let change = AppendMany { scope: scope.clone(), fresh_ids, may_repeat, request };
-    writing::run(service, &session_id, change).await
+    let mut entries = Vec::with_capacity(request.messages.len());
+    let mut parent_id = request.parent_id;
+    let origin = checked_origin(request.origin);
+    for message in request.messages {
+        let (id, origin) = (service.fresh_entry_id()?, origin.clone());
+        entries.push(origin.and_then(|origin| {
+            let content = GivenContent::Body(checked_message(message)?);
+            let parent_id = parent_id.take();
+            Ok(GivenEntry { id, is_chosen: false, parent_id, origin, digest: None, content })
+        }));
+    }
+    let command = AppendEntries {
+        expected_leaf: request.expected_leaf,
+        ..AppendEntries::new(service, scope, entries.into_iter().collect())
+    };
+    let appended = command.run(service, &request.session_id).await?;
+    let entry_ids: Vec<EntryId> = appended.into_iter().map(|entry| entry.entry_id).collect();
+    let last_entry_id = entry_ids.last().cloned().ok_or(ServiceError::EmptyBatch)?;
+    Ok(AppendManyResponse { entry_ids, last_entry_id })
 }
 
-struct Append {
+pub(crate) async fn append_entry(
+    service: &Service,
+    scope: &Scope,
+    request: AppendEntryRequest,
+) -> Result<AppendedEntry, ServiceError> {
+    let entry = NewEntry {
+        entry_id: request.entry_id,
+        parent_id: request.parent_id,
+        format: request.format,
+        message: request.message,
+        custom: request.custom,
+        origin: request.origin,
+    };
+    let given = GivenEntry::read(entry, "", service.fresh_entry_id()?, 1);
+    let command = AppendEntries {
+        create: creating(scope, request.create, None)?,
+        expected_leaf: request.expected_leaf,
+        refuses_other_content: true,
+        streams: request.stream == Some(true),
+        ..AppendEntries::new(service, scope, given.map(|given| vec![given]))
+    };
+    let appended = command.run(service, &request.session_id).await?;
+    let [appended] = single(appended)?;
+    Ok(appended)
+}
+
+pub(crate) async fn append_entries(
+    service: &Service,
+    scope: &Scope,
+    request: AppendEntriesRequest,
+) -> Result<AppendEntriesResponse, ServiceError> {
+    let count = request.entries.len();
+    check_batch_records(count)?;
+    let mut entries = Vec::with_capacity(count);
+    for (index, entry) in request.entries.into_iter().enumerate() {
+        let at = format!("/entries/{index}");
+        entries.push(GivenEntry::read(entry, &at, service.fresh_entry_id()?, count));
+    }
+    let command = AppendEntries {
+        create: creating(scope, request.create, request.meta.as_ref())?,
+        meta: request.meta,
+        expected_leaf: request.expected_leaf,
+        refuses_other_content: true,
+        is_batch: true,
+        ..AppendEntries::new(service, scope, entries.into_iter().collect())
+    };
+    let entries = command.run(service, &request.session_id).await?;
+    Ok(AppendEntriesResponse { entries })
+}
+
+/// The first record of the session, if the request may create it.
+fn creating(
+    scope: &Scope,
+    create: Option<bool>,
+    meta: Option<&MetaPatch>,
+) -> Result<Option<MetaChange>, ServiceError> {
+    if create != Some(true) {
+        return Ok(None);
+    }
+    let meta = meta.cloned().unwrap_or_default();
+    let metadata = meta.metadata.map(|patch| merged(None, &patch));
+    first_record(scope, meta.title, meta.description, metadata).map(Some)
+}
+
+fn checked_message(message: std::sync::Arc<AgentMessage>) -> Result<EntryBody, ServiceError> {
+    check_message(&message)?;
+    Ok(EntryBody::Message(message))
+}
+
+fn checked_custom(custom: CustomPayload) -> Result<EntryBody, ServiceError> {
+    check_custom(&custom)?;
+    Ok(EntryBody::Custom(custom))
+}
+
+fn checked_origin(origin: Option<JsonMap>) -> Result<Option<JsonMap>, ServiceError> {
+    origin.as_ref().map_or(Ok(()), check_origin)?;
+    Ok(origin)
+}
+
+/// The one entry of a request that has one.
+fn single(appended: Vec<AppendedEntry>) -> Result<[AppendedEntry; 1], ServiceError> {
+    appended.try_into().map_err(|_| ServiceError::EmptyBatch)
+}
+
+struct AppendEntries {
     scope: Scope,
-    /// The entry's id, unless the caller chose one. Drawn once, so that trying again appends the same entry.
-    fresh_id: EntryId,
-    request: AppendRequest,
+    /// What to append, or why the request makes no sense: a session that is not there is told first.
+    entries: Result<Vec<GivenEntry>, ServiceError>,
+    /// The first record of the session, if the request may create it.
+    create: Option<MetaChange>,
+    /// What else becomes of the session.
+    meta: Option<MetaPatch>,
+    expected_leaf: Option<String>,
+    /// Whether ids that nobody chose come from the key of the request, so that they may be there already.
+    is_keyed: bool,
+    /// Whether an entry that is there with another content is refused. On the bus it is passed over.
+    refuses_other_content: bool,
+    /// Whether the request has a list of entries.
+    is_batch: bool,
+    /// Whether the message streams until it is finished.
+    streams: bool,
+}
+
+/// What a write appends, and what the caller is told.
+#[derive(Default)]
+struct Outcome {
+    records: Vec<Record>,
+    appended: Vec<AppendedEntry>,
+    bytes: usize,
+    /// The newest entry of each custom type that the write adds.
+    newest: HashMap<String, EntryId>,
+    added: HashSet<EntryId>,
+}
+
+impl AppendEntries {
+    fn new(
+        service: &Service,
+        scope: &Scope,
+        entries: Result<Vec<GivenEntry>, ServiceError>,
+    ) -> Self {
+        Self {
+            scope: scope.clone(),
+            entries,
+            create: None,
+            meta: None,
+            expected_leaf: None,
+            is_keyed: service.may_repeat(),
+            refuses_other_content: false,
+            is_batch: false,
+            streams: false,
+        }
+    }
+
+    /// Appends, and notes where the request was carried out before.
+    async fn run(
+        self,
+        service: &Service,
+        session: &SessionId,
+    ) -> Result<Vec<AppendedEntry>, ServiceError> {
+        if let (true, Ok([entry])) = (self.streams, self.entries.as_deref()) {
+            finish::note_begin(service, session, &entry.id).await?;
+        }
+        let (appended, is_replay) = writing::run(service, session, self).await?;
+        if is_replay {
+            service.note_replay();
+        }
+        Ok(appended)
+    }
+
+    /// The session, if it is there; `None` when the write creates it.
+    fn session<'a>(
+        &self,
+        context: &'a WriteContext<'_>,
+    ) -> Result<Option<&'a SessionState>, ServiceError> {
+        let there = context.state().filter(|state| !state.deleted);
+        match (there, &self.create) {
+            (Some(state), _) if is_visible(&self.scope, state) => Ok(Some(state)),
+            (None, Some(_)) => {
+                SessionId::parse(context.session().as_str())?;
+                Ok(None)
+            }
+            // Neither created nor shown. The words do not say why the id cannot be used.
+            (Some(_), Some(_)) => Err(ServiceError::Forbidden {
+                reason: format!("the session id {} cannot be used", context.session()),
+            }),
+            (_, None) => Err(ServiceError::not_found(context.session())),
+        }
+    }
+
+    /// Those of the entries that are there already.
+    async fn find_repeated(
+        &self,
+        context: &WriteContext<'_>,
+        entries: &[GivenEntry],
+    ) -> Result<Vec<Option<UncommittedEntry>>, ServiceError> {
+        let mut found = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let may_be_there = entry.is_chosen || self.is_keyed;
+            let there = if may_be_there { context.find(&entry.id).await? } else { None };
+            if let Some(there) = &there
+                && self.refuses_other_content
+                && there.digest.is_some()
+                && there.digest != entry.digest
+            {
+                return Err(ServiceError::OtherContent { entry: entry.id.to_string() });
+            }
+            found.push(there);
+        }
+        // The entries of one key come in one write: where one of them is and another is not, the request is another one.
+        let drawn = || entries.iter().zip(&found).filter(|(entry, _)| !entry.is_chosen);
+        let (is_there, is_missing) =
+            (drawn().find(|(_, there)| there.is_some()), drawn().any(|(_, there)| there.is_none()));
+        match is_there {
+            Some((entry, _)) if is_missing => {
+                Err(ServiceError::OtherContent { entry: entry.id.to_string() })
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// The change of what the session says of itself, if the request has one.
+    fn meta_record(&self, state: &SessionState) -> Result<Option<Record>, ServiceError> {
+        let Some(meta) = &self.meta else { return Ok(None) };
+        let metadata = match &meta.metadata {
+            Some(patch) => self.scope.stamp(Some(merged(state.metadata.as_ref(), patch)))?,
+            None => state.metadata.clone(),
+        };
+        meta_record(state, meta.title.clone(), meta.description.clone(), metadata).map(Some)
+    }
+
+    /// Where an entry stands in the request.
+    fn place(&self, index: usize) -> String {
+        if self.is_batch { format!("/entries/{index}") } else { String::new() }
+    }
 }
 
 #[async_trait]
-impl Command for Append {
-    type Answer = AppendResponse;
+impl Command for AppendEntries {
+    /// The entries, and whether all of them were there before.
+    type Answer = (Vec<AppendedEntry>, bool);
 
     async fn decide(
         &mut self,
         context: &mut WriteContext<'_>,
     ) -> Result<Decision<Self::Answer>, ServiceError> {
-        let state = context.visible(&self.scope)?;
-        let body = self.body()?;
-        let leaf = state.leaf.clone();
-        let id = match &self.request.entry_id {
-            Some(id) => {
-                if let Some(there) = context.find(id).await? {
-                    return Ok(Decision::Nothing(AppendResponse {
-                        entry_id: id.clone(),
-                        parent_id: there.parent_id,
-                        timestamp: there.timestamp,
-                    }));
-                }
-                EntryId::parse(id.as_str())?
+        let created = match self.session(context)? {
+            Some(_) => None,
+            None => self.create.clone(),
+        };
+        let fresh;
+        let entries = self.entries.as_deref().map_err(Clone::clone)?;
+        if entries.is_empty() {
+            return Err(ServiceError::EmptyBatch);
+        }
+        let found = self.find_repeated(context, entries).await?;
+        let state = match &created {
+            None => {
+                self.session(context)?.ok_or_else(|| ServiceError::not_found(context.session()))?
             }
-            None => self.fresh_id.clone(),
+            Some(first) => {
+                let mut state = SessionState::new(context.session().clone());
+                state.apply(&Record::Meta(first.clone()), 1, context.now_ms);
+                fresh = state;
+                &fresh
+            }
         };
-        check_leaf(context.visible(&self.scope)?, self.request.expected_leaf.as_deref())?;
-        let parent_id = parent_of(context, self.request.parent_id.as_ref(), leaf).await?;
-        let answer = AppendResponse {
-            entry_id: id.clone(),
-            parent_id: parent_id.clone(),
-            timestamp: context.now_ms,
-        };
-        let entry = Entry {
+        let mut outcome = Outcome::default();
+        if found.iter().all(Option::is_some) {
+            for (entry, there) in entries.iter().zip(found) {
+                outcome.appended.extend(there.map(|there| appended(&entry.id, there)));
+            }
+            return Ok(Decision::Nothing((outcome.appended, true)));
+        }
+        check_leaf(state, self.expected_leaf.as_deref())?;
+        match &created {
+            Some(first) => outcome.records.push(Record::Meta(first.clone())),
+            None => outcome.records.extend(self.meta_record(state)?),
+        }
+        let mut last = state.leaf.clone();
+        for (index, (entry, there)) in entries.iter().zip(found).enumerate() {
+            match there {
+                Some(there) => outcome.appended.push(appended(&entry.id, there)),
+                None => {
+                    let parent_id = outcome.parent_of(context, entry, last).await?;
+                    let body = entry.body(&self.place(index), default_format(state))?;
+                    let entry = outcome.entry(entry, body, parent_id, state, context.now_ms)?;
+                    outcome.add(entry, state, self.streams)?;
+                }
+            }
+            last = Some(entry.id.clone());
+        }
+        check_batch_bytes(outcome.bytes)?;
+        let answer = (outcome.appended, false);
+        Ok(match created {
+            Some(_) => Decision::Create(outcome.records, answer),
+            None => Decision::Append(outcome.records, answer),
+        })
+    }
+}
+
+impl Outcome {
+    /// The parent that was asked for, which must exist, or else the entry before.
+    async fn parent_of(
+        &self,
+        context: &WriteContext<'_>,
+        entry: &GivenEntry,
+        last: Option<EntryId>,
+    ) -> Result<Option<EntryId>, ServiceError> {
+        let Some(parent) = &entry.parent_id else { return Ok(last) };
+        let is_known = Some(parent) == last.as_ref() || self.added.contains(parent);
+        if !is_known && context.find(parent).await?.is_none() {
+            return Err(ServiceError::ParentNotFound {
+                session: context.session().to_string(),
+                parent: parent.to_string(),
+            });
+        }
+        Ok(Some(parent.clone()))
+    }
+
+    /// The entry that a request wants.
+    fn entry(
+        &mut self,
+        given: &GivenEntry,
+        body: EntryBody,
+        parent_id: Option<EntryId>,
+        state: &SessionState,
+        now_ms: i64,
+    ) -> Result<Entry, ServiceError> {
+        let id =
+            if given.is_chosen { EntryId::parse(given.id.as_str())? } else { given.id.clone() };
+        let previous = self.previous(&body, &id, state);
+        Ok(Entry {
             id,
             parent_id,
-            timestamp: context.now_ms,
+            timestamp: now_ms,
             revision: 0,
-            origin: self.request.origin.clone(),
+            origin: given.origin.clone(),
+            marks: EntryMarks { digest: given.digest, previous },
             body,
-        };
-        let records = match self.request.stream {
-            Some(true) => finish::begin(context.visible(&self.scope)?, entry)?,
-            _ => vec![Record::Entry(entry)],
-        };
-        Ok(Decision::Append(records, answer))
+        })
     }
-}
 
-impl Append {
-    fn body(&self) -> Result<EntryBody, ServiceError> {
-        self.request.origin.as_ref().map_or(Ok(()), check_origin)?;
-        match (&self.request.message, &self.request.custom) {
-            (Some(message), None) => {
-                check_message(message)?;
-                Ok(EntryBody::Message(message.clone()))
-            }
-            (None, Some(custom)) => {
-                check_custom(custom)?;
-                Ok(EntryBody::Custom(custom.clone()))
-            }
-            (Some(_), Some(_)) => {
-                Err(ServiceError::invalid("supply exactly one of `message` and `custom`, not both"))
-            }
-            (None, None) => {
-                Err(ServiceError::invalid("supply exactly one of `message` and `custom`"))
-            }
-        }
-    }
-}
-
-struct AppendMany {
-    scope: Scope,
-    fresh_ids: Vec<EntryId>,
-    /// The entries may be there already.
-    may_repeat: bool,
-    request: AppendManyRequest,
-}
-
-impl AppendMany {
-    /// Whether the same call was carried out before. Its entries came in one batch: where the first is, all of them are.
-    async fn is_done(&self, context: &WriteContext<'_>) -> Result<bool, ServiceError> {
-        let (true, Some(first), Some(last)) =
-            (self.may_repeat, self.fresh_ids.first(), self.fresh_ids.last())
-        else {
-            return Ok(false);
-        };
-        if context.find(first).await?.is_none() {
-            return Ok(false);
-        }
-        if context.find(last).await?.is_none() {
-            let reason = "the key of this call was used for a shorter batch; use a fresh one";
+    fn add(
+        &mut self,
+        entry: Entry,
+        state: &SessionState,
+        streams: bool,
+    ) -> Result<(), ServiceError> {
+        let id = entry.id.clone();
+        if !self.added.insert(id.clone()) {
+            let reason = format!("entry_id {id} is in the batch more than once");
             return Err(ServiceError::invalid(reason));
         }
-        Ok(true)
+        self.bytes = self.bytes.saturating_add(entry.bytes());
+        self.appended.push(AppendedEntry {
+            entry_id: id,
+            parent_id: entry.parent_id.clone(),
+            timestamp: entry.timestamp,
+            revision: 0,
+        });
+        if streams {
+            self.records.extend(finish::begin(state, entry)?);
+        } else {
+            self.records.push(Record::Entry(entry));
+        }
+        Ok(())
     }
-}
 
-#[async_trait]
-impl Command for AppendMany {
-    type Answer = AppendManyResponse;
-
-    async fn decide(
+    /// The entry of the same custom type before this one.
+    fn previous(
         &mut self,
-        context: &mut WriteContext<'_>,
-    ) -> Result<Decision<Self::Answer>, ServiceError> {
-        let state = context.visible(&self.scope)?;
-        let Some(last_entry_id) = self.fresh_ids.last().cloned() else {
-            return Err(ServiceError::EmptyBatch);
+        body: &EntryBody,
+        id: &EntryId,
+        state: &SessionState,
+    ) -> Option<EntryId> {
+        let custom_type = match body {
+            EntryBody::Custom(custom) => &custom.custom_type,
+            EntryBody::Opaque(document) => &document.custom_type,
+            EntryBody::Message(_) | EntryBody::Foreign(_) => return None,
         };
-        check_messages(&self.request.messages, self.request.origin.as_ref())?;
-        let leaf = state.leaf.clone();
-        let answer = AppendManyResponse { entry_ids: self.fresh_ids.clone(), last_entry_id };
-        if self.is_done(context).await? {
-            return Ok(Decision::Nothing(answer));
-        }
-        check_leaf(context.visible(&self.scope)?, self.request.expected_leaf.as_deref())?;
-        let mut parent_id = parent_of(context, self.request.parent_id.as_ref(), leaf).await?;
-        let mut records = Vec::with_capacity(self.fresh_ids.len());
-        for (id, message) in self.fresh_ids.iter().zip(&self.request.messages) {
-            records.push(Record::Entry(Entry {
-                id: id.clone(),
-                parent_id: parent_id.replace(id.clone()),
-                timestamp: context.now_ms,
-                revision: 0,
-                origin: self.request.origin.clone(),
-                body: EntryBody::Message(message.clone()),
-            }));
-        }
-        Ok(Decision::Append(records, answer))
+        let in_batch = self.newest.insert(custom_type.clone(), id.clone());
+        let stored = || state.custom_types.as_ref()?.newest_entry(custom_type).cloned();
+        in_batch.or_else(stored)
     }
 }
 
-fn check_messages(
-    messages: &[Arc<AgentMessage>],
-    origin: Option<&JsonMap>,
-) -> Result<(), ServiceError> {
-    origin.map_or(Ok(()), check_origin)?;
-    let around = origin.map_or(0, json_bytes);
-    let mut bytes = 0_usize;
-    for message in messages {
-        check_message(message)?;
-        bytes = bytes.saturating_add(json_bytes(message)).saturating_add(around);
+fn appended(id: &EntryId, there: UncommittedEntry) -> AppendedEntry {
+    AppendedEntry {
+        entry_id: id.clone(),
+        parent_id: there.parent_id,
+        timestamp: there.timestamp,
+        revision: there.revision,
     }
-    Ok(check_batch_bytes(bytes)?)
 }
 
-/// Refuses when the active leaf is not the one that the caller looked at.
-fn check_leaf(state: &SessionState, expected: Option<&str>) -> Result<(), ServiceError> {
-    let actual = state.leaf.as_ref().map_or("", EntryId::as_str);
+/// The format of messages that name none.
+fn default_format(state: &SessionState) -> Format {
+    let named = state.metadata.as_ref().and_then(|metadata| metadata.get(DEFAULT_FORMAT));
+    named.and_then(|name| Format::named(name.as_str()?)).unwrap_or(Format::Bough)
+}
+
+/// Refuses when the active leaf is not the one that the caller looked at. Labels do not count.
+pub(crate) fn check_leaf(state: &SessionState, expected: Option<&str>) -> Result<(), ServiceError> {
     match expected {
-        Some(expected) if expected != actual => Err(ServiceError::LeafConflict {
+        Some(expected) if !state.is_leaf(expected) => Err(ServiceError::LeafConflict {
             session: state.session_id.to_string(),
             expected: expected.to_owned(),
-            actual: actual.to_owned(),
+            actual: state.leaf.as_ref().map_or("", EntryId::as_str).to_owned(),
         }),
         _ => Ok(()),
     }
-}
-
-/// The parent that was asked for, which must exist, or else the leaf.
-async fn parent_of(
-    context: &WriteContext<'_>,
-    asked: Option<&EntryId>,
-    leaf: Option<EntryId>,
-) -> Result<Option<EntryId>, ServiceError> {
-    let Some(parent) = asked else {
-        return Ok(leaf);
-    };
-    if Some(parent) != leaf.as_ref() && context.find(parent).await?.is_none() {
-        return Err(ServiceError::ParentNotFound {
-            session: context.session().to_string(),
-            parent: parent.to_string(),
-        });
-    }
-    Ok(Some(parent.clone()))
 }

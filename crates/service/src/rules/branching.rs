@@ -10,6 +10,7 @@ use bough_store::{Store, StoreError, StoreExt};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::append::check_leaf;
 use super::lifecycle::check_meta;
 use super::reading::{Direction, Walk};
 use crate::api::{
@@ -72,7 +73,11 @@ pub(crate) async fn set_active_leaf(
     scope: &Scope,
     request: SetActiveLeafRequest,
 ) -> Result<SetActiveLeafResponse, ServiceError> {
-    let change = MoveLeaf { scope: scope.clone(), to: Some(request.entry_id.clone()) };
+    let change = MoveLeaf {
+        scope: scope.clone(),
+        to: Some(request.entry_id.clone()),
+        expected_leaf: request.expected_leaf,
+    };
     writing::run(service, &request.session_id, change).await?;
     Ok(SetActiveLeafResponse { active_leaf: request.entry_id })
 }
@@ -83,7 +88,8 @@ pub(crate) async fn clear_active_leaf(
     scope: &Scope,
     request: ClearActiveLeafRequest,
 ) -> Result<ClearActiveLeafResponse, ServiceError> {
-    let change = MoveLeaf { scope: scope.clone(), to: None };
+    let expected_leaf = request.expected_leaf;
+    let change = MoveLeaf { scope: scope.clone(), to: None, expected_leaf };
     let moved = writing::run(service, &request.session_id, change).await?;
     Ok(ClearActiveLeafResponse { moved })
 }
@@ -227,6 +233,7 @@ struct MoveLeaf {
     scope: Scope,
     /// `None` is before the first entry.
     to: Option<EntryId>,
+    expected_leaf: Option<String>,
 }
 
 #[async_trait]
@@ -238,7 +245,9 @@ impl Command for MoveLeaf {
         &mut self,
         context: &mut WriteContext<'_>,
     ) -> Result<Decision<bool>, ServiceError> {
-        if context.visible(&self.scope)?.leaf == self.to {
+        let state = context.visible(&self.scope)?;
+        check_leaf(state, self.expected_leaf.as_deref())?;
+        if state.leaf == self.to {
             return Ok(Decision::Nothing(false));
         }
         if let Some(entry) = &self.to
@@ -284,6 +293,7 @@ impl Command for SetLabel {
             label: self.label.clone(),
         });
         let entry = Entry {
+            marks: bough_session::EntryMarks::NONE,
             id: self.fresh_id.clone(),
             parent_id: leaf,
             timestamp: context.now_ms,

@@ -3,9 +3,12 @@
 use async_trait::async_trait;
 use bough_session::limits::{check_description, check_metadata, check_title};
 use bough_session::{JsonMap, MetaChange, Record, SessionId, SessionMeta, SessionState};
+use bough_store::Snapshot;
 
+use super::meta::version;
 use crate::api::{
-    CreateRequest, CreateResponse, EnsureRequest, EnsureResponse, GetRequest, GetResponse,
+    CreateRequest, CreateResponse, DescribeResponse, EnsureRequest, EnsureResponse, GetRequest,
+    GetResponse,
 };
 use crate::error::ServiceError;
 use crate::runtime::is_visible;
@@ -19,6 +22,7 @@ pub(crate) async fn create(
     request: CreateRequest,
 ) -> Result<CreateResponse, ServiceError> {
     let first = first_record(scope, request.title, request.description, request.metadata)?;
+    let first = Record::Meta(first);
     let session_id = service.fresh_session_id()?;
     if service.may_repeat() {
         let change = Ensure { scope: scope.clone(), first };
@@ -42,10 +46,8 @@ pub(crate) async fn ensure(
             Ok(None) | Err(_) => Err(refused.into()),
         };
     }
-    let change = Ensure {
-        scope: scope.clone(),
-        first: first_record(scope, request.title, request.description, request.metadata)?,
-    };
+    let first = first_record(scope, request.title, request.description, request.metadata)?;
+    let change = Ensure { scope: scope.clone(), first: Record::Meta(first) };
     writing::run(service, &session_id, change).await
 }
 
@@ -56,6 +58,20 @@ pub(crate) async fn get(
 ) -> Result<Option<GetResponse>, ServiceError> {
     let seen = service.runtime().seen(scope, &request.session_id).await?;
     Ok(seen.map(|snapshot| GetResponse { meta: snapshot.state.meta() }))
+}
+
+/// What a session says of itself, where its active path ends, and its version.
+pub(crate) async fn describe(
+    service: &Service,
+    scope: &Scope,
+    request: GetRequest,
+) -> Result<Option<DescribeResponse>, ServiceError> {
+    let seen = service.runtime().seen(scope, &request.session_id).await?;
+    Ok(seen.map(|Snapshot { state, .. }| DescribeResponse {
+        meta: state.meta(),
+        version: version(&state),
+        active_leaf: state.leaf,
+    }))
 }
 
 struct Ensure {
@@ -91,12 +107,12 @@ fn ensured(meta: SessionMeta, created: bool) -> EnsureResponse {
     EnsureResponse { session_id: meta.session_id.clone(), meta, created }
 }
 
-fn first_record(
+pub(crate) fn first_record(
     scope: &Scope,
     title: Option<String>,
     description: Option<String>,
     metadata: Option<JsonMap>,
-) -> Result<Record, ServiceError> {
+) -> Result<MetaChange, ServiceError> {
     let change = MetaChange {
         title: Some(title.unwrap_or_default()),
         description: Some(description.unwrap_or_default()),
@@ -104,7 +120,7 @@ fn first_record(
         ..MetaChange::default()
     };
     check_meta(&change)?;
-    Ok(Record::Meta(change))
+    Ok(change)
 }
 
 /// Checks the bounds of what a change of a session's own record says.

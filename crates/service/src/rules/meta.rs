@@ -2,12 +2,14 @@
 
 use async_trait::async_trait;
 use bough_session::limits::{check_reason, check_task_name};
-use bough_session::{JsonMap, MetaChange, Record, SessionState, SessionStatus, StatusChange};
+use bough_session::{JsonMap, MetaChange, Record, SessionState, SessionStatus, StatusChange, hex};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::lifecycle::check_meta;
 use crate::api::{
-    ArchiveRequest, ArchiveResponse, SetMetaRequest, SetMetaResponse, SetStatusRequest,
-    SetStatusResponse, SetTaskRequest, SetTaskResponse,
+    ArchiveRequest, ArchiveResponse, PatchRequest, PatchResponse, SetMetaRequest, SetMetaResponse,
+    SetStatusRequest, SetStatusResponse, SetTaskRequest, SetTaskResponse,
 };
 use crate::error::ServiceError;
 use crate::scope::Scope;
@@ -23,7 +25,24 @@ pub(crate) async fn set_meta(
         scope: scope.clone(),
         title: request.title,
         description: request.description,
-        metadata: request.metadata,
+        metadata: request.metadata.map(NewMetadata::Whole),
+        expected_version: None,
+    };
+    let meta = writing::run(service, &request.session_id, change).await?.meta;
+    Ok(SetMetaResponse { meta })
+}
+
+pub(crate) async fn patch(
+    service: &Service,
+    scope: &Scope,
+    request: PatchRequest,
+) -> Result<PatchResponse, ServiceError> {
+    let change = SetMeta {
+        scope: scope.clone(),
+        title: request.title,
+        description: request.description,
+        metadata: request.metadata.map(NewMetadata::Merged),
+        expected_version: request.expected_version,
     };
     writing::run(service, &request.session_id, change).await
 }
@@ -77,39 +96,117 @@ struct SetMeta {
     scope: Scope,
     title: Option<String>,
     description: Option<String>,
-    metadata: Option<JsonMap>,
+    metadata: Option<NewMetadata>,
+    expected_version: Option<String>,
+}
+
+/// What becomes of a session's metadata.
+enum NewMetadata {
+    /// These, in place of what was there.
+    Whole(JsonMap),
+    /// These, merged into what was there.
+    Merged(JsonMap),
 }
 
 #[async_trait]
 impl Command for SetMeta {
-    type Answer = SetMetaResponse;
+    type Answer = PatchResponse;
 
     async fn decide(
         &mut self,
         context: &mut WriteContext<'_>,
     ) -> Result<Decision<Self::Answer>, ServiceError> {
         let state = context.visible(&self.scope)?;
+        check_version(state, self.expected_version.as_deref())?;
         if self.title.is_none() && self.description.is_none() && self.metadata.is_none() {
-            let meta = state.meta();
-            return Ok(Decision::Nothing(SetMetaResponse { meta }));
+            return Ok(Decision::Nothing(patched(state)));
         }
-        let metadata = match self.metadata.clone() {
-            Some(metadata) => self.scope.stamp(Some(metadata))?,
+        let metadata = match &self.metadata {
+            Some(NewMetadata::Whole(metadata)) => self.scope.stamp(Some(metadata.clone()))?,
+            Some(NewMetadata::Merged(patch)) => {
+                self.scope.stamp(Some(merged(state.metadata.as_ref(), patch)))?
+            }
             None => state.metadata.clone(),
         };
-        // All of it, not only what changes: the event says all of it, and is made from this record alone.
-        let change = MetaChange {
-            title: Some(self.title.clone().unwrap_or_else(|| state.title.clone())),
-            description: Some(
-                self.description.clone().unwrap_or_else(|| state.description.clone()),
-            ),
-            metadata,
-            ..MetaChange::default()
-        };
-        check_meta(&change)?;
-        let record = Record::Meta(change);
-        let meta = after(state, &record, context.now_ms).meta();
-        Ok(Decision::Append(vec![record], SetMetaResponse { meta }))
+        let record = meta_record(state, self.title.clone(), self.description.clone(), metadata)?;
+        let answer = patched(&after(state, &record, context.now_ms));
+        Ok(Decision::Append(vec![record], answer))
+    }
+}
+
+fn patched(state: &SessionState) -> PatchResponse {
+    PatchResponse { meta: state.meta(), version: version(state) }
+}
+
+/// The record that changes what a session says of itself. It says all of it, not only what changes: the event says all of it, and
+/// is made from this record alone.
+pub(crate) fn meta_record(
+    state: &SessionState,
+    title: Option<String>,
+    description: Option<String>,
+    metadata: Option<JsonMap>,
+) -> Result<Record, ServiceError> {
+    let change = MetaChange {
+        title: Some(title.unwrap_or_else(|| state.title.clone())),
+        description: Some(description.unwrap_or_else(|| state.description.clone())),
+        metadata,
+        ..MetaChange::default()
+    };
+    check_meta(&change)?;
+    Ok(Record::Meta(change))
+}
+
+/// Metadata with a patch merged into them (RFC 7396).
+pub(crate) fn merged(metadata: Option<&JsonMap>, patch: &JsonMap) -> JsonMap {
+    let mut merged = metadata.cloned().unwrap_or_default();
+    merge(&mut merged, patch);
+    merged
+}
+
+fn merge(target: &mut JsonMap, patch: &JsonMap) {
+    for (key, value) in patch {
+        match value {
+            Value::Null => drop(target.remove(key)),
+            Value::Object(inner) => {
+                let place =
+                    target.entry(key.clone()).or_insert_with(|| Value::Object(JsonMap::new()));
+                if !place.is_object() {
+                    *place = Value::Object(JsonMap::new());
+                }
+                if let Value::Object(place) = place {
+                    merge(place, inner);
+                }
+            }
+            other => drop(target.insert(key.clone(), other.clone())),
+        }
+    }
+}
+
+/// Names what a session says of itself. It is a digest, so that a session that was changed and changed back has its old version.
+#[must_use]
+pub fn version(state: &SessionState) -> String {
+    let said = json!([
+        state.created_at,
+        state.title,
+        state.description,
+        state.status,
+        state.status_reason,
+        state.metadata,
+        state.archived,
+        state.task_name,
+    ]);
+    let digest: [u8; 32] = Sha256::digest(said.to_string()).into();
+    hex(digest.split_at(8).0)
+}
+
+fn check_version(state: &SessionState, expected: Option<&str>) -> Result<(), ServiceError> {
+    let actual = version(state);
+    match expected {
+        Some(expected) if expected != actual => {
+            let session = state.session_id.to_string();
+            Err(ServiceError::VersionConflict { session, version: actual })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -201,4 +298,29 @@ pub(crate) fn after(state: &SessionState, record: &Record, at_ms: i64) -> Sessio
     let mut next = state.clone();
     next.apply(record, state.seq + 1, at_ms);
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of RFC 7396, appendix A, that are about objects.
+    #[test]
+    fn metadata_are_merged_as_the_standard_says() {
+        let check = |before: Value, patch: Value, after: Value| {
+            let merged = merged(before.as_object(), patch.as_object().unwrap());
+            assert_eq!(Value::Object(merged), after);
+        };
+        check(json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"}));
+        check(json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"}));
+        check(json!({"a": "b", "b": "c"}), json!({"a": null}), json!({"b": "c"}));
+        check(json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"}));
+        check(
+            json!({"a": {"b": "c"}}),
+            json!({"a": {"b": "d", "c": null}}),
+            json!({"a": {"b": "d"}}),
+        );
+        check(json!({"a": [1]}), json!({"a": {"b": {"c": null}}}), json!({"a": {"b": {}}}));
+        check(json!({"e": null}), json!({"a": 1}), json!({"e": null, "a": 1}));
+    }
 }

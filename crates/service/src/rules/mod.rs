@@ -3,7 +3,9 @@
 pub(crate) mod append;
 pub(crate) mod branching;
 pub(crate) mod config;
+pub(crate) mod entries;
 pub(crate) mod finish;
+pub(crate) mod given;
 pub(crate) mod lifecycle;
 pub(crate) mod listing;
 pub(crate) mod meta;

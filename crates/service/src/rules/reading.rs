@@ -3,8 +3,10 @@
 use bough_session::{Canonical, EntryId, Role, SessionId};
 use bough_store::{PathPage, PathQuery, PathStart, Store, StoreError, StoreExt, StoredEntry};
 
+use super::entries::item;
 use crate::api::{
     GetMessageRequest, GetMessageResponse, MessageItem, MessagesRequest, MessagesResponse,
+    PathRequest, PathResponse,
 };
 use crate::cursor::EntryCursor;
 use crate::error::ServiceError;
@@ -17,7 +19,7 @@ pub(crate) async fn messages(
     scope: &Scope,
     request: MessagesRequest,
 ) -> Result<MessagesResponse, ServiceError> {
-    page(service, scope, request, Direction::OldestFirst).await
+    messages_in(service, scope, request, Direction::OldestFirst).await
 }
 
 pub(crate) async fn messages_tail(
@@ -25,7 +27,64 @@ pub(crate) async fn messages_tail(
     scope: &Scope,
     request: MessagesRequest,
 ) -> Result<MessagesResponse, ServiceError> {
-    page(service, scope, request, Direction::NewestFirst).await
+    messages_in(service, scope, request, Direction::NewestFirst).await
+}
+
+async fn messages_in(
+    service: &Service,
+    scope: &Scope,
+    request: MessagesRequest,
+    direction: Direction,
+) -> Result<MessagesResponse, ServiceError> {
+    let (entries, next_cursor) = page(service, scope, request, direction).await?;
+    let messages = entries.iter().map(|stored| {
+        let entry_id = stored.entry.id.clone();
+        match stored.entry.canonical() {
+            Canonical::Message(message) => {
+                MessageItem { entry_id, message: Some(message), custom: None }
+            }
+            Canonical::Custom(custom) => {
+                MessageItem { entry_id, message: None, custom: Some(custom) }
+            }
+        }
+    });
+    Ok(MessagesResponse { messages: messages.collect(), next_cursor })
+}
+
+pub(crate) async fn path(
+    service: &Service,
+    scope: &Scope,
+    request: PathRequest,
+) -> Result<PathResponse, ServiceError> {
+    path_in(service, scope, request, Direction::OldestFirst).await
+}
+
+pub(crate) async fn path_tail(
+    service: &Service,
+    scope: &Scope,
+    request: PathRequest,
+) -> Result<PathResponse, ServiceError> {
+    path_in(service, scope, request, Direction::NewestFirst).await
+}
+
+async fn path_in(
+    service: &Service,
+    scope: &Scope,
+    request: PathRequest,
+    direction: Direction,
+) -> Result<PathResponse, ServiceError> {
+    let format = request.format;
+    let request = MessagesRequest {
+        session_id: request.session_id,
+        limit: request.limit,
+        cursor: request.cursor,
+        roles: request.roles,
+        from_entry_id: request.from_entry_id,
+        include_custom: request.include_custom,
+    };
+    let (entries, next_cursor) = page(service, scope, request, direction).await?;
+    let messages = entries.iter().map(|stored| item(&stored.entry, format)).collect();
+    Ok(PathResponse { messages, next_cursor })
 }
 
 pub(crate) async fn get_message(
@@ -54,30 +113,21 @@ struct Shown {
 }
 
 impl Shown {
-    fn item(&self, stored: &StoredEntry) -> Option<MessageItem> {
-        let entry_id = stored.entry.id.clone();
-        // The role is known without copying the message, where it is stored as it is shown.
-        if let (Some(roles), Some(role)) = (&self.roles, stored.entry.role())
-            && !roles.contains(&role)
-        {
-            return None;
-        }
-        match stored.entry.canonical() {
-            Canonical::Message(message) => {
-                Some(MessageItem { entry_id, message: Some(message), custom: None })
-            }
-            Canonical::Custom(custom) => (self.custom && self.roles.is_none())
-                .then_some(MessageItem { entry_id, message: None, custom: Some(custom) }),
+    fn shows(&self, stored: &StoredEntry) -> bool {
+        match stored.entry.role() {
+            Some(role) => self.roles.as_ref().is_none_or(|roles| roles.contains(&role)),
+            None => self.custom && self.roles.is_none(),
         }
     }
 }
 
+/// A page of a path, and the cursor for the next.
 async fn page(
     service: &Service,
     scope: &Scope,
     request: MessagesRequest,
     direction: Direction,
-) -> Result<MessagesResponse, ServiceError> {
+) -> Result<(Vec<StoredEntry>, Option<String>), ServiceError> {
     let limit = service.settings().page(request.limit);
     let runtime = service.runtime();
     runtime.need(scope, &request.session_id).await?;
@@ -89,20 +139,20 @@ async fn page(
     let mut walk = Walk::new(&*runtime.store, &request.session_id, direction)
         .ending_at(request.from_entry_id)
         .after(after);
-    let mut messages = Vec::new();
+    let mut shown_entries: Vec<StoredEntry> = Vec::new();
     // One more than the page tells whether anything remains.
-    while messages.len() <= limit {
-        let wanted = (limit + 1 - messages.len()).min(SCAN_ENTRIES);
+    while shown_entries.len() <= limit {
+        let wanted = (limit + 1 - shown_entries.len()).min(SCAN_ENTRIES);
         let Some(entries) = walk.next(wanted).await? else {
             break;
         };
-        messages.extend(entries.iter().filter_map(|stored| shown.item(stored)));
+        shown_entries.extend(entries.into_iter().filter(|stored| shown.shows(stored)));
     }
-    let more = messages.len() > limit;
-    messages.truncate(limit);
-    let last = messages.last().filter(|_| more);
-    let next_cursor = EntryCursor::after(last.map(|item| &item.entry_id))?;
-    Ok(MessagesResponse { messages, next_cursor })
+    let more = shown_entries.len() > limit;
+    shown_entries.truncate(limit);
+    let last = shown_entries.last().filter(|_| more);
+    let next_cursor = EntryCursor::after(last.map(|stored| &stored.entry.id))?;
+    Ok((shown_entries, next_cursor))
 }
 
 /// A cursor names an entry that its page showed; with other filters it may name one that this page would not.
@@ -113,7 +163,7 @@ async fn check_shown(
     shown: &Shown,
 ) -> Result<(), ServiceError> {
     let stored = store.entry(session, after).await?;
-    if stored.is_some_and(|stored| shown.item(&stored).is_some()) {
+    if stored.is_some_and(|stored| shown.shows(&stored)) {
         return Ok(());
     }
     Err(cursor_left_the_path(after))

@@ -332,9 +332,6 @@ pub(super) fn dated(records: Vec<Record>, at_ms: i64) -> Vec<NewRecord> {
 
 fn added_entries(records: &[Record]) -> Vec<(EntryId, UncommittedEntry)> {
     let entries = records.iter().filter_map(Record::as_entry);
-    let added = entries.map(|entry| {
-        let (parent_id, timestamp) = (entry.parent_id.clone(), entry.timestamp);
-        (entry.id.clone(), UncommittedEntry { parent_id, timestamp })
-    });
+    let added = entries.map(|entry| (entry.id.clone(), entry.into()));
     added.collect()
 }

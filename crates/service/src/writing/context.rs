@@ -40,10 +40,7 @@ impl WriteContext<'_> {
             return Ok(Some(uncommitted));
         }
         let stored = self.open.store().entry(self.session(), id).await?;
-        Ok(stored.map(|stored| UncommittedEntry {
-            parent_id: stored.entry.parent_id,
-            timestamp: stored.entry.timestamp,
-        }))
+        Ok(stored.as_ref().map(|stored| UncommittedEntry::from(&stored.entry)))
     }
 
     /// A message as of the last accepted step. It is kept in memory for the next step.

@@ -82,6 +82,7 @@ impl Gauged {
         for number in 0..messages {
             let content = vec![ContentBlock::text("x".repeat(bytes))];
             let entry = Entry {
+                marks: bough_session::EntryMarks::NONE,
                 id: EntryId::from_stored(number.to_string()),
                 parent_id: last.take(),
                 timestamp: 1,

@@ -19,6 +19,11 @@ const MEANT: &[(&str, &str, &str)] = &[
     ("session::append request", "/properties/stream", "messages that grow until they are finished"),
     ("session::append-many request", "/properties/expected_leaf", "the same for a batch"),
     (
+        "session::set-active-leaf request",
+        "/properties/expected_leaf",
+        "two who go back one entry each do not take the same one",
+    ),
+    (
         "session::list request",
         "/properties/archived",
         "lists leave archived sessions out unless they are asked for them",

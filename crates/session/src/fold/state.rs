@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use bough_record::{Envelope, Fold, StoredEnvelope};
 use serde::{Deserialize, Serialize};
 
-use super::{LoopTally, StreamTally};
+use super::{CustomTypes, LoopTally, StreamTally};
 use crate::codec;
 use crate::limits::{
     ENTRY_ID_BYTES_MAX, LABEL_BYTES_MAX, STATE_LABELS_MAX, STATE_NAME_BYTES_MAX,
@@ -101,6 +101,12 @@ pub struct SessionState {
     /// Labels of entries.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
+    /// The entry that the leaf was before entries were labelled there; `None` when the leaf is no label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaf_before_labels: Option<EntryId>,
+    /// The newest entry of each custom type. `None` in a snapshot from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_types: Option<CustomTypes>,
     /// How many compactions its log has, on any branch: entries, and blocks over recorded loops. `None` in a snapshot from
     /// before this was counted. Where there are none, a context need not be searched for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,6 +183,8 @@ impl SessionState {
             name: None,
             preview: None,
             labels: Labels::default(),
+            leaf_before_labels: None,
+            custom_types: Some(CustomTypes::default()),
             compactions: Some(0),
         }
     }
@@ -198,7 +206,10 @@ impl SessionState {
             Record::Entry(entry) => self.apply_entry(entry, at_ms),
             Record::Streaming(entry) => self.streams.open(entry),
             Record::Revision(revision) => self.apply_revision(revision, at_ms),
-            Record::Leaf(leaf) => self.leaf.clone_from(leaf),
+            Record::Leaf(leaf) => {
+                self.leaf.clone_from(leaf);
+                self.leaf_before_labels = None;
+            }
             Record::Loop(event) => self.apply_loop(event),
             Record::Tombstone => self.deleted = true,
             Record::Restored => self.deleted = false,
@@ -320,24 +331,52 @@ impl SessionState {
 
     fn apply_entry(&mut self, entry: &Entry, at_ms: i64) {
         self.entry_count += 1;
-        self.leaf = Some(entry.id.clone());
+        let before = self.leaf.replace(entry.id.clone());
+        let before_labels = self.leaf_before_labels.take().or(before);
         self.touch(at_ms);
         let streams = self.streams.is_open(&entry.id);
         match &entry.body {
             EntryBody::Message(message) => self.apply_message(message, streams),
-            EntryBody::Custom(custom) => self.apply_custom(custom),
+            EntryBody::Custom(custom) => self.apply_custom(entry, custom, before_labels),
+            EntryBody::Opaque(body) => self.note_custom_type(&body.custom_type, entry),
             EntryBody::Foreign(_) => match entry.canonical() {
                 Canonical::Message(message) => self.apply_message(&message, streams),
-                Canonical::Custom(custom) => self.apply_custom(&custom),
+                Canonical::Custom(custom) => self.apply_custom(entry, &custom, before_labels),
             },
         }
     }
 
-    fn apply_custom(&mut self, custom: &CustomPayload) {
+    fn apply_custom(
+        &mut self,
+        entry: &Entry,
+        custom: &CustomPayload,
+        before_labels: Option<EntryId>,
+    ) {
         self.usage.add_custom(custom);
-        if let Some(kind) = Bookkeeping::from_payload(custom) {
-            self.apply_bookkeeping(&kind);
+        match Bookkeeping::from_payload(custom) {
+            Some(kind) => {
+                if matches!(kind, Bookkeeping::Label(_)) {
+                    self.leaf_before_labels = before_labels;
+                }
+                self.apply_bookkeeping(&kind);
+            }
+            None => self.note_custom_type(&custom.custom_type, entry),
         }
+    }
+
+    fn note_custom_type(&mut self, custom_type: &str, entry: &Entry) {
+        if let Some(types) = &mut self.custom_types {
+            types.note(custom_type, &entry.id, entry.marks.previous.as_ref());
+        }
+    }
+
+    /// Whether a caller who saw this leaf has seen all that was said: labels do not count. The empty text is a session
+    /// without a leaf.
+    #[must_use]
+    pub fn is_leaf(&self, expected: &str) -> bool {
+        let is = |leaf: Option<&EntryId>| leaf.map_or("", EntryId::as_str) == expected;
+        is(self.leaf.as_ref())
+            || self.leaf_before_labels.as_ref().is_some_and(|leaf| is(Some(leaf)))
     }
 
     /// Counts a message. What one that streams cost, and which model it is of, is known when it is finished.

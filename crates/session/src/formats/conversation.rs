@@ -63,7 +63,7 @@ impl<'a> Source<'a> {
     fn of(entry: &'a Entry, format: Format) -> Option<Self> {
         let stored = match &entry.body {
             EntryBody::Foreign(body) => body.as_it_came(format),
-            EntryBody::Message(_) | EntryBody::Custom(_) => None,
+            EntryBody::Message(_) | EntryBody::Custom(_) | EntryBody::Opaque(_) => None,
         };
         Some(Self { entry_id: &entry.id, message: entry.message()?, stored })
     }

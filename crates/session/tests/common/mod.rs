@@ -53,6 +53,7 @@ pub fn result(text: &str) -> AgentMessage {
 
 pub fn entry(id: &str, parent: Option<&str>, message: AgentMessage) -> Entry {
     Entry {
+        marks: bough_session::EntryMarks::NONE,
         id: EntryId::from_stored(id),
         parent_id: parent.map(EntryId::from_stored),
         timestamp: 1,

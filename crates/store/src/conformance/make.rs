@@ -51,6 +51,7 @@ pub(super) fn assistant(text: &str, output: u64, at_ms: i64) -> AgentMessage {
 
 pub(super) fn entry(name: &str, parent: Option<&str>, body: EntryBody, at_ms: i64) -> NewRecord {
     let entry = Entry {
+        marks: bough_session::EntryMarks::NONE,
         id: entry_id(name),
         parent_id: parent.map(entry_id),
         timestamp: at_ms,

@@ -113,7 +113,7 @@ fn is_plain(entry: &Entry, at_ms: i64) -> bool {
     let plain_body = match &entry.body {
         EntryBody::Message(_) => true,
         EntryBody::Custom(custom) => !is_reserved(&custom.custom_type),
-        EntryBody::Foreign(_) => false,
+        EntryBody::Foreign(_) | EntryBody::Opaque(_) => false,
     };
     plain_body && entry.timestamp == at_ms
 }

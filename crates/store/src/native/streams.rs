@@ -151,7 +151,15 @@ mod tests {
         let content = vec![ContentBlock::text("")];
         let message = AgentMessage::User(UserMessage::new(content, 0));
         let (id, body) = (EntryId::from_stored(name), EntryBody::Message(message.into()));
-        Entry { id, parent_id: None, timestamp: 0, revision: 0, origin: None, body }
+        Entry {
+            marks: bough_session::EntryMarks::NONE,
+            id,
+            parent_id: None,
+            timestamp: 0,
+            revision: 0,
+            origin: None,
+            body,
+        }
     }
 
     fn step(name: &str) -> Delta {

@@ -134,6 +134,7 @@ fn fork_of_an_answer() -> Vec<NewRecord> {
         "stop_reason": "end", "usage": {"output": 7}, "model": "m", "provider": "p", "timestamp": 1,
     });
     let copy = Entry {
+        marks: bough_session::EntryMarks::NONE,
         id: EntryId::from_stored("a"),
         parent_id: None,
         timestamp: 1,
@@ -202,6 +203,7 @@ async fn a_page_counts_what_its_messages_became() {
     for number in 0..6_u32 {
         let message = serde_json::json!({"role": "user", "content": [], "timestamp": 1});
         let entry = Entry {
+            marks: bough_session::EntryMarks::NONE,
             id: EntryId::from_stored(number.to_string()),
             parent_id: number.checked_sub(1).map(|before| EntryId::from_stored(before.to_string())),
             timestamp: 1,
@@ -359,7 +361,15 @@ async fn a_place_at_the_beginning_of_a_stream_knows_the_steps_of_others() {
         });
         let body = EntryBody::Message(serde_json::from_value(message).unwrap());
         let (id, revision) = (EntryId::from_stored(name), 0);
-        let entry = Entry { id, parent_id: None, timestamp: 1, revision, origin: None, body };
+        let entry = Entry {
+            marks: bough_session::EntryMarks::NONE,
+            id,
+            parent_id: None,
+            timestamp: 1,
+            revision,
+            origin: None,
+            body,
+        };
         records.push(Record::Entry(entry).at(1));
     }
     store.create(&session, records.into()).await.unwrap().durable.await.unwrap();

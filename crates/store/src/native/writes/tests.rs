@@ -28,6 +28,7 @@ fn says(id: &str, text: &str) -> NewRecord {
         "role": "user", "content": [ContentBlock::text(text)], "timestamp": 1,
     });
     Record::Entry(Entry {
+        marks: bough_session::EntryMarks::NONE,
         id: EntryId::from_stored(id),
         parent_id: None,
         timestamp: 1,

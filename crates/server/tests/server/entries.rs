@@ -1,0 +1,273 @@
+//! Entries over HTTP: batches, formats, documents, reads by key, and the rules of repeating and comparing.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::http::{new_session, user};
+use crate::place::Place;
+
+async fn patch(client: &Client, path: &str, body: Value) -> crate::client::Answer {
+    client.send("PATCH", path, Some(body.to_string())).await
+}
+
+fn ids(page: &Value) -> Vec<&str> {
+    page["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["entry_id"].as_str().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn one_batch_creates_a_session_with_messages_documents_and_metadata() {
+    let place = Place::with("adapter: {name: native}").await;
+    let client = place.client();
+    let batch = json!({
+        "create": true,
+        "meta": {"title": "made", "metadata": {"owner": "u"}},
+        "entries": [
+            {"entry_id": "a", "message": {"role": "user", "content": "hello"}},
+            {"entry_id": "b", "format": "anthropic",
+             "message": {"role": "assistant", "content": [{"type": "text", "text": "hi"}]}},
+            {"entry_id": "c", "parent_id": "a", "custom": {"custom_type": "note", "data": [1]}},
+        ],
+    });
+    let path = "/v1/sessions/made-by-batch/entries/batch";
+    let first = client.post(path, batch.clone()).await;
+    assert_eq!(first.header("idempotency-replayed"), None);
+    let made = first.ok();
+    assert_eq!(made["entries"][0]["parent_id"], Value::Null);
+    assert_eq!(made["entries"][1]["parent_id"], "a");
+    assert_eq!(made["entries"][2]["parent_id"], "a");
+    let session = client.get("/v1/sessions/made-by-batch").await.ok();
+    assert_eq!(session["meta"]["title"], "made");
+    assert_eq!(session["meta"]["metadata"], json!({"owner": "u"}));
+    assert_eq!(session["meta"]["message_count"], 2);
+    assert_eq!(session["active_leaf"], "c");
+    let again = client.post(path, batch).await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(again.ok(), made);
+    let wrong =
+        json!({"entries": [{"message": {"role": "user", "content": "x"}, "entri_id": "d"}]});
+    let refused = client.post(path, wrong).await;
+    assert_eq!(refused.problem(400), "session/malformed_request");
+    assert!(refused.json()["detail"].as_str().unwrap().contains("did you mean `entry_id`?"));
+    let absent = client.post("/v1/sessions/none/entries", user("x")).await;
+    assert_eq!(absent.problem(404), "session/not_found");
+}
+
+#[tokio::test]
+async fn nothing_of_a_batch_is_there_when_one_entry_is_refused() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let batch = json!({"create": true, "entries": [
+        {"message": {"role": "user", "content": "x"}},
+        {"format": "anthropic", "message": {"role": "nobody"}},
+    ]});
+    let refused = client.post("/v1/sessions/s/entries/batch", batch).await;
+    assert_eq!(refused.problem(400), "session/malformed_request");
+    assert_eq!(refused.json()["errors"][0]["path"], "/entries/1/message/role");
+    assert_eq!(client.get("/v1/sessions/s").await.problem(404), "session/not_found");
+}
+
+#[tokio::test]
+async fn a_document_is_kept_byte_for_byte() {
+    let place = Place::with("adapter: {name: native}").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let data =
+        r#"{"z":1.0,"a":123456789012345678901234567890,"e":1e2,"nested":{"b":[1,2.50],"a":null}}"#;
+    let large = "x".repeat(3 * 1024 * 1024);
+    let entries = format!("/v1/sessions/{id}/entries");
+    for (name, data) in [("small", data.to_owned()), ("large", format!("{{\"t\":\"{large}\"}}"))] {
+        let body =
+            format!(r#"{{"entry_id":"{name}","custom":{{"custom_type":"ckpt","data":{data}}}}}"#);
+        client.send("POST", &entries, Some(body)).await.ok();
+        let read = client.get(&format!("{entries}/{name}")).await;
+        assert!(read.text.contains(&format!("\"data\":{data}")), "{name}");
+        let tag = read.header("etag").unwrap().to_owned();
+        let unchanged = client.with("if-none-match", &tag).get(&format!("{entries}/{name}")).await;
+        assert_eq!(unchanged.status, 304);
+    }
+}
+
+#[tokio::test]
+async fn entries_are_read_by_key() {
+    let place = Place::with("adapter: {name: native}").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}/entries");
+    for n in 0..6 {
+        let kind = if n % 2 == 0 { "even" } else { "odd" };
+        let custom = json!({"entry_id": format!("k/{kind}/{n}"), "custom": {"custom_type": kind, "data": n}});
+        client.post(&path, custom).await.ok();
+        client.post(&path, user("between")).await.ok();
+    }
+    let read = async |query: &str| client.get(&format!("{path}?{query}")).await.ok();
+    let newest = read("custom_type=even&order=newest&limit=1").await;
+    assert_eq!(ids(&newest), ["k/even/4"]);
+    assert_eq!(newest["entries"][0]["custom"], json!({"custom_type": "even", "data": 4}));
+    let cursor = newest["next_cursor"].as_str().unwrap().replace('=', "%3D");
+    let rest = read(&format!("custom_type=even&order=newest&cursor={cursor}")).await;
+    assert_eq!(ids(&rest), ["k/even/2", "k/even/0"]);
+    assert_eq!(rest.get("next_cursor"), None);
+    assert_eq!(ids(&read("custom_type=odd").await), ["k/odd/1", "k/odd/3", "k/odd/5"]);
+    assert_eq!(ids(&read("custom_type=none&order=newest").await), [""; 0]);
+    assert_eq!(ids(&read("id_prefix=k/odd/&order=newest&limit=2").await), ["k/odd/5", "k/odd/3"]);
+    assert_eq!(ids(&read("custom_type=odd&id_prefix=k/odd/3&order=newest").await), ["k/odd/3"]);
+    assert_eq!(ids(&read("ids=k/odd/5,absent,k/even/0").await), ["k/odd/5", "k/even/0"]);
+    let small = read("max_bytes=1").await;
+    assert_eq!(small["entries"].as_array().unwrap().len(), 1, "one at least");
+    let mut all = Vec::new();
+    let mut query = "max_bytes=300&order=oldest".to_owned();
+    loop {
+        let page = read(&query).await;
+        all.extend(ids(&page).into_iter().map(ToOwned::to_owned));
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        query = format!("max_bytes=300&order=oldest&cursor={}", cursor.replace('=', "%3D"));
+    }
+    assert_eq!(all.len(), 12, "each once, page by page");
+    let listed = client.get(&path).await;
+    let tag = listed.header("etag").unwrap().to_owned();
+    assert_eq!(client.with("if-none-match", &tag).get(&path).await.status, 304);
+    client.post(&path, user("news")).await.ok();
+    assert_eq!(client.with("if-none-match", &tag).get(&path).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_message_comes_back_in_its_own_format_and_in_others() {
+    let place = Place::with("adapter: {name: native}").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}/entries");
+    let message = r#"{"role":"assistant","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}],"x":1.0}"#;
+    let body = format!(r#"{{"entry_id":"a","format":"anthropic","message":{message}}}"#);
+    client.send("POST", &path, Some(body)).await.ok();
+    let messages = format!("/v1/sessions/{id}/messages");
+    let same = client.get(&format!("{messages}?format=anthropic")).await;
+    assert!(same.text.contains(message), "{}", same.text);
+    let page = client.get(&format!("{messages}?format=openai-chat")).await.ok();
+    let item = &page["messages"][0];
+    assert_eq!(item["message"]["role"], "assistant");
+    assert!(!item["losses"].as_array().unwrap().is_empty(), "the mark has no place there: {item}");
+    let plain = client.get(&messages).await.ok();
+    assert_eq!(plain["messages"][0]["message"]["content"][0]["text"], "hi");
+    assert_eq!(plain["messages"][0]["revision"], 0);
+    let context = client.get(&format!("/v1/sessions/{id}/context?format=anthropic")).await.ok();
+    assert_eq!(context["conversation"]["messages"][0]["content"][0]["text"], "hi");
+    let unknown = client.get(&format!("{messages}?format=morse")).await;
+    assert_eq!(unknown.problem(400), "session/malformed_request");
+}
+
+#[tokio::test]
+async fn the_metadata_of_a_session_name_its_format() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    client.put("/v1/sessions/g", json!({"metadata": {"message_format": "gemini"}})).await.ok();
+    let said = json!({"message": {"role": "user", "parts": [{"text": "hello"}]}});
+    client.post("/v1/sessions/g/entries", said).await.ok();
+    let page = client.get("/v1/sessions/g/messages").await.ok();
+    assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "hello");
+}
+
+#[tokio::test]
+async fn the_same_id_with_another_content_is_refused_over_http() {
+    let place = Place::with("adapter: {name: native}").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}/entries");
+    let said =
+        |text: &str| json!({"entry_id": "a", "message": {"role": "assistant", "content": text}});
+    client.post(&path, said("x")).await.ok();
+    client.post(&format!("{path}/a/delta"), json!({"block": 0, "text": "y"})).await.ok();
+    let again = client.post(&path, said("x")).await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(again.ok()["revision"], 1, "also after a change");
+    assert_eq!(client.post(&path, said("z")).await.problem(422), "session/other_content");
+    let keyed = client.with("idempotency-key", "k");
+    let one = keyed.post(&path, user("one")).await.ok();
+    assert_eq!(keyed.post(&path, user("one")).await.ok(), one);
+    assert_eq!(keyed.post(&path, user("two")).await.problem(422), "session/other_content");
+    // On the bus an id that is there is passed over.
+    let mut by_name = user("w");
+    by_name["session_id"] = json!(id);
+    by_name["entry_id"] = json!("a");
+    client.post("/v1/call/session::append", by_name).await.ok();
+}
+
+#[tokio::test]
+async fn four_clients_that_pop_get_each_message_once() {
+    let place = Place::with("adapter: {name: native}").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let entries: Vec<Value> =
+        (0..100).map(|n| json!({"message": {"role": "user", "content": n.to_string()}})).collect();
+    let path = format!("/v1/sessions/{id}");
+    client.post(&format!("{path}/entries/batch"), json!({"entries": entries})).await.ok();
+    let pop = async || {
+        let mut popped = Vec::new();
+        loop {
+            let page = client.get(&format!("{path}/messages/tail?limit=1")).await.ok();
+            let Some(last) = page["messages"].get(0) else { return popped };
+            let leaf = last["entry_id"].as_str().unwrap();
+            let moved = match last["parent_id"].as_str() {
+                Some(parent) => {
+                    let to = json!({"entry_id": parent, "expected_leaf": leaf});
+                    client.put(&format!("{path}/leaf"), to).await
+                }
+                None => client.delete(&format!("{path}/leaf?expected_leaf={leaf}")).await,
+            };
+            match moved.status {
+                200 => popped.push(last["message"]["content"][0]["text"].to_string()),
+                _ => assert_eq!(moved.problem(409), "session/leaf_conflict"),
+            }
+        }
+    };
+    let (a, b, c, d) = tokio::join!(pop(), pop(), pop(), pop());
+    let mut all: Vec<String> = [a, b, c, d].concat();
+    assert_eq!(all.len(), 100);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 100, "each once");
+}
+
+#[tokio::test]
+async fn a_label_does_not_move_the_leaf_for_who_appends() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}/entries");
+    let leaf = client.post(&path, user("a")).await.ok()["entry_id"].clone();
+    let label = format!("{path}/{}/label", leaf.as_str().unwrap());
+    client.put(&label, json!({"label": "here"})).await.ok();
+    client.put(&label, json!({"label": "there"})).await.ok();
+    let mut next = user("b");
+    next["expected_leaf"] = leaf;
+    client.post(&path, next.clone()).await.ok();
+    assert_eq!(client.post(&path, next).await.problem(409), "session/leaf_conflict");
+}
+
+#[tokio::test]
+async fn metadata_are_merged_and_compared() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}");
+    patch(&client, &path, json!({"metadata": {"a": 1, "b": {"c": 1, "d": 2}}})).await.ok();
+    let read = client.get(&path).await;
+    let tag = read.header("etag").unwrap().to_owned();
+    let version = read.json()["version"].clone();
+    // What is said in the session meanwhile does not count.
+    client.post(&format!("{path}/entries"), user("x")).await.ok();
+    let change = json!({"metadata": {"a": null, "b": {"c": null}}});
+    let changed = patch(&client.with("if-match", &tag), &path, change.clone()).await.ok();
+    assert_eq!(changed["meta"]["metadata"], json!({"b": {"d": 2}}));
+    let late = patch(&client.with("if-match", &tag), &path, change.clone()).await;
+    assert_eq!(late.problem(412), "session/version_conflict");
+    let mut by_body = change;
+    by_body["expected_version"] = version;
+    let late = patch(&client, &path, by_body).await;
+    assert_eq!(late.problem(409), "session/version_conflict");
+    assert_eq!(late.json()["data"]["version"], changed["version"]);
+}

@@ -1,0 +1,172 @@
+//! What a request gives as an entry: a message in a format, or a document of the application.
+
+use bough_session::limits::{check_given, check_message, check_opaque, check_origin};
+use bough_session::{
+    AgentMessage, Canonical, EntryBody, EntryId, Format, FormatError, JsonMap, OpaqueBody,
+    RESERVED_PREFIX, RawJson, RequestDigest,
+};
+use sha2::{Digest, Sha256};
+
+use crate::api::NewEntry;
+use crate::error::ServiceError;
+
+/// The member of a session's metadata that names the format of messages which name none.
+pub(crate) const DEFAULT_FORMAT: &str = "message_format";
+
+/// An entry that a request wants appended.
+pub(crate) struct GivenEntry {
+    /// Its id.
+    pub(crate) id: EntryId,
+    /// Whether the caller chose the id.
+    pub(crate) is_chosen: bool,
+    pub(crate) parent_id: Option<EntryId>,
+    pub(crate) origin: Option<JsonMap>,
+    pub(crate) digest: Option<RequestDigest>,
+    pub(crate) content: GivenContent,
+}
+
+/// What the entry is to hold.
+pub(crate) enum GivenContent {
+    /// This, which was checked.
+    Body(EntryBody),
+    /// A message as it came, in its format or the session's.
+    Message { format: Option<Format>, json: RawJson },
+}
+
+impl GivenEntry {
+    /// Reads one entry of a request. `at` is its place in the request; `drawn` is its id when the caller chose none; `count` is how
+    /// many entries the request has.
+    pub(crate) fn read(
+        entry: NewEntry,
+        at: &str,
+        drawn: EntryId,
+        count: usize,
+    ) -> Result<Self, ServiceError> {
+        entry.origin.as_ref().map_or(Ok(()), check_origin)?;
+        let is_chosen = entry.entry_id.is_some();
+        // An id that comes from a key is of the whole request: a longer or shorter one is another.
+        let count = if is_chosen { 0 } else { count };
+        let (digest, content) = match (entry.message, entry.custom) {
+            (Some(json), None) => {
+                let name = entry.format.map_or("", Format::name);
+                let digest = digest(&["message", name], &json, count);
+                (digest, GivenContent::Message { format: entry.format, json })
+            }
+            (None, Some(custom)) => {
+                let digest = digest(&["custom", &custom.custom_type], &custom.data, count);
+                (digest, GivenContent::Body(document(custom)?))
+            }
+            (Some(_), Some(_)) => return Err(one_of_two(at, ", not both")),
+            (None, None) => return Err(one_of_two(at, "")),
+        };
+        Ok(Self {
+            id: entry.entry_id.unwrap_or(drawn),
+            is_chosen,
+            parent_id: entry.parent_id,
+            origin: entry.origin,
+            digest: Some(digest),
+            content,
+        })
+    }
+
+    /// What the entry holds, in a session whose messages have the format `default` when they name none.
+    pub(crate) fn body(&self, at: &str, default: Format) -> Result<EntryBody, ServiceError> {
+        let (format, json) = match &self.content {
+            GivenContent::Body(body) => return Ok(body.clone()),
+            GivenContent::Message { format, json } => (format.unwrap_or(default), json),
+        };
+        let body = match canonical(format, json) {
+            Some(message) => EntryBody::Message(message.into()),
+            None => format.body(json.clone()).map_err(|error| no_message(&error, at))?,
+        };
+        match &body {
+            EntryBody::Message(message) => check_message(message)?,
+            _ => match format.to_canonical(json, 0) {
+                Canonical::Message(message) => check_given(json, &message)?,
+                Canonical::Custom(custom) => check_opaque(&OpaqueBody {
+                    custom_type: custom.custom_type,
+                    data: json.clone(),
+                })?,
+            },
+        }
+        Ok(body)
+    }
+}
+
+/// A message that says no more than the canonical message has places for, whatever the order of its members. It is stored as such,
+/// because stores in session-manager's form show only those as messages.
+fn canonical(format: Format, json: &RawJson) -> Option<AgentMessage> {
+    if format != Format::Bough {
+        return None;
+    }
+    let message: AgentMessage = serde_json::from_str(json.get()).ok()?;
+    let usual = serde_json::to_value(&message).ok()?;
+    (usual == json.value()).then_some(message)
+}
+
+/// A document as it is stored. Names that we reserve are bookkeeping, which we read.
+fn document(custom: OpaqueBody) -> Result<EntryBody, ServiceError> {
+    check_opaque(&custom)?;
+    if custom.custom_type.starts_with(RESERVED_PREFIX) {
+        return Ok(EntryBody::Custom(custom.to_custom()));
+    }
+    Ok(EntryBody::Opaque(custom))
+}
+
+fn one_of_two(at: &str, not_both: &str) -> ServiceError {
+    ServiceError::Malformed {
+        detail: format!("supply exactly one of `message` and `custom`{not_both}"),
+        path: at.to_owned(),
+    }
+}
+
+fn no_message(error: &FormatError, at: &str) -> ServiceError {
+    let path = format!("{at}/message{}", error.pointer);
+    ServiceError::Malformed { detail: error.to_string(), path }
+}
+
+/// The digest of what a request says about an entry. Space between the parts of a JSON does not count: who repeats a request may
+/// print it anew.
+fn digest(names: &[&str], json: &RawJson, count: usize) -> RequestDigest {
+    let mut hash = Sha256::new();
+    for name in names {
+        hash.update(name.len().to_be_bytes());
+        hash.update(name);
+    }
+    hash.update(count.to_be_bytes());
+    let (mut in_string, mut escaped) = (false, false);
+    let bytes = json.get().as_bytes();
+    let mut begin = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b' ' | b'\t' | b'\r' | b'\n' if !in_string => {
+                hash.update(bytes.get(begin..at).unwrap_or_default());
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    hash.update(bytes.get(begin..).unwrap_or_default());
+    RequestDigest(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_of_what_is_said() {
+        let of =
+            |text: &str, count| digest(&["custom", "t"], &RawJson::parse(text).unwrap(), count);
+        let one = of(r#"{"a": "x y", "b":[1, 2]}"#, 1);
+        assert_eq!(of(r#"{"a":"x y","b":[1,2]}"#, 1), one);
+        assert_ne!(of(r#"{"a":"xy","b":[1,2]}"#, 1), one, "space in a text counts");
+        assert_ne!(of(r#"{"a":"x y","b":[12]}"#, 1), one);
+        assert_ne!(of(r#"{"a": "x y", "b":[1, 2]}"#, 2), one);
+        let escaped = of(r#"{"a":"\" b"}"#, 0);
+        assert_ne!(of(r#"{"a":"\"b"}"#, 0), escaped, "an escaped quote ends no text");
+    }
+}
