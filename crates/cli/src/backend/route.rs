@@ -1,6 +1,6 @@
 //! From a function and its request to an HTTP request: the path's names are fields, the rest is the query or the body.
 
-use bough_service::{Function, Method, Route};
+use bough_service::{Function, Method, Right, Route};
 use serde_json::{Map, Value};
 
 /// An HTTP request that is ready but for the server's address.
@@ -12,9 +12,12 @@ pub(super) struct Sendable {
     pub(super) body: Option<String>,
 }
 
-/// The request for a function; `None` for functions that only instances call.
+/// The request for a function; `None` for functions that only instances call. Functions that have no route of their own, because
+/// HTTP has others in their place, are called by their name.
 pub(super) fn sendable(function: &Function, request: Value) -> Option<Sendable> {
-    let Route { method, path } = function.route?;
+    if function.right == Right::Bridge {
+        return None;
+    }
     let mut fields = match request {
         Value::Object(map) => map,
         _ => Map::new(),
@@ -23,6 +26,11 @@ pub(super) fn sendable(function: &Function, request: Value) -> Option<Sendable> 
     let schema = function.request_schema();
     let known = |name: &str| schema.pointer(&format!("/properties/{name}")).is_some();
     fields.retain(|name, value| !value.is_null() && known(name));
+    let Some(Route { method, path }) = function.route else {
+        let target = format!("/v1/call/{}", escape(function.id));
+        let body = Some(Value::Object(fields).to_string());
+        return Some(Sendable { method: Method::Post.name(), target, body });
+    };
     let path = fill(path, &mut fields);
     Some(match method {
         Method::Get | Method::Delete => {
@@ -103,10 +111,10 @@ mod tests {
     #[test]
     fn fields_go_into_the_path_the_query_or_the_body() {
         check(
-            "session::get",
+            "session::usage",
             json!({"session_id": "a/b ü"}),
             "GET",
-            "/v1/sessions/a%2Fb%20%C3%BC",
+            "/v1/sessions/a%2Fb%20%C3%BC/usage",
             None,
         );
         check(
@@ -117,18 +125,28 @@ mod tests {
             None,
         );
         check(
-            "session::messages",
-            json!({"session_id": "s", "roles": ["user", "assistant"]}),
-            "GET",
-            "/v1/sessions/s/messages?roles=user&roles=assistant",
-            None,
+            "session::set-status",
+            json!({"session_id": "s", "status": "done"}),
+            "PUT",
+            "/v1/sessions/s/status",
+            Some(r#"{"status":"done"}"#),
         );
+    }
+
+    #[test]
+    fn lists_repeat_their_parameter() {
+        let fields = json!({"roles": ["user", "assistant"]});
+        assert_eq!(query(fields.as_object().unwrap()), "roles=user&roles=assistant");
+    }
+
+    #[test]
+    fn what_has_no_route_is_called_by_name() {
         check(
             "session::set-meta",
             json!({"session_id": "s", "title": "t"}),
-            "PATCH",
-            "/v1/sessions/s",
-            Some(r#"{"title":"t"}"#),
+            "POST",
+            "/v1/call/session%3A%3Aset-meta",
+            Some(r#"{"session_id":"s","title":"t"}"#),
         );
     }
 
