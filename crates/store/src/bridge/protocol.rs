@@ -83,7 +83,7 @@ pub enum ReadRequest {
     State {
         /// The session.
         session_id: SessionId,
-        /// Where the caller knows it already; the answer is then only [`UNCHANGED`].
+        /// Where the caller knows it already; the answer is then only `UNCHANGED`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Value")]
         known: Option<Head>,
