@@ -90,7 +90,8 @@ export class Bough {
   }
 
   appendMany(session, messages) {
-    return this.send("POST", `/sessions/${encodeURIComponent(session)}/entries/batch`, { messages });
+    const entries = messages.map((message) => ({ message }));
+    return this.send("POST", `/sessions/${encodeURIComponent(session)}/entries/batch`, { entries });
   }
 
   delta(session, entry, block, text, kind = "text") {

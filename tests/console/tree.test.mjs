@@ -83,7 +83,8 @@ test("ten thousand entries on many branches can be moved through", async () => {
   await server.session("large", { title: "Large" });
   for (let first = 0; first < 10_000; first += 500) {
     const texts = Array.from({ length: 500 }, (_, at) => user(`Entry ${first + at}`));
-    const { entry_ids: ids } = await server.appendMany("large", texts);
+    const { entries } = await server.appendMany("large", texts);
+    const ids = entries.map((entry) => entry.entry_id);
     await server.append("large", assistant(`Aside ${first}`), { parent_id: ids[100] });
     await server.send("PUT", "/sessions/large/leaf", { entry_id: ids[499] });
   }
