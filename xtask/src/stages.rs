@@ -106,7 +106,8 @@ fn list(root: &Path) -> Vec<Stage> {
         work: Work::External(found),
         is_usual: true,
     }));
-    let about = "what takes too long for every run: the full crash run, lints of tests/compat";
+    let about =
+        "what takes too long for every run: the full crash run, lints of the other workspaces";
     stages.push(Stage { is_usual: false, ..ours("suites-all", about, suites_all) });
     stages
 }
@@ -197,7 +198,7 @@ fn setup(root: &Path) -> Result<Counts, String> {
 }
 
 /// The workspaces of the project. Formatting knows only the members of one.
-const WORKSPACES: [&str; 3] = [".", "tests/compat", "fuzz"];
+const WORKSPACES: [&str; 4] = [".", "tests/compat", "tests/features", "fuzz"];
 
 fn format(root: &Path) -> Result<Counts, String> {
     let mut counts = Counts::default();
@@ -281,10 +282,13 @@ fn crash_slice(commit: &str) -> (u64, u64) {
 
 /// What does not fit into a run for every change.
 fn suites_all(root: &Path) -> Result<Counts, String> {
-    let mut lints = shell::cargo(&root.join("tests/compat"));
-    lints.args(["clippy", "--quiet", "--locked", "--all-targets", "--", "-D", "warnings"]);
-    let lints = checked_as_one(&mut lints)?;
-    Ok(lints.plus(checked_as_one(&mut crash_command(root))?))
+    let mut counts = checked_as_one(&mut crash_command(root))?;
+    for workspace in ["tests/compat", "tests/features"] {
+        let mut lints = shell::cargo(&root.join(workspace));
+        lints.args(["clippy", "--quiet", "--locked", "--all-targets", "--", "-D", "warnings"]);
+        counts = counts.plus(checked_as_one(&mut lints)?);
+    }
+    Ok(counts)
 }
 
 #[cfg(test)]
