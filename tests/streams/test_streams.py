@@ -139,8 +139,8 @@ READERS = {
 }
 
 
-def write_replies(server):
-    """Streams replies. A delta that was sent before a kill is sent again for the revision that it was meant for."""
+def write_replies(server, at_half):
+    """Streams replies, and says when each is half done. A delta that was sent before a kill is sent again for the revision that it was meant for."""
     for reply in range(REPLIES):
         entry = f"/v1/sessions/s/entries/r{reply}"
         message = {"role": "assistant", "content": [{"type": "text", "text": ""}], "stop_reason": "end",
@@ -148,6 +148,8 @@ def write_replies(server):
         status, answer = server.ask("POST", "/v1/sessions/s/entries", {"entry_id": f"r{reply}", "message": message, "stream": True})
         assert status == 200, answer
         for number in range(DELTAS):
+            if number == DELTAS // 2:
+                at_half[reply].set()
             delta = {"block": 0, "text": f"{number}\n\u00e9 ", "expected_revision": number}
             status, answer = server.ask("POST", f"{entry}/delta", delta)
             assert status == 200 or answer["data"]["revision"] == number + 1, answer
@@ -179,13 +181,15 @@ def stream_over_kills(server):
 
     url = f"{server.url}/v1/sessions/s/events?after=start"
     works = {name: lambda read=read: read(url) for name, read in READERS.items()}
-    works["writer"] = lambda: write_replies(server)
+    at_half = [threading.Event() for _ in range(REPLIES)]
+    works["writer"] = lambda: write_replies(server, at_half)
     threads = {name: threading.Thread(target=run, args=(name, work)) for name, work in works.items()}
     for thread in threads.values():
         thread.start()
     kills = 0
-    while threads["writer"].is_alive() and kills < KILLS:
-        time.sleep(0.7)
+    for half in at_half[:KILLS]:
+        if not half.wait(AT_MOST_SECONDS):
+            break
         server.kill()
         server.start()
         kills += 1
@@ -198,7 +202,7 @@ def stream_over_kills(server):
 def test_the_server_was_killed_while_replies_streamed(outcome):
     _, failed, stored, kills = outcome
     assert "writer" not in failed, failed["writer"]
-    assert kills >= 2
+    assert kills == KILLS
     expected = "".join(f"{number}\n\u00e9 " for number in range(DELTAS))
     assert all(entry["message"]["content"][0]["text"] == expected for entry in stored.values())
 
