@@ -221,7 +221,7 @@ export class Transcript {
     await this.loadPath();
   }
 
-  /** What is there was told: without a snapshot there is no such session. */
+  /** The feed has sent its snapshot. If there was none, the session does not exist. */
   private begun(): void {
     if (this.now().meta === undefined) {
       this.change({ isLoading: false, error: new ApiError(404, "session/not_found", "There is no such session.", "") });

@@ -116,7 +116,7 @@ export class TreeSource {
     this.schedule();
   }
 
-  /** What is there was told: without a snapshot there is no such session. */
+  /** The feed has sent its snapshot. If there was none, the session does not exist. */
   private begun(): void {
     if (this.state.get().meta === undefined) {
       const error = new ApiError(404, "session/not_found", "There is no such session.", "");

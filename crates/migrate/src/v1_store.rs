@@ -199,18 +199,15 @@ fn unsupported<T>(capability: &'static str) -> std::result::Result<T, StoreError
 /// it and goes on from it.
 fn with_leaf_line(live: &LiveV1, mut records: Vec<NewRecord>) -> Vec<NewRecord> {
     let Some((to, at_ms)) = moved_to(live, &records) else { return records };
-    let line = Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id: fresh_leaf_id(live),
-        parent_id: to,
-        timestamp: at_ms,
-        revision: 0,
-        origin: None,
-        body: EntryBody::Custom(CustomPayload {
+    let line = Entry::new(
+        fresh_leaf_id(live),
+        to,
+        at_ms,
+        EntryBody::Custom(CustomPayload {
             custom_type: LEAF_TYPE.to_owned(),
             data: serde_json::json!({}),
         }),
-    };
+    );
     // Before the move itself, so that for readers of this process the leaf is what was asked for.
     let end = records.iter().rposition(|new| matches!(new.record.known(), Record::Leaf(_)));
     records.insert(end.unwrap_or_default(), Record::Entry(line).at(at_ms));

@@ -37,8 +37,8 @@ pub enum TagKind {
     Session,
     /// An entry.
     Entry,
-    /// An entry, in answers that must not cost a look at its session: the tag is told only to callers that named the
-    /// session's life themselves.
+    /// An entry, in answers for which the session is not read: only a caller that named the session's incarnation gets the
+    /// tag.
     Step,
     /// The active leaf.
     Leaf,

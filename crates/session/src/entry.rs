@@ -159,6 +159,17 @@ pub enum SessionEntry {
 }
 
 impl Entry {
+    /// An entry as it is when it is added: at its first revision, without correlation and without marks.
+    #[must_use]
+    pub const fn new(
+        id: EntryId,
+        parent_id: Option<EntryId>,
+        timestamp: i64,
+        body: EntryBody,
+    ) -> Self {
+        Self { marks: EntryMarks::NONE, id, parent_id, timestamp, revision: 0, origin: None, body }
+    }
+
     /// What the entry says in canonical terms. Pure: a foreign body is mapped each time.
     #[must_use]
     pub fn canonical(&self) -> Canonical {
@@ -310,15 +321,10 @@ impl SessionEntry {
 impl From<SessionEntry> for Entry {
     fn from(entry: SessionEntry) -> Self {
         match entry {
-            SessionEntry::Message { id, parent_id, timestamp, revision, origin, message } => Self {
-                marks: EntryMarks::NONE,
-                id,
-                parent_id,
-                timestamp,
-                revision,
-                origin,
-                body: EntryBody::Message(message),
-            },
+            SessionEntry::Message { id, parent_id, timestamp, revision, origin, message } => {
+                let body = EntryBody::Message(message);
+                Self { revision, origin, ..Self::new(id, parent_id, timestamp, body) }
+            }
             SessionEntry::Custom {
                 id,
                 parent_id,
@@ -327,15 +333,10 @@ impl From<SessionEntry> for Entry {
                 origin,
                 custom_type,
                 data,
-            } => Self {
-                marks: EntryMarks::NONE,
-                id,
-                parent_id,
-                timestamp,
-                revision,
-                origin,
-                body: EntryBody::Custom(CustomPayload { custom_type, data }),
-            },
+            } => {
+                let body = EntryBody::Custom(CustomPayload { custom_type, data });
+                Self { revision, origin, ..Self::new(id, parent_id, timestamp, body) }
+            }
         }
     }
 }

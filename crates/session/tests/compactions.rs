@@ -16,15 +16,7 @@ fn compaction() -> Record {
         from_hook: None,
     });
     let body = EntryBody::Custom(note.to_payload());
-    Record::Entry(Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id,
-        parent_id: None,
-        timestamp: 1,
-        revision: 0,
-        origin: None,
-        body,
-    })
+    Record::Entry(Entry::new(id, None, 1, body))
 }
 
 fn event(json: &str) -> Record {

@@ -175,13 +175,10 @@ pub(super) fn entry_id(number: usize) -> EntryId {
 fn entry(id: EntryId, parent_id: Option<EntryId>, number: usize) -> Entry {
     let content = vec![ContentBlock::text(text(number))];
     let timestamp = 1_795_000_000_000;
-    Entry {
-        marks: bough_session::EntryMarks::NONE,
+    Entry::new(
         id,
         parent_id,
         timestamp,
-        revision: 0,
-        origin: None,
-        body: EntryBody::Message(AgentMessage::User(UserMessage::new(content, timestamp)).into()),
-    }
+        EntryBody::Message(AgentMessage::User(UserMessage::new(content, timestamp)).into()),
+    )
 }

@@ -115,15 +115,7 @@ fn first_words(line: &str) -> Option<String> {
     let body = ForeignBody { format: FORMAT_PI.to_owned(), json, replaced: None };
     let id = EntryId::from_stored("line");
     let body = EntryBody::Foreign(body);
-    let entry = Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id,
-        parent_id: None,
-        timestamp: 0,
-        revision: 0,
-        origin: None,
-        body,
-    };
+    let entry = Entry::new(id, None, 0, body);
     let Canonical::Message(message) = entry.canonical() else { return None };
     matches!(&*message, AgentMessage::User(_)).then(|| preview(&message.text(), PREVIEW_CHARS))
 }

@@ -136,15 +136,7 @@ pub(crate) fn answered(output: Output) -> Answered {
 pub(crate) fn entry(id: &str, parent_id: Option<EntryId>, message: AgentMessage) -> Entry {
     let id = EntryId::from_stored(id);
     let body = EntryBody::Message(message.into());
-    Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id,
-        parent_id,
-        timestamp: 1,
-        revision: 0,
-        origin: None,
-        body,
-    }
+    Entry::new(id, parent_id, 1, body)
 }
 
 /// What a list knows of a session that has a title and nothing else.

@@ -161,21 +161,18 @@ pub(crate) fn sample(id: &str) -> String {
 
 /// A native entry, as a service writes one.
 pub(crate) fn native_entry(id: &str, parent: Option<&str>, text: &str, at_ms: i64) -> Entry {
-    Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id: EntryId::from_stored(id),
-        parent_id: parent.map(EntryId::from_stored),
-        timestamp: at_ms,
-        revision: 0,
-        origin: None,
-        body: bough_session::EntryBody::Message(
+    Entry::new(
+        EntryId::from_stored(id),
+        parent.map(EntryId::from_stored),
+        at_ms,
+        bough_session::EntryBody::Message(
             bough_session::AgentMessage::User(bough_session::UserMessage::new(
                 vec![bough_session::ContentBlock::text(text)],
                 at_ms,
             ))
             .into(),
         ),
-    }
+    )
 }
 
 pub(crate) fn log_record(record: &Record, at_ms: i64) -> bough_log::Envelope<'_> {

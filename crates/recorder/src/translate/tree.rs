@@ -401,13 +401,13 @@ impl Speaker<'_> {
         origin.insert(LOOP_KEY.to_owned(), Value::from(self.loop_id));
         let before = self.tree.leaf.replace(id.clone());
         self.entries.push(Record::Entry(Entry {
-            marks: bough_session::EntryMarks::NONE,
-            id: id.clone(),
-            parent_id,
-            timestamp: said_at.unwrap_or(self.at_ms),
-            revision: 0,
             origin: Some(origin),
-            body: EntryBody::Foreign(ForeignBody::new(FORMAT_PHI, json_of(message))),
+            ..Entry::new(
+                id.clone(),
+                parent_id,
+                said_at.unwrap_or(self.at_ms),
+                EntryBody::Foreign(ForeignBody::new(FORMAT_PHI, json_of(message))),
+            )
         }));
         let record = self.session.get_loop(self.loop_id);
         let passed_over = record.is_some_and(crate::model::LoopRecord::is_passed_over);

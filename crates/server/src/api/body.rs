@@ -8,6 +8,9 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::problem::Problem;
 
+/// The type of bodies that are lines of JSON.
+pub(super) const NDJSON: &str = "application/x-ndjson";
+
 /// The JSON object in a body of at most `most` bytes; an empty body is an empty object.
 pub(crate) async fn read_request(
     headers: &HeaderMap,
@@ -47,10 +50,15 @@ pub(super) fn too_large(most: usize) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "http/too_large", detail, hint)
 }
 
+/// The type that the body is said to have, in lower case and without parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
+    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
 /// Only JSON is taken as JSON: a page of another origin can send other types without asking first.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
-    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = media_type(headers);
     if kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json")) {
         return Ok(());
     }

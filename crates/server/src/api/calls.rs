@@ -260,7 +260,7 @@ impl Asked<'_> {
 }
 
 impl Before {
-    /// A tag as a header has it. Only such are told as `If-Match` takes back, or `If-None-Match`.
+    /// A tag in the form of a header value, which callers send back in `If-Match` or `If-None-Match`.
     fn print(&self, named: &Tag) -> Option<String> {
         match named {
             Tag::Session => self.tag.clone(),

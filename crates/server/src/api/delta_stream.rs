@@ -2,8 +2,8 @@
 //!
 //! Each line of the body is a delta, `{"block", "text", "kind"?, "function_call_id"?, "function_id"?}`, or the end of the
 //! message, `{"finish": {...}}`. Each is answered by a line `{"revision"}`, in order, once it is durable; lines that came
-//! together become durable together. What goes wrong is a last line `{"error": {...}}`. A request that ends without having
-//! finished its message leaves it aborted, unless somebody finishes it or goes on with it within a moment.
+//! together become durable together. What goes wrong is a last line `{"error": {...}}`. If a request ends before it finished
+//! its message, the server closes the message as aborted after a short pause, in which another request may continue it.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
@@ -16,6 +16,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::body::{NDJSON, media_type};
 use super::delta_lines::{DeltaLine, DeltaLines, NoMore};
 use super::problem::Problem;
 use crate::app::{App, Place};
@@ -46,17 +47,15 @@ pub(crate) async fn append_deltas(
         let answer: Bytes = answers.recv().await?;
         Some((Ok::<_, std::convert::Infallible>(answer), answers))
     });
-    let kind = HeaderValue::from_static("application/x-ndjson");
+    let kind = HeaderValue::from_static(NDJSON);
     Ok(([(CONTENT_TYPE, kind)], Body::from_stream(answers)).into_response())
 }
 
 /// Only lines of JSON are taken as such: a page of another origin can send other types without asking first.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     const KNOWN: [&str; 4] =
-        ["application/x-ndjson", "application/ndjson", "application/jsonl", "application/json"];
-    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if KNOWN.contains(&kind.as_str()) {
+        [NDJSON, "application/ndjson", "application/jsonl", "application/json"];
+    if KNOWN.contains(&media_type(headers).as_str()) {
         return Ok(());
     }
     let detail = "the body must be lines of JSON";
@@ -80,7 +79,7 @@ struct Feed {
 enum End {
     /// The message is finished, by this request or by another.
     Finished,
-    /// The server ends; the writer goes on with the next one.
+    /// This server shuts down. The writer can continue the message through the next one.
     Closing,
     /// The writer is gone, or has nothing more to say.
     Unfinished,
@@ -214,7 +213,7 @@ fn joined(batch: Vec<DeltaLine>) -> Vec<(DeltaLine, usize)> {
     joined
 }
 
-/// Closes a message as aborted that its request did not finish, unless somebody goes on with it.
+/// Closes a message as aborted if its request did not finish it and nobody continues it.
 async fn abort_after_grace(
     app: &App,
     caller: &Caller,

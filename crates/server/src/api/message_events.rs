@@ -200,7 +200,7 @@ impl MessageEvents {
         }
     }
 
-    /// Holds a delta; goes on with the one that is held, if it is of the same block.
+    /// Keeps a delta back, joined to the one that is kept already if both are for the same block.
     fn hold(
         &mut self,
         text: &mut EventText,

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use bough_service::{Function, Method, Precondition, Repeat, functions};
 use serde_json::{Map, Value, json};
 
+use super::body::NDJSON;
 use super::calls::takes_body;
 use super::events::stream_fields;
 use super::fields::{Field, FieldKind, path_names};
@@ -258,7 +259,7 @@ fn non_null(schema: Value) -> Value {
 
 /// The request that takes the deltas of a message line by line.
 fn delta_lines() -> Value {
-    let lines = json!({ "application/x-ndjson": { "schema": { "type": "string" } } });
+    let lines = json!({ (NDJSON): { "schema": { "type": "string" } } });
     let mut responses = json!({
         "200": {
             "description": "One line for each that was sent, in order, once it is durable: `{\"revision\"}`. What goes wrong is a last line `{\"error\"}`.",

@@ -17,15 +17,13 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::body::{NDJSON, media_type, too_large};
 use super::body_lines::{BodyLines, LineError};
 use super::fields::{Field, fields, from_query};
 use super::problem::Problem;
 use crate::app::{App, Place};
 use crate::guard::{Caller, Refusal};
 use crate::limits::RECORDED_LINES_PER_CALL;
-
-/// The lines of the request and of the answer.
-pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// The parameters, for the reader and for the document.
 pub(crate) fn record_fields() -> Vec<Field> {
@@ -108,7 +106,7 @@ impl Recording {
         let shutdown = self.app.shutdown.clone();
         let arrived = tokio::select! {
             biased;
-            // What arrived is durable; the caller goes on with the next server.
+            // What arrived is durable. The caller can continue with the next server.
             () = shutdown.begun() => return Ok(None),
             arrived = self.lines.next() => arrived.map_err(line_problem)?,
         };
@@ -162,7 +160,7 @@ fn not_an_event(why: &str) -> Problem {
 
 fn line_problem(error: LineError) -> Problem {
     match error {
-        LineError::TooLong(most) => super::body::too_large(most),
+        LineError::TooLong(most) => too_large(most),
         LineError::Broken => {
             Problem::bad_request("the body ended before it was complete", "Send the rest again.")
         }
@@ -170,9 +168,7 @@ fn line_problem(error: LineError) -> Problem {
 }
 
 fn check_content_type(headers: &http::HeaderMap) -> Result<(), Problem> {
-    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if kind == NDJSON {
+    if media_type(headers) == NDJSON {
         return Ok(());
     }
     let hint = "Send `Content-Type: application/x-ndjson`, one event a line.";

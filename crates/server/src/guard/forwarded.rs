@@ -14,7 +14,7 @@ const PREFIX: &str = "x-forwarded-";
 /// Whether a proxy that is not among the `trusted` addresses passed a request on.
 ///
 /// Without tokens, this machine's own programs are let in. A proxy on this machine is one of them, whoever sends it the request.
-/// A proxy that adds no header often speaks HTTP/1.0, as nginx does unless it is told otherwise; clients speak HTTP/1.1.
+/// Some proxies add no header but speak HTTP/1.0, which is the default of nginx; clients speak HTTP/1.1.
 pub(super) fn is_passed_on(
     headers: &HeaderMap,
     version: Version,

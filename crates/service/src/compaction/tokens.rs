@@ -27,15 +27,7 @@ pub(super) fn entry_of(item: &PathItem) -> Entry {
         Canonical::Custom(custom) => EntryBody::Custom(custom.clone()),
     };
     let id = item.id.clone();
-    Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id,
-        parent_id: None,
-        timestamp: 0,
-        revision: 0,
-        origin: None,
-        body,
-    }
+    Entry::new(id, None, 0, body)
 }
 
 /// The same from the end of a path alone, where an answer in it reported the context and no compaction came after

@@ -292,15 +292,12 @@ impl Command for SetLabel {
             target_id: self.entry_id.clone(),
             label: self.label.clone(),
         });
-        let entry = Entry {
-            marks: bough_session::EntryMarks::NONE,
-            id: self.fresh_id.clone(),
-            parent_id: leaf,
-            timestamp: context.now_ms,
-            revision: 0,
-            origin: None,
-            body: EntryBody::Custom(label.to_payload()),
-        };
+        let entry = Entry::new(
+            self.fresh_id.clone(),
+            leaf,
+            context.now_ms,
+            EntryBody::Custom(label.to_payload()),
+        );
         Ok(Decision::Append(vec![Record::Entry(entry)], answer))
     }
 }

@@ -81,15 +81,12 @@ impl Gauged {
         let mut last = None;
         for number in 0..messages {
             let content = vec![ContentBlock::text("x".repeat(bytes))];
-            let entry = Entry {
-                marks: bough_session::EntryMarks::NONE,
-                id: EntryId::from_stored(number.to_string()),
-                parent_id: last.take(),
-                timestamp: 1,
-                revision: 0,
-                origin: None,
-                body: EntryBody::Message(AgentMessage::User(UserMessage::new(content, 1)).into()),
-            };
+            let entry = Entry::new(
+                EntryId::from_stored(number.to_string()),
+                last.take(),
+                1,
+                EntryBody::Message(AgentMessage::User(UserMessage::new(content, 1)).into()),
+            );
             last = Some(entry.id.clone());
             let appended =
                 store.append(session, &head, vec![Record::Entry(entry).at(1)].into()).await;

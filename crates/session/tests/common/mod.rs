@@ -52,15 +52,12 @@ pub fn result(text: &str) -> AgentMessage {
 }
 
 pub fn entry(id: &str, parent: Option<&str>, message: AgentMessage) -> Entry {
-    Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id: EntryId::from_stored(id),
-        parent_id: parent.map(EntryId::from_stored),
-        timestamp: 1,
-        revision: 0,
-        origin: None,
-        body: EntryBody::Message(message.into()),
-    }
+    Entry::new(
+        EntryId::from_stored(id),
+        parent.map(EntryId::from_stored),
+        1,
+        EntryBody::Message(message.into()),
+    )
 }
 
 pub fn kept(id: &str, parent: Option<&str>, kind: &Bookkeeping) -> Entry {

@@ -50,15 +50,7 @@ pub(super) fn assistant(text: &str, output: u64, at_ms: i64) -> AgentMessage {
 }
 
 pub(super) fn entry(name: &str, parent: Option<&str>, body: EntryBody, at_ms: i64) -> NewRecord {
-    let entry = Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id: entry_id(name),
-        parent_id: parent.map(entry_id),
-        timestamp: at_ms,
-        revision: 0,
-        origin: None,
-        body,
-    };
+    let entry = Entry::new(entry_id(name), parent.map(entry_id), at_ms, body);
     Record::Entry(entry).at(at_ms)
 }
 

@@ -231,13 +231,14 @@ fn parse_entry(raw: &RawValue) -> Option<Item> {
     let message = peek.message.filter(|_| peek.kind == "message")?;
     let json = RawJson::parse(message.get()).ok()?;
     Some(Item::Entry(Box::new(Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id: EntryId::from_stored(peek.id),
-        parent_id: peek.parent_id.map(EntryId::from_stored),
-        timestamp: peek.timestamp,
         revision: peek.revision,
         origin: peek.origin,
-        body: EntryBody::Foreign(ForeignBody::new(FORMAT_SESSION_MANAGER, json)),
+        ..Entry::new(
+            EntryId::from_stored(peek.id),
+            peek.parent_id.map(EntryId::from_stored),
+            peek.timestamp,
+            EntryBody::Foreign(ForeignBody::new(FORMAT_SESSION_MANAGER, json)),
+        )
     })))
 }
 

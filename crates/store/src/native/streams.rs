@@ -151,15 +151,7 @@ mod tests {
         let content = vec![ContentBlock::text("")];
         let message = AgentMessage::User(UserMessage::new(content, 0));
         let (id, body) = (EntryId::from_stored(name), EntryBody::Message(message.into()));
-        Entry {
-            marks: bough_session::EntryMarks::NONE,
-            id,
-            parent_id: None,
-            timestamp: 0,
-            revision: 0,
-            origin: None,
-            body,
-        }
+        Entry::new(id, None, 0, body)
     }
 
     fn step(name: &str) -> Delta {

@@ -133,15 +133,12 @@ fn fork_of_an_answer() -> Vec<NewRecord> {
         "role": "assistant", "content": [{"type": "text", "text": "x".repeat(1 << 20)}],
         "stop_reason": "end", "usage": {"output": 7}, "model": "m", "provider": "p", "timestamp": 1,
     });
-    let copy = Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id: EntryId::from_stored("a"),
-        parent_id: None,
-        timestamp: 1,
-        revision: 0,
-        origin: None,
-        body: EntryBody::Message(serde_json::from_value(answer).unwrap()),
-    };
+    let copy = Entry::new(
+        EntryId::from_stored("a"),
+        None,
+        1,
+        EntryBody::Message(serde_json::from_value(answer).unwrap()),
+    );
     let leaf = Record::Leaf(Some(copy.id.clone()));
     [first, Record::Entry(copy), leaf].map(|record| record.at(1)).into()
 }
@@ -202,15 +199,12 @@ async fn a_page_counts_what_its_messages_became() {
     let large = "x".repeat(4 << 20);
     for number in 0..6_u32 {
         let message = serde_json::json!({"role": "user", "content": [], "timestamp": 1});
-        let entry = Entry {
-            marks: bough_session::EntryMarks::NONE,
-            id: EntryId::from_stored(number.to_string()),
-            parent_id: number.checked_sub(1).map(|before| EntryId::from_stored(before.to_string())),
-            timestamp: 1,
-            revision: 0,
-            origin: None,
-            body: EntryBody::Message(serde_json::from_value(message).unwrap()),
-        };
+        let entry = Entry::new(
+            EntryId::from_stored(number.to_string()),
+            number.checked_sub(1).map(|before| EntryId::from_stored(before.to_string())),
+            1,
+            EntryBody::Message(serde_json::from_value(message).unwrap()),
+        );
         let grown = Revision::replace(&entry, &[ContentBlock::text(&large)], None);
         let batch = [Record::Entry(entry), Record::Revision(grown)].map(|record| record.at(1));
         let appended = store.append(&session, &head, batch.to_vec().into()).await.unwrap();
@@ -360,16 +354,7 @@ async fn a_place_at_the_beginning_of_a_stream_knows_the_steps_of_others() {
             "role": "user", "content": [{"type": "text", "text": ""}], "timestamp": 1,
         });
         let body = EntryBody::Message(serde_json::from_value(message).unwrap());
-        let (id, revision) = (EntryId::from_stored(name), 0);
-        let entry = Entry {
-            marks: bough_session::EntryMarks::NONE,
-            id,
-            parent_id: None,
-            timestamp: 1,
-            revision,
-            origin: None,
-            body,
-        };
+        let entry = Entry::new(EntryId::from_stored(name), None, 1, body);
         records.push(Record::Entry(entry).at(1));
     }
     store.create(&session, records.into()).await.unwrap().durable.await.unwrap();

@@ -32,15 +32,12 @@ pub fn titled(title: &str, at_ms: i64) -> NewRecord {
 
 pub fn says(name: &str, parent: Option<&str>, text: &str, at_ms: i64) -> NewRecord {
     let message = AgentMessage::User(UserMessage::new(vec![ContentBlock::text(text)], at_ms));
-    Record::Entry(Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id: entry_id(name),
-        parent_id: parent.map(entry_id),
-        timestamp: at_ms,
-        revision: 0,
-        origin: None,
-        body: EntryBody::Message(message.into()),
-    })
+    Record::Entry(Entry::new(
+        entry_id(name),
+        parent.map(entry_id),
+        at_ms,
+        EntryBody::Message(message.into()),
+    ))
     .at(at_ms)
 }
 

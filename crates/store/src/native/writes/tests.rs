@@ -27,15 +27,12 @@ fn says(id: &str, text: &str) -> NewRecord {
     let message = serde_json::json!({
         "role": "user", "content": [ContentBlock::text(text)], "timestamp": 1,
     });
-    Record::Entry(Entry {
-        marks: bough_session::EntryMarks::NONE,
-        id: EntryId::from_stored(id),
-        parent_id: None,
-        timestamp: 1,
-        revision: 0,
-        origin: None,
-        body: EntryBody::Message(serde_json::from_value(message).unwrap()),
-    })
+    Record::Entry(Entry::new(
+        EntryId::from_stored(id),
+        None,
+        1,
+        EntryBody::Message(serde_json::from_value(message).unwrap()),
+    ))
     .at(1)
 }
 
