@@ -80,16 +80,27 @@ fn crash_command(root: &Path) -> Command {
     command
 }
 
-/// The server is measured as people run it: the program itself, which its bench starts.
+/// The server and the console are measured as people run them: the program itself, which their benches start.
 fn bench(root: &Path, rest: &[String]) -> ExitCode {
-    if rest.iter().any(|word| word == "server") {
+    let is_console = rest.iter().any(|word| word == "console");
+    if is_console || rest.iter().any(|word| word == "server") {
         let built = forward(shell::cargo(root).args(["build", "--release", "--package", "bough"]));
         if built != ExitCode::SUCCESS {
             return built;
         }
     }
+    if is_console {
+        let program = shell::target_dir(root).join("release/bough");
+        let mut script = Command::new("sh");
+        return forward(
+            script.args(["tests/console/run.sh", "bench"]).env("BOUGH", program).current_dir(root),
+        );
+    }
     let done = forward(bench_command(root, rest).arg("--").args(rest));
     if rest.iter().any(|word| word == "list") {
+        println!(
+            "console    first paint and frames of the console with 100,000 sessions and entries"
+        );
         println!("recorder   the recorder beside phi-core: recording, session files, navigation");
     }
     done

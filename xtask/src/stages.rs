@@ -106,8 +106,7 @@ fn list(root: &Path) -> Vec<Stage> {
         work: Work::External(found),
         is_usual: true,
     }));
-    let about =
-        "what takes too long for every run: the full crash run, lints of the other workspaces";
+    let about = "what takes too long for every run: the full crash run, LangGraph's tests, lints of the other workspaces";
     stages.push(Stage { is_usual: false, ..ours("suites-all", about, suites_all) });
     stages
 }
@@ -288,7 +287,9 @@ fn suites_all(root: &Path) -> Result<Counts, String> {
         lints.args(["clippy", "--quiet", "--locked", "--all-targets", "--", "-D", "warnings"]);
         counts = counts.plus(checked_as_one(&mut lints)?);
     }
-    Ok(counts)
+    let mut langgraph = Command::new("sh");
+    langgraph.arg(root.join("tests/python/run.sh")).arg("langgraph");
+    Ok(counts.plus(checked(&mut langgraph)?))
 }
 
 #[cfg(test)]

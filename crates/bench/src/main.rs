@@ -8,6 +8,7 @@
 
 mod entries;
 mod log;
+mod memory;
 mod migrate;
 mod peers;
 mod server;
@@ -25,7 +26,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "log", about: "the log: appends, opening, sizes, listing", run: log::run },
     Bench {
         name: "service",
-        about: "the service: appends, streams, pages, lists, forks, fan-out",
+        about: "the service: appends, streams, pages, long histories, lists, forks, fan-out",
         run: service::run,
     },
     Bench {

@@ -66,7 +66,7 @@ pub use bough::Bough;
 pub use error::Error;
 pub use messages::{assistant, user};
 pub use recorder::Recorder;
-pub use session::{PathMessage, Session};
+pub use session::{ForkOptions, PathMessage, Session};
 pub use subscription::Subscription;
 
 pub use bough_platform::Platform;
@@ -81,3 +81,13 @@ pub use bough_session::{
     SessionMeta, SessionStatus, StopReason, Usage, UserMessage,
 };
 pub use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, StoreError};
+
+/// The examples of the documents for users, which run as tests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/start/rust.md")]
+    struct Start;
+
+    #[doc = include_str!("../../../docs/guides/from-phi.md")]
+    struct FromPhi;
+}

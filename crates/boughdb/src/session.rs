@@ -194,8 +194,20 @@ impl Session {
 
     /// Copies the path up to an entry into a session of its own.
     pub async fn fork(&self, entry: &EntryId) -> Result<Self, Error> {
-        let request =
-            ForkRequest { session_id: self.id.clone(), entry_id: entry.clone(), title: None };
+        self.fork_with(ForkOptions { entry_id: Some(entry.clone()), ..ForkOptions::default() })
+            .await
+    }
+
+    /// Copies a path, or the whole tree, into a session of its own. `session/already_exists` when the chosen id is in use.
+    pub async fn fork_with(&self, options: ForkOptions) -> Result<Self, Error> {
+        let request = ForkRequest {
+            session_id: self.id.clone(),
+            entry_id: options.entry_id,
+            title: options.title,
+            new_session_id: options.session_id,
+            whole: Some(options.whole),
+            keep_ids: Some(options.keep_ids),
+        };
         let fork = self.bough.service().fork(self.bough.scope(), request).await?;
         Ok(self.bough.at(fork.session_id))
     }
@@ -338,4 +350,19 @@ impl Session {
             request.cursor = page.next_cursor;
         }
     }
+}
+
+/// What [`Session::fork_with`] copies, and what it calls the copies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForkOptions {
+    /// Where the path ends that is copied; `None` is the active leaf.
+    pub entry_id: Option<EntryId>,
+    /// The id of the new session; `None` is a fresh one.
+    pub session_id: Option<SessionId>,
+    /// The title of the new session; `None` is that of this one.
+    pub title: Option<String>,
+    /// Whether every branch is copied; `entry_id` then says only where the active path ends.
+    pub whole: bool,
+    /// Whether the copies have the ids of their originals.
+    pub keep_ids: bool,
 }

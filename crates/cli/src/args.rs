@@ -91,6 +91,7 @@ pub(crate) enum Command {
     Record(commands::record::Args),
     Replay(commands::replay::Args),
     Serve(commands::serve::Args),
+    Demo(commands::demo::Args),
     Token(commands::token::Args),
     Config(commands::config::Args),
     Completions(commands::completions::Args),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bough_platform::{Access, Disk, File, NamedKind, OsDisk, RelPath, follow};
+use bough_platform::{Access, Disk, Entropy, File, NamedKind, OsDisk, RelPath, follow};
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::limits::FILE_BYTES_MAX;
@@ -164,6 +164,38 @@ impl Drop for TempFile {
     fn drop(&mut self) {
         // An editor that renames may have taken it away already.
         drop(self.disk.remove_file(&self.name));
+    }
+}
+
+/// A directory of this process; removed with everything in it when it is dropped.
+pub(crate) struct TempDir {
+    disk: OsDisk,
+    name: RelPath,
+}
+
+impl TempDir {
+    /// An empty directory with a name that nobody can foresee.
+    pub(crate) fn new(entropy: &dyn Entropy) -> CommandResult<Self> {
+        let mut random = [0; 8];
+        entropy.fill(&mut random)?;
+        let disk = OsDisk::open(std::env::temp_dir())?;
+        let name = format!("bough-{}", bough_session::hex(&random));
+        let name = RelPath::root().join(&name).map_err(std::io::Error::from)?;
+        disk.create_dir(&name)?;
+        Ok(Self { disk, name })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.disk.root().join(self.name.as_str())
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let disk: &dyn Disk = &self.disk;
+        // What cannot be removed is left to the system, which empties its temporary directory.
+        drop(disk.remove_tree(&self.name));
     }
 }
 

@@ -14,6 +14,7 @@ mod backend;
 mod command_error;
 mod commands;
 mod compacting;
+mod demo;
 mod editor;
 #[cfg(feature = "engine")]
 mod engine_link;

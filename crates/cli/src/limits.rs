@@ -61,3 +61,7 @@ pub(crate) const UNKNOWN_FIELDS_TOLD: usize = 20;
 pub(crate) const COMPACT_SETTLE: Duration = Duration::from_secs(1);
 /// How many changes a server reads at a time to find those sessions.
 pub(crate) const CHANGES_PER_LOOK: usize = 1_000;
+/// How often `bough serve --demo` shows an agent at work.
+pub(crate) const DEMO_ROUNDS_MAX: u32 = 30;
+/// How long it rests in between.
+pub(crate) const DEMO_REST: Duration = Duration::from_secs(20);

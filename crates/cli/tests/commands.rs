@@ -234,6 +234,10 @@ fn exports_in_every_format() {
         serde_json::from_str(&place.ok(&["export", &session, "--format", "json"])).unwrap();
     assert_eq!(document["entries"].as_array().unwrap().len(), 6);
     let file = place.file("out.md").display().to_string();
+    let chat = place.ok(&["export", &session, "--format", "openai-chat"]);
+    let chat: serde_json::Value = serde_json::from_str(&chat).unwrap();
+    assert_eq!(chat["format"], "openai-chat");
+    assert!(!chat["messages"].as_array().unwrap().is_empty());
     place.ok(&["export", &session, "--format", "md", "-o", &file]);
     let refused = place.run(&["export", &session, "--format", "md", "-o", &file]);
     assert_eq!(refused.code, 2, "a file is not written over");
@@ -291,6 +295,8 @@ fn damage_is_found_and_what_is_whole_is_copied() {
     let saved = place.ok(&["salvage", "--to", &rescued]);
     assert!(saved.contains("saved"), "{saved}");
     assert!(place.ok(&["verify", "--data-dir", &rescued]).contains("0 damaged"));
+    let again = place.run(&["salvage", "--to", &rescued]);
+    assert_eq!(again.code, 4, "the directory has the session: {again:?}");
 }
 
 #[test]

@@ -229,3 +229,28 @@ fn a_salvaged_session_can_be_given_back_to_its_file() {
     assert_eq!(answered.code, 0, "{answered:?}");
     assert!(answered.out.contains(&file), "{answered:?}");
 }
+
+#[test]
+fn one_session_is_salvaged_by_the_beginning_of_its_id() {
+    let (place, file) = with_file("0123456789abcdef", &conversation());
+    place.ok(&["migrate", &file]);
+    let rescued = place.file("new").display().to_string();
+    let saved = place.json(&["salvage", "012345", "--to", &rescued]);
+    assert_eq!(saved["sessions"][0]["session_id"], "0123456789abcdef");
+    assert!(place.ok(&["ls", "--data-dir", &rescued]).contains("0123"));
+}
+
+#[test]
+fn a_salvage_that_fails_makes_no_directory() {
+    let (place, file) = with_file("whole", &conversation());
+    place.ok(&["migrate", &file]);
+    let (to, empty) = (place.file("to"), place.file("empty").display().to_string());
+    let new = to.display().to_string();
+    for arguments in [
+        &["salvage", "nothing", "--to", &new][..],
+        &["salvage", "--to", &new, "--data-dir", &empty],
+    ] {
+        let refused = place.run(arguments);
+        assert_eq!((refused.code, to.exists()), (3, false), "{refused:?}");
+    }
+}

@@ -51,6 +51,11 @@ pub const CHECKPOINTS_KEPT: u64 = 2;
 pub const STREAM_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// One delta's payload, in bytes.
 pub const DELTA_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of frames that a page of entries holds at the most; a single entry that is larger is a page of its own.
+pub const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Bytes of frames that a page of records holds at the most; a single record that is larger is a page of its own. Those who follow a
+/// log hold one such page each.
+pub const RECORDS_PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// A ledger, in bytes.
 pub const LEDGER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Logs that one process holds open for writing; the longest idle ones are closed beyond it.

@@ -130,6 +130,11 @@ impl<F: Fold> Reader<F> {
         })
     }
 
+    /// Whether an entry was hidden.
+    pub fn is_removed(&self, id: &str) -> Result<bool> {
+        self.look_up(|view| view.is_removed(id))
+    }
+
     /// Up to `limit` records after number `seq`, the unsettled steps after number `step`, and where the log ends, as of
     /// one moment.
     pub fn page(&self, seq: u64, step: u64, limit: u64) -> Result<Page> {

@@ -1,5 +1,8 @@
 //! Saving what is whole: a new store with every record that verifies. The damaged one is only read.
 
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
 use bough_platform::RelPath;
 
 use bough_record::{Envelope, Fold, StoredEnvelope, kind};
@@ -21,23 +24,25 @@ pub struct SalvageReport {
     pub id: String,
     /// Records written to the new store.
     pub saved: u64,
-    /// Records that were read and could not be placed: an entry whose parent is lost hangs from the root
-    /// now, a record whose entry is lost is left out.
+    /// Entries whose parent is lost. Each hangs below the newest saved entry from before the loss now.
     pub reparented: u64,
     /// Records left out because what they speak of is lost.
     pub left_out: u64,
     /// Places that could not be read.
     pub damage: Vec<Damage>,
+    /// Why nothing of it was saved, if nothing was: the target has it already, or its format is newer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_saved: Option<String>,
 }
 
 impl SalvageReport {
     fn of(id: &str) -> Self {
-        Self { id: id.to_owned(), saved: 0, reparented: 0, left_out: 0, damage: Vec::new() }
+        let (id, damage) = (id.to_owned(), Vec::new());
+        Self { id, saved: 0, reparented: 0, left_out: 0, damage, not_saved: None }
     }
 
     fn not_saved(id: &str, why: &LogError) -> Self {
-        let damage = Damage::new(DamageKind::Manifest, "manifest.json", 0, why.to_string());
-        Self { damage: vec![damage], ..Self::of(id) }
+        Self { not_saved: Some(why.to_string()), ..Self::of(id) }
     }
 }
 
@@ -50,6 +55,17 @@ impl<F: Fold> LogStore<F> {
     pub fn salvage(&self, id: &str, target: &Self) -> Result<SalvageReport> {
         let container = self.locate(id)?.ok_or_else(|| crate::container::not_found(id))?;
         self.salvage_container(&container, id, target)
+    }
+
+    /// Whether there is a live log, whole or damaged.
+    pub fn holds_logs(&self) -> Result<bool> {
+        let disk = &self.inner.platform.disk;
+        let sessions = RelPath::parse(SESSIONS)?;
+        match disk.list(&sessions) {
+            Ok(shards) => Ok(shards.iter().any(|shard| shard.is_dir)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Copies what is whole of every live log; `visit` is called with each report. A log whose manifest is
@@ -102,11 +118,11 @@ impl<F: Fold> LogStore<F> {
             report.damage.push(damage);
         }
         let records = self.whole_frames(container, &mut report)?;
-        let mut known = std::collections::HashSet::new();
+        let mut placed = Placed::default();
         let mut batch = Vec::new();
         let mut created = false;
         for record in records {
-            if let Some(record) = place(record.envelope, &mut known, &mut report) {
+            if let Some(record) = placed.place(record, &mut report) {
                 batch.push(record);
             }
             if batch.len() == BATCH {
@@ -114,7 +130,7 @@ impl<F: Fold> LogStore<F> {
             }
         }
         write(target, id, &batch, &mut created, &mut report)?;
-        self.save_deltas(container, target, &known, &mut report)?;
+        self.save_deltas(container, target, &placed.known, &mut report)?;
         target.close(id)?;
         Ok(report)
     }
@@ -124,7 +140,7 @@ impl<F: Fold> LogStore<F> {
         &self,
         container: &Container,
         target: &Self,
-        known: &std::collections::HashSet<String>,
+        known: &HashSet<String>,
         report: &mut SalvageReport,
     ) -> Result<()> {
         let id = report.id.clone();
@@ -197,33 +213,63 @@ fn note_gaps(
     }
 }
 
-/// Makes a record fit what was saved before it.
-fn place(
-    mut record: Envelope<'static>,
-    known: &mut std::collections::HashSet<String>,
-    report: &mut SalvageReport,
-) -> Option<Envelope<'static>> {
-    // Saving the deltas opens their streams anew.
-    if record.kind == kind::STREAM {
-        return None;
+/// What was saved so far, to which later records have to fit.
+#[derive(Default)]
+struct Placed {
+    known: HashSet<String>,
+    last_seq: u64,
+    /// The entry that was saved last.
+    newest: Option<String>,
+    /// The entry that was saved last before the newest loss.
+    before_loss: Option<String>,
+    /// The entry that stands in for each parent that is lost.
+    stand_ins: HashMap<String, Option<String>>,
+}
+
+impl Placed {
+    /// Makes a record fit what was saved before it; `None` when what it speaks of is lost.
+    fn place(
+        &mut self,
+        stored: StoredEnvelope<'static>,
+        report: &mut SalvageReport,
+    ) -> Option<Envelope<'static>> {
+        if stored.seq != self.last_seq + 1 {
+            self.before_loss.clone_from(&self.newest);
+        }
+        self.last_seq = stored.seq;
+        let mut record = stored.envelope;
+        // Saving the deltas opens their streams anew.
+        if record.kind == kind::STREAM {
+            return None;
+        }
+        let target_lost = links(&record)
+            .any(|linked| Some(linked) == record.target.as_deref() && !self.known.contains(linked));
+        if target_lost {
+            report.left_out += 1;
+            return None;
+        }
+        if let Some(parent) = record.parent.take() {
+            let is_lost = !self.known.contains(&*parent);
+            record.parent = if is_lost { self.stand_in(&parent) } else { Some(parent) };
+            report.reparented += u64::from(is_lost);
+        }
+        if let Some(id) = record.id.as_deref() {
+            if !self.known.insert(id.to_owned()) {
+                report.left_out += 1;
+                return None;
+            }
+            self.newest = Some(id.to_owned());
+        }
+        Some(record)
     }
-    let target_lost = links(&record)
-        .any(|linked| Some(linked) == record.target.as_deref() && !known.contains(linked));
-    if target_lost {
-        report.left_out += 1;
-        return None;
+
+    /// The entry that a lost parent most likely hung below: entries mostly go on from the one before them. All children of
+    /// one parent get the same.
+    fn stand_in(&mut self, lost: &str) -> Option<Cow<'static, str>> {
+        let before = &self.before_loss;
+        let found = self.stand_ins.entry(lost.to_owned()).or_insert_with(|| before.clone());
+        found.clone().map(Cow::Owned)
     }
-    if record.parent.as_deref().is_some_and(|parent| !known.contains(parent)) {
-        record.parent = None;
-        report.reparented += 1;
-    }
-    if let Some(id) = record.id.as_deref()
-        && !known.insert(id.to_owned())
-    {
-        report.left_out += 1;
-        return None;
-    }
-    Some(record)
 }
 
 fn write<F: Fold>(

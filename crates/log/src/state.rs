@@ -219,9 +219,10 @@ impl<F: Fold> LogState<F> {
         }
     }
 
-    /// The record of the entry that a revision changes.
+    /// The record of the entry that a revision changes, or that is hidden: who reads the entry must see both.
     fn revised_entry(&self, record: &Envelope<'_>) -> Result<Option<u64>> {
-        match record.target.as_deref().filter(|_| record.kind == kind::REVISION) {
+        let changes_entry = matches!(&*record.kind, kind::REVISION | kind::REMOVED);
+        match record.target.as_deref().filter(|_| changes_entry) {
             Some(target) => self.find(target),
             None => Ok(None),
         }

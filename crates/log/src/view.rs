@@ -3,13 +3,11 @@
 use crate::error::Result;
 use crate::files::{Files, frame_of};
 use crate::format::{BranchHead, BranchHeads, OffsetRow, StreamLine};
+use crate::limits::{PAGE_BYTES_MAX, RECORDS_PAGE_BYTES_MAX};
 use crate::state::LogState;
 use std::sync::Arc;
 
-use bough_record::{Fold, Head, PathStart, StoredEnvelope};
-
-/// Bytes of frames that one page holds at the most (one record more where a single one is larger).
-const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+use bough_record::{Fold, Head, PathStart, StoredEnvelope, kind};
 
 /// An entry: the record that added it, the newest one that revised it, the deltas since.
 #[derive(Clone, Debug)]
@@ -134,6 +132,17 @@ impl<'a, F: Fold> View<'a, F> {
         let row = self.state.rows.get(seq)?;
         let mut entries = self.entries(&[row])?;
         Ok(entries.pop())
+    }
+
+    /// Whether an entry was hidden. Nothing changes an entry after that, so that only the newest record about it is read.
+    pub(crate) fn is_removed(self, id: &str) -> Result<bool> {
+        let Some(seq) = self.find(id)? else { return Ok(false) };
+        let newest = self.state.rows.get(seq)?.revised;
+        if newest == 0 {
+            return Ok(false);
+        }
+        let records = self.read(&[self.state.rows.get(newest)?])?;
+        Ok(records.first().is_some_and(|record| record.envelope.kind == kind::REMOVED))
     }
 
     /// Reads entries with their newest revisions.
@@ -266,12 +275,12 @@ impl<'a, F: Fold> View<'a, F> {
     }
 }
 
-/// How many of the rows fit into a page's bytes; at least one.
+/// How many of the rows fit into a page of records; at least one.
 fn within_page(rows: &[OffsetRow]) -> usize {
     let mut bytes = 0;
     let fitting = rows.iter().take_while(|row| {
         bytes += row.len;
-        bytes <= PAGE_BYTES_MAX
+        bytes <= RECORDS_PAGE_BYTES_MAX
     });
     fitting.count().max(1)
 }

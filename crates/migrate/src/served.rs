@@ -19,7 +19,8 @@ use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
     Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, ChangeWatch, Draft, EntryQuery,
     Head, ListPage, ListQuery, Loaded, NativeStore, PathPage, PathQuery, Position, RecordPage,
-    RecordQuery, SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry, Trashed, Write,
+    RecordQuery, SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry, Trashed,
+    UsageQuery, UsageReport, Write,
 };
 
 use tokio::sync::OnceCell;
@@ -407,6 +408,11 @@ impl Store for ServedStore {
     async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
         self.shared.list_files().await;
         self.shared.native.list(query).await
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> Answer<UsageReport> {
+        self.shared.list_files().await;
+        self.shared.native.usage(query).await
     }
 
     fn watch(&self) -> ChangeWatch {

@@ -15,7 +15,8 @@ use bough_session::{
 use bough_store::{
     Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, Durable, EntryQuery,
     Head, ListPage, ListQuery, Loaded, MemoryStore, PathPage, PathQuery, RecordPage, RecordQuery,
-    SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry, Trashed, Write,
+    SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry, Trashed, UsageQuery,
+    UsageReport, Write,
 };
 use tokio::sync::Mutex;
 
@@ -376,6 +377,10 @@ impl Store for V1Store {
 
     async fn list(&self, query: &ListQuery) -> std::result::Result<ListPage, StoreError> {
         self.looked().await?.list(query).await
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> std::result::Result<UsageReport, StoreError> {
+        self.looked().await?.usage(query).await
     }
 
     fn watch(&self) -> ChangeWatch {

@@ -14,7 +14,7 @@ use bough_migrate::{
     ExportFormat, ExportOptions, MigrateError, Migrator, OsV1Files, export, write_sqlite,
 };
 use bough_platform::Platform;
-use bough_session::{EntryId, NewRecord, Record, SessionId};
+use bough_session::{Entry, EntryId, Format, NewRecord, RawJson, Record, SessionId};
 use bough_store::{MemoryStore, NativeOptions, NativeStore, Store, StoreExt};
 use bough_testkit::SimDisk;
 use common::*;
@@ -360,4 +360,35 @@ async fn the_native_store_serves_what_was_migrated_on_a_real_disk() {
     let back = migrator.rollback("s", &bough_migrate::RollbackOptions::default()).unwrap();
     assert!(back.address.ends_with(name));
     assert_eq!(migrator.live_v1_sessions().unwrap(), ["s"]);
+}
+
+#[tokio::test]
+async fn a_branch_comes_out_in_a_providers_format_with_what_it_could_not_carry() {
+    let store = migrated(sample("s").as_bytes()).await;
+    let said = json!({
+        "role": "user",
+        "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}],
+    });
+    let body = Format::Anthropic.body(RawJson::parse(said.to_string()).unwrap()).unwrap();
+    let id = EntryId::from_stored("as-it-came");
+    let entry = Entry::new(id, Some(EntryId::from_stored("c")), 1, body);
+    append(&store, "s", Record::Entry(entry)).await;
+    let document = |bytes: Vec<u8>| serde_json::from_slice::<Value>(&bytes).unwrap();
+    let format = ExportFormat::Conversation(Format::Anthropic);
+    let same = document(whole(&store, "s", format).await);
+    assert_eq!((&same["format"], &same["session_id"]), (&json!("anthropic"), &json!("s")));
+    let messages = same["messages"].as_array().unwrap();
+    assert_eq!(messages[0]["content"][0]["text"], "first");
+    let last = messages.last().unwrap();
+    assert_eq!(last["content"].as_array().unwrap().last(), Some(&said["content"][0]));
+    let lost = |document: &Value| {
+        let losses = document["losses"].as_array().unwrap().clone();
+        losses.into_iter().any(|loss| loss["entry_id"] == "as-it-came")
+    };
+    assert!(!lost(&same), "{same}");
+    let chat = ExportFormat::Conversation(Format::OpenaiChat);
+    let other = document(whole(&store, "s", chat).await);
+    assert!(lost(&other), "the chat API has no cache marks: {other}");
+    let before = document(branch(&store, "s", chat, "a").await);
+    assert_eq!(before["messages"].as_array().unwrap().len(), 1, "only the branch to that entry");
 }

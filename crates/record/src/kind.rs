@@ -4,6 +4,8 @@
 pub const ENTRY: &str = "entry";
 /// Changes what an entry says, given what it said before.
 pub const REVISION: &str = "rev";
+/// Hides an entry from every read.
+pub const REMOVED: &str = "removed";
 /// Moves the active leaf to `target`, or to nothing.
 pub const LEAF: &str = "leaf";
 /// Says that steps of a stream of `target` may follow outside of the log.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use bough_session::{
-    AgentMessage, Bookkeeping, Canonical, ContentBlock, CustomPayload, Entry, EntryId, JsonMap,
-    Role, SessionState,
+    AgentMessage, Bookkeeping, Canonical, ContentBlock, CustomPayload, Entry, EntryId, Role,
+    SessionState, agent_of, project_of,
 };
 use serde_json::Value;
 
@@ -235,18 +235,4 @@ fn strings_of(value: &Value, keep: impl Fn(&str) -> bool) -> String {
         }
     }
     text
-}
-
-/// The directory that a session works in.
-#[must_use]
-pub fn project_of(metadata: Option<&JsonMap>) -> Option<&str> {
-    let metadata = metadata?;
-    ["cwd", "project"].iter().find_map(|key| metadata.get(*key)?.as_str())
-}
-
-/// The agent that a session's metadata or an entry's origin names.
-#[must_use]
-pub fn agent_of(fields: &JsonMap) -> Option<String> {
-    let names = ["agent", "agent_name", "agent_id"].iter();
-    names.filter_map(|key| fields.get(*key)?.as_str()).map(str::to_owned).next()
 }

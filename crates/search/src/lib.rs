@@ -25,7 +25,7 @@ mod snippet;
 mod tokens;
 
 pub use bough_record::Position;
-pub use document::{Document, Field, FieldKind, agent_of, project_of};
+pub use document::{Document, Field, FieldKind};
 pub use error::SearchError;
 pub use index::{
     Candidate, CandidatePage, IndexBatch, IndexLock, IndexedSession, SearchAsk, SearchIndex,
@@ -33,6 +33,7 @@ pub use index::{
 };
 pub use matching::Matched;
 pub use native::{IndexFile, NativeIndex};
+pub use query::dates::begin_of_date;
 pub use query::{Filters, NameFilter, NameKind, Phrase, Query, QueryError, parse_query};
 pub use snippet::{Snippet, snippet};
 pub use tokens::{Token, TokenKind, parts, tokenize};

@@ -8,6 +8,7 @@ use bough_platform::Clock;
 use bough_service::{Answer, CallTerms, Function, Request, Scope, Service, ServiceError};
 use serde_json::Value;
 
+use crate::api::StreamBytes;
 use crate::config::LimitsConfig;
 use crate::guard::Guard;
 use crate::metrics::Metrics;
@@ -29,6 +30,7 @@ pub(crate) struct Inner {
     pub(crate) bus_connections: Connections,
     pub(crate) requests: Places,
     pub(crate) streams: Places,
+    pub(crate) stream_bytes: StreamBytes,
     pub(crate) bindings: Places,
     /// Names this process, so that an instance can tell itself from others.
     pub(crate) instance: String,
@@ -100,6 +102,7 @@ impl App {
             bus_connections: Connections::default(),
             requests: Places::default(),
             streams: Places::default(),
+            stream_bytes: StreamBytes::default(),
             bindings: Places::default(),
             instance,
             limits: RwLock::new(limits),

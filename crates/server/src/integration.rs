@@ -3,14 +3,15 @@
 
 use bough_service::{
     ArchivedEvent, CreatedEvent, DeletedEvent, EventKind, Function, LabelChangedEvent,
-    LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
-    StatusChangedEvent, TaskChangedEvent, TriggerType, WORKER_DESCRIPTION, WORKER_NAME,
-    WORKER_VERSION, functions,
+    LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageRemovedEvent, MessageUpdatedEvent,
+    MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent, TriggerType, WORKER_DESCRIPTION,
+    WORKER_NAME, WORKER_VERSION, functions,
 };
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use crate::config::{AdapterConfig, FsConfig, WorkerConfig};
+use crate::error_codes::FUNCTION_ERRORS;
 
 /// The systems that session-manager is published for.
 const TARGETS: [&str; 9] = [
@@ -23,55 +24,6 @@ const TARGETS: [&str; 9] = [
     "aarch64-unknown-linux-gnu",
     "x86_64-unknown-linux-musl",
     "armv7-unknown-linux-gnueabihf",
-];
-
-/// Every code that a function fails with, and what the caller can do.
-const ERRORS: &[(&str, &str)] = &[
-    ("session/not_found", "The session does not exist, or the caller may not see it."),
-    ("session/entry_not_found", "The session has no such entry."),
-    ("session/parent_not_found", "The session has no entry with that `parent_id`."),
-    (
-        "session/invalid_entry_kind",
-        "The function applies to messages, and the entry is a custom one.",
-    ),
-    ("session/details_not_supported", "User and assistant messages have no `details`."),
-    ("session/empty_batch", "The batch holds no message."),
-    (
-        "session/invalid_cursor",
-        "The cursor is of another list or other filters. Start again without one.",
-    ),
-    ("session/invalid_request", "A field is missing or makes no sense."),
-    ("session/malformed_request", "The request does not fit the function's schema."),
-    ("session/too_large", "Over a limit. Send less at once."),
-    ("session/leaf_conflict", "Somebody appended meanwhile. Read, then append with the new leaf."),
-    ("session/loop_not_found", "The session has no such loop."),
-    (
-        "session/recording_gap",
-        "Lines between the last one that came and this one are missing. Send them.",
-    ),
-    ("session/version_conflict", "The session was changed meanwhile. Read it, then change it."),
-    (
-        "session/other_content",
-        "The key or the entry id was used for another content. Use a fresh one.",
-    ),
-    (
-        "session/revision_conflict",
-        "The message is at another revision. Read it, then change what is there.",
-    ),
-    (
-        "session/not_streaming",
-        "The message was finished or aborted, or was not begun with `stream`. Its revision is in `data`.",
-    ),
-    ("session/other_life", "The session was deleted and made again. Read it again."),
-    ("session/forbidden", "The token does not allow this."),
-    ("session/function_not_found", "There is no such function."),
-    ("session/not_in_trash", "The session was never deleted, or its retention has ended."),
-    ("session/already_exists", "The session exists already."),
-    ("session/locked", "Another process writes this session. Wait, or ask its server."),
-    ("session/busy", "Too much at once. Try again later."),
-    ("session/unsupported", "The adapter cannot do this."),
-    ("session/not_authoritative", "This instance stores through another; ask the main one."),
-    ("session/storage", "The disk or the main instance failed. The server's log says more."),
 ];
 
 /// The worker's manifest, as `bough --manifest` prints it.
@@ -108,8 +60,8 @@ pub fn integration_page() -> String {
     table(&mut page, &schema_of::<WorkerConfig>());
     page.push_str("\n## Errors\n\nOn the bus the message of a failed call is `handler error: CODE: TEXT`; over HTTP the field \
                    `code` has the code.\n\n| code | meaning |\n|---|---|\n");
-    for (code, meaning) in ERRORS {
-        line(&mut page, &format!("| `{code}` | {meaning} |"));
+    for known in FUNCTION_ERRORS {
+        line(&mut page, &format!("| `{}` | {} |", known.code, known.text()));
     }
     page
 }
@@ -156,7 +108,8 @@ fn describe_event(page: &mut String, trigger_type: TriggerType) {
     }
 }
 
-fn payload_schema(kind: EventKind) -> Value {
+/// The shape of an event's payload.
+pub(crate) fn payload_schema(kind: EventKind) -> Value {
     match kind {
         EventKind::Created => schema_of::<CreatedEvent>(),
         EventKind::MessageAdded => schema_of::<MessageAddedEvent>(),
@@ -168,11 +121,13 @@ fn payload_schema(kind: EventKind) -> Value {
         EventKind::Archived => schema_of::<ArchivedEvent>(),
         EventKind::TaskChanged => schema_of::<TaskChangedEvent>(),
         EventKind::LabelChanged => schema_of::<LabelChangedEvent>(),
+        EventKind::MessageRemoved => schema_of::<MessageRemovedEvent>(),
         EventKind::LoopChanged => schema_of::<LoopChangedEvent>(),
     }
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
+/// The JSON Schema (draft 07) of a type.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let generator = schemars::r#gen::SchemaSettings::draft07().into_generator();
     serde_json::to_value(generator.into_root_schema_for::<T>()).unwrap_or_default()
 }
@@ -237,7 +192,7 @@ mod tests {
         let source = source.split("#[cfg(test)]").next().unwrap();
         let codes: BTreeSet<&str> =
             source.split('"').filter(|text| text.starts_with("session/")).collect();
-        let listed: BTreeSet<&str> = ERRORS.iter().map(|(code, _)| *code).collect();
+        let listed: BTreeSet<&str> = FUNCTION_ERRORS.iter().map(|known| known.code).collect();
         assert_eq!(codes, listed);
     }
 

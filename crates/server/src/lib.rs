@@ -18,6 +18,7 @@ mod bare_engine;
 mod bus;
 mod console;
 mod engine;
+mod error_codes;
 mod guard;
 mod integration;
 mod logs;

@@ -70,6 +70,15 @@ pub const STREAM_PIECE_FEW_BYTES: usize = 4 * 1024;
 /// system's allocator tidies up its small blocks with each large one that is given back.
 pub const STREAM_PIECE_ROOM: usize = STREAM_PIECE_BYTES + 4 * 1024;
 
+/// Bytes from which an event is large: its text is made once for all readers, and its bytes count for the token of each reader.
+pub const STREAM_LARGE_EVENT_BYTES: usize = 64 * 1024;
+/// Bytes of large events that the streams of one token hold at once, for readers that have not taken them yet.
+pub const STREAM_BYTES_PER_TOKEN: usize = 32 * 1024 * 1024;
+/// Bytes that a stream holds before it reads from the store; afterwards it holds what it read.
+pub const STREAM_READ_BYTES: usize = 16 * 1024 * 1024;
+/// A reader that has taken nothing for this long gives way to readers that wait for room.
+pub const STREAM_STALLED_AFTER: Duration = Duration::from_secs(2);
+
 /// Events of a body that are recorded by one call.
 pub const RECORDED_LINES_PER_CALL: usize = 1000;
 

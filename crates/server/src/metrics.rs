@@ -47,6 +47,7 @@ pub(crate) struct Gauges {
     pub(crate) bus_connections: usize,
     pub(crate) requests: usize,
     pub(crate) streams: usize,
+    pub(crate) stream_bytes: usize,
     pub(crate) bus_bindings: usize,
     pub(crate) reopened_sessions: u64,
     pub(crate) rejected_reloads: u64,
@@ -132,6 +133,7 @@ impl Metrics {
             ("bough_bus_connections", "Open bus connections.", now.bus_connections),
             ("bough_requests", "Requests being worked on.", now.requests),
             ("bough_streams", "Live streams.", now.streams),
+            ("bough_stream_bytes", "Bytes held for slow readers.", now.stream_bytes),
             ("bough_bus_bindings", "Triggers bound on the bus.", now.bus_bindings),
             ("bough_ready", "Whether the server is ready.", usize::from(now.is_ready)),
         ];

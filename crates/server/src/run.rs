@@ -392,7 +392,7 @@ impl Server {
              -H 'content-type: application/json' -d '{{\"title\":\"My first\"}}'\n  curl -X POST \
              http://{http}/v1/sessions/first/entries -H 'content-type: application/json' -d \
              '{{\"message\":{EXAMPLE_MESSAGE}}}'\n  curl -N http://{http}/v1/events?after=start\n  the API: \
-             http://{http}/openapi.json\n"
+             http://{http}/docs\n"
         )
     }
 

@@ -110,11 +110,11 @@ pub enum ServiceError {
         /// Its version now.
         version: String,
     },
-    /// The entry was appended before, with another content.
-    #[error("entry {entry} was appended before with another content")]
+    /// What the request would make was made before, by a request with another content.
+    #[error("{what} was made before, by a request with another content")]
     OtherContent {
-        /// The entry.
-        entry: String,
+        /// What was made: `entry e` or `session s`.
+        what: String,
     },
     /// The entry is at another revision than the caller expected.
     #[error("the entry is at revision {revision}, not at the one that was expected")]
@@ -322,9 +322,7 @@ impl ServiceError {
             Self::InvalidCursor { .. } => {
                 "Start again without a cursor, with the same filters on every page."
             }
-            Self::InvalidRequest { .. } | Self::Malformed { .. } => {
-                "See /openapi.json for the fields."
-            }
+            Self::InvalidRequest { .. } | Self::Malformed { .. } => "See /docs for the fields.",
             Self::Limit(LimitError::TooLarge { .. }) => {
                 "Send less at once, or keep large content elsewhere and refer to it."
             }
@@ -348,7 +346,7 @@ impl ServiceError {
             }
             Self::OtherLife { .. } => "Read it again; what you know is of an earlier session.",
             Self::Forbidden { .. } => "Use a token whose scope and rights allow this.",
-            Self::UnknownFunction { .. } => "See /openapi.json for what there is.",
+            Self::UnknownFunction { .. } => "See /docs for what there is.",
             Self::NotInTrash { .. } => "It was never deleted, or its retention has ended.",
             Self::AlreadyExists { .. } => {
                 "Delete the session that has the id now; fork it before, to keep what it holds."

@@ -48,8 +48,9 @@ pub use feed::{
     ArchivedEvent, CallName, ChangeKind, CreatedEvent, DeletedEvent, Delivery, EventFacts,
     EventFilter, EventKind, EventPayload, FeedCursor, FeedEvent, FeedItem, FilterError, GapReason,
     GlobalCursor, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent, MessageAddedEvent,
-    MessageChange, MessageUpdatedEvent, MetaUpdatedEvent, SessionCursor, SessionSnapshot, StartAt,
-    StatusChangedEvent, Subscription, TaskChangedEvent, TextDelta, UnknownEventKind,
+    MessageChange, MessageRemovedEvent, MessageUpdatedEvent, MetaUpdatedEvent, SessionCursor,
+    SessionSnapshot, StartAt, StatusChangedEvent, Subscription, TaskChangedEvent, TextDelta,
+    UnknownEventKind,
 };
 pub use open_streams::HeldStream;
 pub use reload::{Reload, ReloadError};

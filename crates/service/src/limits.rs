@@ -26,6 +26,8 @@ pub const OPEN_STREAMS_PER_READ: usize = 256;
 pub const BUILD_BATCH_RECORDS: usize = 1000;
 /// Bytes of those records: that many, and one record more, are held at the most.
 pub const BUILD_BATCH_BYTES: usize = 4 * 1024 * 1024;
+/// Entries that one call hides.
+pub const HIDE_ENTRIES_MAX: usize = 1000;
 /// Ids that one call asks entries for.
 pub const ENTRIES_IDS_MAX: usize = 1000;
 /// Entries and records that one call of `session::entries` looks at; then its page ends, and the next call goes on.
@@ -37,8 +39,19 @@ pub const ENTRIES_PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How many entries a scan over a path reads at a time.
 pub const SCAN_ENTRIES: usize = 500;
 
+/// Sums of `session::stats`, when the caller does not say.
+pub const STATS_ROWS: usize = 1000;
+/// Most sums of `session::stats`.
+pub const STATS_ROWS_MAX: usize = 10_000;
+/// Characters of what a node of a tree shows of its entry.
+pub const TREE_PREVIEW_CHARS_MAX: usize = 120;
+/// How far before their ends two branches may part to be compared, in entries.
+pub const COMPARED_ENTRIES_MAX: usize = 20_000;
+
 /// Records that a feed reads at a time.
 pub const FEED_RECORDS_PER_READ: usize = 256;
+/// How many entries a replay of a new store looks up at once.
+pub const REPLAY_LOOKUPS_MAX: usize = 64;
 /// Records that a subscriber of all sessions reads at a time while it catches up.
 pub const FEED_COLD_RECORDS_PER_READ: usize = 64;
 /// Records that a reader which begins in the middle looks at in one go for what a session was there, before it.
@@ -47,6 +60,10 @@ pub const FEED_LOOK_BACK_RECORDS: usize = 64;
 pub const FEED_LOOK_BACK_READS_MAX: usize = 4;
 /// Events that a subscriber takes at a time.
 pub const FEED_PAGE: usize = 16;
+/// Bytes of those events, unless a single one has more.
+pub const FEED_PAGE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of events that a subscriber reads at a time from the log of a session, unless a single one has more.
+pub const FEED_COLD_PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Changed sessions that a feed of all sessions reads at a time.
 pub const FEED_CHANGES_PER_READ: usize = 256;
 /// How often a feed reads again what was there to see before, while a writer takes its log over.

@@ -246,8 +246,11 @@ functions! {
         "Read what a session says of itself, its active leaf and its version (null when unknown).",
         tag Session |answer| answer.as_ref().map(|_| Tag::Session);
     "session::list" list = rules::listing::list, (ListRequest) -> ListResponse,
-        Read, at(Get, "/v1/sessions"),
+        Read, INTERNAL,
         "List sessions page by page, in an order, by status, metadata, task and whether they are archived.";
+    "session::sessions" sessions = rules::listing::sessions, (ListRequest) -> SessionsResponse,
+        Read, at(Get, "/v1/sessions"),
+        "List sessions page by page, each with its details when they are asked for.";
     "session::set-meta" set_meta = rules::meta::set_meta, (SetMetaRequest) -> SetMetaResponse,
         Write, INTERNAL,
         "Change a session's title, description or metadata; fires session::meta-updated.";
@@ -327,9 +330,13 @@ functions! {
         Read, at(Get, "/v1/sessions/{session_id}/entries/{entry_id}"),
         "Read one entry with its place and revision, in any format (null when unknown).",
         tag Entry |answer| answer.as_ref().map(|found| Tag::Entry(found.entry.revision));
-    "session::fork" fork = rules::branching::fork, (ForkRequest) -> ForkResponse,
+    "session::hide-entries" hide_entries = rules::hide::hide_entries,
+        (HideEntriesRequest) -> HideEntriesResponse,
+        Write, at(Post, "/v1/sessions/{session_id}/entries/hide"),
+        "Hide entries from every read; what follows them stays. Fires session::message-removed for each.";
+    "session::fork" fork = rules::fork::fork, (ForkRequest) -> ForkResponse,
         Write, at(Post, "/v1/sessions/{session_id}/fork"),
-        "Copy the path up to an entry into a new session under fresh ids; fires session::created.",
+        "Copy the path up to an entry, or the whole tree, into a new session; fires session::created.",
         repeat ByKey, makes |answer| answer.session_id.clone();
     "session::set-active-leaf" set_active_leaf = rules::branching::set_active_leaf,
         (SetActiveLeafRequest) -> SetActiveLeafResponse,
@@ -356,6 +363,15 @@ functions! {
     "session::usage" usage = rules::views::usage, (UsageRequest) -> UsageResponse,
         Read, at(Get, "/v1/sessions/{session_id}/usage"),
         "Add up tokens and cost of a session, of a branch and of each model.";
+    "session::stats" stats = rules::stats::stats, (StatsRequest) -> StatsResponse,
+        Read, at(Get, "/v1/stats"),
+        "Add up tokens, cost and time over all sessions, by day, model, tool, project, agent, tenant or session.";
+    "session::tree" tree = rules::tree::tree, (TreeRequest) -> TreeResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/tree"),
+        "Read the nodes of a session's tree, every branch, page by page.";
+    "session::compare" compare = rules::tree::compare, (CompareRequest) -> CompareResponse,
+        Read, at(Get, "/v1/sessions/{session_id}/compare"),
+        "Show two branches from where they part.";
     "session::context" context = crate::compaction::context::context,
         (ContextRequest) -> ContextResponse,
         Read, at(Get, "/v1/sessions/{session_id}/context"),

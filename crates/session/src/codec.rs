@@ -9,6 +9,7 @@
 //! | `meta` | | | | the fields that change |
 //! | `streaming` | | | | `entry`: the message that the next record adds streams until a `rev` of it has `finish` |
 //! | `rev` | | | the entry | `from`, one of `append`, `edit`, `content`; then `details?`, `origin?`, `finish?` |
+//! | `removed` | | | the hidden entry | `message?` (when it was one), `preview?` (when the session's preview was its beginning) |
 //! | `leaf` | | | the new leaf, absent for none | `{}` |
 //! | `loop` | | | | `loop`, `phase?`, `entry?`, `event` |
 //! | `tomb`, `restored` | | | | `{}` |
@@ -27,13 +28,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use bough_record::Envelope;
+use bough_record::{Envelope, kind};
 
 use crate::diff::ContentChange;
 use crate::formats::{ForeignBody, Replaced};
 use crate::json::Short;
 use crate::limits::SHORT_PAYLOAD_BYTES;
-use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, StatusChange};
+use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, Removal, StatusChange};
 use crate::revision::{Delta, Revision};
 use crate::{
     CustomPayload, Entry, EntryBody, EntryId, EntryMarks, JsonMap, LoopId, OpaqueBody, RawJson,
@@ -59,6 +60,10 @@ pub fn encode(record: &Record, at_ms: i64) -> Envelope<'_> {
             target: Some(name(&revision.entry_id)),
             revision: Some(revision.to),
             ..plain("rev", encode_revision(revision))
+        },
+        Record::Removed(removal) => Envelope {
+            target: Some(name(&removal.entry_id)),
+            ..plain(kind::REMOVED, encode_removal(removal))
         },
         Record::Leaf(leaf) => {
             Envelope { target: leaf.as_ref().map(name), ..plain("leaf", "{}".to_owned()) }
@@ -137,6 +142,7 @@ fn encode_meta(change: &MetaChange) -> String {
     payload.put_some("updated_at", change.updated_at.as_ref());
     payload.put_some("archived", change.archived.as_ref());
     payload.put_some("task_name", change.task_name.as_ref());
+    payload.put_some("digest", change.digest.as_ref());
     payload.finish()
 }
 
@@ -186,6 +192,13 @@ fn encode_revision(revision: &Revision) -> String {
     payload.finish()
 }
 
+fn encode_removal(removal: &Removal) -> String {
+    let mut payload = Payload::default();
+    payload.put_some("message", removal.is_message.then_some(&true));
+    payload.put_some("preview", removal.is_preview.then_some(&true));
+    payload.finish()
+}
+
 fn encode_loop(event: &LoopEvent) -> String {
     let mut payload = Payload::default();
     payload.put("loop", &event.loop_id);
@@ -206,6 +219,7 @@ fn decode_known(stored: &Envelope<'_>) -> Option<(Record, bool)> {
         "entry" => Record::Entry(decode_entry(stored, &mut fields)?),
         "rev" => Record::Revision(decode_revision(target()?, stored.revision?, &mut fields)?),
         "streaming" => Record::Streaming(fields.need("entry")?),
+        kind::REMOVED => Record::Removed(decode_removal(target()?, &mut fields)?),
         "leaf" => Record::Leaf(target()),
         "loop" => Record::Loop(decode_loop(&mut fields)?),
         "tomb" => Record::Tombstone,
@@ -228,6 +242,7 @@ fn decode_meta(fields: &mut Fields<'_>) -> Option<MetaChange> {
         updated_at: fields.get("updated_at")?,
         archived: fields.get("archived")?,
         task_name: fields.get("task_name")?,
+        digest: fields.get("digest")?,
     })
 }
 
@@ -267,6 +282,14 @@ fn decode_revision(entry_id: EntryId, to: u64, fields: &mut Fields<'_>) -> Optio
         details: fields.get("details")?,
         origin: fields.get::<JsonMap>("origin")?,
         finish: fields.get("finish")?,
+    })
+}
+
+fn decode_removal(entry_id: EntryId, fields: &mut Fields<'_>) -> Option<Removal> {
+    Some(Removal {
+        entry_id,
+        is_message: fields.get("message")?.unwrap_or(false),
+        is_preview: fields.get("preview")?.unwrap_or(false),
     })
 }
 

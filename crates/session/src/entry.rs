@@ -46,7 +46,7 @@ impl EntryMarks {
     pub const NONE: Self = Self { digest: None, previous: None };
 }
 
-/// The SHA-256 of what a request said about an entry.
+/// The SHA-256 of what a request said about an entry or a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestDigest(pub [u8; 32]);
 
@@ -75,6 +75,21 @@ pub enum EntryBody {
     Opaque(OpaqueBody),
     /// Another system's JSON, read as a message or bookkeeping when somebody looks.
     Foreign(ForeignBody),
+}
+
+/// The type of an entry that was hidden.
+const HIDDEN_TYPE: &str = "bough.hidden";
+
+impl EntryBody {
+    /// The custom type of bookkeeping or of a document; `None` for messages and for another system's JSON.
+    #[must_use]
+    pub fn own_custom_type(&self) -> Option<&str> {
+        match self {
+            Self::Custom(custom) => Some(&custom.custom_type),
+            Self::Opaque(document) => Some(&document.custom_type),
+            Self::Message(_) | Self::Foreign(_) => None,
+        }
+    }
 }
 
 /// An application's document, as it came.
@@ -281,6 +296,19 @@ impl Entry {
         // What came before it is not known to be copied too.
         let marks = EntryMarks { previous: None, ..self.marks };
         Self { id, parent_id, revision: 0, marks, ..self }
+    }
+
+    /// Takes away all that it says. Its place in the tree stays, and what documents of its type link through it.
+    pub fn hide(&mut self) {
+        let custom_type = HIDDEN_TYPE.to_owned();
+        self.body = EntryBody::Custom(CustomPayload { custom_type, data: Value::Null });
+        self.origin = None;
+    }
+
+    /// Whether it was hidden: nothing is left of it but its place in the tree, and no read shows it.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.body.own_custom_type() == Some(HIDDEN_TYPE)
     }
 
     /// Replaces the content of a message, canonical or foreign; says whether the entry is a message.

@@ -44,7 +44,10 @@ pub use diff::{BlockEdit, ContentChange, DiffError, TextAppend, TextSplice};
 pub use entry::{
     Canonical, CustomPayload, Entry, EntryBody, EntryMarks, OpaqueBody, RequestDigest, SessionEntry,
 };
-pub use fold::{CustomTypes, Labels, LoopTally, NewestOf, SessionState, StreamTally};
+pub use fold::{
+    CustomTypes, Fork, Forks, Labels, LoopTally, NewestOf, SessionState, StreamTally, UsageByDay,
+    UsageKey, UsageOf, Used,
+};
 pub use formats::{
     Conversation, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Format, FormatError,
     Loss, LossReason, Mapped, Replaced, context_to_format, conversation_to_format, entry_to_format,
@@ -59,8 +62,11 @@ pub use message::{
     FunctionResultBlock, FunctionResultMessage, ImageBlock, NewMessage, Role, StopReason,
     TextBlock, ThinkingBlock, Usage, UserMessage,
 };
-pub use meta::{ModelName, SessionDetails, SessionMeta, SessionStatus, TaskStatus};
-pub use record::{LoopEvent, LoopPhase, MetaChange, NewRecord, Record, StatusChange};
+pub use meta::{
+    ModelName, SessionDetails, SessionMeta, SessionStatus, TaskStatus, agent_of, project_of,
+    tenant_of,
+};
+pub use record::{LoopEvent, LoopPhase, MetaChange, NewRecord, Record, Removal, StatusChange};
 pub use revision::{Delta, Finish, Revision, RevisionError, UsageChange, settle};
 pub use tree::BranchHead;
 pub use usage::{UsageByModel, UsageTotals, usage_of_path};

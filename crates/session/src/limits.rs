@@ -75,6 +75,16 @@ pub const STATE_PREVIEW_CHARS_MAX: usize = 200;
 pub const SHORT_PAYLOAD_BYTES: usize = 256 * 1024;
 /// How much of a long text is left then, in bytes: more than anything in a state.
 pub const SHORT_TEXT_BYTES: usize = 16 * 1024;
+/// Most branches of a session whose beginnings the state remembers; the oldest fall out.
+pub const STATE_FORKS_MAX: usize = 256;
+/// Ends of branches that the state remembers to tell whether an entry goes on from one.
+pub const STATE_TIPS_MAX: usize = 64;
+/// Most rows of usage by day, model and tool that the state keeps.
+pub const STATE_USAGE_ROWS_MAX: usize = 128;
+/// The name under which usage of models or tools is summed when there are more rows than that.
+pub const USAGE_OTHER_NAMES: &str = "(other)";
+/// A longer pause between two entries is not counted as time that somebody worked, in milliseconds.
+pub const USAGE_GAP_MAX_MS: i64 = 60 * 60 * 1000;
 /// The name under which usage of models beyond [`STATE_MODELS_MAX`] is summed.
 pub const USAGE_OTHER_MODELS: &str = "(other models)";
 

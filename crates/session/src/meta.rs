@@ -146,3 +146,23 @@ pub struct ModelName {
     /// What it is called.
     pub model: String,
 }
+
+/// The directory that a session works in, by its metadata.
+#[must_use]
+pub fn project_of(metadata: Option<&JsonMap>) -> Option<&str> {
+    let metadata = metadata?;
+    ["cwd", "project"].iter().find_map(|key| metadata.get(*key)?.as_str())
+}
+
+/// The agent that a session's metadata or an entry's origin names.
+#[must_use]
+pub fn agent_of(fields: &JsonMap) -> Option<String> {
+    let names = ["agent", "agent_name", "agent_id"].iter();
+    names.filter_map(|key| fields.get(*key)?.as_str()).map(str::to_owned).next()
+}
+
+/// The tenant that a session's metadata names.
+#[must_use]
+pub fn tenant_of(metadata: Option<&JsonMap>) -> Option<&str> {
+    metadata?.get("tenant")?.as_str()
+}

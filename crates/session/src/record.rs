@@ -1,12 +1,12 @@
 //! Records: the closed set of things that a session's log holds.
 
-use bough_record::Envelope;
+use bough_record::{Envelope, kind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::codec;
 
 use crate::revision::Revision;
-use crate::{Entry, EntryId, JsonMap, LoopId, RawJson, SessionId, SessionStatus};
+use crate::{Entry, EntryId, JsonMap, LoopId, RawJson, RequestDigest, SessionId, SessionStatus};
 
 /// One thing that happened to a session. The log is a list of these, and everything else is a fold.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub enum Record {
     Streaming(EntryId),
     /// The content of a message changes.
     Revision(Revision),
+    /// An entry is hidden from every read. Its children stay, and paths lead through it.
+    Removed(Removal),
     /// The active leaf moves; `None` is before the first entry.
     Leaf(Option<EntryId>),
     /// Something happened in a loop of an agent.
@@ -83,6 +85,8 @@ pub struct MetaChange {
     pub archived: Option<bool>,
     /// What its task is called.
     pub task_name: Option<String>,
+    /// What the request said that made the session, so that a repeated request is told from another one; said at creation.
+    pub digest: Option<RequestDigest>,
 }
 
 /// A new status.
@@ -93,6 +97,17 @@ pub struct StatusChange {
     /// Why; kept for `error` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// An entry is hidden, and what the fold must know of it: what it said is not looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The entry.
+    pub entry_id: EntryId,
+    /// Whether it counted as a message.
+    pub is_message: bool,
+    /// Whether the session's preview is its beginning.
+    pub is_preview: bool,
 }
 
 /// Something that happened in a loop: the recorder's own words, and what the fold must know of them.
@@ -149,6 +164,36 @@ impl Record {
             Self::Entry(entry) => Some(entry),
             _ => None,
         }
+    }
+
+    /// The entry that this record adds, changes or hides.
+    #[must_use]
+    pub fn changed_entry(&self) -> Option<&EntryId> {
+        match self.known() {
+            Self::Entry(entry) => Some(&entry.id),
+            Self::Revision(revision) => Some(&revision.entry_id),
+            Self::Removed(removal) => Some(&removal.entry_id),
+            _ => None,
+        }
+    }
+
+    /// Takes away what the record says of an entry that was hidden since. Its place in the log stays.
+    pub fn hide(&mut self) {
+        let (target, revision) = match self.known() {
+            Self::Entry(entry) => {
+                let mut entry = entry.clone();
+                entry.hide();
+                *self = Self::Entry(entry);
+                return;
+            }
+            Self::Revision(revision) => (revision.entry_id.to_string(), revision.to),
+            _ => return,
+        };
+        *self = Self::Unknown(Envelope {
+            target: Some(target.into()),
+            revision: Some(revision),
+            ..Envelope::plain(kind::REVISION, 0, "{}".to_owned())
+        });
     }
 
     /// The record with the time it was made.

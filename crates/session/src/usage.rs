@@ -113,16 +113,8 @@ impl UsageByModel {
 
     /// Adds what a message reports, if it reports anything.
     pub fn add_message(&mut self, message: &AgentMessage) {
-        match message {
-            AgentMessage::Assistant(said) => {
-                said.usage.iter().for_each(|usage| self.add(&said.model, usage));
-            }
-            AgentMessage::FunctionResult(result) => {
-                if let Some((model, usage)) = usage_in(&result.details) {
-                    self.add(&model, &usage);
-                }
-            }
-            AgentMessage::User(_) | AgentMessage::Custom(_) => {}
+        if let Some((model, usage)) = message.reported_usage() {
+            self.add(&model, &usage);
         }
     }
 
@@ -168,6 +160,17 @@ impl UsageByModel {
         let room = self.models.len() < STATE_MODELS_MAX;
         let name = if room || self.models.contains_key(model) { model } else { USAGE_OTHER_MODELS };
         self.models.entry(name.to_owned()).or_default()
+    }
+}
+
+impl AgentMessage {
+    /// What it reports, with the name of the model.
+    pub(crate) fn reported_usage(&self) -> Option<(String, Usage)> {
+        match self {
+            Self::Assistant(said) => Some((said.model.clone(), said.usage.clone()?)),
+            Self::FunctionResult(result) => usage_in(&result.details),
+            Self::User(_) | Self::Custom(_) => None,
+        }
     }
 }
 

@@ -85,6 +85,9 @@ impl Image {
                     changed.insert(&entry.id, entry.clone());
                 }
                 Record::Revision(revision) => self.check_revision(revision, &mut changed)?,
+                Record::Removed(removal) if !self.entries.contains_key(&removal.entry_id) => {
+                    return Err(StoreError::EntryNotFound { entry: removal.entry_id.clone() });
+                }
                 _ => {}
             }
         }
@@ -128,6 +131,12 @@ impl Image {
                     }
                 }
             }
+            Record::Removed(removal) => {
+                if let Some(slot) = self.entries.get_mut(&removal.entry_id) {
+                    slot.entry.hide();
+                    slot.last_at = new.at_ms;
+                }
+            }
             _ => {}
         }
         self.records.push(StoredRecord {
@@ -169,6 +178,9 @@ impl Image {
         steps: &[StoredRecord],
     ) -> Option<StoredEntry> {
         let slot = self.entries.get(id)?;
+        if slot.entry.is_hidden() {
+            return self.entry(id);
+        }
         let before = usize::try_from(slot.seq.checked_sub(1)?).ok()?;
         let mut records = self.records.iter().skip(before).chain(steps);
         let mut entry = records.next()?.record.as_entry()?.clone();
@@ -197,10 +209,27 @@ impl Image {
         let mut wanted = news.filter(|stored| query.wants(stored));
         RecordPage {
             incarnation: self.incarnation,
-            records: wanted.by_ref().take(query.limit.max(1)).cloned().collect(),
+            records: wanted
+                .by_ref()
+                .take(query.limit.max(1))
+                .map(|stored| self.shown(stored))
+                .collect(),
             end: Position::new(self.seq(), self.last_step),
             more: wanted.next().is_some(),
         }
+    }
+
+    /// A record as readers see it: without what it says of a hidden entry.
+    fn shown(&self, stored: &StoredRecord) -> StoredRecord {
+        let mut shown = stored.clone();
+        if shown.record.changed_entry().is_some_and(|id| self.is_hidden(id)) {
+            shown.record.hide();
+        }
+        shown
+    }
+
+    fn is_hidden(&self, id: &EntryId) -> bool {
+        self.entries.get(id).is_some_and(|slot| slot.entry.is_hidden())
     }
 
     pub(crate) fn branch_heads(

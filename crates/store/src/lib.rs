@@ -34,12 +34,13 @@ pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, FeedEnd, SessionWatch, W
 pub use error::StoreError;
 pub use fs::FsStore;
 pub use memory::MemoryStore;
-pub use native::{NativeOptions, NativeStore, salvage, verify};
+pub use native::{NativeOptions, NativeStore, holds_sessions, salvage, verify};
 pub use opaque_cursor::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::{Draft, Store};
 pub use store_ext::StoreExt;
 pub use types::{
     Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListOrder,
     ListPage, ListQuery, Listed, Loaded, PathPage, PathQuery, RecordFilter, RecordPage,
-    RecordQuery, SessionChange, Snapshot, Steps, StoredEntry, StoredRecord, Trashed, Write,
+    RecordQuery, SessionChange, Snapshot, Steps, StoredEntry, StoredRecord, Trashed, UsageGroup,
+    UsageName, UsageQuery, UsageReport, UsageSum, Write,
 };

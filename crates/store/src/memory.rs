@@ -16,7 +16,7 @@ use crate::store::Draft;
 use crate::types::{
     Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage,
     ListQuery, Listed, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry,
-    Trashed, Write,
+    Trashed, UsageQuery, UsageReport, Write,
 };
 use crate::{Store, StoreError};
 use bough_record::{Head, Position};
@@ -192,10 +192,7 @@ impl MemoryStore {
         let rooms = self.lock();
         let shown = rooms.live.values().filter_map(|room| {
             let state = &room.durable.as_ref()?.state;
-            Some(ListItem {
-                listed: Listed { meta: state.meta(), details: state.details() },
-                change: room.change,
-            })
+            Some(ListItem { listed: Listed::of(state), change: room.change })
         });
         shown.collect()
     }
@@ -361,6 +358,10 @@ impl Store for MemoryStore {
         // The cursor is read first: what changes after it counts as changed since.
         let now = self.shared.hub.cursor();
         listing::list(&self.items(), query, now)
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError> {
+        Ok(listing::sums(self.items().iter().map(|item| &item.listed), query))
     }
 
     fn watch(&self) -> ChangeWatch {

@@ -8,7 +8,8 @@ use crate::StoreError;
 use crate::changes::{ChangeWatch, SessionWatch};
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
-    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, Write,
+    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery,
+    UsageReport, Write,
 };
 
 /// A session that is being built out of sight. It appears whole, or not at all; dropped, it leaves nothing behind.
@@ -108,6 +109,9 @@ pub trait Store: Send + Sync {
     /// A page of sessions. A session that was there at the first page is returned at least once by the
     /// time the pages end, also when it changes in between; it may then be returned twice.
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError>;
+
+    /// Sums of what the sessions used, by day, model, tool or what else they are kept apart by.
+    async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError>;
 
     /// A watch over all sessions: it wakes when anything became durable. Wake-ups run together; what
     /// changed is read with [`changes`](Self::changes).

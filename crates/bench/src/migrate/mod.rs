@@ -4,7 +4,6 @@
 //! the machine must do, which is to read the file once, or to write and sync each small file once.
 
 mod files;
-mod memory;
 mod open;
 mod rollback;
 mod small;

@@ -11,7 +11,7 @@ use bough_store::{NativeOptions, NativeStore, Store, StoreExt};
 use tokio::runtime::Runtime;
 
 use super::files;
-use super::memory::{peak_megabytes, reset_peak};
+use crate::memory::{peak_megabytes, reset_peak};
 use crate::report::Row;
 use crate::{Options, Outcome};
 

@@ -7,7 +7,7 @@ use bough_migrate::{Migrator, OsV1Files, RollbackOptions};
 use bough_platform::Platform;
 
 use super::files;
-use super::memory::{peak_megabytes, reset_peak};
+use crate::memory::{peak_megabytes, reset_peak};
 use crate::report::Row;
 use crate::{Options, Outcome};
 

@@ -2,12 +2,15 @@
 
 mod bus;
 mod cpu;
+mod deltas;
 mod http;
 mod idle;
 mod live;
 mod load;
 mod place;
+mod replay;
 mod restarts;
+mod stalled;
 mod subscriber;
 
 use crate::report::Row;
@@ -21,6 +24,9 @@ pub(crate) fn run(options: &Options) -> Outcome<Vec<Row>> {
         ("cpu", cpu::per_append),
         ("live", live::open_loop),
         ("idle", idle::memory),
+        ("stalled", stalled::memory),
+        ("deltas", deltas::bytes),
+        ("replay", replay::rows),
         ("restarts", restarts::kills),
     ])
 }

@@ -34,8 +34,17 @@ impl Place {
 
     /// The memory that it holds, in MiB.
     pub(crate) fn memory(&self) -> Outcome<f64> {
+        self.memory_of("VmRSS:")
+    }
+
+    /// The most memory that it has held since its start, in MiB.
+    pub(crate) fn most_memory(&self) -> Outcome<f64> {
+        self.memory_of("VmHWM:")
+    }
+
+    fn memory_of(&self, name: &str) -> Outcome<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
         Ok(kib.ok_or("the system does not say how much memory a process holds")? / 1024.0)
     }

@@ -103,7 +103,7 @@ fn row(number: usize) -> CatalogueRow {
     CatalogueRow {
         incarnation: Incarnation::new([1; 16]),
         position: Position::at(1),
-        listed: Listed { meta: state.meta(), details: state.details() },
+        listed: Listed::of(&state),
         container: id.to_string(),
         size: 0,
     }

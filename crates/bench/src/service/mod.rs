@@ -3,6 +3,7 @@
 mod appends;
 mod fanout;
 mod forks;
+mod history;
 mod listing;
 mod pages;
 mod sides;
@@ -11,10 +12,11 @@ mod streaming;
 use crate::report::Row;
 use crate::{Options, Outcome, Part};
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("appends", appends::rows),
     ("streaming", streaming::rows),
     ("pages", pages::rows),
+    ("history", history::rows),
     ("listing", listing::rows),
     ("fork", forks::rows),
     ("fanout", fanout::rows),

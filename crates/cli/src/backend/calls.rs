@@ -51,21 +51,26 @@ impl ListRequest {
 
 #[derive(Deserialize)]
 struct ListAnswer {
-    sessions: Vec<SessionMeta>,
-    #[serde(default)]
-    details: Option<Vec<SessionDetails>>,
+    sessions: Vec<ListedSession>,
     #[serde(default)]
     next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ListedSession {
+    #[serde(flatten)]
+    meta: SessionMeta,
+    #[serde(default)]
+    details: SessionDetails,
 }
 
 impl Backend {
     /// A page of sessions.
     pub(crate) async fn list(&self, ask: &ListRequest) -> Result<ListPage, CallError> {
-        let answer: ListAnswer = self.call("session::list", ask).await?;
-        let mut details = answer.details.unwrap_or_default().into_iter();
-        let sessions = answer.sessions.into_iter().map(|meta| Summary {
+        let answer: ListAnswer = self.call("session::sessions", ask).await?;
+        let sessions = answer.sessions.into_iter().map(|ListedSession { meta, details }| Summary {
             meta,
-            details: details.next().unwrap_or_default(),
+            details,
             active_leaf: None,
             file: None,
         });

@@ -82,21 +82,22 @@ impl Backend {
         let store = self.reads();
         let after = cursor.and_then(parse_position).unwrap_or_default();
         let page = store.records(session, after, OUTLINE_PAGE).await.map_err(store_failed)?;
+        let state = store.state(session).await.map_err(store_failed)?.map(|now| now.state);
+        let has_hidden = state.as_ref().is_some_and(|state| state.hidden_count > 0);
         let mut entries = Vec::new();
-        for stored in &page.records {
-            if let Some(entry) = stored.record.as_entry() {
-                entries.push(outline_of_newest(&*store, session, entry).await?);
+        let added = page.records.iter().filter_map(|stored| stored.record.as_entry());
+        for entry in added.filter(|entry| !entry.is_hidden()) {
+            let mut outline = outline_of_newest(&*store, session, entry).await?;
+            if has_hidden {
+                outline.parent_id = visible_parent(&*store, session, entry).await?;
             }
+            entries.push(outline);
         }
         let at = page.position_after(after);
         let next = page.more.then(|| format!("{}.{}", at.seq, at.step));
         // The first page and the last one name the active leaf.
-        let active_leaf = match cursor.is_none() || next.is_none() {
-            true => {
-                store.state(session).await.map_err(store_failed)?.and_then(|now| now.state.leaf)
-            }
-            false => None,
-        };
+        let is_named = cursor.is_none() || next.is_none();
+        let active_leaf = state.filter(|_| is_named).and_then(|state| state.leaf);
         Ok(EntriesPage { entries, active_leaf, next_cursor: next })
     }
 
@@ -122,6 +123,23 @@ impl Backend {
 fn parse_position(text: &str) -> Option<Position> {
     let (seq, step) = text.split_once('.')?;
     Some(Position { seq: seq.parse().ok()?, step: step.parse().ok()? })
+}
+
+/// The nearest entry above that was not hidden.
+async fn visible_parent(
+    store: &dyn Store,
+    session: &SessionId,
+    entry: &Entry,
+) -> Result<Option<EntryId>, CallError> {
+    let mut parent = entry.parent_id.clone();
+    while let Some(above) = &parent {
+        let found = store.entry(session, above).await.map_err(store_failed)?;
+        match found.filter(|stored| stored.entry.is_hidden()) {
+            Some(hidden) => parent = hidden.entry.parent_id,
+            None => break,
+        }
+    }
+    Ok(parent)
 }
 
 /// A message that was streamed begins empty in the log; what it says now is looked up.

@@ -118,7 +118,7 @@ mod tests {
             None,
         );
         check(
-            "session::list",
+            "session::sessions",
             json!({"limit": 5, "cursor": null, "metadata": {"cwd": "/x"}, "unknown": true}),
             "GET",
             "/v1/sessions?limit=5&metadata=%7B%22cwd%22%3A%22%2Fx%22%7D",

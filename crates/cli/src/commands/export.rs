@@ -1,7 +1,8 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use bough_migrate::{ExportFormat, ExportOptions, MigrateError, export};
+use bough_migrate::{ExportFormat, ExportOptions, Exported, MigrateError, export};
+use bough_session::Format as MessageFormat;
 use serde_json::json;
 
 use crate::app::App;
@@ -19,12 +20,14 @@ Examples:
   bough export last --format md -o session.md
   bough export last --format pi -o session.jsonl
   bough export last --format json | jq .session
-  bough export last --format jsonl --leaf plan-b")]
+  bough export last --format jsonl --leaf plan-b
+  bough export last --format anthropic | jq .messages")]
 pub(crate) struct Args {
     /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
-    /// pi: a session file of pi; jsonl: one entry a line; json: one document; md: for people
+    /// pi: a session file of pi; jsonl: one entry a line; json: one document; md: for people; the others: the messages of the
+    /// branch as that API takes them, and what it could not carry
     #[arg(short = 'f', long, value_name = "FORMAT", default_value = "jsonl")]
     format: Format,
 
@@ -47,6 +50,12 @@ enum Format {
     Jsonl,
     Json,
     Md,
+    Anthropic,
+    OpenaiChat,
+    OpenaiResponses,
+    Gemini,
+    AiSdk,
+    Phi,
 }
 
 impl From<Format> for ExportFormat {
@@ -56,6 +65,12 @@ impl From<Format> for ExportFormat {
             Format::Jsonl => Self::Jsonl,
             Format::Json => Self::Json,
             Format::Md => Self::Md,
+            Format::Anthropic => Self::Conversation(MessageFormat::Anthropic),
+            Format::OpenaiChat => Self::Conversation(MessageFormat::OpenaiChat),
+            Format::OpenaiResponses => Self::Conversation(MessageFormat::OpenaiResponses),
+            Format::Gemini => Self::Conversation(MessageFormat::Gemini),
+            Format::AiSdk => Self::Conversation(MessageFormat::AiSdk),
+            Format::Phi => Self::Conversation(MessageFormat::Phi),
         }
     }
 }
@@ -74,7 +89,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let store = backend.reads();
         let Some(path) = &args.output else {
             let mut out = app.output.writer();
-            export(&*store, session.id(), &options, &mut out).await.map_err(failed)?;
+            let written = export(&*store, session.id(), &options, &mut out).await;
+            note_losses(app, written.map_err(failed)?);
             return Ok(());
         };
         let mut file = BufWriter::new(NewFile::begin(path)?);
@@ -95,9 +111,20 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         }
         let entries = count(written.entries, "entry", "entries");
         app.output.note(Line::of(Style::Dim, format!("wrote {entries}")));
+        note_losses(app, written);
         Ok(())
     })
     .await
+}
+
+/// Says that the format could not carry everything.
+fn note_losses(app: &App, written: Exported) {
+    if written.losses > 0 {
+        let things = count(written.losses, "thing", "things");
+        let text =
+            format!("the format has no place for {things}: see `losses` in what was written");
+        app.output.note(Line::of(Style::Dim, text));
+    }
 }
 
 /// A failure of migrating, rolling back or exporting, by what a person can do about it.

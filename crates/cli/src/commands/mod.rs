@@ -5,6 +5,7 @@ pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod context;
+pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod label;
@@ -61,6 +62,7 @@ pub(crate) async fn run(app: &App, command: Command) -> CommandResult<()> {
         Command::Record(args) => record::run(app, args).await,
         Command::Replay(args) => replay::run(app, args).await,
         Command::Serve(args) => serve::run(app, args).await,
+        Command::Demo(args) => demo::run(app, args).await,
         Command::Token(args) => token::run(app, args),
         Command::Config(args) => config::run(app, args),
         Command::Completions(args) => completions::run(app, &args),

@@ -9,10 +9,11 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::backend::Local;
-use crate::command_error::{CommandError, CommandResult};
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::commands::export::failed;
 use crate::commands::migrate::open;
-use crate::commands::verify::store_failed;
+use crate::commands::verify::{report_json, store_failed};
+use crate::resolve;
 use crate::text::count;
 
 /// Copy what is whole of damaged sessions into a new data directory
@@ -25,7 +26,7 @@ Examples:
   bough salvage s_4f2a91c0 --to ./rescued
   bough ls --data-dir ./rescued")]
 pub(crate) struct Args {
-    /// Only the session with this id [default: all]
+    /// Only this session: an id or a unique beginning of one, a title, or `last` [default: all]
     session: Option<String>,
 
     /// The new data directory
@@ -36,36 +37,71 @@ pub(crate) struct Args {
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let from = app.globals.data_dir_only("salvage")?;
     refuse_same(&from, &args.to)?;
-    let only = args.session.map(SessionId::from_stored);
-    let mut bar = app.output.progress("Salvaging");
-    let mut reports: Vec<SalvageReport> = Vec::new();
-    let (old, new) = (Platform::system(&from)?, Platform::system(&args.to)?);
-    bough_store::salvage(old, new, only.as_ref(), &mut |report| {
-        bar.set(reports.len() as u64 + 1, 0, &report.id);
-        reports.push(report);
-    })
-    .map_err(|error| store_failed(error).hint("give the whole id; `bough verify` lists them"))?;
-    drop(bar);
+    // The new directory is made only when there is something to put into it.
+    refuse_empty(&from)?;
+    let only = match &args.session {
+        Some(text) => Some(named(app, text).await?),
+        None => None,
+    };
+    let reports = copy(app, &from, &args.to, only.as_ref())?;
     keep_ways_back(&from, &args.to, &reports)?;
     let saved: Vec<SessionId> =
         reports.iter().map(|report| SessionId::from_stored(report.id.clone())).collect();
     let rescued = Local::open(args.to.clone()).await?;
     rescued.show(&saved).await;
     rescued.close().await?;
-    if reports.is_empty() {
-        return Err(CommandError::not_found(format!("no sessions in {}", from.display())));
+    report(app, &args.to, &reports)
+}
+
+/// The session that a text names. One that is too damaged to be looked at is meant by its whole id.
+async fn named(app: &App, text: &str) -> CommandResult<SessionId> {
+    let found = app.with_backend(async |backend| resolve::session(backend, text).await).await;
+    match found {
+        Ok(session) => Ok(session.id().clone()),
+        Err(error) if error.kind == ErrorKind::Damaged => Ok(SessionId::from_stored(text)),
+        Err(error) => Err(error),
     }
+}
+
+fn copy(
+    app: &App,
+    from: &Path,
+    to: &Path,
+    only: Option<&SessionId>,
+) -> CommandResult<Vec<SalvageReport>> {
+    let mut bar = app.output.progress("Salvaging");
+    let mut reports: Vec<SalvageReport> = Vec::new();
+    let (old, new) = (Platform::system_to_look(from)?, Platform::system(to)?);
+    bough_store::salvage(old, new, only, &mut |report| {
+        bar.set(reports.len() as u64 + 1, 0, &report.id);
+        reports.push(report);
+    })
+    .map_err(store_failed)?;
+    Ok(reports)
+}
+
+fn report(app: &App, to: &Path, reports: &[SalvageReport]) -> CommandResult<()> {
     if app.output.is_json() {
-        return app.output.json(&json!({ "to": args.to, "sessions": reports }));
+        let sessions = reports.iter().map(report_json).collect::<CommandResult<Vec<_>>>()?;
+        app.output.json(&json!({ "to": to, "sessions": sessions }))?;
+    } else {
+        reports.iter().try_for_each(|report| app.output.line(line(report)))?;
     }
-    for report in &reports {
-        let saved = count(report.saved, "record", "records");
-        let lost = report.damage.len();
-        let rest = format!("{} reparented, {} left out", report.reparented, report.left_out);
-        app.output
-            .line(format!("{}: saved {saved}, {rest}, {lost} places unreadable", report.id))?;
+    let not_saved = reports.iter().filter(|report| report.not_saved.is_some()).count();
+    if not_saved == 0 {
+        return Ok(());
     }
-    Ok(())
+    let text = format!("{} not saved", count(not_saved as u64, "session was", "sessions were"));
+    Err(CommandError::new(ErrorKind::Conflict, text).hint("name a new directory with --to"))
+}
+
+fn line(report: &SalvageReport) -> String {
+    if let Some(why) = &report.not_saved {
+        return format!("{}: not saved: {why}", report.id);
+    }
+    let saved = count(report.saved, "record", "records");
+    let rest = format!("{} reparented, {} left out", report.reparented, report.left_out);
+    format!("{}: saved {saved}, {rest}, {} places unreadable", report.id, report.damage.len())
 }
 
 /// A session that came from a file of pi can be given back to it from the new directory too.
@@ -76,6 +112,15 @@ fn keep_ways_back(from: &Path, to: &Path, reports: &[SalvageReport]) -> CommandR
         new.keep_way_back(&old, &report.id).map_err(failed)?;
     }
     Ok(())
+}
+
+/// There must be something to copy.
+fn refuse_empty(from: &Path) -> CommandResult<()> {
+    let platform = Platform::system_to_look(from)?;
+    if bough_store::holds_sessions(platform).map_err(store_failed)? {
+        return Ok(());
+    }
+    Err(CommandError::not_found(format!("no sessions in {}", from.display())))
 }
 
 /// Copying a directory into itself would find every session there already.

@@ -12,6 +12,9 @@ use crate::app::App;
 use crate::backend::{Backend, Local};
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::compacting::keep_compacted;
+use crate::demo::Demo;
+use crate::files::TempDir;
+use crate::limits::{DEMO_REST, DEMO_ROUNDS_MAX};
 
 /// Serve the sessions over HTTP, as live streams, and on the bus
 ///
@@ -24,7 +27,8 @@ Examples:
   bough serve --data-dir ./data --log json
   bough serve --config bough.yaml
   bough serve --socket ./bough.sock --idle-exit 60
-  bough serve --engine ws://127.0.0.1:49134 --bus off")]
+  bough serve --engine ws://127.0.0.1:49134 --bus off
+  bough serve --demo")]
 pub(crate) struct Args {
     /// The address for HTTP [default: 127.0.0.1:7717]
     #[arg(long, value_name = "HOST:PORT")]
@@ -52,6 +56,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
+    /// Serve sessions of an agent at work in a temporary directory, which is removed at the end
+    #[arg(long, conflicts_with_all = ["socket", "engine", "config"])]
+    demo: bool,
+
     /// The format of log lines
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     log: Option<String>,
@@ -67,6 +75,7 @@ impl Args {
             idle_exit: None,
             engine: Some(url),
             config,
+            demo: false,
             log: None,
         }
     }
@@ -78,8 +87,10 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         "json" => LogFormat::Json,
         _ => LogFormat::Text,
     });
+    let temporary = if args.demo { Some(TempDir::new(&*app.entropy)?) } else { None };
+    let data_dir = temporary.as_ref().map(TempDir::path).or_else(|| app.globals.data_dir.clone());
     let options = ServeOptions {
-        data_dir: app.globals.data_dir.clone(),
+        data_dir,
         listen: args.listen,
         bus: args.bus,
         socket: args.socket,
@@ -91,7 +102,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         connect: engine_connector(),
         ..ServeOptions::default()
     };
-    serve(app, options).await
+    serve(app, options, args.demo).await
 }
 
 /// How to reach an iii engine, in a program that was built with its SDK.
@@ -106,7 +117,7 @@ fn engine_connector() -> Option<EngineConnector> {
 }
 
 /// Serves until a signal; what nobody asks for is done beside it.
-async fn serve(app: &App, options: ServeOptions) -> CommandResult<()> {
+async fn serve(app: &App, options: ServeOptions, demo: bool) -> CommandResult<()> {
     let config = options.config.clone();
     let shutdown = shutdown_on_signals();
     let server = Server::start(options).await.map_err(not_started)?;
@@ -114,12 +125,24 @@ async fn serve(app: &App, options: ServeOptions) -> CommandResult<()> {
     app.output.flush()?;
     let service = server.service().clone();
     let backend = Backend::Local(Local::of_service(service.clone()));
-    tokio::select! {
-        () = shutdown.begun() => {}
-        () = server.idle() => {}
+    let ended = tokio::select! {
+        () = shutdown.begun() => Ok(()),
+        () = server.idle() => Ok(()),
         never = keep_compacted(app, config.as_deref(), &service, &backend) => match never {},
-    }
+        Err(error) = play_demo(app, &backend), if demo => Err(error),
+    };
     server.stop().await;
+    ended
+}
+
+/// Fills the store, then shows an agent at work again and again.
+async fn play_demo(app: &App, backend: &Backend) -> CommandResult<()> {
+    let demo = Demo::read()?;
+    demo.fill(app, backend).await?;
+    for _ in 0..DEMO_ROUNDS_MAX {
+        demo.play_live(app, backend).await?;
+        tokio::time::sleep(DEMO_REST).await;
+    }
     Ok(())
 }
 

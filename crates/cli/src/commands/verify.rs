@@ -1,5 +1,6 @@
 use bough_platform::Platform;
 use bough_store::{StoreError, VerifyReport};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -68,7 +69,7 @@ fn report(app: &App, reports: &[VerifyReport]) -> CommandResult<()> {
 }
 
 /// A report with the session's id under the name that it has in every other answer.
-fn report_json(report: &VerifyReport) -> CommandResult<Value> {
+pub(crate) fn report_json(report: &impl Serialize) -> CommandResult<Value> {
     let mut value = serde_json::to_value(report)?;
     if let Some(fields) = value.as_object_mut()
         && let Some(id) = fields.remove("id")

@@ -2,6 +2,7 @@
 
 use bough_log::{DamageKind, Expected, LogError, LogStore, Options, SalvageReport};
 use bough_platform::{Disk, Platform, RelPath};
+use bough_record::Envelope;
 
 use crate::support::*;
 
@@ -86,7 +87,43 @@ fn salvage_takes_the_frames_on_both_sides_of_damage_and_says_what_is_missing() {
     assert_eq!(numbers(&target, "s"), [1, 2, 5, 6]);
     let gap = report.damage.iter().find(|damage| damage.kind == DamageKind::SequenceBroken);
     assert!(gap.unwrap().detail.contains("records 3 to 4"), "{gap:?}");
-    assert_eq!(target.read("s").unwrap().entry("e6").unwrap().unwrap().depth, 2);
+    let depth = |id: &str| target.read("s").unwrap().entry(id).unwrap().unwrap().depth;
+    assert_eq!(
+        (depth("e2"), depth("e5"), depth("e6")),
+        (2, 3, 4),
+        "one path, without what is lost"
+    );
+}
+
+#[test]
+fn entries_below_one_lost_parent_stay_beside_each_other() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "s", 5);
+    let branch = Envelope::entry("b", Some("e3"), 1, "9");
+    process.store.append("s", Expected::Any, vec![branch]).unwrap();
+    process.store.close_all().unwrap();
+    machine.change("0000000000000001.seg", |bytes| {
+        let starts = line_starts(bytes);
+        bytes[starts[2] + 50] ^= 1;
+    });
+    let rescued = Machine::new();
+    let target = rescued.start().store;
+    let report = machine.look().salvage("s", &target).unwrap();
+    assert_eq!((report.saved, report.reparented), (5, 2));
+    let depth = |id: &str| target.read("s").unwrap().entry(id).unwrap().unwrap().depth;
+    assert_eq!((depth("e4"), depth("b")), (3, 3));
+}
+
+#[test]
+fn a_session_that_the_target_has_is_not_saved_and_the_report_says_so() {
+    let machine = Machine::new();
+    fill(&machine.start().store, "s", 2);
+    let rescued = Machine::new();
+    let target = rescued.start().store;
+    assert_eq!(salvage_all(&machine, &target)[0].not_saved, None);
+    let again = salvage_all(&machine, &target);
+    assert_eq!((again[0].saved, again[0].not_saved.is_some()), (0, true));
 }
 
 #[test]

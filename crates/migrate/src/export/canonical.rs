@@ -6,7 +6,7 @@ use bough_session::{Entry, SessionId};
 use bough_store::Store;
 use serde::Serialize;
 
-use super::walk::{Path, Records, newest, revised};
+use super::walk::{Path, Records, changed, newest};
 use super::{ExportOptions, Exported, snapshot};
 use crate::error::Result;
 
@@ -76,7 +76,7 @@ async fn each_entry(
             page.iter().try_for_each(&mut *visit)?;
         }
     }
-    let revised = revised(store, session).await?;
+    let (revised, hidden) = changed(store, session).await?;
     let mut records = Records::new(store, session);
     loop {
         let page = records.next().await?;
@@ -84,8 +84,11 @@ async fn each_entry(
             return Ok(());
         }
         for stored in page {
-            if let Some(entry) = stored.record.as_entry() {
-                visit(&newest(store, session, entry, &revised).await?)?;
+            let entry = stored.record.as_entry().filter(|entry| !entry.is_hidden());
+            if let Some(entry) = entry {
+                let mut entry = newest(store, session, entry, &revised).await?;
+                entry.parent_id = hidden.visible_parent(&entry);
+                visit(&entry)?;
             }
         }
     }

@@ -1,13 +1,15 @@
-//! Sessions out of any store: as a pi file, as canonical lines, as one document, as a transcript.
+//! Sessions out of any store: as a pi file, as canonical lines, as one document, as a transcript, as a conversation in a
+//! provider's format.
 
 mod canonical;
+mod conversation;
 mod pi;
 mod transcript;
 mod walk;
 
 use std::io;
 
-use bough_session::{EntryId, SessionId};
+use bough_session::{EntryId, Format, SessionId};
 use bough_store::{Snapshot, Store, StoreError, StoreExt};
 use serde::Serialize;
 
@@ -28,6 +30,9 @@ pub enum ExportFormat {
     Json,
     /// A transcript for people.
     Md,
+    /// The messages of one branch as a provider's API takes them, with a list of what its format could not carry. Without a
+    /// leaf it is the active branch.
+    Conversation(Format),
 }
 
 /// How a session is exported.
@@ -62,9 +67,11 @@ pub struct Exported {
     pub entries: u64,
     /// Lines that are no entries, given back as they came.
     pub kept: u64,
+    /// What the format could not carry.
+    pub losses: u64,
 }
 
-/// Writes a session to `out`. Reads page by page: memory does not grow with the session.
+/// Writes a session to `out`. Reads page by page: but for a conversation, memory does not grow with the session.
 pub async fn export(
     store: &dyn Store,
     session: &SessionId,
@@ -76,6 +83,9 @@ pub async fn export(
         ExportFormat::Jsonl => canonical::lines(store, session, options, out).await?,
         ExportFormat::Json => canonical::document(store, session, options, out).await?,
         ExportFormat::Md => transcript::export(store, session, options, out).await?,
+        ExportFormat::Conversation(format) => {
+            conversation::export(store, session, options, format, out).await?
+        }
     };
     out.flush()?;
     Ok(exported)

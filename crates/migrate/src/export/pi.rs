@@ -13,7 +13,7 @@ use bough_session::{Bookkeeping, Entry, EntryBody, EntryId, FORMAT_PI, Record, S
 use bough_store::Store;
 use serde_json::{Value, json};
 
-use super::walk::{Path, Records, newest};
+use super::walk::{HiddenEntries, Path, Records, newest};
 use super::{ExportOptions, Exported, snapshot};
 use crate::error::Result;
 use crate::pi_line::{self, LEAF_TYPE};
@@ -89,6 +89,7 @@ struct Facts {
     /// The record that says where a migration ended; entries after it are ours.
     end_seq: Option<u64>,
     revised: HashSet<EntryId>,
+    hidden: HiddenEntries,
     /// Entries of the file whose line gives them another id, or none.
     renamed: HashMap<EntryId, Option<String>>,
     /// The file can be given back as it came: nothing in it needs what its version lacks.
@@ -139,6 +140,10 @@ impl Facts {
     }
 
     fn take_entry(&mut self, entry: &Entry, seq: u64) {
+        if self.hidden.note(entry) {
+            self.fits_version &= self.version >= 2;
+            return;
+        }
         let from_file = self.is_from_file(entry, seq);
         if self.version < 2 {
             self.fits_version &= from_file && entry.parent_id == self.last;
@@ -197,6 +202,7 @@ impl PiFile<'_> {
             }
             for stored in page {
                 match stored.record.known() {
+                    Record::Entry(entry) if self.facts.hidden.contains(&entry.id) => {}
                     Record::Entry(entry) => {
                         let line = self.entry_line(entry, stored.seq).await?;
                         sink(line.as_bytes())?;
@@ -220,7 +226,9 @@ impl PiFile<'_> {
 
     async fn entry_line(&self, entry: &Entry, seq: u64) -> Result<String> {
         let facts = &self.facts;
+        let parent = facts.hidden.visible_parent(entry);
         if facts.fits_version
+            && parent == entry.parent_id
             && facts.is_from_file(entry, seq)
             && !facts.revised.contains(&entry.id)
             && let Some(json) = source_json(entry)
@@ -228,7 +236,7 @@ impl PiFile<'_> {
             return Ok(json.into_owned());
         }
         let entry = newest(self.store, self.session, entry, &facts.revised).await?;
-        let parent = entry.parent_id.as_ref().map(|parent| self.file_name_of(parent));
+        let parent = parent.as_ref().map(|parent| self.file_name_of(parent));
         let id = self.file_name_of(&entry.id).to_owned();
         Ok(pi_line::line_of(&entry, &id, parent))
     }

@@ -9,7 +9,7 @@ use bough_session::{
     AgentMessage, Bookkeeping, Canonical, ContentBlock, CustomPayload, Entry, EntryId, SessionId,
     SessionState,
 };
-use bough_store::Store;
+use bough_store::{Store, StoreExt};
 use serde_json::Value;
 
 use super::walk::Path;
@@ -39,7 +39,13 @@ pub(super) async fn export(
         if seen.contains(&head.entry_id) {
             continue;
         }
-        writeln!(out, "\n---\n\n# Another branch, to {}", inline(head.entry_id.as_str()))?;
+        let end = store.entry(session, &head.entry_id).await?;
+        match end.filter(|stored| !stored.entry.is_hidden()) {
+            Some(_) => {
+                writeln!(out, "\n---\n\n# Another branch, to {}", inline(head.entry_id.as_str()))?;
+            }
+            None => writeln!(out, "\n---\n\n# Another branch")?,
+        }
         written.entries += branch(store, session, head.entry_id, &mut seen, out).await?;
     }
     Ok(written)

@@ -1,6 +1,6 @@
 //! Reading a session page by page.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bough_session::{Entry, EntryId, Record, SessionId};
 use bough_store::{PathQuery, PathStart, Position, Store, StoreError, StoreExt, StoredRecord};
@@ -44,19 +44,30 @@ pub(super) struct Path<'a> {
     session: &'a SessionId,
     leaf: EntryId,
     start: PathStart<EntryId>,
+    /// The last entry that was given out.
+    last: Option<EntryId>,
     done: bool,
 }
 
 impl<'a> Path<'a> {
     pub(super) fn new(store: &'a dyn Store, session: &'a SessionId, leaf: EntryId) -> Self {
-        Self { store, session, leaf, start: PathStart::Root, done: false }
+        Self { store, session, leaf, start: PathStart::Root, last: None, done: false }
     }
 
-    /// The next page; empty at the end.
+    /// The next page, without hidden entries: each entry follows the one before it. Empty at the end.
     pub(super) async fn next(&mut self) -> Result<Vec<Entry>> {
-        if self.done {
-            return Ok(Vec::new());
+        let mut entries = Vec::new();
+        while entries.is_empty() && !self.done {
+            entries = self.next_stored().await?;
+            entries.retain(|entry| !entry.is_hidden());
         }
+        for entry in &mut entries {
+            entry.parent_id = self.last.replace(entry.id.clone());
+        }
+        Ok(entries)
+    }
+
+    async fn next_stored(&mut self) -> Result<Vec<Entry>> {
         let query =
             PathQuery { leaf: Some(self.leaf.clone()), start: self.start.clone(), limit: page() };
         let found = self.store.path(self.session, &query).await?;
@@ -68,18 +79,51 @@ impl<'a> Path<'a> {
     }
 }
 
-/// Entries whose content was changed after they were added; of all others the record itself is the newest.
-pub(super) async fn revised(store: &dyn Store, session: &SessionId) -> Result<HashSet<EntryId>> {
-    let mut found = HashSet::new();
+/// Entries that were hidden, with their parents: they are not exported, and what follows them follows their parents.
+#[derive(Default)]
+pub(super) struct HiddenEntries(HashMap<EntryId, Option<EntryId>>);
+
+impl HiddenEntries {
+    /// Takes note of an entry, if it is hidden; says whether it is.
+    pub(super) fn note(&mut self, entry: &Entry) -> bool {
+        if entry.is_hidden() {
+            self.0.insert(entry.id.clone(), entry.parent_id.clone());
+        }
+        entry.is_hidden()
+    }
+
+    pub(super) fn contains(&self, entry: &EntryId) -> bool {
+        self.0.contains_key(entry)
+    }
+
+    /// The nearest entry above that is not hidden.
+    pub(super) fn visible_parent(&self, entry: &Entry) -> Option<EntryId> {
+        let mut parent = entry.parent_id.as_ref();
+        while let Some(above) = parent.and_then(|parent| self.0.get(parent)) {
+            parent = above.as_ref();
+        }
+        parent.cloned()
+    }
+}
+
+/// Entries whose content was changed after they were added (of all others the record itself is the newest), and those that
+/// were hidden.
+pub(super) async fn changed(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<(HashSet<EntryId>, HiddenEntries)> {
+    let (mut revised, mut hidden) = (HashSet::new(), HiddenEntries::default());
     let mut records = Records::new(store, session);
     loop {
         let page = records.next().await?;
         if page.is_empty() {
-            return Ok(found);
+            return Ok((revised, hidden));
         }
         for stored in page {
-            if let Record::Revision(revision) = stored.record.known() {
-                found.insert(revision.entry_id.clone());
+            match stored.record.known() {
+                Record::Revision(revision) => drop(revised.insert(revision.entry_id.clone())),
+                Record::Entry(entry) => _ = hidden.note(entry),
+                _ => {}
             }
         }
     }

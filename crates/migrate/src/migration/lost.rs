@@ -19,6 +19,8 @@ pub enum LostKind {
     Revision,
     /// A change of description, metadata, archive mark or task name.
     Meta,
+    /// The mark of an entry that was hidden: the file shows it.
+    Removal,
     /// An event of an agent's loop.
     LoopEvent,
     /// An entry that does not follow the last one, in a version-1 file, which has no branches.
@@ -42,6 +44,7 @@ impl fmt::Display for Lost {
             LostKind::Meta => {
                 ("change of the session's metadata", "changes of the session's metadata")
             }
+            LostKind::Removal => ("hidden entry", "hidden entries"),
             LostKind::LoopEvent => ("loop event", "loop events"),
             LostKind::Branch => ("branched entry", "branched entries"),
             LostKind::Leaf => ("move of the active leaf", "moves of the active leaf"),

@@ -249,6 +249,7 @@ impl Gather {
             Record::Meta(change) => self.own.change(change),
             Record::Revision(revision) if self.ids.contains(revision.entry_id.as_str()) => {}
             Record::Revision(_) => self.lose(LostKind::Revision),
+            Record::Removed(_) => self.lose(LostKind::Removal),
             Record::Loop(_) => self.lose(LostKind::LoopEvent),
             Record::Leaf(_) | Record::Streaming(_) | Record::Tombstone | Record::Restored => {}
             Record::Unknown(stored) if stored.kind == bough_log::kind::STREAM => {}

@@ -7,7 +7,7 @@ use jiff::{Span, Timestamp};
 /// When a date begins, milliseconds since the epoch. A date has the time zone UTC unless it names another.
 ///
 /// `2026`, `2026-10`, `2026-10-01`, `2026-10-01T12:30`, `2026-10-01T12:30:00Z`, `today`, `yesterday`, `3d`, `2w`, `12h`.
-pub(super) fn begin_of(text: &str, now_ms: i64) -> Option<i64> {
+pub fn begin_of_date(text: &str, now_ms: i64) -> Option<i64> {
     let now = Timestamp::from_millisecond(now_ms).ok()?;
     let today = TimeZone::UTC.to_datetime(now).date();
     match text {
@@ -104,10 +104,10 @@ mod tests {
             ("1w", NOW - 7 * day),
             ("12h", NOW - day / 2),
         ] {
-            assert_eq!(begin_of(text, NOW), Some(at), "{text}");
+            assert_eq!(begin_of_date(text, NOW), Some(at), "{text}");
         }
         for text in ["", "26-11-16", "2026-13", "2026-11-16-1", "soon", "d", "-3d", "2026-11-1"] {
-            assert_eq!(begin_of(text, NOW), None, "{text}");
+            assert_eq!(begin_of_date(text, NOW), None, "{text}");
         }
     }
 

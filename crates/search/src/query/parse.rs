@@ -3,7 +3,7 @@
 use bough_session::Role;
 use thiserror::Error;
 
-use super::dates::begin_of;
+use super::dates::begin_of_date;
 use super::{NameFilter, NameKind, Phrase, Query};
 use crate::document::FieldKind;
 use crate::limits::{GRAM_CHARS, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_ITEMS_MAX};
@@ -212,7 +212,7 @@ fn add_filter(
     if item.is_negated && !matches!(filter, "role" | "tool" | "model" | "agent") {
         return Err(QueryError::NotNegatable { filter });
     }
-    let time = || begin_of(text, now_ms).ok_or_else(|| bad(filter, text, DATES));
+    let time = || begin_of_date(text, now_ms).ok_or_else(|| bad(filter, text, DATES));
     match filter {
         "role" if item.is_negated => filters.not_roles.push(role(text)?),
         "role" => filters.roles.push(role(text)?),

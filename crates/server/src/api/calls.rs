@@ -155,7 +155,7 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
 }
 
 fn bad_query(error: super::fields::QueryError) -> Problem {
-    Problem::bad_request(error.to_string(), "See /openapi.json for the parameters.")
+    Problem::bad_request(error.to_string(), "See /docs for the parameters.")
 }
 
 /// The parts of the path that are fields of the request.
@@ -172,6 +172,7 @@ async fn path_fields(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem
 
 fn put_path_fields(request: &mut Request, in_path: Vec<(String, String)>) -> Result<(), Problem> {
     for (name, text) in in_path {
+        check_in_path(&name, &text)?;
         if !request.put(&name, Value::String(text)) {
             let detail = format!("`{name}` in the body is not the one in the path");
             let problem = Problem::bad_request(&*detail, "Leave it out of the body.");
@@ -179,6 +180,17 @@ fn put_path_fields(request: &mut Request, in_path: Vec<(String, String)>) -> Res
         }
     }
     Ok(())
+}
+
+/// Refuses ids that clients and proxies take for steps in the path.
+pub(crate) fn check_in_path(name: &str, text: &str) -> Result<(), Problem> {
+    if text != "." && text != ".." {
+        return Ok(());
+    }
+    let detail = format!("`{name}` cannot be `{text}` in a path");
+    let hint =
+        "Name it in the body of POST /v1/call/{function_id}, or in the query of GET /v1/events.";
+    Err(Problem::bad_request(detail, hint))
 }
 
 /// A request whose fields are known.
@@ -295,8 +307,11 @@ fn tag_header(tag: &str) -> HeaderMap {
     header(ETAG, tag)
 }
 
-/// Where the new session is; its id may have any characters.
+/// Where the new session is; its id may have any characters. One that cannot be in a path is nowhere.
 fn location(session: &SessionId) -> HeaderMap {
+    if check_in_path("session_id", session.as_str()).is_err() {
+        return HeaderMap::new();
+    }
     let id: String = form_urlencoded::byte_serialize(session.as_str().as_bytes()).collect();
     header(LOCATION, &format!("/v1/sessions/{}", id.replace('+', "%20")))
 }

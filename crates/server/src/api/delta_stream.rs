@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::body::{NDJSON, media_type};
+use super::calls::check_in_path;
 use super::delta_lines::{DeltaLine, DeltaLines, NoMore};
 use super::problem::Problem;
 use crate::app::{App, Place};
@@ -31,6 +32,8 @@ pub(crate) async fn append_deltas(
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    check_in_path("session_id", &session_id)?;
+    check_in_path("entry_id", &entry_id)?;
     let session_id = SessionId::from_stored(session_id);
     let entry_id = EntryId::from_stored(entry_id);
     let revision = app.service.streaming_revision(&caller.scope, &session_id, &entry_id).await?;

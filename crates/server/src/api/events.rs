@@ -4,32 +4,36 @@
 //! What an id adds to a cursor of the feed is the record at which its reader joined the session: messages that are older it
 //! may never have seen whole.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use bough_service::api::WatchRequest;
-use bough_service::{
-    EventFilter, EventKind, FeedCursor, FeedEvent, FeedItem, Request as CallRequest, ServiceError,
-    StartAt, Subscription,
-};
+use bough_service::{FeedCursor, FeedEvent, FeedItem, ServiceError, StartAt, Subscription};
 use bough_session::{Incarnation, SessionId};
 use bough_store::Steps;
+use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::event_text::{EventText, JOINED, SIGN_OF_LIFE};
-use super::fields::{Field, FieldKind, fields, from_query};
-use super::message_events::{Deltas, MessageEvents, NAMES, Names};
+use super::calls::check_in_path;
+use super::event_text::{EventText, SIGN_OF_LIFE};
+use super::message_events::MessageEvents;
 use super::problem::Problem;
+use super::stream_bytes::{HeldBytes, StreamReader};
+use super::stream_request::StreamRequest;
 use crate::app::{App, Place};
 use crate::config::ends;
 use crate::guard::Caller;
-use crate::limits::{HEARTBEAT, STREAM_PIECE_BYTES, STREAM_PIECE_FEW_BYTES, STREAM_PIECE_ROOM};
+use crate::limits::{
+    HEARTBEAT, STREAM_LARGE_EVENT_BYTES, STREAM_PIECE_BYTES, STREAM_PIECE_FEW_BYTES,
+    STREAM_PIECE_ROOM, STREAM_READ_BYTES,
+};
+use crate::net::Activity;
 
 /// The events of one session.
 pub(crate) async fn of_session(
@@ -37,40 +41,44 @@ pub(crate) async fn of_session(
     Path(session_id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
+    check_in_path("session_id", &session_id)?;
     let session = SessionId::from_stored(session_id);
     open(app, Some(session), request.into_parts().0).await
 }
 
-/// The events of all sessions.
+/// The events of all sessions, or of the one that the query names.
 pub(crate) async fn of_all(State(app): State<App>, request: Request) -> Result<Response, Problem> {
     open(app, None, request.into_parts().0).await
-}
-
-/// The parameters of a stream, for the reader and for the document.
-pub(crate) fn stream_fields() -> Vec<Field> {
-    let mut known = bough_service::function("session::watch").map(fields).unwrap_or_default();
-    known.retain(|field| matches!(field.name.as_str(), "after" | "types" | "roles" | "metadata"));
-    for (name, kind) in [("snapshot", FieldKind::Boolean), ("deltas", FieldKind::Text)] {
-        known.push(Field { name: name.to_owned(), kind, is_required: false });
-    }
-    known
 }
 
 async fn open(app: App, session: Option<SessionId>, parts: Parts) -> Result<Response, Problem> {
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
     let query = parts.uri.query().unwrap_or_default();
-    let asked = from_query(query, &stream_fields()).map_err(|error| {
-        Problem::bad_request(error.to_string(), "See /openapi.json for the parameters.")
-    })?;
-    let of_all = session.is_none();
-    let Asked { filter, start, deltas, names, joined_at } =
-        read_request(asked, session, &parts.headers)?;
+    let asked = StreamRequest::read(query, session, &parts.headers)?;
+    let StreamRequest { filter, start, deltas, names, joined_at, waits_for_session } = asked;
+    let session = filter.session_id.clone();
     let limits = app.limits();
     let Some(place) = app.streams.take(limits.streams) else {
         app.metrics.limited.add(1);
         return Err(Problem::too_busy("streams"));
     };
+    let connection = parts.extensions.get::<Arc<Activity>>().cloned();
+    let reader = app.stream_bytes.reader(caller.id.clone(), connection, app.clock.clone());
+    // A snapshot is read at once; everything else, when the reader takes it.
+    let room = match start {
+        StartAt::Snapshot => {
+            Some(reader.room(STREAM_READ_BYTES, limits.stream_bytes_per_token).await)
+        }
+        _ => None,
+    };
+    let must_exist = !waits_for_session && !matches!(start, StartAt::After(_));
     let subscription = app.service.subscribe(&caller.scope, filter, start).await?;
+    if let Some(session) = &session
+        && must_exist
+        && subscription.cursor().is_none()
+    {
+        return Err(ServiceError::NotFound { session: session.to_string() }.into());
+    }
     let here = session_place(subscription.cursor().as_ref());
     let joined_at = joined_at.or(here.map(|(_, seq)| seq)).unwrap_or(0);
     let live = Live {
@@ -78,85 +86,17 @@ async fn open(app: App, session: Option<SessionId>, parts: Parts) -> Result<Resp
         app,
         caller,
         subscription,
-        messages: MessageEvents::new(deltas, names, (!of_all).then_some(joined_at)),
+        messages: MessageEvents::new(deltas, names, session.map(|_| joined_at)),
         incarnation: here.map(|(incarnation, _)| incarnation),
         sent: Sent::Nothing,
+        ready: VecDeque::new(),
+        reader,
+        room,
+        needs: 0,
+        must_send: false,
         _place: place,
     };
     Ok(live.into_response())
-}
-
-/// What a request for a stream asks for.
-struct Asked {
-    filter: EventFilter,
-    start: StartAt,
-    deltas: Deltas,
-    names: Names,
-    /// The record at which the reader joined the session, when it says so.
-    joined_at: Option<u64>,
-}
-
-fn read_request(
-    mut asked: Map<String, Value>,
-    session: Option<SessionId>,
-    headers: &HeaderMap,
-) -> Result<Asked, Problem> {
-    let wants_snapshot = asked.remove("snapshot") == Some(Value::Bool(true));
-    let deltas = read_deltas(asked.remove("deltas").as_ref())?;
-    let names = read_names(&mut asked);
-    let asked: WatchRequest = CallRequest::from(Value::Object(asked)).parse()?;
-    let kinds = asked.types.unwrap_or_else(|| EventKind::PUBLIC.to_vec());
-    let mut filter = EventFilter::of(kinds).with_metadata(asked.metadata.unwrap_or_default());
-    if let Some(session) = session {
-        filter = filter.in_session(session);
-    }
-    if let Some(roles) = asked.roles {
-        filter = filter.with_roles(roles);
-    }
-    let last_id =
-        headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_owned());
-    // A browser that reconnects repeats the address as it was, and says in the header how far it came.
-    let after = last_id.filter(|id| !id.is_empty()).or(asked.after);
-    let (start, joined_at) = match after.as_deref() {
-        Some("start") => (StartAt::Start, Some(0)),
-        Some(text) => read_id(text)?,
-        None if wants_snapshot => (StartAt::Snapshot, None),
-        None => (StartAt::Now, None),
-    };
-    Ok(Asked { filter, start, deltas, names, joined_at })
-}
-
-fn read_deltas(asked: Option<&Value>) -> Result<Deltas, Problem> {
-    match asked.and_then(Value::as_str) {
-        None | Some("on") => Ok(Deltas::On),
-        Some("off") => Ok(Deltas::Off),
-        Some(_) => Err(Problem::bad_request(
-            "`deltas` must be `on` or `off`",
-            "Leave it out to get each step of a message, or say `deltas=off` for whole messages.",
-        )),
-    }
-}
-
-/// The types that were asked for by name; what is left in the request are types of the feed.
-fn read_names(asked: &mut Map<String, Value>) -> Names {
-    let Some(Value::Array(types)) = asked.get_mut("types") else { return None };
-    let names = types.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
-    for name in types {
-        let made = NAMES.iter().find(|(made, _)| name.as_str() == Some(*made));
-        if let Some((_, kind)) = made {
-            *name = json!(kind.name());
-        }
-    }
-    Some(names)
-}
-
-/// An id of an event, or a cursor of `/v1/watch`: where to go on, and where the reader joined the session.
-fn read_id(text: &str) -> Result<(StartAt, Option<u64>), Problem> {
-    let (cursor, joined_at) = match text.split_once(JOINED) {
-        Some((cursor, joined)) => (cursor, joined.parse().ok()),
-        None => (text, None),
-    };
-    Ok((StartAt::After(cursor.parse()?), joined_at))
 }
 
 /// The incarnation of a session that a cursor is in, and the last record that it knows.
@@ -177,6 +117,15 @@ struct Live {
     incarnation: Option<Incarnation>,
     heartbeat: Duration,
     sent: Sent,
+    /// What was written for the reader and not taken yet: many small events, and one large one at the most.
+    ready: VecDeque<Bytes>,
+    reader: Arc<StreamReader>,
+    /// Held for what was read from the store for this reader alone.
+    room: Option<HeldBytes>,
+    /// The bytes of the next event, when there was no room for it.
+    needs: usize,
+    /// Whether the next event is sent in any case, because it cannot be read again.
+    must_send: bool,
     _place: Place,
 }
 
@@ -192,7 +141,7 @@ impl Live {
     fn into_response(self) -> Response {
         let pieces = futures_util::stream::unfold(self, |mut live| async move {
             let piece = live.piece().await?;
-            Some((Ok::<_, Infallible>(Bytes::from(piece)), live))
+            Some((Ok::<_, Infallible>(piece), live))
         });
         let headers = [
             (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
@@ -203,43 +152,67 @@ impl Live {
     }
 
     /// The next piece of the body; `None` ends it. What is not taken is not read: a reader that stalls costs its
-    /// cursor.
-    async fn piece(&mut self) -> Option<String> {
+    /// cursor, and the large event that it is in the middle of.
+    async fn piece(&mut self) -> Option<Bytes> {
+        self.reader.note_taken();
         if self.sent == Sent::Nothing {
             self.sent = Sent::NoEvent;
-            return Some(SIGN_OF_LIFE.to_owned());
+            return Some(SIGN_OF_LIFE.into());
         }
         loop {
+            if let Some(piece) = self.next_piece() {
+                return Some(piece);
+            }
             let shutdown = self.app.shutdown.clone();
             let waited = tokio::select! {
                 biased;
                 () = shutdown.begun() => return None,
-                waited = tokio::time::timeout(self.heartbeat, self.subscription.next()) => waited,
+                waited = tokio::time::timeout(self.heartbeat, self.wait()) => waited,
             };
             // Before anything is handed out: a busy stream has no pause in which else to look.
             if !self.app.guard.may_stay(&self.caller) {
                 return None;
             }
             match waited {
-                Ok(Ok(item)) => {
-                    let piece = self.gather(&item);
-                    // What the reader did not ask for leaves nothing to send.
-                    if !piece.is_empty() {
-                        self.sent = Sent::Events;
-                        return Some(piece);
-                    }
-                }
+                Ok(Ok(())) => self.gather(),
                 Ok(Err(error)) => return self.after_error(&error).await,
-                Err(_) => return Some(SIGN_OF_LIFE.to_owned()),
+                Err(_) => return Some(SIGN_OF_LIFE.into()),
             }
         }
     }
 
-    /// An item, and the ones that are there already.
-    fn gather(&mut self, first: &FeedItem) -> String {
+    /// The next bytes of what is ready.
+    fn next_piece(&mut self) -> Option<Bytes> {
+        let text = self.ready.front_mut()?;
+        if text.len() > STREAM_PIECE_ROOM {
+            return Some(text.split_to(STREAM_PIECE_BYTES));
+        }
+        self.ready.pop_front()
+    }
+
+    /// Waits until there is an item. What has to be read from the store for this reader alone is read once there is room
+    /// for it; until then the reader costs its cursor. May be given up and called again.
+    async fn wait(&mut self) -> Result<(), ServiceError> {
+        if self.needs > 0 && !self.subscription.drop_page().await? {
+            (self.must_send, self.needs) = (true, 0);
+            return Ok(());
+        }
+        if self.needs > 0 || self.subscription.is_behind() {
+            let most = self.app.limits().stream_bytes_per_token;
+            let room = self.reader.room(self.needs.max(STREAM_READ_BYTES), most).await;
+            if self.subscription.is_ready().await? {
+                (self.room, self.needs) = (Some(room), 0);
+                return Ok(());
+            }
+            self.needs = 0;
+        }
+        self.subscription.wait().await
+    }
+
+    /// Writes the items that are at hand, up to a few, or up to one that is large.
+    fn gather(&mut self) {
         let mut text = EventText::new(self.messages.joined_at(), self.sent != Sent::Events);
-        self.write(&mut text, first);
-        while text.len() < STREAM_PIECE_BYTES {
+        while text.len() < STREAM_PIECE_BYTES && self.hold_next(&mut text) {
             let Some(item) = self.subscription.next_at_hand() else { break };
             if text.len() >= STREAM_PIECE_FEW_BYTES {
                 // Many are waiting: it need not grow step by step.
@@ -248,10 +221,46 @@ impl Live {
             self.write(&mut text, &item);
         }
         self.messages.flush(&mut text);
-        text.into_string()
+        self.ready = text.into_pieces();
+        // What the reader did not ask for leaves nothing to send.
+        if !self.ready.is_empty() {
+            self.sent = Sent::Events;
+        }
+        let left = if self.needs > 0 { 0 } else { self.subscription.page_bytes() };
+        self.room = if left < STREAM_LARGE_EVENT_BYTES { None } else { self.reader.hold_own(left) };
     }
 
-    async fn after_error(&self, error: &ServiceError) -> Option<String> {
+    /// Holds the bytes of the next item, if it is large; `false` when there is no room for it.
+    fn hold_next(&mut self, text: &mut EventText) -> bool {
+        let Some(item) = self.subscription.peek_at_hand() else { return false };
+        let bytes = item.weight();
+        if bytes < STREAM_LARGE_EVENT_BYTES {
+            return true;
+        }
+        let room = self.room.take();
+        let FeedItem::Event(delivery) = item else {
+            text.hold(room);
+            return true;
+        };
+        if std::mem::take(&mut self.must_send) {
+            text.hold(self.reader.hold_own(bytes));
+            return true;
+        }
+        let most = self.app.limits().stream_bytes_per_token;
+        let event = &delivery.event;
+        let held = match room {
+            Some(room) => room.into_event(event, most),
+            None => self.reader.hold_event(event, most),
+        };
+        if held.is_none() {
+            self.needs = bytes;
+            return false;
+        }
+        text.hold(held);
+        true
+    }
+
+    async fn after_error(&self, error: &ServiceError) -> Option<Bytes> {
         /// How long to wait before the store is asked again.
         const PAUSE: Duration = Duration::from_secs(1);
         tracing::warn!(code = error.code(), "a stream could not be read; it is tried again");
@@ -259,7 +268,7 @@ impl Live {
             return None;
         }
         tokio::time::sleep(PAUSE).await;
-        Some(": waiting for the store\n".to_owned())
+        Some(": waiting for the store\n".into())
     }
 
     fn write(&mut self, text: &mut EventText, item: &FeedItem) {

@@ -112,18 +112,13 @@ impl MessageEvents {
                 self.flush(text);
                 self.note(&event.session_id, &added.entry_id);
                 if self.deltas == Deltas::On && self.wants(STARTED) {
-                    let message = added.message.as_ref();
-                    text.event(
-                        STARTED,
-                        delivery,
-                        &Whole {
-                            session_id: self.session_of(event),
-                            entry_id: &added.entry_id,
-                            parent_id: added.parent_id.as_ref(),
-                            revision: 0,
-                            message,
-                        },
-                    );
+                    let head = WholeHead {
+                        session_id: self.session_of(event),
+                        entry_id: &added.entry_id,
+                        parent_id: added.parent_id.as_ref(),
+                        revision: 0,
+                    };
+                    text.event_with_message(STARTED, (delivery, true), &head);
                 }
             }
             (EventPayload::MessageAdded(added), _) => {
@@ -136,7 +131,7 @@ impl MessageEvents {
             }
             (EventPayload::MessageUpdated(updated), None) => {
                 self.flush(text);
-                self.write_snapshot(text, Some(delivery), &delivery.event, updated);
+                self.write_snapshot(text, (delivery, true), updated);
             }
             _ => {
                 self.flush(text);
@@ -184,7 +179,7 @@ impl MessageEvents {
                 self.flush(text);
                 if *has_new_content || !self.has(event, updated, change) {
                     // Without an id: a reader that gets no further than this gets it again.
-                    self.write_snapshot(text, None, event, updated);
+                    self.write_snapshot(text, (delivery, false), updated);
                 }
                 if self.wants(FINISHED) {
                     text.event(FINISHED, delivery, &Finished::of(self, event, updated, finish));
@@ -195,7 +190,7 @@ impl MessageEvents {
                 if change.is_streaming => {}
             _ => {
                 self.flush(text);
-                self.write_snapshot(text, Some(delivery), event, updated);
+                self.write_snapshot(text, (delivery, true), updated);
             }
         }
     }
@@ -232,25 +227,21 @@ impl MessageEvents {
     fn write_snapshot(
         &mut self,
         text: &mut EventText,
-        delivery: Option<&Delivery>,
-        event: &FeedEvent,
+        (delivery, has_id): (&Delivery, bool),
         updated: &MessageUpdatedEvent,
     ) {
+        let event = &delivery.event;
         self.note(&event.session_id, &updated.entry_id);
         if !self.wants(SNAPSHOT) {
             return;
         }
-        let data = Whole {
+        let head = WholeHead {
             session_id: self.session_of(event),
             entry_id: &updated.entry_id,
             parent_id: event.change.as_ref().and_then(|change| change.parent_id.as_ref()),
             revision: updated.revision,
-            message: Some(&updated.message),
         };
-        match delivery {
-            Some(delivery) => text.event(SNAPSHOT, delivery, &data),
-            None => text.event_without_id(SNAPSHOT, &data),
-        }
+        text.event_with_message(SNAPSHOT, (delivery, has_id), &head);
     }
 
     /// Whether the reader has a message as it was before a change.
@@ -276,14 +267,14 @@ impl MessageEvents {
     }
 }
 
+/// What an event says beside a whole message.
 #[derive(Serialize)]
-struct Whole<'a, M: Serialize> {
+struct WholeHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<&'a SessionId>,
     entry_id: &'a EntryId,
     parent_id: Option<&'a EntryId>,
     revision: u64,
-    message: M,
 }
 
 #[derive(Serialize)]

@@ -22,7 +22,7 @@ pub(crate) fn check_names(
 
 fn unknown_member<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Problem {
     let detail = words(name, known);
-    let hint = "Correct the name, or leave it out; /openapi.json lists the fields.";
+    let hint = "Correct the name, or leave it out; /docs lists the fields.";
     Problem::bad_request(detail.clone(), hint).with_code("http/unknown_member").at(name, &detail)
 }
 

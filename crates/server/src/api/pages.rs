@@ -10,21 +10,28 @@ use serde_json::{Value, json};
 
 use super::openapi;
 use super::problem::Problem;
+use super::reference::is_reference;
 use crate::app::App;
 use crate::console::is_console;
 use crate::guard::Caller;
 use crate::metrics::Gauges;
 
-/// Pages that say nothing of what is stored; they need no token, so that whoever watches over processes can ask them.
+/// Pages that say nothing of what is stored; they need no token, so that whoever watches over processes can ask them, and
+/// whoever writes a client can read about the API.
 pub(crate) fn is_public(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz" | "/version") || is_console(path)
+    matches!(path, "/healthz" | "/readyz" | "/v1/version" | "/openapi.json")
+        || is_console(path)
+        || is_reference(path)
 }
+
+/// The oldest version of the client libraries that this server serves.
+const CLIENTS_MIN: &str = "0.1.0";
 
 pub(crate) fn router() -> Router<App> {
     Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
-        .route("/version", get(version))
+        .route("/v1/version", get(version))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi_json))
 }
@@ -59,6 +66,7 @@ async fn version() -> Response {
         "version": env!("CARGO_PKG_VERSION"),
         "api": "v1",
         "protocols": ["http", "sse", "iii-bus"],
+        "clients": { "min": CLIENTS_MIN, "max": env!("CARGO_PKG_VERSION") },
     });
     json_page(StatusCode::OK, &body)
 }
@@ -73,6 +81,7 @@ async fn metrics(
         bus_connections: app.bus_connections.count(),
         requests: app.requests.taken(),
         streams: app.streams.taken(),
+        stream_bytes: app.stream_bytes.held(),
         bus_bindings: app.bindings.taken(),
         reopened_sessions: app.service.reopened_sessions(),
         rejected_reloads: app.service.reload_status().rejected_reloads,

@@ -8,6 +8,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::names::with_nearest;
+use crate::error_codes::{error_code, page_of};
 use crate::guard::Refusal;
 
 /// The smallest message, for those who have not sent one yet.
@@ -21,7 +22,7 @@ macro_rules! example_message {
 pub(crate) const EXAMPLE_MESSAGE: &str = example_message!();
 
 const MESSAGE_HINT: &str =
-    concat!("A message is ", example_message!(), "; see /openapi.json for the rest.");
+    concat!("A message is ", example_message!(), "; see /docs for the rest.");
 
 /// What went wrong, for a program (status and code) and for a person (detail and hint).
 #[derive(Clone, Debug)]
@@ -101,10 +102,14 @@ impl Problem {
 
     /// The document.
     pub(crate) fn body(&self) -> Value {
+        let status = self.status.as_u16();
+        let is_described =
+            error_code(self.code).is_some_and(|known| known.statuses.contains(&status));
+        debug_assert!(is_described, "error_codes.rs does not describe {} with {status}", self.code);
         let mut body = json!({
-            "type": "about:blank",
+            "type": page_of(self.code),
             "title": self.status.canonical_reason().unwrap_or("Error"),
-            "status": self.status.as_u16(),
+            "status": status,
             "code": self.code,
             "detail": self.detail,
             "hint": self.hint,
@@ -163,7 +168,7 @@ fn malformed(detail: &str, path: &str) -> Problem {
         None => path.to_owned(),
     };
     let is_message = is_message || path.starts_with("/message");
-    let hint = if is_message { MESSAGE_HINT } else { "See /openapi.json for the fields." };
+    let hint = if is_message { MESSAGE_HINT } else { "See /docs for the fields." };
     let mut problem =
         Problem::new(StatusCode::BAD_REQUEST, "session/malformed_request", detail, hint);
     if !path.is_empty() {

@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use super::calls::{Call, answer_by_name, answer_call};
 use super::problem::Problem;
-use super::{delta_stream, events, logins, pages, record};
+use super::{delta_stream, events, health, logins, pages, record, reference};
 use crate::app::App;
 use crate::guard::with_guard;
 
@@ -30,11 +30,13 @@ pub(crate) fn http_router(app: &App) -> Router {
             "/v1/sessions/{session_id}/entries/{entry_id}/deltas",
             post(delta_stream::append_deltas),
         )
+        .route("/v1/health", get(health::health))
         .route("/v1/events", get(events::of_all))
         .route("/v1/sessions/{session_id}/events", get(events::of_session))
         .merge(logins::router())
         .merge(pages::router())
         .merge(crate::console::router())
+        .merge(reference::router())
         .fallback(no_such_page)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app.clone());
@@ -51,13 +53,13 @@ const fn method(method: Method) -> MethodFilter {
     }
 }
 
-async fn no_such_page() -> Problem {
-    let hint = "See /openapi.json for what there is.";
+pub(super) async fn no_such_page() -> Problem {
+    let hint = "See /docs for what there is.";
     Problem::new(StatusCode::NOT_FOUND, "http/not_found", "there is nothing at this path", hint)
 }
 
 async fn no_such_method() -> Problem {
-    let hint = "See the Allow header, or /openapi.json.";
+    let hint = "See the Allow header, or /docs.";
     let detail = "this path does not take this method";
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "http/method_not_allowed", detail, hint)
 }

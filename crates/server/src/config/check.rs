@@ -88,6 +88,7 @@ fn check_limits(limits: &LimitsConfig) -> Result<(), ConfigError> {
         ("limits.connections", limits.connections),
         ("limits.requests", limits.requests),
         ("limits.streams", limits.streams),
+        ("limits.stream_bytes_per_token", limits.stream_bytes_per_token),
     ];
     for (field, count) in counts {
         if count == 0 {

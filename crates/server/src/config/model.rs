@@ -217,6 +217,8 @@ pub struct LimitsConfig {
     pub requests: usize,
     /// Most live streams at once.
     pub streams: usize,
+    /// Most bytes of large events that the live streams of one token hold for their readers.
+    pub stream_bytes_per_token: usize,
     /// How long the headers of a request may take, and a connection may be idle.
     pub header_timeout: Span,
     /// How long a request may take.
@@ -235,6 +237,7 @@ impl Default for LimitsConfig {
             connections: limits::CONNECTIONS,
             requests: limits::REQUESTS,
             streams: limits::STREAMS,
+            stream_bytes_per_token: limits::STREAM_BYTES_PER_TOKEN,
             header_timeout: limits::HEADER_TIMEOUT.into(),
             request_timeout: limits::REQUEST_TIMEOUT.into(),
             write_stall_timeout: limits::WRITE_STALL_TIMEOUT.into(),

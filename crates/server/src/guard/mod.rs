@@ -94,6 +94,19 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// Every one.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 8] = [
+        Self::NoHost,
+        Self::Host,
+        Self::Origin,
+        Self::TokenNeeded,
+        Self::TokenNotGood,
+        Self::TicketNotGood,
+        Self::PassedOn,
+        Self::OriginNeeded,
+    ];
+
     pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::NoHost | Self::Host => "guard/host_not_allowed",

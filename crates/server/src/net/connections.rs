@@ -126,7 +126,7 @@ impl Table {
         });
         let Some((_, number)) = waits.min() else { return false };
         if let Some(activity) = self.open.remove(&number) {
-            activity.gives_way.notify_one();
+            activity.close();
         }
         true
     }
@@ -143,6 +143,11 @@ impl Activity {
     /// The connection works from now on.
     pub(crate) fn work(&self) {
         self.wait.store(0, Ordering::Release);
+    }
+
+    /// Tells the connection to give way to another one.
+    pub(crate) fn close(&self) {
+        self.gives_way.notify_one();
     }
 
     /// Waits until the connection has to give way to another one.

@@ -172,6 +172,7 @@ where
         activity.work();
         let mut request = request.map(|body| Body::new(RequestBody::new(body, activity.clone())));
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(activity.clone());
         let answer = app.clone().call(request);
         async move {
             let answer = answer.await?;

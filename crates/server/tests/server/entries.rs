@@ -271,3 +271,33 @@ async fn metadata_are_merged_and_compared() {
     assert_eq!(late.problem(409), "session/version_conflict");
     assert_eq!(late.json()["data"]["version"], changed["version"]);
 }
+
+#[tokio::test]
+async fn an_entry_whose_parent_is_null_begins_a_new_tree() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let text = |text: &str| json!({"message": {"role": "user", "content": text}});
+    let root = |content: &str| {
+        let mut entry = text(content);
+        entry["parent_id"] = Value::Null;
+        entry
+    };
+    let batch = json!({"create": true, "entries": [text("a"), text("b"), root("c"), text("d")]});
+    let made = client.post("/v1/sessions/s/entries/batch", batch).await.ok();
+    let [a, b, c, d] = [0, 1, 2, 3].map(|at| made["entries"][at].clone());
+    assert_eq!(a["parent_id"], Value::Null);
+    assert_eq!(b["parent_id"], a["entry_id"]);
+    assert_eq!(c["parent_id"], Value::Null, "it begins a tree of its own");
+    assert_eq!(d["parent_id"], c["entry_id"]);
+    let single = client.post("/v1/sessions/s/entries", root("e")).await.ok();
+    assert_eq!(single["parent_id"], Value::Null);
+    let page = client.get("/v1/sessions/s/messages").await.ok();
+    assert_eq!(page["messages"].as_array().unwrap().len(), 1, "the newest tree is the active one");
+    // On the bus `null` says nothing, as in session-manager.
+    let mut worker = place.worker().await;
+    let message =
+        json!({"role": "user", "content": [{"type": "text", "text": "f"}], "timestamp": 1});
+    let request = json!({"session_id": "s", "parent_id": null, "message": message});
+    let appended = worker.call("session::append", request).await;
+    assert_eq!(appended["parent_id"], single["entry_id"]);
+}

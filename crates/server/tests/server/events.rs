@@ -261,3 +261,63 @@ async fn a_filter_that_nothing_passes_is_refused() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_session_that_is_not_there_is_waited_for_only_when_asked() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    for path in ["/v1/sessions/later/events", "/v1/events?session_id=later"] {
+        for query in ["after=start", "snapshot=true", "deltas=off"] {
+            let with = if path.contains('?') { '&' } else { '?' };
+            let refused = client.get(&format!("{path}{with}{query}")).await;
+            assert_eq!(refused.problem(404), "session/not_found", "{path} {query}");
+        }
+    }
+    for bad in ["/v1/sessions/later/events?create=true", "/v1/events?create=wait"] {
+        assert_eq!(client.get(bad).await.problem(400), "http/bad_request");
+    }
+    let mut waiting = client.events("/v1/sessions/later/events?create=wait").await;
+    let mut by_query = client.events("/v1/events?session_id=later&create=wait").await;
+    client.put("/v1/sessions/later", json!({})).await.ok();
+    let made = waiting.expect("session::created").await;
+    assert_eq!(by_query.expect("session::created").await.id, made.id, "it is the same stream");
+    // A session that was deleted is told to those who were in it.
+    client.delete("/v1/sessions/later").await.ok();
+    let last = made.id.unwrap();
+    let mut resumed = client.with("last-event-id", &last).events("/v1/sessions/later/events").await;
+    resumed.expect("session::deleted").await;
+    let new = client.get("/v1/sessions/later/events").await;
+    assert_eq!(new.problem(404), "session/not_found");
+}
+
+#[tokio::test]
+async fn ids_that_cannot_be_in_a_path_are_reached_without_one() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    for (id, in_path) in [(".", "%2E"), ("..", "%2e%2E")] {
+        let entries = format!("/v1/sessions/{in_path}/entries");
+        let body = json!({"create": true, "message": {"role": "user", "content": "x"}});
+        assert_eq!(client.post(&entries, body).await.problem(400), "http/bad_request");
+        let put = client.put(&format!("/v1/sessions/{in_path}"), json!({})).await;
+        assert_eq!(put.problem(400), "http/bad_request");
+        let events = client.get(&format!("/v1/sessions/{in_path}/events?create=wait")).await;
+        assert_eq!(events.problem(400), "http/bad_request");
+        let mut worker = place.worker().await;
+        worker.call("session::ensure", json!({"session_id": id})).await;
+        let mut stream = client.events(&format!("/v1/events?session_id={id}")).await;
+        let call = async |name: &str, mut request: Value| {
+            request["session_id"] = json!(id);
+            client.post(&format!("/v1/call/{name}"), request).await.ok()
+        };
+        let mut entry = user("hello");
+        entry["entry_id"] = json!("..");
+        call("session::append-entry", entry).await;
+        let added = stream.expect("session::message-added").await;
+        assert_eq!(added.data["payload"]["entry_id"], "..");
+        let read = call("session::entry", json!({"entry_id": ".."})).await;
+        assert_eq!(read["entry"]["entry_id"], "..");
+        assert_eq!(call("session::get", json!({})).await["meta"]["session_id"], id);
+        call("session::delete", json!({})).await;
+        stream.expect("session::deleted").await;
+    }
+}

@@ -195,14 +195,14 @@ async fn the_server_says_how_it_is() {
     assert_eq!(client.get("/healthz").await.ok()["status"], "ok");
     let ready = client.get("/readyz").await.ok();
     assert_eq!((&ready["status"], &ready["config"]), (&json!("ready"), &json!("applied")));
-    assert_eq!(client.get("/version").await.ok()["name"], "bough");
+    assert_eq!(client.get("/v1/version").await.ok()["name"], "bough");
     let metrics = client.get("/metrics").await;
     assert!(
         metrics.text.contains("bough_calls_total{function=\"session::create\",outcome=\"ok\"} 1")
     );
     let document = client.get("/openapi.json").await.ok();
     assert_eq!(document["openapi"], "3.1.0");
-    assert!(place.server().welcome().contains("/openapi.json"));
+    assert!(place.server().welcome().contains("/docs"));
 }
 
 #[tokio::test]
@@ -253,7 +253,7 @@ async fn what_is_wrong_with_a_request_is_named_by_its_path() {
     };
     check("/entries", json!({"message": {"role": "user"}}), "/message/content").await;
     check("/entries", json!({"origin": 1}), "/origin").await;
-    check("/fork", json!({}), "/entry_id").await;
+    check("/entries/hide", json!({}), "/entry_ids").await;
 }
 
 #[tokio::test]

@@ -26,6 +26,8 @@ mod reload;
 mod reload_fields;
 mod repeats;
 mod rights;
+mod stalled;
+mod stats;
 mod streams;
 mod tenants;
 mod viewer;

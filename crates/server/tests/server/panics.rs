@@ -7,7 +7,7 @@ use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
     Appended, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Draft, EntryQuery,
     Head, ListPage, ListQuery, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, SessionWatch,
-    Snapshot, Store, StoreError, StoredEntry, Trashed, Write,
+    Snapshot, Store, StoreError, StoredEntry, Trashed, UsageQuery, UsageReport, Write,
 };
 use serde_json::json;
 
@@ -91,6 +91,10 @@ impl Store for Broken {
     }
 
     async fn list(&self, _: &ListQuery) -> Answer<ListPage> {
+        panic!("broken")
+    }
+
+    async fn usage(&self, _: &UsageQuery) -> Answer<UsageReport> {
         panic!("broken")
     }
 

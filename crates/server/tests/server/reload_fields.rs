@@ -43,7 +43,10 @@ const TIMES: &[Change] = &[
     ("streaming.abandoned_after", "streaming: {abandoned_after: 50ms}"),
 ];
 
-const STALLS: &[Change] = &[("limits.write_stall_timeout", "limits: {write_stall_timeout: 50ms}")];
+const STALLS: &[Change] = &[
+    ("limits.write_stall_timeout", "limits: {write_stall_timeout: 50ms}"),
+    ("limits.stream_bytes_per_token", "limits: {stream_bytes_per_token: 1}"),
+];
 
 /// What changes where sessions are stored; looked at in tests of its own.
 const STORAGE: &[&str] = &["adapter", "durability"];
@@ -162,6 +165,7 @@ async fn is_in_force(place: &Place, field: &str) -> bool {
             answer.contains("http/timeout")
         }
         "limits.write_stall_timeout" => stalled_stream_ends(place).await,
+        "limits.stream_bytes_per_token" => one_stalled_stream_holds_an_event(place).await,
         "limits.heartbeat" => {
             let stream = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
             read_a_while(stream).await.matches(": ok").count() > 2
@@ -253,6 +257,30 @@ async fn stalled_stream_ends(place: &Place) -> bool {
     }
     let ended = until(async || streams().await.contains("\nbough_streams 0\n"));
     tokio::time::timeout(A_WHILE, ended).await.is_ok()
+}
+
+/// Whether of two streams that nobody reads only one holds an event, once their buffers are full.
+async fn one_stalled_stream_holds_an_event(place: &Place) -> bool {
+    let client = place.client();
+    let mut unread = Vec::new();
+    for _ in 0..2 {
+        let id = new_session(&client).await;
+        for _ in 0..12 {
+            let large = user(&"x".repeat(1 << 20));
+            client.post(&format!("/v1/sessions/{id}/entries"), large).await.ok();
+        }
+        let path = format!("GET /v1/sessions/{id}/events?after=start HTTP/1.1");
+        unread.push(connect_and_send(place, &path, "").await);
+    }
+    let hold_more = until(async || held_bytes(place).await > 3 << 20);
+    tokio::time::timeout(A_WHILE, hold_more).await.is_err()
+}
+
+/// The bytes that the streams hold for their readers.
+async fn held_bytes(place: &Place) -> usize {
+    let page = place.client().get("/metrics").await.text;
+    let line = page.lines().find_map(|line| line.strip_prefix("bough_stream_bytes "));
+    line.unwrap().parse().unwrap()
 }
 
 /// What waits for another start is named until it is as it was, and nothing else waits.

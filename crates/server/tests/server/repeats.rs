@@ -182,3 +182,40 @@ async fn a_tag_of_an_entry_is_of_one_life_of_its_session() {
     let tag = changed.header("etag").unwrap();
     assert_eq!(client.with("if-none-match", tag).get(entry).await.status, 304);
 }
+
+#[tokio::test]
+async fn a_key_that_made_another_session_is_refused() {
+    let place = Place::with("").await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let mut entries = Vec::new();
+    for text in ["x", "y"] {
+        let entry = client.post(&format!("/v1/sessions/{id}/entries"), user(text)).await.ok();
+        entries.push(entry["entry_id"].clone());
+    }
+    let fork = |entry: &Value, title: &str| json!({"entry_id": entry, "title": title});
+    let cases = [
+        ("/v1/sessions".to_owned(), json!({"title": "a"}), json!({"title": "b"})),
+        (format!("/v1/sessions/{id}/fork"), fork(&entries[0], "a"), fork(&entries[1], "a")),
+    ];
+    let mut made = Vec::new();
+    for (path, body, _) in &cases {
+        let answer = client.with("idempotency-key", "k").post(path, body.clone()).await;
+        assert_eq!(answer.header("idempotency-replayed"), None, "{path}");
+        let session = answer.ok()["session_id"].as_str().unwrap().to_owned();
+        // What becomes of the session later does not count.
+        let title = json!({"title": "changed"}).to_string();
+        client.send("PATCH", &format!("/v1/sessions/{session}"), Some(title)).await.ok();
+        client.post(&format!("/v1/sessions/{session}/entries"), user("more")).await.ok();
+        made.push(session);
+    }
+    let dir = place.stop().await;
+    let place = Place::again(dir).await;
+    let client = place.client().with("idempotency-key", "k");
+    for ((path, body, other), session) in cases.into_iter().zip(made) {
+        let again = client.post(&path, body.clone()).await;
+        assert_eq!(again.header("idempotency-replayed"), Some("true"), "{path}");
+        assert_eq!(again.ok()["session_id"], session.as_str());
+        assert_eq!(client.post(&path, other).await.problem(422), "session/other_content");
+    }
+}

@@ -60,7 +60,7 @@ async fn no_function_shows_or_changes_what_is_another_tenants() {
         };
         foreign.walk(&me.client, &mut place.worker_with(&me.token).await).await;
     }
-    for path in ["/metrics", "/openapi.json", "/readyz", "/healthz", "/version"] {
+    for path in ["/metrics", "/openapi.json", "/readyz", "/healthz", "/v1/version"] {
         let shown = b.client.get(path).await.text;
         assert!(!shown.contains("mark-of") && !shown.contains(&a.session), "{path}");
     }
@@ -128,7 +128,8 @@ async fn check_http(me: &Tenant, other: &Tenant) {
 async fn check_events(place: &Place, a: &Tenant, b: &Tenant) {
     let mut stream = a.client.events("/v1/events").await;
     let path = format!("/v1/sessions/{}/events", b.session);
-    let mut theirs = a.client.events(&path).await;
+    assert_eq!(a.client.get(&path).await.problem(404), "session/not_found");
+    let mut theirs = a.client.events(&format!("{path}?create=wait")).await;
     b.client.post(&format!("/v1/sessions/{}/entries", b.session), user(b.mark)).await.ok();
     a.client.post(&format!("/v1/sessions/{}/entries", a.session), user("mine")).await.ok();
     let event = stream.next().await.unwrap();

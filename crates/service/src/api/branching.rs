@@ -7,10 +7,16 @@ use serde::{Deserialize, Serialize};
 pub struct ForkRequest {
     /// Source session.
     pub session_id: SessionId,
-    /// The path from the root to this entry is copied under fresh ids and is the new session's active path.
-    pub entry_id: EntryId,
+    /// The path from the root to this entry is copied, and is the new session's active path. Default: the active leaf.
+    pub entry_id: Option<EntryId>,
     /// Title of the new session (default: the source's title).
     pub title: Option<String>,
+    /// Id of the new session; one that is in use is refused. Default: a fresh one.
+    pub new_session_id: Option<SessionId>,
+    /// Whether to copy every branch; `entry_id` then says only where the active path ends. Default false.
+    pub whole: Option<bool>,
+    /// Whether the copies have the ids of their originals. Default false: fresh ids.
+    pub keep_ids: Option<bool>,
 }
 
 /// Output of `session::fork`.

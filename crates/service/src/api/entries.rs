@@ -1,6 +1,15 @@
 use bough_session::{EntryId, Format, JsonMap, Loss, OpaqueBody, RawJson, Role, SessionId};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Reads a member that may be `null`, which is not the same as one that is not there.
+fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
 
 /// Input of `session::append-entry`: exactly one of `message` and `custom`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -9,8 +18,10 @@ pub struct AppendEntryRequest {
     pub session_id: SessionId,
     /// Id chosen by the caller. Appending it again with the same content changes nothing; with another content it is refused.
     pub entry_id: Option<EntryId>,
-    /// The parent, when it is not the active leaf.
-    pub parent_id: Option<EntryId>,
+    /// The parent, when it is not the active leaf; `null` begins a new tree.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<EntryId>")]
+    pub parent_id: Option<Option<EntryId>>,
     /// The format of the message. Default: what the session's metadata has as `message_format`, or else `bough`.
     pub format: Option<Format>,
     /// A message in that format. It is kept as it came.
@@ -34,8 +45,11 @@ pub struct AppendEntryRequest {
 pub struct NewEntry {
     /// Id chosen by the caller. An entry that is there already with the same content is passed over.
     pub entry_id: Option<EntryId>,
-    /// The parent, when it is not the entry before it in the batch: any entry of the session, or an earlier one of the batch.
-    pub parent_id: Option<EntryId>,
+    /// The parent, when it is not the entry before it in the batch: any entry of the session, or an earlier one of the batch; `null`
+    /// begins a new tree.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<EntryId>")]
+    pub parent_id: Option<Option<EntryId>>,
     /// The format of the message. Default: what the session's metadata has as `message_format`, or else `bough`.
     pub format: Option<Format>,
     /// A message in that format. It is kept as it came.
@@ -149,6 +163,9 @@ pub struct EntryItem {
     pub timestamp: i64,
     /// How often its content was changed since.
     pub revision: u64,
+    /// On a path: the entries below the same parent, itself among them, the oldest first. Absent when it is the only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub siblings: Vec<EntryId>,
     /// The writer's own correlation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<JsonMap>,
@@ -183,6 +200,22 @@ pub struct EntryRequest {
 pub struct EntryResponse {
     /// The entry.
     pub entry: EntryItem,
+}
+
+/// Input of `session::hide-entries`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HideEntriesRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// The entries to hide, all or none. Those that are hidden already are passed over.
+    pub entry_ids: Vec<EntryId>,
+}
+
+/// Output of `session::hide-entries`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HideEntriesResponse {
+    /// How many entries were hidden now.
+    pub hidden: usize,
 }
 
 /// Input of `session::path` and `session::path-tail`.

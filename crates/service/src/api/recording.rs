@@ -181,6 +181,20 @@ pub struct LoopSummary {
     pub spawned: Vec<LoopSpawn>,
     /// Whether a summary stands for its messages in a compacted context.
     pub is_compacted: bool,
+    /// That summary, and what it hides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<LoopCompaction>,
+}
+
+/// What stands for messages of a loop in a compacted context. The messages themselves stay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoopCompaction {
+    /// When it was made, in milliseconds since the epoch.
+    pub created_at: i64,
+    /// How many messages of the loop it stands for.
+    pub hidden_messages: u64,
+    /// The text that stands for them.
+    pub summary: String,
 }
 
 /// One call of the model.

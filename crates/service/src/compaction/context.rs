@@ -11,7 +11,7 @@ use super::blocks::with_blocks;
 use crate::api::{ContextItem, ContextRequest, ContextResponse, FormattedConversation};
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
-use crate::rules::reading::{Direction, Walk};
+use crate::rules::reading::{Direction, Walk, check_visible};
 use crate::scope::Scope;
 use crate::service::Service;
 
@@ -23,6 +23,9 @@ pub(crate) async fn context(
     let runtime = service.runtime();
     let (store, session) = (&*runtime.store, &request.session_id);
     let state = runtime.need(scope, session).await?.state;
+    if let Some(end) = &request.from_entry_id {
+        check_visible(store, &state, end).await?;
+    }
     let budget = request.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
     let recorded = with_compacted_loops(store, session, &state).await?;
     // A block over a loop can make any part of the path smaller, so a budget does not say how far to read then.
@@ -109,7 +112,9 @@ impl PathEnd {
         reach: Reach,
     ) -> Result<Self, ServiceError> {
         let mut end = Self::default();
-        let mut walk = Walk::new(store, session, Direction::NewestFirst).ending_at(leaf);
+        // A compaction may name a hidden entry as the first that it keeps.
+        let walk = Walk::new(store, session, Direction::NewestFirst);
+        let mut walk = walk.ending_at(leaf).with_hidden();
         'walk: loop {
             let Some(entries) = walk.next(SCAN_ENTRIES).await? else {
                 end.is_whole = true;

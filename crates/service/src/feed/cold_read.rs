@@ -7,7 +7,7 @@ use super::cursor::SessionCursor;
 use super::event::FeedEvent;
 use super::point_in_time::projector_at;
 use super::reader::FeedReader;
-use crate::limits::FEED_RECORDS_PER_READ;
+use crate::limits::{FEED_COLD_PAGE_BYTES_MAX, FEED_RECORDS_PER_READ};
 
 /// A page of events read from the log itself, for a reader that the ring does not reach back to.
 pub(super) struct ColdPage {
@@ -51,15 +51,19 @@ pub(super) async fn read_cold(
     let mut reader = FeedReader::at(from, projector);
     let mut events = Vec::new();
     let mut page = page;
-    let more = loop {
+    let mut weight = 0;
+    let more = 'pages: loop {
         let mut is_whole = true;
         for stored in page.records {
-            match reader.take(store, stored).await? {
-                Some(found) => events.extend(found),
-                None => {
-                    is_whole = false;
-                    break;
-                }
+            let Some(found) = reader.take(store, stored).await? else {
+                is_whole = false;
+                break;
+            };
+            weight += found.iter().map(FeedEvent::weight).sum::<usize>();
+            events.extend(found);
+            // Who resumes among the copies of a fork would not know that they are copies.
+            if weight >= FEED_COLD_PAGE_BYTES_MAX && !reader.projector.is_copying() {
+                break 'pages true;
             }
         }
         if is_whole && !page.more {
@@ -67,7 +71,6 @@ pub(super) async fn read_cold(
             events.extend(reader.projector.at_end(reader.position.seq));
             break false;
         }
-        // Who resumes among the copies of a fork would not know that they are copies.
         if is_whole && !reader.projector.is_copying() {
             break true;
         }

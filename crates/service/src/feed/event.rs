@@ -1,13 +1,14 @@
 use std::sync::{Arc, OnceLock};
 
-use bough_session::{ContentBlock, Incarnation, JsonMap, Role, SessionId};
+use bough_session::{AgentMessage, ContentBlock, Incarnation, JsonMap, Role, SessionId};
 use bough_store::{Position, Steps};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::events::{
     ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
-    MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
+    MessageAddedEvent, MessageRemovedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
+    StatusChangedEvent, TaskChangedEvent,
 };
 use super::filter::{EventFacts, EventKind};
 use super::message_change::{ChangeKind, MessageChange};
@@ -37,6 +38,8 @@ pub struct FeedEvent {
     /// Whether it is the last of them.
     pub(super) is_last_part: bool,
     json: OnceLock<String>,
+    message_json: OnceLock<String>,
+    weight: OnceLock<usize>,
 }
 
 /// What an event says; as JSON, the payload of its type.
@@ -63,6 +66,8 @@ pub enum EventPayload {
     TaskChanged(TaskChangedEvent),
     /// `session::label-changed`.
     LabelChanged(LabelChangedEvent),
+    /// `session::message-removed`.
+    MessageRemoved(MessageRemovedEvent),
     /// `session::loop-changed`.
     LoopChanged(LoopChangedEvent),
 }
@@ -82,6 +87,7 @@ impl EventPayload {
             Self::Archived(_) => EventKind::Archived,
             Self::TaskChanged(_) => EventKind::TaskChanged,
             Self::LabelChanged(_) => EventKind::LabelChanged,
+            Self::MessageRemoved(_) => EventKind::MessageRemoved,
             Self::LoopChanged(_) => EventKind::LoopChanged,
         }
     }
@@ -108,7 +114,11 @@ impl EventPayload {
             Self::MessageUpdated(event) => Some(event.message.content()),
             _ => None,
         };
-        BASE + content_bytes(content.unwrap_or_default())
+        let custom = match self {
+            Self::MessageAdded(event) => event.custom.as_ref().map_or(0, bough_session::json_bytes),
+            _ => 0,
+        };
+        BASE + content_bytes(content.unwrap_or_default()) + custom
     }
 }
 
@@ -147,6 +157,8 @@ impl FeedEvent {
             part: 0,
             is_last_part: true,
             json: OnceLock::new(),
+            message_json: OnceLock::new(),
+            weight: OnceLock::new(),
         }
     }
 
@@ -179,6 +191,22 @@ impl FeedEvent {
         })
     }
 
+    /// The message that the event tells of.
+    #[must_use]
+    pub fn message(&self) -> Option<&AgentMessage> {
+        match &self.payload {
+            EventPayload::MessageAdded(added) => added.message.as_deref(),
+            EventPayload::MessageUpdated(updated) => Some(&updated.message),
+            _ => None,
+        }
+    }
+
+    /// That message as JSON text, `null` where there is none; made once, however many subscribers send it.
+    #[must_use]
+    pub fn message_json(&self) -> &str {
+        self.message_json.get_or_init(|| serde_json::to_string(&self.message()).unwrap_or_default())
+    }
+
     /// The payload as a JSON value.
     #[must_use]
     pub fn value(&self) -> Value {
@@ -206,13 +234,17 @@ impl FeedEvent {
         }
     }
 
-    pub(super) fn weight(&self) -> usize {
-        // The text, once made, is as long again.
-        let delta = match self.change.as_ref().map(|change| &change.kind) {
-            Some(ChangeKind::Text(delta)) => delta.text.len(),
-            _ => 0,
-        };
-        2 * self.payload.weight() + delta
+    /// Roughly how many bytes it takes, with its text.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        *self.weight.get_or_init(|| {
+            // The text, once made, is as long again.
+            let delta = match self.change.as_ref().map(|change| &change.kind) {
+                Some(ChangeKind::Text(delta)) => delta.text.len(),
+                _ => 0,
+            };
+            2 * self.payload.weight() + delta
+        })
     }
 }
 

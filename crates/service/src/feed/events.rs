@@ -169,6 +169,17 @@ pub struct LabelChangedEvent {
     pub timestamp: i64,
 }
 
+/// An entry was hidden: no read shows it any more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageRemovedEvent {
+    /// The session.
+    pub session_id: SessionId,
+    /// The hidden entry. Entries that follow it stay.
+    pub entry_id: EntryId,
+    /// When it was hidden, milliseconds since epoch.
+    pub timestamp: i64,
+}
+
 /// Something happened in a loop of an agent, in the recorder's words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopChangedEvent {

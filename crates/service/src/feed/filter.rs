@@ -46,6 +46,9 @@ pub enum EventKind {
     /// An entry was named.
     #[serde(rename = "session::label-changed")]
     LabelChanged,
+    /// An entry was hidden.
+    #[serde(rename = "session::message-removed")]
+    MessageRemoved,
     /// Something happened in a loop of an agent.
     #[serde(rename = "session::loop-changed")]
     LoopChanged,
@@ -60,7 +63,7 @@ pub struct UnknownEventKind {
 
 impl EventKind {
     /// Every type.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Created,
         Self::MessageAdded,
         Self::MessageUpdated,
@@ -71,6 +74,7 @@ impl EventKind {
         Self::Archived,
         Self::TaskChanged,
         Self::LabelChanged,
+        Self::MessageRemoved,
         Self::LoopChanged,
     ];
 
@@ -98,6 +102,7 @@ impl EventKind {
             Self::Archived => "session::archived",
             Self::TaskChanged => "session::task-changed",
             Self::LabelChanged => "session::label-changed",
+            Self::MessageRemoved => "session::message-removed",
             Self::LoopChanged => "session::loop-changed",
         }
     }
@@ -116,6 +121,7 @@ impl EventKind {
             Self::Archived => "A session was archived, or taken back.",
             Self::TaskChanged => "A session's task was named.",
             Self::LabelChanged => "An entry was named, or lost its name.",
+            Self::MessageRemoved => "An entry was hidden: no read shows it any more.",
             Self::LoopChanged => "Something happened in a loop of an agent.",
         }
     }

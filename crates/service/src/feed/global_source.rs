@@ -145,6 +145,14 @@ impl GlobalFeedSubscriber {
         }
     }
 
+    /// Whether the next page is read from the store.
+    pub(super) fn is_behind(&self) -> bool {
+        match &self.reading {
+            Reading::Ring(number) => self.tail.has_lost(*number),
+            Reading::Store(_) => true,
+        }
+    }
+
     /// Takes a page that the ring has; says whether it had one.
     pub(super) fn read_at_hand(&mut self, page: &mut VecDeque<FeedItem>) -> bool {
         self.read_ring(page) == Some(true)

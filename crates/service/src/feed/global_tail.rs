@@ -85,6 +85,11 @@ impl GlobalFeedTail {
         self.lock().ring.read(from, limit)
     }
 
+    /// Whether the item with this number has fallen out of the ring.
+    pub(super) fn has_lost(&self, number: u64) -> bool {
+        number < self.lock().ring.first()
+    }
+
     /// The number of the first item after a change; `None` when the ring does not reach back to it.
     pub(super) fn find(&self, place: &GlobalPosition) -> Option<u64> {
         let shared = self.lock();

@@ -29,7 +29,8 @@ pub use cursor::{FeedCursor, GlobalCursor, SessionCursor};
 pub use event::{EventPayload, FeedEvent};
 pub use events::{
     ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
-    MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
+    MessageAddedEvent, MessageRemovedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
+    StatusChangedEvent, TaskChangedEvent,
 };
 pub use filter::{EventFacts, EventFilter, EventKind, FilterError, UnknownEventKind};
 pub use message_change::{CallName, ChangeKind, MessageChange, TextDelta};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bough_session::{
     Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Incarnation, JsonMap, LoopEvent,
-    MetaChange, Record, Revision, SessionId, SessionState, SessionStatus,
+    MetaChange, Record, Removal, Revision, SessionId, SessionState, SessionStatus,
 };
 use bough_store::{Position, Steps, Store, StoreError, StoreExt, StoredEntry, StoredRecord};
 
@@ -13,7 +13,8 @@ use super::deletions::Deletion;
 use super::event::{EventPayload, FeedEvent, number_parts};
 use super::events::{
     ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
-    MessageAddedEvent, MessageUpdatedEvent, MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent,
+    MessageAddedEvent, MessageRemovedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
+    StatusChangedEvent, TaskChangedEvent,
 };
 use super::message_change::{ChangeKind, MessageChange, TextDelta};
 use crate::limits::PROJECTOR_STREAMS_MAX;
@@ -110,10 +111,13 @@ impl EventProjector {
         let mut message_change = None;
         match stored.record.known() {
             Record::Meta(change) => payloads.extend(self.meta(place, change, previous_status)),
-            Record::Entry(entry) if self.has_begun && self.copying.is_none() => {
+            Record::Entry(entry)
+                if self.has_begun && self.copying.is_none() && !entry.is_hidden() =>
+            {
                 payloads.extend(self.entry(place, entry));
                 message_change = Some(added(place, entry, is_streaming));
             }
+            Record::Removed(removal) => payloads.push(self.removed(place, removal)),
             Record::Leaf(leaf) if self.has_begun && payloads.is_empty() => {
                 payloads.push(self.leaf(place, leaf));
             }
@@ -170,7 +174,11 @@ impl EventProjector {
     fn fold(&mut self, stored: &StoredRecord) {
         // What the session says of itself and which messages stream; what its entries say is not asked here.
         let is_about_session = match stored.record.known() {
-            Record::Meta(_) | Record::Streaming(_) | Record::Tombstone | Record::Restored => true,
+            Record::Meta(_)
+            | Record::Streaming(_)
+            | Record::Removed(_)
+            | Record::Tombstone
+            | Record::Restored => true,
             Record::Revision(change) => change.finish.is_some(),
             _ => false,
         };
@@ -358,6 +366,15 @@ impl EventProjector {
         EventPayload::LeafMoved(LeafMovedEvent {
             session_id: self.session.clone(),
             entry_id: leaf.clone(),
+            timestamp: place.at_ms,
+        })
+    }
+
+    fn removed(&mut self, place: Place, removal: &Removal) -> EventPayload {
+        drop(self.take_stream(&removal.entry_id));
+        EventPayload::MessageRemoved(MessageRemovedEvent {
+            session_id: self.session.clone(),
+            entry_id: removal.entry_id.clone(),
             timestamp: place.at_ms,
         })
     }

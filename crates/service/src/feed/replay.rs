@@ -7,10 +7,11 @@ use bough_session::{Canonical, Entry, Incarnation, JsonMap, SessionId, SessionSt
 use bough_store::{
     ListOrder, ListQuery, Position, Steps, Store, StoreError, StoreExt, StoredRecord,
 };
+use futures_util::future::try_join_all;
 
 use super::event::{EventPayload, FeedEvent};
 use super::events::{CreatedEvent, DeletedEvent, MessageAddedEvent, MessageUpdatedEvent};
-use crate::limits::FEED_RECORDS_PER_READ;
+use crate::limits::{FEED_RECORDS_PER_READ, REPLAY_LOOKUPS_MAX};
 use crate::runtime::Runtime;
 
 /// The difference between two stores as events, a few at a time: the sessions that are gone, then each session that is there
@@ -142,8 +143,11 @@ impl Replay {
             return Ok((Vec::new(), Stage::There(left)));
         };
         let mut events = Vec::new();
-        for stored in &records {
-            events.extend(self.entry_event(&replayed, stored).await?);
+        for some in records.chunks(REPLAY_LOOKUPS_MAX) {
+            // Together, because each is a round trip where the store is elsewhere.
+            let lookups: Vec<_> =
+                some.iter().map(|stored| self.entry_event(&replayed, stored)).collect();
+            events.extend(try_join_all(lookups).await?.into_iter().flatten());
         }
         replayed.position = replayed.position.join(last);
         Ok((events, Stage::Entries(replayed, left)))
@@ -160,6 +164,9 @@ impl Replay {
         };
         let newest = self.new.store.entry(&replayed.session, &entry.id).await?;
         let entry = newest.map_or_else(|| entry.clone(), |newest| newest.entry);
+        if entry.is_hidden() {
+            return Ok(None);
+        }
         let payload = as_now(&replayed.session, entry);
         let whose = (replayed.session.clone(), replayed.incarnation);
         let metadata = replayed.metadata.clone();

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::limits::FEED_PAGE_BYTES_MAX;
+
 /// The newest items, numbered without gaps; older ones fall out by number and by weight.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
@@ -51,13 +53,20 @@ impl<T: Clone> Ring<T> {
         self.first
     }
 
+    /// A page of items from a number on; the reader keeps them while it hands them out.
     pub(super) fn read(&self, from: u64, limit: usize) -> Read<T> {
         if from < self.first {
             return Read::Behind;
         }
         let skip = usize::try_from(from - self.first).unwrap_or(usize::MAX);
-        let items: Vec<T> =
-            self.items.iter().skip(skip).take(limit).map(|(item, _)| item.clone()).collect();
+        let mut weight = 0_usize;
+        let fits = |(_, more): &&(T, usize)| {
+            let is_first = weight == 0;
+            weight = weight.saturating_add(*more);
+            is_first || weight <= FEED_PAGE_BYTES_MAX
+        };
+        let page = self.items.iter().skip(skip).take(limit).take_while(fits);
+        let items: Vec<T> = page.map(|(item, _)| item.clone()).collect();
         if items.is_empty() {
             return Read::Nothing;
         }
@@ -107,5 +116,17 @@ mod tests {
         assert_eq!(read(&ring, 3), None);
         ring.push(5, 1);
         assert_eq!(read(&ring, 5), Some(vec![5]));
+    }
+
+    #[test]
+    fn a_reader_takes_a_page_of_few_bytes_and_one_item_however_heavy() {
+        let mut ring = Ring::new(100, usize::MAX);
+        let half = FEED_PAGE_BYTES_MAX / 2;
+        for (item, weight) in [half, half, 1, 10 * FEED_PAGE_BYTES_MAX, 1].into_iter().enumerate() {
+            ring.push(u32::try_from(item).unwrap(), weight);
+        }
+        assert_eq!(read(&ring, 0), Some(vec![0, 1]));
+        assert_eq!(read(&ring, 2), Some(vec![2]));
+        assert_eq!(read(&ring, 3), Some(vec![3]));
     }
 }

@@ -117,6 +117,14 @@ impl SessionFeedSubscriber {
         }
     }
 
+    /// Whether the next page is read from the log.
+    pub(super) fn is_behind(&self) -> bool {
+        match self.reading {
+            Reading::Ring(number) => self.tail.has_lost(number),
+            Reading::Log => true,
+        }
+    }
+
     /// Takes a page that the ring has; says whether there is something to read.
     pub(super) fn read_at_hand(&mut self, page: &mut VecDeque<FeedItem>) -> bool {
         match self.reading {

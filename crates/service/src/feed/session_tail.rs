@@ -106,6 +106,11 @@ impl SessionTail {
         self.lock().ring.read(from, limit)
     }
 
+    /// Whether the event with this number has fallen out of the ring.
+    pub(super) fn has_lost(&self, number: u64) -> bool {
+        number < self.lock().ring.first()
+    }
+
     /// The number of the first event that a subscriber at a cursor does not know; `None` when the ring does not reach back to
     /// it. An event of the same incarnation that the cursor knows proves that it does.
     pub(super) fn find(&self, cursor: &SessionCursor) -> Option<u64> {

@@ -1,13 +1,15 @@
 use bough_session::{EntryId, SessionDetails, SessionId, SessionMeta};
 use bough_store::{PathQuery, PathStart, Store, StoreError, StoreExt};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cursor::SessionCursor;
+use super::event::content_bytes;
 use crate::api::MessageItem;
 use crate::limits::SNAPSHOT_MESSAGES;
 
 /// A session as it is at one place of its feed, to be shown before what follows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SessionSnapshot {
     /// Its metadata record.
     pub meta: SessionMeta,
@@ -18,8 +20,16 @@ pub struct SessionSnapshot {
     pub active_leaf: Option<EntryId>,
     /// The newest messages of the active path, oldest first.
     pub messages: Vec<MessageItem>,
-    /// Whether older ones were left out; `session::messages` has them.
+    /// Whether older ones were left out; the list of messages has them.
     pub more_messages: bool,
+}
+
+impl SessionSnapshot {
+    /// Roughly how many bytes it takes.
+    pub(super) fn weight(&self) -> usize {
+        let messages = self.messages.iter().filter_map(|item| item.message.as_ref());
+        messages.map(|message| content_bytes(message.content())).sum()
+    }
 }
 
 /// Looks at a session until nothing changes while looking, so that the snapshot is of one place. A session that changes all

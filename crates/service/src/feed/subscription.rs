@@ -72,7 +72,23 @@ pub enum GapReason {
     StoreSwapped,
 }
 
+impl FeedItem {
+    /// Roughly how many bytes it takes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Event(delivery) => delivery.event.weight(),
+            Self::Session(snapshot) => snapshot.weight(),
+            Self::Sessions(_) | Self::Gap(_) | Self::Live => 0,
+        }
+    }
+}
+
 impl GapReason {
+    /// Every one.
+    pub const ALL: [Self; 4] =
+        [Self::OtherIncarnation, Self::TooOld, Self::Ahead, Self::StoreSwapped];
+
     /// A stable name for programs.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -165,65 +181,124 @@ impl Subscription {
     /// After an error the next call tries again from the same place.
     pub async fn next(&mut self) -> Result<FeedItem, ServiceError> {
         loop {
-            if let Some(item) = self.ready().await? {
+            self.wait().await?;
+            if let Some(item) = self.take() {
                 return Ok(item);
             }
+        }
+    }
+
+    /// Waits until there is an item, and leaves it where it is: [`next_at_hand`](Self::next_at_hand) takes it.
+    ///
+    /// May be given up and called again, as [`next`](Self::next).
+    pub async fn wait(&mut self) -> Result<(), ServiceError> {
+        while !self.fill().await? {
             tokio::select! {
                 _ = self.swaps.changed() => {}
                 () = self.source.woken() => {}
             }
         }
+        Ok(())
     }
 
     /// The next item if there is one to be had without waiting for something to happen.
     pub async fn next_ready(&mut self) -> Result<Option<FeedItem>, ServiceError> {
-        if let Some(item) = self.ready().await? {
-            return Ok(Some(item));
+        let is_there = self.is_ready().await?;
+        Ok(if is_there { self.take() } else { None })
+    }
+
+    /// Whether there is an item to be had without waiting for something to happen; reads it, and leaves it where it is.
+    pub async fn is_ready(&mut self) -> Result<bool, ServiceError> {
+        if self.fill().await? {
+            return Ok(true);
         }
         self.source.catch_up().await?;
-        self.ready().await
+        self.fill().await
     }
 
     /// The next item if it was read already, by this subscriber or by another. Begins nothing that would have to be waited
     /// for.
     pub fn next_at_hand(&mut self) -> Option<FeedItem> {
-        loop {
-            let item = self.take();
-            if item.is_some() || !self.read_at_hand() {
-                return item;
-            }
-        }
+        self.peek_at_hand()?;
+        self.take()
     }
 
-    async fn ready(&mut self) -> Result<Option<FeedItem>, ServiceError> {
-        loop {
-            if let Some(item) = self.take() {
-                return Ok(Some(item));
+    /// The item that [`next_at_hand`](Self::next_at_hand) takes.
+    pub fn peek_at_hand(&mut self) -> Option<&FeedItem> {
+        while !self.skip_unwanted() {
+            if !self.read_at_hand() {
+                return None;
             }
+        }
+        self.page.front()
+    }
+
+    /// Roughly how many bytes the items take that were read and not yet handed out. Other subscribers may share them.
+    #[must_use]
+    pub fn page_bytes(&self) -> usize {
+        self.page.iter().map(FeedItem::weight).sum()
+    }
+
+    /// Whether the next items have to be read from the store, for this subscriber alone.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.page.is_empty()
+            && match &self.source {
+                Source::Session(source) => source.is_behind(),
+                Source::All(source) => source.is_behind(),
+            }
+    }
+
+    /// Drops the items that were read and not yet handed out: they are read again when they are asked for. Says whether it
+    /// did; items that cannot be read again are kept.
+    pub async fn drop_page(&mut self) -> Result<bool, ServiceError> {
+        let is_live = self.replay.is_none() && self.listing.is_none();
+        let Some(place) = self.delivered.clone().filter(|_| is_live) else { return Ok(false) };
+        let mut page = VecDeque::new();
+        let start = StartAt::After(place);
+        let (runtime, scope, filter) = (&self.runtime, &self.scope, &self.filter);
+        self.source = Source::begin(runtime, scope, filter, start, &mut page).await?;
+        self.page = page;
+        Ok(true)
+    }
+
+    /// Reads until there is an item that the subscriber wants; says whether there is one.
+    async fn fill(&mut self) -> Result<bool, ServiceError> {
+        while !self.skip_unwanted() {
             if *self.swaps.borrow() != self.runtime.epoch {
                 self.enter_new_store().await?;
             } else if !self.read().await? {
-                return Ok(None);
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
-    /// Takes from the page what the subscriber wants.
-    fn take(&mut self) -> Option<FeedItem> {
-        while let Some(item) = self.page.pop_front() {
-            let FeedItem::Event(delivery) = &item else {
-                return Some(item);
-            };
+    /// Passes over items that the subscriber does not want; says whether there is one that it wants.
+    fn skip_unwanted(&mut self) -> bool {
+        while let Some(item) = self.page.front() {
+            let FeedItem::Event(delivery) = item else { return true };
             let sees = self.scope.sees(delivery.event.metadata.as_deref());
+            if sees && self.filter.wants(&delivery.event.facts()) {
+                return true;
+            }
             self.source.set_hidden(!sees);
             if sees {
                 self.delivered = Some(delivery.cursor.clone());
             }
-            if sees && self.filter.wants(&delivery.event.facts()) {
-                return Some(item);
-            }
+            self.page.pop_front();
         }
-        None
+        false
+    }
+
+    /// Takes the first item of the page, which the subscriber wants.
+    fn take(&mut self) -> Option<FeedItem> {
+        let item = self.page.pop_front()?;
+        if let FeedItem::Event(delivery) = &item {
+            self.source.set_hidden(false);
+            self.delivered = Some(delivery.cursor.clone());
+        }
+        Some(item)
     }
 
     /// Goes over to the store that stands here now: a gap, then the difference, then on.

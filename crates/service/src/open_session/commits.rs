@@ -31,6 +31,8 @@ pub(crate) struct UncommittedEntry {
     pub(crate) timestamp: i64,
     pub(crate) revision: u64,
     pub(crate) digest: Option<RequestDigest>,
+    /// Whether it was hidden: it exists only for who would add it again.
+    pub(crate) is_hidden: bool,
 }
 
 impl From<&Entry> for UncommittedEntry {
@@ -40,7 +42,15 @@ impl From<&Entry> for UncommittedEntry {
             timestamp: entry.timestamp,
             revision: entry.revision,
             digest: entry.marks.digest,
+            is_hidden: entry.is_hidden(),
         }
+    }
+}
+
+impl UncommittedEntry {
+    /// An entry that is being hidden.
+    pub(crate) const fn hidden() -> Self {
+        Self { parent_id: None, timestamp: 0, revision: 0, digest: None, is_hidden: true }
     }
 }
 

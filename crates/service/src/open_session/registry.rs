@@ -153,7 +153,7 @@ mod tests {
         let open = sessions.open(&id(0));
         let entry = EntryId::from_stored("e");
         let uncommitted =
-            UncommittedEntry { parent_id: None, timestamp: 1, revision: 0, digest: None };
+            UncommittedEntry { timestamp: 1, is_hidden: false, ..UncommittedEntry::hidden() };
         let (notifier, waiter) = {
             let mut state = open.lock().await;
             let notifier =

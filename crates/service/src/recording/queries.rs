@@ -3,16 +3,17 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bough_recorder::{
-    ContinuationKind, LoopRecord, LoopStatus, ParallelGroupRecord, PhiUsage, RecordedSession,
-    SpawnGraph, Turn,
+    CompactionBlock, ContinuationKind, LoopRecord, LoopStatus, ParallelGroupRecord, PhiMessage,
+    PhiUsage, RecordedSession, SpawnGraph, Turn, TurnMap,
 };
 use bough_session::SessionId;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{
-    LoopChainRequest, LoopChainResponse, LoopContinuation, LoopGroup, LoopGroupsRequest,
-    LoopGroupsResponse, LoopSpawn, LoopState, LoopSummary, LoopUsage, LoopsRequest, LoopsResponse,
-    SpawnLink, SpawnedSession, SpawnsRequest, SpawnsResponse, TurnSummary,
+    LoopChainRequest, LoopChainResponse, LoopCompaction, LoopContinuation, LoopGroup,
+    LoopGroupsRequest, LoopGroupsResponse, LoopSpawn, LoopState, LoopSummary, LoopUsage,
+    LoopsRequest, LoopsResponse, SpawnLink, SpawnedSession, SpawnsRequest, SpawnsResponse,
+    TurnSummary,
 };
 use crate::cursor;
 use crate::error::ServiceError;
@@ -192,6 +193,21 @@ fn summary(record: &LoopRecord) -> LoopSummary {
         group: record.parallel_group.as_ref().map(group),
         spawned: spawned.collect(),
         is_compacted: record.compaction_block.is_some(),
+        compaction: record.compaction_block.as_ref().map(|block| compaction(record, block)),
+    }
+}
+
+fn compaction(record: &LoopRecord, block: &CompactionBlock) -> LoopCompaction {
+    let section = block.keep_compacted.as_ref();
+    let hidden = section.map_or(0, |section| {
+        let groups = TurnMap::from_messages(&record.messages);
+        groups.messages_for_range(section.range, &record.messages).len()
+    });
+    let texts = section.into_iter().flat_map(|section| &section.messages).map(PhiMessage::text);
+    LoopCompaction {
+        created_at: block.created_at.unix_ms(),
+        hidden_messages: hidden as u64,
+        summary: texts.collect::<Vec<_>>().join("\n\n"),
     }
 }
 

@@ -12,7 +12,7 @@ use bough_session::{
 };
 
 use super::finish;
-use super::given::{DEFAULT_FORMAT, GivenContent, GivenEntry};
+use super::given::{DEFAULT_FORMAT, GivenContent, GivenEntry, GivenParent};
 use super::lifecycle::first_record;
 use super::meta::{merged, meta_record};
 use crate::api::{
@@ -43,9 +43,10 @@ pub(crate) async fn append(
     let origin = checked_origin(request.origin);
     let entry = origin.and_then(|origin| {
         let is_chosen = request.entry_id.is_some();
-        let (id, parent_id) = (request.entry_id.unwrap_or(drawn), request.parent_id);
+        let id = request.entry_id.unwrap_or(drawn);
+        let parent = GivenParent::or_entry_before(request.parent_id);
         let content = GivenContent::Body(given?);
-        Ok(vec![GivenEntry { id, is_chosen, parent_id, origin, digest: None, content }])
+        Ok(vec![GivenEntry { id, is_chosen, parent, origin, digest: None, content }])
     });
     let command = AppendEntries {
         expected_leaf: request.expected_leaf,
@@ -70,8 +71,8 @@ pub(crate) async fn append_many(
         let (id, origin) = (service.fresh_entry_id()?, origin.clone());
         entries.push(origin.and_then(|origin| {
             let content = GivenContent::Body(checked_message(message)?);
-            let parent_id = parent_id.take();
-            Ok(GivenEntry { id, is_chosen: false, parent_id, origin, digest: None, content })
+            let parent = GivenParent::or_entry_before(parent_id.take());
+            Ok(GivenEntry { id, is_chosen: false, parent, origin, digest: None, content })
         }));
     }
     let command = AppendEntries {
@@ -268,7 +269,7 @@ impl AppendEntries {
                 && there.digest.is_some()
                 && there.digest != entry.digest
             {
-                return Err(ServiceError::OtherContent { entry: entry.id.to_string() });
+                return Err(ServiceError::OtherContent { what: format!("entry {}", entry.id) });
             }
             found.push(there);
         }
@@ -278,7 +279,7 @@ impl AppendEntries {
             (drawn().find(|(_, there)| there.is_some()), drawn().any(|(_, there)| there.is_none()));
         match is_there {
             Some((entry, _)) if is_missing => {
-                Err(ServiceError::OtherContent { entry: entry.id.to_string() })
+                Err(ServiceError::OtherContent { what: format!("entry {}", entry.id) })
             }
             _ => Ok(found),
         }
@@ -365,16 +366,20 @@ impl Command for AppendEntries {
 }
 
 impl Outcome {
-    /// The parent that was asked for, which must exist, or else the entry before.
+    /// The parent that was asked for, or else the entry before.
     async fn parent_of(
         &self,
         context: &WriteContext<'_>,
         entry: &GivenEntry,
         last: Option<EntryId>,
     ) -> Result<Option<EntryId>, ServiceError> {
-        let Some(parent) = &entry.parent_id else { return Ok(last) };
+        let parent = match &entry.parent {
+            GivenParent::EntryBefore => return Ok(last),
+            GivenParent::Nothing => return Ok(None),
+            GivenParent::Entry(parent) => parent,
+        };
         let is_known = Some(parent) == last.as_ref() || self.added.contains(parent);
-        if !is_known && context.find(parent).await?.is_none() {
+        if !is_known && context.find_visible(parent).await?.is_none() {
             return Err(ServiceError::ParentNotFound {
                 session: context.session().to_string(),
                 parent: parent.to_string(),
@@ -439,12 +444,8 @@ impl Outcome {
         id: &EntryId,
         state: &SessionState,
     ) -> Option<EntryId> {
-        let custom_type = match body {
-            EntryBody::Custom(custom) => &custom.custom_type,
-            EntryBody::Opaque(document) => &document.custom_type,
-            EntryBody::Message(_) | EntryBody::Foreign(_) => return None,
-        };
-        let in_batch = self.newest.insert(custom_type.clone(), id.clone());
+        let custom_type = body.own_custom_type()?;
+        let in_batch = self.newest.insert(custom_type.to_owned(), id.clone());
         let stored = || state.custom_types.as_ref()?.newest_entry(custom_type).cloned();
         in_batch.or_else(stored)
     }

@@ -1,72 +1,24 @@
-//! The tree: fork, move the leaf, list branches, name entries.
+//! The tree: move the leaf, list branches, name entries.
 
 use async_trait::async_trait;
 use bough_session::limits::check_label;
 use bough_session::{
-    Bookkeeping, BranchHead, CustomPayload, Entry, EntryBody, EntryId, Label, MetaChange, Record,
-    SessionState,
+    Bookkeeping, BranchHead, Entry, EntryBody, EntryId, Label, Record, SessionState,
 };
-use bough_store::{Store, StoreError, StoreExt};
-use serde_json::Value;
-use sha2::{Digest, Sha256};
+use bough_store::{PathQuery, PathStart, Store, StoreError, StoreExt};
 
 use super::append::check_leaf;
-use super::lifecycle::check_meta;
 use super::reading::{Direction, Walk};
 use crate::api::{
     Branch, BranchesRequest, BranchesResponse, ClearActiveLeafRequest, ClearActiveLeafResponse,
-    ForkRequest, ForkResponse, SetActiveLeafRequest, SetActiveLeafResponse, SetLabelRequest,
-    SetLabelResponse,
+    SetActiveLeafRequest, SetActiveLeafResponse, SetLabelRequest, SetLabelResponse,
 };
 use crate::cursor::EntryCursor;
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Command, Decision, SessionBuilder, WriteContext};
-
-pub(crate) async fn fork(
-    service: &Service,
-    scope: &Scope,
-    request: ForkRequest,
-) -> Result<ForkResponse, ServiceError> {
-    let runtime = service.runtime();
-    let session_id = service.fresh_session_id()?;
-    if service.may_repeat()
-        && let Some(there) = runtime.seen(scope, &session_id).await?
-    {
-        return Ok(ForkResponse { session_id, meta: there.state.meta() });
-    }
-    let source = runtime.need(scope, &request.session_id).await?.state;
-    let first = MetaChange {
-        title: Some(request.title.unwrap_or(source.title)),
-        description: Some(source.description),
-        metadata: source.metadata,
-        forked_from: Some(request.session_id.clone()),
-        ..MetaChange::default()
-    };
-    check_meta(&first)?;
-    let mut builder = SessionBuilder::begin(service, &session_id);
-    builder.add(Record::Meta(first)).await?;
-    let mut copies = Copies { fresh: FreshIds::draw(service)?, last: None };
-    let mut walk = Walk::new(&*runtime.store, &request.session_id, Direction::OldestFirst)
-        .ending_at(Some(request.entry_id));
-    while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
-        for stored in entries {
-            builder.add(Record::Entry(copies.next(stored.entry))).await?;
-        }
-    }
-    // The leaf is there already; saying so marks where the copies end, for the feed does not tell of them.
-    builder.add(Record::Leaf(copies.last)).await?;
-    let meta = match builder.finish().await {
-        // The same call, made twice at once: the other was first.
-        Err(ServiceError::AlreadyExists { .. }) if service.may_repeat() => {
-            runtime.need(scope, &session_id).await?.state.meta()
-        }
-        made => made?,
-    };
-    Ok(ForkResponse { session_id, meta })
-}
+use crate::writing::{self, Command, Decision, WriteContext};
 
 pub(crate) async fn set_active_leaf(
     service: &Service,
@@ -131,10 +83,76 @@ pub(crate) async fn branches(
     let last = heads.last().filter(|_| more);
     let next_cursor = EntryCursor::after(last.map(|head| &head.entry_id))?;
     let mut branches = Vec::with_capacity(heads.len());
-    for head in heads {
+    for head in visible_ends(&*runtime.store, &state, heads).await? {
         branches.push(branch(&*runtime.store, &state, head).await?);
     }
     Ok(BranchesResponse { branches, active_leaf: state.leaf, next_cursor })
+}
+
+/// Where branches end for who does not see hidden entries: at the last one that is left, unless another branch goes on
+/// from there.
+async fn visible_ends(
+    store: &dyn Store,
+    state: &SessionState,
+    heads: Vec<BranchHead>,
+) -> Result<Vec<BranchHead>, ServiceError> {
+    if state.hidden_count == 0 {
+        return Ok(heads);
+    }
+    let mut ends: Vec<BranchHead> = Vec::new();
+    for head in &heads {
+        let Some(end) = visible_end(store, state, head).await? else { continue };
+        let is_known = ends.iter().any(|other| other.entry_id == end.entry_id);
+        if !is_known && (end == *head || !goes_on(store, state, &end, head, &heads).await?) {
+            ends.push(end);
+        }
+    }
+    Ok(ends)
+}
+
+/// The last entry of a branch that was not hidden.
+async fn visible_end(
+    store: &dyn Store,
+    state: &SessionState,
+    head: &BranchHead,
+) -> Result<Option<BranchHead>, ServiceError> {
+    let walk = Walk::new(store, &state.session_id, Direction::NewestFirst);
+    let mut walk = walk.ending_at(Some(head.entry_id.clone())).with_hidden();
+    let mut depth = head.depth;
+    // Most branches end with an entry that is visible.
+    let mut limit = 1;
+    while let Some(entries) = walk.next(limit).await? {
+        for stored in entries {
+            if !stored.entry.is_hidden() {
+                return Ok(Some(BranchHead { entry_id: stored.entry.id, depth, ..head.clone() }));
+            }
+            depth = depth.saturating_sub(1);
+        }
+        limit = SCAN_ENTRIES;
+    }
+    Ok(None)
+}
+
+/// Whether an entry is on the way to the end of another branch.
+async fn goes_on(
+    store: &dyn Store,
+    state: &SessionState,
+    end: &BranchHead,
+    of: &BranchHead,
+    heads: &[BranchHead],
+) -> Result<bool, ServiceError> {
+    for other in heads.iter().filter(|other| other.entry_id != of.entry_id) {
+        let start = PathStart::After(end.entry_id.clone());
+        let query = PathQuery { leaf: Some(other.entry_id.clone()), start, limit: 1 };
+        match store.path(&state.session_id, &query).await {
+            Ok(_) if visible_end(store, state, other).await?.as_ref() != Some(end) => {
+                return Ok(true);
+            }
+            Ok(_) | Err(StoreError::NotOnPath { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
 }
 
 async fn branch(
@@ -172,63 +190,6 @@ async fn label_of(
     Ok(state.labels.get(&target).map(ToOwned::to_owned))
 }
 
-/// Copies of a path under fresh ids, one after the other.
-struct Copies {
-    fresh: FreshIds,
-    last: Option<EntryId>,
-}
-
-impl Copies {
-    fn next(&mut self, entry: Entry) -> Entry {
-        let id = self.fresh.id_for(&entry.id);
-        let parent = self.last.replace(id.clone());
-        let renamed = self.with_fresh_references(&entry);
-        let mut copy = entry.into_copy(id, parent);
-        if let Some(payload) = renamed {
-            copy.body = EntryBody::Custom(payload);
-        }
-        copy
-    }
-
-    /// Bookkeeping that names an entry must name its copy, or the fork's context would lose what the compaction kept. `None`
-    /// when there is nothing to rename.
-    fn with_fresh_references(&self, entry: &Entry) -> Option<CustomPayload> {
-        let (field, named) = match entry.bookkeeping()? {
-            Bookkeeping::Compaction(data) => ("first_kept_entry_id", data.first_kept_entry_id),
-            Bookkeeping::Label(data) => ("target_id", data.target_id),
-            _ => return None,
-        };
-        let bough_session::Canonical::Custom(mut payload) = entry.canonical() else {
-            return None;
-        };
-        let slot = payload.data.get_mut(field)?;
-        *slot = Value::String(self.fresh.id_for(&named).to_string());
-        Some(payload)
-    }
-}
-
-/// Fresh ids that are a function of the old ones, under a secret drawn for one fork: a path of any length needs no table of
-/// who became whom.
-struct FreshIds {
-    secret: EntryId,
-}
-
-impl FreshIds {
-    fn draw(service: &Service) -> Result<Self, ServiceError> {
-        Ok(Self { secret: service.fresh_entry_id()? })
-    }
-
-    fn id_for(&self, old: &EntryId) -> EntryId {
-        let mut hash = Sha256::new();
-        hash.update(self.secret.as_str());
-        hash.update(old.as_str());
-        let whole: [u8; 32] = hash.finalize().into();
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(whole.split_at(16).0);
-        EntryId::generate(crate::service::marked(bytes))
-    }
-}
-
 struct MoveLeaf {
     scope: Scope,
     /// `None` is before the first entry.
@@ -251,7 +212,7 @@ impl Command for MoveLeaf {
             return Ok(Decision::Nothing(false));
         }
         if let Some(entry) = &self.to
-            && context.find(entry).await?.is_none()
+            && context.find_visible(entry).await?.is_none()
         {
             return Err(ServiceError::entry_not_found(context.session(), entry));
         }
@@ -280,7 +241,7 @@ impl Command for SetLabel {
         let (leaf, current) = (state.leaf.clone(), state.labels.get(&self.entry_id));
         let same = current == self.label.as_deref();
         self.label.as_deref().map_or(Ok(()), check_label)?;
-        if context.find(&self.entry_id).await?.is_none() {
+        if context.find_visible(&self.entry_id).await?.is_none() {
             return Err(ServiceError::entry_not_found(context.session(), &self.entry_id));
         }
         let answer =

@@ -11,6 +11,7 @@ use bough_session::{
 use bough_store::{Position, Store, StoreExt, StoredRecord};
 use serde::{Deserialize, Serialize};
 
+use super::reading::visible_entry;
 use crate::api::{
     EntriesRequest, EntriesResponse, EntryItem, EntryOrder, EntryRequest, EntryResponse,
 };
@@ -32,7 +33,7 @@ pub(crate) async fn entry(
     if runtime.seen(scope, &request.session_id).await?.is_none() {
         return Ok(None);
     }
-    let stored = runtime.store.entry(&request.session_id, &request.entry_id).await?;
+    let stored = visible_entry(&*runtime.store, &request.session_id, &request.entry_id).await?;
     Ok(stored.map(|stored| EntryResponse { entry: item(&stored.entry, request.format) }))
 }
 
@@ -72,6 +73,7 @@ pub(crate) fn item(entry: &Entry, format: Option<Format>) -> EntryItem {
         parent_id: entry.parent_id.clone(),
         timestamp: entry.timestamp,
         revision: entry.revision,
+        siblings: Vec::new(),
         origin: entry.origin.clone(),
         message: None,
         messages: None,
@@ -272,6 +274,9 @@ impl KeyReader<'_> {
     }
 
     fn matches(&self, entry: &Entry) -> bool {
+        if entry.is_hidden() {
+            return false;
+        }
         let has_prefix = self.id_prefix.is_none_or(|prefix| entry.id.as_str().starts_with(prefix));
         has_prefix && self.custom_type.is_none_or(|wanted| is_of_type(entry, wanted))
     }

@@ -8,6 +8,7 @@ use bough_session::{
 };
 use bough_store::StoreExt;
 
+use super::reading::visible_entry;
 use crate::api::{FinishMessageRequest, FinishMessageResponse};
 use crate::error::ServiceError;
 use crate::runtime::is_visible;
@@ -91,7 +92,7 @@ impl Service {
         let Some(state) = state.filter(|state| is_visible(scope, state)) else {
             return Err(ServiceError::not_found(session_id));
         };
-        let Some(stored) = store.entry(session_id, entry_id).await? else {
+        let Some(stored) = visible_entry(&*store, session_id, entry_id).await? else {
             return Err(ServiceError::entry_not_found(session_id, entry_id));
         };
         let revision = stored.entry.revision;

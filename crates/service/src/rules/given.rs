@@ -19,10 +19,37 @@ pub(crate) struct GivenEntry {
     pub(crate) id: EntryId,
     /// Whether the caller chose the id.
     pub(crate) is_chosen: bool,
-    pub(crate) parent_id: Option<EntryId>,
+    pub(crate) parent: GivenParent,
     pub(crate) origin: Option<JsonMap>,
     pub(crate) digest: Option<RequestDigest>,
     pub(crate) content: GivenContent,
+}
+
+/// Where an entry is to hang.
+#[derive(Clone, Debug)]
+pub(crate) enum GivenParent {
+    /// Below the entry before it in the request; the first one below the active leaf.
+    EntryBefore,
+    /// Below nothing: it begins a new tree.
+    Nothing,
+    /// Below this entry, which must exist.
+    Entry(EntryId),
+}
+
+impl GivenParent {
+    /// For requests in which `null` says no more than nothing.
+    pub(crate) fn or_entry_before(parent_id: Option<EntryId>) -> Self {
+        parent_id.map_or(Self::EntryBefore, Self::Entry)
+    }
+
+    /// For requests in which `null` is a parent that is nothing.
+    fn of(parent_id: Option<Option<EntryId>>) -> Self {
+        match parent_id {
+            None => Self::EntryBefore,
+            Some(None) => Self::Nothing,
+            Some(Some(id)) => Self::Entry(id),
+        }
+    }
 }
 
 /// What the entry is to hold.
@@ -62,7 +89,7 @@ impl GivenEntry {
         Ok(Self {
             id: entry.entry_id.unwrap_or(drawn),
             is_chosen,
-            parent_id: entry.parent_id,
+            parent: GivenParent::of(entry.parent_id),
             origin: entry.origin,
             digest: Some(digest),
             content,

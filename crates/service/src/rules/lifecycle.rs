@@ -6,6 +6,7 @@ use bough_session::{JsonMap, MetaChange, Record, SessionId, SessionMeta, Session
 use bough_store::Snapshot;
 
 use super::meta::version;
+use super::repeats::RepeatCheck;
 use crate::api::{
     CreateRequest, CreateResponse, DescribeResponse, EnsureRequest, EnsureResponse, GetRequest,
     GetResponse,
@@ -21,15 +22,19 @@ pub(crate) async fn create(
     scope: &Scope,
     request: CreateRequest,
 ) -> Result<CreateResponse, ServiceError> {
+    let repeat = RepeatCheck::of(service, "session::create", &request);
     let first = first_record(scope, request.title, request.description, request.metadata)?;
-    let first = Record::Meta(first);
     let session_id = service.fresh_session_id()?;
-    if service.may_repeat() {
+    if let Some(repeat) = repeat {
+        let first = Record::Meta(MetaChange { digest: Some(repeat.digest), ..first });
         let change = Ensure { scope: scope.clone(), first };
         let made = writing::run(service, &session_id, change).await?;
+        if !made.created {
+            repeat.check(service, &session_id).await?;
+        }
         return Ok(CreateResponse { session_id, meta: made.meta });
     }
-    let meta = writing::create(service, &session_id, vec![first]).await?;
+    let meta = writing::create(service, &session_id, vec![Record::Meta(first)]).await?;
     Ok(CreateResponse { session_id, meta })
 }
 

@@ -5,6 +5,7 @@ use bough_store::{ListOrder, ListQuery};
 
 use crate::api::{
     ArchivedFilter, ListRequest, ListResponse, SearchHit, SearchRequest, SearchResponse,
+    SessionItem, SessionsResponse,
 };
 use crate::error::ServiceError;
 use crate::limits::QUERY_BYTES_MAX;
@@ -39,6 +40,19 @@ pub(crate) async fn list(
         page.sessions.into_iter().map(|listed| (listed.meta, listed.details)).unzip();
     let details = request.include_details.unwrap_or_default().then_some(details);
     Ok(ListResponse { sessions, details, next_cursor: page.next_cursor })
+}
+
+/// The same page as one array.
+pub(crate) async fn sessions(
+    service: &Service,
+    scope: &Scope,
+    request: ListRequest,
+) -> Result<SessionsResponse, ServiceError> {
+    let page = list(service, scope, request).await?;
+    let mut details = page.details.map(Vec::into_iter);
+    let item = |meta| SessionItem { meta, details: details.as_mut().and_then(Iterator::next) };
+    let sessions = page.sessions.into_iter().map(item).collect();
+    Ok(SessionsResponse { sessions, next_cursor: page.next_cursor })
 }
 
 /// The text to look for.

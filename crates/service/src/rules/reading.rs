@@ -1,9 +1,10 @@
 //! Entries are read: paths in pages, in both directions, and single entries.
 
-use bough_session::{Canonical, EntryId, Role, SessionId};
+use bough_session::{Canonical, EntryId, Role, SessionId, SessionState};
 use bough_store::{PathPage, PathQuery, PathStart, Store, StoreError, StoreExt, StoredEntry};
 
 use super::entries::item;
+use super::siblings::add_siblings;
 use crate::api::{
     GetMessageRequest, GetMessageResponse, MessageItem, MessagesRequest, MessagesResponse,
     PathRequest, PathResponse,
@@ -82,8 +83,12 @@ async fn path_in(
         from_entry_id: request.from_entry_id,
         include_custom: request.include_custom,
     };
+    let session = request.session_id.clone();
     let (entries, next_cursor) = page(service, scope, request, direction).await?;
-    let messages = entries.iter().map(|stored| item(&stored.entry, format)).collect();
+    let mut messages: Vec<_> = entries.iter().map(|stored| item(&stored.entry, format)).collect();
+    let runtime = service.runtime();
+    let forks = runtime.need(scope, &session).await?.state.forks;
+    add_siblings(&*runtime.store, &session, forks.as_deref(), &mut messages).await?;
     Ok(PathResponse { messages, next_cursor })
 }
 
@@ -96,8 +101,18 @@ pub(crate) async fn get_message(
     if runtime.seen(scope, &request.session_id).await?.is_none() {
         return Ok(None);
     }
-    let stored = runtime.store.entry(&request.session_id, &request.entry_id).await?;
+    let stored = visible_entry(&*runtime.store, &request.session_id, &request.entry_id).await?;
     Ok(stored.map(|stored| GetMessageResponse { entry: stored.entry.to_wire() }))
+}
+
+/// An entry at its newest revision, if it is there and was not hidden.
+pub(crate) async fn visible_entry(
+    store: &dyn Store,
+    session: &SessionId,
+    entry: &EntryId,
+) -> Result<Option<StoredEntry>, ServiceError> {
+    let stored = store.entry(session, entry).await?;
+    Ok(stored.filter(|stored| !stored.entry.is_hidden()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,7 +145,10 @@ async fn page(
 ) -> Result<(Vec<StoredEntry>, Option<String>), ServiceError> {
     let limit = service.settings().page(request.limit);
     let runtime = service.runtime();
-    runtime.need(scope, &request.session_id).await?;
+    let state = runtime.need(scope, &request.session_id).await?.state;
+    if let Some(end) = &request.from_entry_id {
+        check_visible(&*runtime.store, &state, end).await?;
+    }
     let shown = Shown { roles: request.roles, custom: request.include_custom.unwrap_or(false) };
     let after = EntryCursor::read(request.cursor.as_deref())?;
     if let Some(after) = &after {
@@ -155,6 +173,18 @@ async fn page(
     Ok((shown_entries, next_cursor))
 }
 
+/// Refuses a path that ends at an entry which was hidden.
+pub(crate) async fn check_visible(
+    store: &dyn Store,
+    state: &SessionState,
+    end: &EntryId,
+) -> Result<(), ServiceError> {
+    if state.hidden_count == 0 || visible_entry(store, &state.session_id, end).await?.is_some() {
+        return Ok(());
+    }
+    Err(ServiceError::entry_not_found(&state.session_id, end))
+}
+
 /// A cursor names an entry that its page showed; with other filters it may name one that this page would not.
 async fn check_shown(
     store: &dyn Store,
@@ -163,7 +193,8 @@ async fn check_shown(
     shown: &Shown,
 ) -> Result<(), ServiceError> {
     let stored = store.entry(session, after).await?;
-    if stored.is_some_and(|stored| shown.shows(&stored)) {
+    // One that was hidden since is passed over, as all hidden ones are.
+    if stored.is_some_and(|stored| stored.entry.is_hidden() || shown.shows(&stored)) {
         return Ok(());
     }
     Err(cursor_left_the_path(after))
@@ -183,16 +214,23 @@ pub(crate) struct Walk<'a> {
     leaf: Option<EntryId>,
     at: Option<EntryId>,
     ended: bool,
+    shows_hidden: bool,
 }
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(store: &'a dyn Store, session: &'a SessionId, direction: Direction) -> Self {
-        Self { store, session, direction, leaf: None, at: None, ended: false }
+        Self { store, session, direction, leaf: None, at: None, ended: false, shows_hidden: false }
     }
 
     /// Along the path to this entry, instead of the active leaf.
     pub(crate) fn ending_at(mut self, leaf: Option<EntryId>) -> Self {
         self.leaf = leaf;
+        self
+    }
+
+    /// With the places of hidden entries, which say nothing: others may name them.
+    pub(crate) fn with_hidden(mut self) -> Self {
+        self.shows_hidden = true;
         self
     }
 
@@ -202,7 +240,7 @@ impl<'a> Walk<'a> {
         self
     }
 
-    /// The next entries, at most `limit`; `None` at the end.
+    /// The next entries, at most `limit` and without those that were hidden; `None` at the end.
     pub(crate) async fn next(
         &mut self,
         limit: usize,
@@ -214,7 +252,9 @@ impl<'a> Walk<'a> {
         let page = self.store.path(self.session, &query).await;
         let page = page.map_err(|error| self.explain(error))?;
         self.note(&page);
-        Ok(Some(page.entries))
+        let mut entries = page.entries;
+        entries.retain(|stored| self.shows_hidden || !stored.entry.is_hidden());
+        Ok(Some(entries))
     }
 
     fn start(&self) -> PathStart<EntryId> {

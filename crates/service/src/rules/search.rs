@@ -5,14 +5,15 @@
 
 use std::collections::HashMap;
 
-use bough_search::{Candidate, Document, Query, SearchAsk, parse_query, project_of, snippet};
+use bough_search::{Candidate, Document, Query, SearchAsk, parse_query, snippet};
 use bough_session::limits::{STATE_LABELS_MAX, check_at_most};
-use bough_session::{EntryId, Incarnation, SessionId, SessionState, metadata_matches};
+use bough_session::{EntryId, Incarnation, SessionId, SessionState, metadata_matches, project_of};
 use bough_store::{
     PathQuery, PathStart, Position, Sealed, Snapshot, StoreError, StoreExt, StoredEntry, seal,
     unseal,
 };
 
+use super::reading::visible_entry;
 use crate::api::{
     IndexStatus, ReindexRequest, SearchHit, SearchRequest, SearchResponse, SearchSnippet,
     SearchStatusRequest,
@@ -232,7 +233,7 @@ impl Finder<'_> {
         let first =
             page.records.first().filter(|first| !first.is_step() && first.seq == candidate.seq);
         let Some(added) = first.and_then(|first| first.record.as_entry()) else { return Ok(None) };
-        let Some(now) = store.entry(session, &added.id).await? else { return Ok(None) };
+        let Some(now) = visible_entry(&**store, session, &added.id).await? else { return Ok(None) };
         let Some(revision) = candidate.old_revision else { return Ok(Some(now)) };
         if now.entry.revision <= revision {
             return Ok(None);

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bough_search::{Document, IndexedSession, SessionFacts, SessionPut, agent_of, project_of};
+use bough_search::{Document, IndexedSession, SessionFacts, SessionPut};
 use bough_session::{
-    Bookkeeping, ContentChange, EntryId, Incarnation, Record, SessionId, SessionState,
+    Bookkeeping, ContentChange, EntryId, Incarnation, Record, SessionId, SessionState, agent_of,
+    project_of,
 };
 use bough_store::{Position, RecordPage, Snapshot, Store, StoreError, StoreExt, StoredRecord};
 
@@ -160,6 +161,7 @@ impl News {
                     self.left.push((revision.entry_id.clone(), revision.from));
                 }
             }
+            Record::Removed(removal) => drop(self.changed.insert(removal.entry_id.clone())),
             Record::Meta(_) => self.is_meta = true,
             _ => {}
         }

@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bough_session::{
-    Delta, EntryId, Incarnation, NewRecord, Record, SessionId, SessionMeta, SessionState,
+    Delta, EntryId, Incarnation, NewRecord, Record, Removal, Revision, SessionId, SessionMeta,
+    SessionState,
 };
 use bough_store::{Appended, Batch, Durable, Position, StoreError, StoreExt};
 
@@ -244,9 +245,11 @@ impl WriteJob {
         fold(Arc::make_mut(&mut before.state), &records, self.now_ms);
         let added = added_entries(&records);
         for record in &records {
-            if let Record::Revision(revision) = record {
+            if let Record::Revision(Revision { entry_id, .. })
+            | Record::Removed(Removal { entry_id, .. }) = record
+            {
                 // The record changes the message beside its stream: the copy in memory is no longer the newest.
-                drop(state.streams.take(&revision.entry_id));
+                drop(state.streams.take(entry_id));
             }
         }
         let records = dated(records, self.now_ms);
@@ -330,8 +333,12 @@ pub(super) fn dated(records: Vec<Record>, at_ms: i64) -> Vec<NewRecord> {
     records.into_iter().map(|record| record.at(at_ms)).collect()
 }
 
+/// What the next writer must know of entries before the records are durable.
 fn added_entries(records: &[Record]) -> Vec<(EntryId, UncommittedEntry)> {
-    let entries = records.iter().filter_map(Record::as_entry);
-    let added = entries.map(|entry| (entry.id.clone(), entry.into()));
+    let added = records.iter().filter_map(|record| match record.known() {
+        Record::Entry(entry) => Some((entry.id.clone(), entry.into())),
+        Record::Removed(removal) => Some((removal.entry_id.clone(), UncommittedEntry::hidden())),
+        _ => None,
+    });
     added.collect()
 }

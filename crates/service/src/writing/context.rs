@@ -1,8 +1,9 @@
 use bough_session::{EntryId, SessionId, SessionState};
-use bough_store::StoreExt;
+use bough_store::{Store, StoreExt};
 
 use crate::error::ServiceError;
 use crate::open_session::{OpenSession, StreamingMessage, UncommittedEntry, WriteState};
+use crate::rules::reading::visible_entry;
 use crate::runtime::is_visible;
 use crate::scope::Scope;
 
@@ -43,18 +44,37 @@ impl WriteContext<'_> {
         Ok(stored.as_ref().map(|stored| UncommittedEntry::from(&stored.entry)))
     }
 
+    /// The same, of an entry that was not hidden.
+    pub(crate) async fn find_visible(
+        &self,
+        id: &EntryId,
+    ) -> Result<Option<UncommittedEntry>, ServiceError> {
+        Ok(self.find(id).await?.filter(|found| !found.is_hidden))
+    }
+
+    /// Waits until everything that was accepted is durable, so that reading the store shows it.
+    pub(crate) async fn flush(&self) -> Result<(), ServiceError> {
+        match self.write_state.newest.clone() {
+            Some(newest) => Ok(newest.wait().await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Where to read what is durable.
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.open.store()
+    }
+
     /// A message as of the last accepted step. It is kept in memory for the next step.
     pub(crate) async fn streaming_message(
         &mut self,
         id: &EntryId,
     ) -> Result<Option<&StreamingMessage>, ServiceError> {
         if self.write_state.streams.get(id).is_none() {
-            if self.open.uncommitted(id).is_some()
-                && let Some(newest) = self.write_state.newest.clone()
-            {
-                newest.wait().await?;
+            if self.open.uncommitted(id).is_some() {
+                self.flush().await?;
             }
-            let Some(stored) = self.open.store().entry(self.session(), id).await? else {
+            let Some(stored) = visible_entry(self.store(), self.session(), id).await? else {
                 return Ok(None);
             };
             self.write_state.streams.put(StreamingMessage::of(stored.entry));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bough_session::{Entry, Record, SessionId, SessionMeta, SessionState};
+use bough_session::{Entry, EntryBody, EntryId, Record, SessionId, SessionMeta, SessionState};
 use bough_store::{Draft, StoreExt};
 
 use super::command::{dated, fold};
@@ -12,7 +12,7 @@ use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS};
 use crate::runtime::Runtime;
 use crate::service::Service;
 
-/// A session that is being made under a fresh id, which nobody else can be writing. It appears whole, at the end.
+/// A session that is being made. It appears whole, at the end, unless its id is in use by then.
 pub(crate) struct SessionBuilder {
     runtime: Arc<Runtime>,
     session: SessionId,
@@ -48,6 +48,12 @@ impl SessionBuilder {
             self.write_waiting().await?;
         }
         Ok(())
+    }
+
+    /// The newest entry so far that has the custom type of this body: what a new one of the type names as the one before it.
+    pub(crate) fn newest_of_type(&self, body: &EntryBody) -> Option<EntryId> {
+        let custom_type = body.own_custom_type()?;
+        self.state.custom_types.as_ref()?.newest_entry(custom_type).cloned()
     }
 
     /// Writes what waits, out of sight.

@@ -11,6 +11,10 @@ on_every_store!(
     a_fork_copies_the_newest_revision_and_starts_to_count_anew,
     a_fork_of_a_compacted_path_keeps_its_context,
     forking_what_is_not_there_is_refused,
+    a_fork_has_the_id_that_was_chosen_unless_it_is_taken,
+    a_fork_without_an_entry_copies_the_active_path,
+    a_whole_fork_has_every_branch_under_the_same_ids,
+    a_whole_fork_under_fresh_ids_has_the_same_tree,
     the_leaf_moves_anywhere_and_appends_follow_it,
     the_leaf_moves_before_the_first_entry,
     a_session_is_read_as_it_is_kept,
@@ -102,6 +106,112 @@ async fn forking_what_is_not_there_is_refused(bed: Bed) {
     let (code, text) = bed.err("session::fork", json!({"session_id": id, "entry_id": "e"})).await;
     assert_eq!(code, "session/entry_not_found");
     assert_eq!(text, format!("entry e does not exist in session {id}"));
+}
+
+async fn a_fork_has_the_id_that_was_chosen_unless_it_is_taken(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let entry = bed.say(&id, "a").await;
+    let fork = |to: &str| json!({"session_id": id, "entry_id": entry, "new_session_id": to});
+    let made = bed.ok("session::fork", fork("chosen")).await;
+    assert_eq!((&made["session_id"], &made["meta"]["forked_from"]), (&json!("chosen"), &json!(id)));
+    assert_eq!(bed.texts("chosen").await, ["a"]);
+    for taken in ["chosen", &id] {
+        let (code, _) = bed.err("session::fork", fork(taken)).await;
+        assert_eq!(code, "session/already_exists");
+    }
+    assert_eq!(bed.texts("chosen").await, ["a"], "what was there is untouched");
+    assert_eq!(bed.err("session::fork", fork("")).await.0, "session/invalid_request");
+}
+
+async fn a_fork_without_an_entry_copies_the_active_path(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    let empty = bed.ok("session::fork", json!({"session_id": id})).await;
+    assert_eq!(empty["meta"]["message_count"], json!(0));
+    let a = bed.say(&id, "a").await;
+    bed.say(&id, "b").await;
+    bed.append(&id, json!({"message": user("c"), "parent_id": a})).await;
+    let fork = bed.ok("session::fork", json!({"session_id": id, "keep_ids": true})).await;
+    let copy = fork["session_id"].as_str().unwrap();
+    assert_eq!(bed.texts(copy).await, ["a", "c"]);
+    assert_eq!(bed.entry(copy, &a).await["id"], json!(a));
+}
+
+/// A session with two branches, a label, documents that name each other, and a leaf that was moved back.
+async fn tree(bed: &Bed) -> (String, Vec<String>) {
+    let id = bed.create(json!({})).await;
+    let a = bed.say(&id, "a").await;
+    let b = bed.say(&id, "b").await;
+    bed.update(&id, &b, "b, again").await;
+    let c = bed.append(&id, json!({"message": user("c"), "parent_id": a})).await;
+    let c = c["entry_id"].as_str().unwrap().to_owned();
+    bed.ok("session::set-label", json!({"session_id": id, "entry_id": b, "label": "here"})).await;
+    for name in ["d1", "d2"] {
+        let custom = json!({"custom_type": "doc", "data": {"name": name}});
+        let request = json!({"session_id": id, "entry_id": name, "custom": custom});
+        bed.ok("session::append-entry", request).await;
+    }
+    bed.ok("session::set-active-leaf", json!({"session_id": id, "entry_id": b})).await;
+    (id, vec![a, b, c, "d1".to_owned(), "d2".to_owned()])
+}
+
+async fn documents(bed: &Bed, session: &str) -> Vec<Value> {
+    let request = json!({"session_id": session, "custom_type": "doc", "order": "newest"});
+    let found = bed.ok("session::entries", request).await;
+    found["entries"].as_array().unwrap().iter().map(|item| item["custom"].clone()).collect()
+}
+
+async fn a_whole_fork_has_every_branch_under_the_same_ids(mut bed: Bed) {
+    let (id, entries) = tree(&bed).await;
+    let request =
+        json!({"session_id": id, "whole": true, "keep_ids": true, "new_session_id": "to"});
+    bed.ok("session::fork", request).await;
+    bed.reopen().await;
+    for entry in &entries {
+        let (source, copy) = (bed.entry(&id, entry).await, bed.entry("to", entry).await);
+        for field in ["id", "parent_id", "timestamp", "message", "data"] {
+            assert_eq!(copy[field], source[field], "{field} of {entry}");
+        }
+    }
+    assert_eq!(bed.texts("to").await, ["a", "b, again"], "the leaf is where it was");
+    assert_eq!(documents(&bed, "to").await, documents(&bed, &id).await);
+    let branches = |session: String| {
+        let bed = &bed;
+        async move {
+            bed.ok("session::branches", json!({"session_id": session})).await["branches"].clone()
+        }
+    };
+    let (source, copy) = (branches(id.clone()).await, branches("to".to_owned()).await);
+    let ends = |list: &Value| -> Vec<_> {
+        let ends = list.as_array().unwrap().iter();
+        ends.map(|end| (end["entry_id"].clone(), end["depth"].clone(), end["label"].clone()))
+            .collect()
+    };
+    assert_eq!(ends(&copy), ends(&source));
+    // With an entry, the active path ends there.
+    let at = json!({"session_id": id, "whole": true, "keep_ids": true, "entry_id": entries[2]});
+    let fork = bed.ok("session::fork", at).await;
+    assert_eq!(bed.texts(fork["session_id"].as_str().unwrap()).await, ["a", "c"]);
+    let (code, _) =
+        bed.err("session::fork", json!({"session_id": id, "whole": true, "entry_id": "x"})).await;
+    assert_eq!(code, "session/entry_not_found");
+}
+
+async fn a_whole_fork_under_fresh_ids_has_the_same_tree(bed: Bed) {
+    let (id, entries) = tree(&bed).await;
+    let fork = bed.ok("session::fork", json!({"session_id": id, "whole": true})).await;
+    let copy = fork["session_id"].as_str().unwrap();
+    assert_eq!(bed.texts(copy).await, ["a", "b, again"]);
+    assert_eq!(documents(&bed, copy).await, documents(&bed, &id).await);
+    let get = json!({"session_id": copy, "entry_id": entries[0]});
+    assert_eq!(bed.ok("session::get-message", get).await, Value::Null);
+    let listed = bed.ok("session::branches", json!({"session_id": copy})).await;
+    let labels: Vec<_> = listed["branches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|end| end["label"].as_str())
+        .collect();
+    assert_eq!(labels, ["here"], "the label names the copy");
 }
 
 async fn the_leaf_moves_anywhere_and_appends_follow_it(bed: Bed) {

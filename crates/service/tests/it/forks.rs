@@ -97,13 +97,18 @@ impl Gauged {
         last.unwrap()
     }
 
-    /// How much memory a fork of a session of so many messages takes up at once.
+    /// How much memory a fork of a session of so many messages takes up at once: of the path, or of the whole tree.
     async fn peak_of_a_fork(&self, messages: usize, bytes: usize) -> usize {
         let session = SessionId::from_stored(format!("{messages} of {bytes}"));
         let last = self.fill(&session, messages, bytes).await;
+        let path = self.peak_of(messages, json!({"session_id": session, "entry_id": last})).await;
+        let whole = self.peak_of(messages, json!({"session_id": session, "whole": true})).await;
+        path.max(whole)
+    }
+
+    async fn peak_of(&self, messages: usize, request: serde_json::Value) -> usize {
         let before = Gauge::in_use();
         self.gauge.most.store(0, Ordering::SeqCst);
-        let request = json!({"session_id": session, "entry_id": last});
         let fork = self.bed.ok("session::fork", request).await;
         assert_eq!(fork["meta"]["message_count"], json!(messages));
         self.gauge.most.load(Ordering::SeqCst).saturating_sub(before)

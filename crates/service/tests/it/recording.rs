@@ -17,6 +17,7 @@ on_every_store!(
     a_recording_that_finishes_breaks_off_its_loops,
     a_line_that_is_no_event_is_refused_before_anything_is_recorded,
     loops_groups_chains_and_spawns_can_be_asked_for,
+    a_compacted_loop_says_what_stands_for_its_messages,
     a_recording_stays_within_its_scope,
     recording_keeps_the_metadata_that_others_gave,
 );
@@ -181,6 +182,26 @@ async fn loops_groups_chains_and_spawns_can_be_asked_for(bed: Bed) {
     assert_eq!(paged, ["s.m.1", "s.a.2", "s.b.2", "s.m.3"]);
     record(&bed, json!({"events": exchange("s", "s.m.4", 9, "four")})).await;
     assert_eq!(loop_ids(&bed, "s").await.len(), 5);
+}
+
+async fn a_compacted_loop_says_what_stands_for_its_messages(bed: Bed) {
+    let mut events = exchange("s", "s.m.1", 1, "one");
+    events.extend(exchange("s", "s.m.2", 3, "two"));
+    let summary =
+        json!({"role": "user", "timestamp": 9, "content": [{"type": "text", "text": "so far"}]});
+    events.push(
+        json!({"type": "bough:compaction", "session_id": "s", "loop_id": "s.m.1", "block": {
+            "keep_first": {"startTurn": 0, "endTurn": 0},
+            "keep_compacted": {"range": {"startTurn": 1, "endTurn": 1}, "messages": [summary]},
+            "createdAt": at(5).to_string(),
+        }}),
+    );
+    record(&bed, json!({"events": events})).await;
+    let page = bed.ok("session::loops", json!({"session_id": "s"})).await;
+    let expected =
+        json!({"created_at": at(5).unix_ms(), "hidden_messages": 1, "summary": "so far"});
+    assert_eq!(page["loops"][0]["compaction"], expected);
+    assert!(page["loops"][1].get("compaction").is_none());
 }
 
 async fn a_recording_stays_within_its_scope(bed: Bed) {

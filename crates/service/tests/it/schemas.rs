@@ -23,6 +23,11 @@ const MEANT: &[(&str, &str, &str)] = &[
         "/properties/expected_leaf",
         "two who go back one entry each do not take the same one",
     ),
+    ("session::fork request", "/properties/entry_id", "the default is the active leaf"),
+    ("session::fork request", "/required", "the default is the active leaf"),
+    ("session::fork request", "/properties/keep_ids", "copies can have the ids of their originals"),
+    ("session::fork request", "/properties/new_session_id", "the caller can name the fork"),
+    ("session::fork request", "/properties/whole", "every branch can be copied"),
     (
         "session::list request",
         "/properties/archived",

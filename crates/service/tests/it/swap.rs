@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::common;
+use crate::common::moody::Moody;
 use crate::common::{Bed, Listener, assistant, stores, user};
 use async_trait::async_trait;
 use bough_service::{
@@ -60,6 +61,21 @@ async fn replayed(listener: &mut Listener) -> Vec<(EventKind, Value)> {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Where the store is elsewhere, each lookup is a round trip. Here each waits until another one is under way.
+#[tokio::test]
+async fn a_replay_looks_entries_up_together() {
+    let bed = Bed::on(&stores::memory()).await;
+    let (other, store) = Moody::bed();
+    let id = other.create(json!({})).await;
+    other.say(&id, "a").await;
+    other.say(&id, "b").await;
+    let mut listener = bed.listen().await;
+    *store.lookups.lock().unwrap() = Some(Arc::new(tokio::sync::Barrier::new(2)));
+    bed.service.swap_store(store);
+    expect_gap(&mut listener).await;
+    assert_eq!(replayed(&mut listener).await.len(), 3);
 }
 
 async fn subscribers_hear_the_difference_and_go_on(bed: Bed) {

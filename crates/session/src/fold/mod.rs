@@ -1,11 +1,17 @@
 //! The state of a session: what a fold over its log knows, in a few kilobytes.
 
 mod custom_types;
+mod forks;
+mod labels;
 mod loops;
 mod state;
 mod streams;
+mod usage_by_day;
 
 pub use custom_types::{CustomTypes, NewestOf};
+pub use forks::{Fork, Forks};
+pub use labels::Labels;
 pub use loops::LoopTally;
-pub use state::{Labels, SessionState};
+pub use state::SessionState;
 pub use streams::StreamTally;
+pub use usage_by_day::{UsageByDay, UsageKey, UsageOf, Used};

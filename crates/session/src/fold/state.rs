@@ -1,21 +1,20 @@
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bough_record::{Envelope, Fold, StoredEnvelope};
 use serde::{Deserialize, Serialize};
 
-use super::{CustomTypes, LoopTally, StreamTally};
+use super::{CustomTypes, Forks, Labels, LoopTally, StreamTally, UsageByDay};
 use crate::codec;
-use crate::limits::{
-    ENTRY_ID_BYTES_MAX, LABEL_BYTES_MAX, STATE_LABELS_MAX, STATE_NAME_BYTES_MAX,
-    STATE_PREVIEW_CHARS_MAX, TITLE_BYTES_MAX,
-};
-use crate::record::{LoopEvent, MetaChange, Record};
+use crate::formats::usage_of;
+use crate::limits::{STATE_NAME_BYTES_MAX, STATE_PREVIEW_CHARS_MAX, TITLE_BYTES_MAX};
+use crate::record::{LoopEvent, MetaChange, Record, Removal};
 use crate::revision::Revision;
 use crate::text::{cut_bytes, preview};
 use crate::usage::UsageByModel;
 use crate::{
     AgentMessage, Bookkeeping, Canonical, CustomPayload, Entry, EntryBody, EntryId, JsonMap,
-    LoopPhase, ModelName, SessionDetails, SessionId, SessionMeta, SessionStatus, TaskStatus,
+    LoopPhase, ModelName, Role, SessionDetails, SessionId, SessionMeta, SessionStatus, TaskStatus,
+    Usage,
 };
 
 /// What is known of a session after its first `seq` records.
@@ -83,6 +82,9 @@ pub struct SessionState {
     /// fork, and in a snapshot from before this was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_usage: Option<UsageByModel>,
+    /// What it used day by day, without what was copied. `None` in a snapshot from before this was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_day: Option<Arc<UsageByDay>>,
     /// Whether every entry so far is a copy: a fork begins with them, and a leaf record ends them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub copying: bool,
@@ -107,49 +109,16 @@ pub struct SessionState {
     /// The newest entry of each custom type. `None` in a snapshot from before this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_types: Option<CustomTypes>,
+    /// Where its branches begin. `None` in a snapshot from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forks: Option<Arc<Forks>>,
+    /// How many entries were hidden. Where there are none, a read need not look for them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hidden_count: u64,
     /// How many compactions its log has, on any branch: entries, and blocks over recorded loops. `None` in a snapshot from
     /// before this was counted. Where there are none, a context need not be searched for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compactions: Option<u64>,
-}
-
-/// Labels of entries, the newest [`STATE_LABELS_MAX`] of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Labels(VecDeque<(EntryId, String)>);
-
-impl Labels {
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The label of an entry.
-    #[must_use]
-    pub fn get(&self, entry: &EntryId) -> Option<&str> {
-        let found = self.0.iter().find(|(target, _)| target == entry);
-        found.map(|(_, label)| label.as_str())
-    }
-
-    /// All labels, the oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = (&EntryId, &str)> {
-        self.0.iter().map(|(target, label)| (target, label.as_str()))
-    }
-
-    /// Gives an entry a label, or takes it away. An id that no entry of ours can have is passed over.
-    pub fn set(&mut self, entry: &EntryId, label: Option<&str>) {
-        self.0.retain(|(target, _)| target != entry);
-        if let Some(label) = label
-            && entry.as_str().len() <= ENTRY_ID_BYTES_MAX
-        {
-            let label = cut_bytes(label, LABEL_BYTES_MAX).to_owned();
-            self.0.push_back((entry.clone(), label));
-        }
-        if self.0.len() > STATE_LABELS_MAX {
-            self.0.pop_front();
-        }
-    }
 }
 
 impl SessionState {
@@ -177,6 +146,7 @@ impl SessionState {
             streams: StreamTally::default(),
             usage: UsageByModel::default(),
             copied_usage: None,
+            by_day: Some(Arc::default()),
             copying: false,
             model: None,
             context_window: None,
@@ -185,6 +155,8 @@ impl SessionState {
             labels: Labels::default(),
             leaf_before_labels: None,
             custom_types: Some(CustomTypes::default()),
+            forks: Some(Arc::default()),
+            hidden_count: 0,
             compactions: Some(0),
         }
     }
@@ -206,6 +178,7 @@ impl SessionState {
             Record::Entry(entry) => self.apply_entry(entry, at_ms),
             Record::Streaming(entry) => self.streams.open(entry),
             Record::Revision(revision) => self.apply_revision(revision, at_ms),
+            Record::Removed(removal) => self.apply_removal(removal, at_ms),
             Record::Leaf(leaf) => {
                 self.leaf.clone_from(leaf);
                 self.leaf_before_labels = None;
@@ -330,17 +303,24 @@ impl SessionState {
     }
 
     fn apply_entry(&mut self, entry: &Entry, at_ms: i64) {
-        self.entry_count += 1;
         let before = self.leaf.replace(entry.id.clone());
+        if let Some(forks) = &mut self.forks {
+            Arc::make_mut(forks).note(entry);
+        }
+        if entry.is_hidden() {
+            // The copy of a hidden entry: it holds its place in the tree of a fork.
+            self.hidden_count += 1;
+            return;
+        }
+        self.entry_count += 1;
         let before_labels = self.leaf_before_labels.take().or(before);
         self.touch(at_ms);
-        let streams = self.streams.is_open(&entry.id);
         match &entry.body {
-            EntryBody::Message(message) => self.apply_message(message, streams),
+            EntryBody::Message(message) => self.apply_message(entry, message),
             EntryBody::Custom(custom) => self.apply_custom(entry, custom, before_labels),
             EntryBody::Opaque(body) => self.note_custom_type(&body.custom_type, entry),
             EntryBody::Foreign(_) => match entry.canonical() {
-                Canonical::Message(message) => self.apply_message(&message, streams),
+                Canonical::Message(message) => self.apply_message(entry, &message),
                 Canonical::Custom(custom) => self.apply_custom(entry, &custom, before_labels),
             },
         }
@@ -352,7 +332,7 @@ impl SessionState {
         custom: &CustomPayload,
         before_labels: Option<EntryId>,
     ) {
-        self.usage.add_custom(custom);
+        self.add_usage(entry, usage_of(custom));
         match Bookkeeping::from_payload(custom) {
             Some(kind) => {
                 if matches!(kind, Bookkeeping::Label(_)) {
@@ -370,6 +350,14 @@ impl SessionState {
         }
     }
 
+    /// Whether the preview is the beginning of what an entry says.
+    #[must_use]
+    pub fn is_preview_of(&self, entry: &Entry) -> bool {
+        let message = entry.message().filter(|message| message.role() == Role::User);
+        let line = message.map(|message| preview(&message.text(), STATE_PREVIEW_CHARS_MAX));
+        line.is_some_and(|line| self.preview.as_ref() == Some(&line))
+    }
+
     /// Whether a caller who saw this leaf has seen all that was said: labels do not count. The empty text is a session
     /// without a leaf.
     #[must_use]
@@ -380,10 +368,20 @@ impl SessionState {
     }
 
     /// Counts a message. What one that streams cost, and which model it is of, is known when it is finished.
-    fn apply_message(&mut self, message: &AgentMessage, streams: bool) {
+    fn apply_message(&mut self, entry: &Entry, message: &AgentMessage) {
         self.message_count += 1;
+        let streams = self.streams.is_open(&entry.id);
+        let is_copy = self.is_copy(entry);
+        if let Some(by_day) = &mut self.by_day {
+            let by_day = Arc::make_mut(by_day);
+            if is_copy {
+                by_day.pass(entry.timestamp);
+            } else {
+                by_day.add_message(message, streams, entry.timestamp);
+            }
+        }
         if !streams {
-            self.usage.add_message(message);
+            self.add_usage(entry, message.reported_usage());
         }
         match message {
             AgentMessage::Assistant(said) if streams && said.model.is_empty() => {}
@@ -394,6 +392,33 @@ impl SessionState {
             }
             _ => {}
         }
+    }
+
+    /// Adds what an entry reports, if it reports anything.
+    fn add_usage(&mut self, entry: &Entry, report: Option<(String, Usage)>) {
+        let Some((model, usage)) = report else { return };
+        self.usage.add(&model, &usage);
+        if !self.is_copy(entry)
+            && let Some(by_day) = &mut self.by_day
+        {
+            Arc::make_mut(by_day).add(&model, &usage, entry.timestamp);
+        }
+    }
+
+    /// Whether an entry was copied from the session that this one was forked from: that session counts it.
+    fn is_copy(&self, entry: &Entry) -> bool {
+        self.copying || self.is_older(entry)
+    }
+
+    /// What it used day by day, without what was copied. Where that was not counted from the beginning, all of it counts for
+    /// the day of the last change.
+    #[must_use]
+    pub fn usage_by_day(&self) -> Arc<UsageByDay> {
+        self.by_day.clone().unwrap_or_else(|| {
+            let mut own = self.usage.clone();
+            self.copied_usage.iter().for_each(|copied| own.remove_sum(copied));
+            Arc::new(UsageByDay::on_one_day(self.updated_at, &own.models))
+        })
     }
 
     fn apply_bookkeeping(&mut self, kind: &Bookkeeping) {
@@ -418,11 +443,36 @@ impl SessionState {
         if let Some(model) = &finish.model {
             self.note_model(&model.provider, &model.model);
         }
+        let spoke = finish.model.as_ref().map(|model| model.model.as_str());
+        let model = spoke.or(finish.usage.as_ref().map(|usage| usage.model.as_str()));
+        let mut by_day = self.by_day.as_mut().map(Arc::make_mut);
+        if let Some(by_day) = &mut by_day {
+            by_day.finish(model, at_ms);
+        }
         let Some(usage) = &finish.usage else { return };
         if let Some(before) = &usage.before {
             self.usage.remove(&usage.model, before);
         }
         self.usage.add(&usage.model, &usage.after);
+        if let Some(by_day) = by_day {
+            usage.before.iter().for_each(|before| by_day.remove(&usage.model, before));
+            by_day.add(&usage.model, &usage.after, at_ms);
+        }
+    }
+
+    /// What it cost stays counted: it was spent.
+    fn apply_removal(&mut self, removal: &Removal, at_ms: i64) {
+        self.touch(at_ms);
+        self.hidden_count += 1;
+        self.entry_count = self.entry_count.saturating_sub(1);
+        if removal.is_message {
+            self.message_count = self.message_count.saturating_sub(1);
+        }
+        if removal.is_preview {
+            self.preview = None;
+        }
+        self.streams.close(&removal.entry_id);
+        self.labels.set(&removal.entry_id, None);
     }
 
     fn count_compaction(&mut self) {
@@ -493,4 +543,9 @@ fn context_window_of(event: &LoopEvent) -> Option<u64> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -5,8 +5,8 @@ use bough_session::codec::{decode, decode_delta, encode, encode_delta, shortened
 use bough_session::{
     ContentBlock, ContentChange, CustomPayload, Delta, Entry, EntryBody, EntryId, FORMAT_PI,
     Finish, ForeignBody, LoopEvent, LoopId, LoopPhase, MetaChange, ModelName, RawJson, Record,
-    Replaced, Revision, SessionId, SessionStatus, StatusChange, StopReason, TextAppend, Usage,
-    UsageChange,
+    Replaced, RequestDigest, Revision, SessionId, SessionStatus, StatusChange, StopReason,
+    TextAppend, Usage, UsageChange,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -46,11 +46,14 @@ fn a_meta_change_holds_what_changes() {
         updated_at: Some(2),
         archived: Some(false),
         task_name: Some("n".into()),
+        digest: None,
     };
     check(
         Record::Meta(change),
         r#"{"title":"t","description":"","metadata":{"a":2,"b":1},"status":"error","reason":"r","forked_from":"s","created_at":1,"updated_at":2,"archived":false,"task_name":"n"}"#,
     );
+    let made = MetaChange { digest: Some(RequestDigest([0x1f; 32])), ..MetaChange::default() };
+    check(Record::Meta(made), &format!(r#"{{"digest":"{}"}}"#, "1f".repeat(32)));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::store::Draft;
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
-    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, Write,
+    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery,
+    UsageReport, Write,
 };
 use crate::{Store, StoreError};
 use bough_record::Head;
@@ -151,6 +152,10 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
     }
 
     async fn list(&self, _: &ListQuery) -> Result<ListPage, StoreError> {
+        refused()
+    }
+
+    async fn usage(&self, _: &UsageQuery) -> Result<UsageReport, StoreError> {
         refused()
     }
 

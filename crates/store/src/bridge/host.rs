@@ -92,6 +92,7 @@ async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, Stor
             say(&store.branch_heads(&session_id, before.as_ref(), limit).await?)
         }
         ReadRequest::Trash { session_id } => say(&store.trash(session_id.as_ref()).await?),
+        ReadRequest::Usage { query } => say(&store.usage(&query).await?),
         ReadRequest::List { query } => say(&store.list(&query).await?),
         ReadRequest::Changes { after, limit, wait_ms } => {
             let wait = Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::StoreError;
-use crate::types::{ChangeCursor, EntryQuery, ListQuery, PathQuery, RecordQuery};
+use crate::types::{ChangeCursor, EntryQuery, ListQuery, PathQuery, RecordQuery, UsageQuery};
 
 /// What a main says of a session that is where the caller knows it.
 pub(super) const UNCHANGED: &str = "unchanged";
@@ -134,6 +134,12 @@ pub enum ReadRequest {
         /// Which.
         #[schemars(with = "Value")]
         query: ListQuery,
+    },
+    /// Sums of what sessions used.
+    Usage {
+        /// Which.
+        #[schemars(with = "Value")]
+        query: UsageQuery,
     },
     /// The sessions that changed since a place.
     Changes {

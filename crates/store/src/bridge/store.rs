@@ -23,7 +23,7 @@ use crate::store::Draft;
 use crate::types::{
     Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage,
     ListQuery, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry,
-    Trashed, Write,
+    Trashed, UsageQuery, UsageReport, Write,
 };
 use crate::{Store, StoreError};
 use bough_record::Head;
@@ -266,6 +266,13 @@ impl Store for BridgeStore {
             return main.list(query).await;
         }
         ask(self, &ReadRequest::List { query: query.clone() }).await
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError> {
+        if let Some(main) = self.original().await? {
+            return main.usage(query).await;
+        }
+        ask(self, &ReadRequest::Usage { query: query.clone() }).await
     }
 
     fn watch(&self) -> ChangeWatch {

@@ -1,6 +1,6 @@
 //! Facets: what a list can be filtered by, as short digests.
 
-use bough_session::{SessionStatus, TaskStatus};
+use bough_session::{JsonMap, SessionStatus, TaskStatus};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -21,14 +21,18 @@ pub(super) fn of_session(listed: &Listed) -> Vec<Facet> {
 
 /// What a query asks to be true.
 pub(super) fn of_query(query: &ListQuery) -> Vec<Facet> {
-    let metadata = query.metadata.iter().chain(&query.scope);
-    let mut facets: Vec<Facet> = metadata.map(|(key, value)| metadata_facet(key, value)).collect();
+    let mut facets = of_metadata(&query.metadata, &query.scope);
     facets.extend(query.status.map(status_facet));
     facets.extend(query.task_status.map(task_facet));
     facets.extend(query.task_name.as_deref().map(task_name_facet));
     facets.sort_unstable();
     facets.dedup();
     facets
+}
+
+/// What metadata must have.
+pub(super) fn of_metadata(metadata: &JsonMap, scope: &JsonMap) -> Vec<Facet> {
+    metadata.iter().chain(scope).map(|(key, value)| metadata_facet(key, value)).collect()
 }
 
 fn metadata_facet(key: &str, value: &Value) -> Facet {

@@ -10,6 +10,7 @@
 //! - `facets`: for each session its status, task status and metadata pairs, as 16-byte digests, with the
 //!   columns that order a list beside them. A filtered page is read from the index of its rarest facet,
 //!   so its cost does not grow with the sessions that do not match;
+//! - `usage`: what each session used, by day, model and tool, for sums over all of them;
 //! - `changes`: the feed of all sessions, in order, bounded;
 //! - `gone`: lives that were deleted, so that a late write does not bring one back;
 //! - `facts`: the epoch, the newest change number, how far the feed has been forgotten, and the boot of the machine.
@@ -21,6 +22,7 @@ mod queue;
 mod rows;
 mod schema;
 mod unshared;
+mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +38,7 @@ pub use rows::{CatalogueRow, Fingerprint};
 
 use crate::StoreError;
 use crate::limits::{CONNECT_PAUSE, CONNECT_RETRIES_MAX};
-use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery};
+use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, UsageQuery, UsageReport};
 use bough_record::Position;
 use feed::Written;
 use queue::{Pending, Queue};
@@ -233,6 +235,12 @@ impl Catalogue {
     pub fn list(&self, query: &ListQuery) -> Result<(ListPage, Vec<SessionId>), StoreError> {
         self.flush_if_possible()?;
         pages::list(&self.lock_reader(), query)
+    }
+
+    /// Sums of what sessions used, exact for what this process has put in.
+    pub fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError> {
+        self.flush_if_possible()?;
+        usage::sums(&self.lock_reader(), query).map_err(sqlite_error)
     }
 
     /// Where the feed of all sessions is, counting the changes of all processes that have flushed.

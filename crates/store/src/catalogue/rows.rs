@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta, SessionState};
 use rusqlite::{
@@ -11,6 +12,7 @@ use super::GONE_KEPT;
 use super::facets::{self, Facet};
 use super::feed::{Log, Written};
 use super::queue::{Pending, Queue};
+use super::usage;
 use crate::listing::search_text;
 use crate::types::Listed;
 use bough_record::Position;
@@ -128,12 +130,12 @@ pub(super) const SHOWN: &str = "s.listed, s.session_id, s.created_at, s.updated_
 /// that order it: it is one session, and must not keep the others of its page from being seen.
 pub(super) fn read_shown(row: &Row<'_>) -> rusqlite::Result<(Listed, bool)> {
     if let Ok(Shown { meta, details }) = serde_json::from_str(row.get_ref(0)?.as_str()?) {
-        return Ok((Listed { meta, details }, true));
+        return Ok((Listed { meta, details, by_day: Arc::default() }, true));
     }
     let meta = SessionState::new(SessionId::from_stored(row.get::<_, String>(1)?)).meta();
     let meta = SessionMeta { created_at: row.get(2)?, updated_at: row.get(3)?, ..meta };
     let details = SessionDetails { archived: row.get(4)?, ..SessionDetails::default() };
-    Ok((Listed { meta, details }, false))
+    Ok((Listed { meta, details, by_day: Arc::default() }, false))
 }
 
 /// A life in its own column.
@@ -233,7 +235,7 @@ fn write_row(
     row: &CatalogueRow,
     number: u64,
 ) -> rusqlite::Result<()> {
-    let Listed { meta, details } = &row.listed;
+    let Listed { meta, details, .. } = &row.listed;
     let shown = Shown { meta: meta.clone(), details: details.clone() };
     // Numbers, texts and JSON always have a JSON form.
     let listed = serde_json::to_string(&shown).unwrap_or_default();
@@ -242,7 +244,8 @@ fn write_row(
         Some(place) => place,
         None => insert(transaction, row, number, &listed, &search)?,
     };
-    put_facets(transaction, place, &row.listed)
+    put_facets(transaction, place, &row.listed)?;
+    usage::put(transaction, place, &row.listed)
 }
 
 /// Writes the row of a life that goes on. Nearly every row is one, and the indexes over what does not change are left alone.
@@ -253,7 +256,7 @@ fn go_on(
     listed: &str,
     search: &str,
 ) -> rusqlite::Result<Option<i64>> {
-    let Listed { meta, details } = &row.listed;
+    let Listed { meta, details, .. } = &row.listed;
     transaction
         .prepare_cached(
             "UPDATE sessions SET seq = ?, step = ?, updated_at = ?, listed = ?, search = ?,
@@ -289,7 +292,7 @@ fn insert(
     listed: &str,
     search: &str,
 ) -> rusqlite::Result<i64> {
-    let Listed { meta, details } = &row.listed;
+    let Listed { meta, details, .. } = &row.listed;
     transaction
         .prepare_cached(
             "INSERT INTO sessions (session_id, incarnation, seq, step, created_at, updated_at,
@@ -432,12 +435,14 @@ fn gone(
     let after = known.map_or_else(Position::default, |known| known.position);
     let number = log.add(session, incarnation, after..position.join(after), true)?;
     let life = incarnation.to_string();
-    transaction
-        .prepare_cached(
-            "DELETE FROM facets WHERE row IN
-                 (SELECT row FROM sessions WHERE session_id = ? AND incarnation = ?)",
-        )?
-        .execute(params![session.as_str(), life])?;
+    for derived in [
+        "DELETE FROM facets WHERE row IN
+             (SELECT row FROM sessions WHERE session_id = ? AND incarnation = ?)",
+        "DELETE FROM usage WHERE row IN
+             (SELECT row FROM sessions WHERE session_id = ? AND incarnation = ?)",
+    ] {
+        transaction.prepare_cached(derived)?.execute(params![session.as_str(), life])?;
+    }
     transaction
         .prepare_cached("DELETE FROM sessions WHERE session_id = ? AND incarnation = ?")?
         .execute(params![session.as_str(), life])?;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::Found;
 
 /// Raised whenever the tables, or what a row says, change; a catalogue of another version is made anew.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 const TABLES: &str = "
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -72,6 +72,7 @@ pub(super) fn prepare(
     }
     drop_all(&transaction)?;
     transaction.execute_batch(TABLES)?;
+    transaction.execute_batch(super::usage::TABLE)?;
     write_facts(&transaction, fresh_epoch)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;

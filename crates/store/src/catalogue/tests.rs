@@ -54,7 +54,7 @@ fn owned_row(name: &str, seq: u64, at_ms: i64, owner: &str) -> CatalogueRow {
     CatalogueRow {
         incarnation: Incarnation::new([7; 16]),
         position: Position::at(seq),
-        listed: Listed { meta: state.meta(), details: state.details() },
+        listed: Listed::of(&state),
         container: format!("sessions/{name}"),
         size: seq * 100,
     }

@@ -12,6 +12,7 @@ mod lists;
 mod make;
 mod paths;
 mod streams;
+mod usage;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -98,6 +99,8 @@ pub fn cases() -> Vec<Case> {
         lists::cursors_go_through_all_pages,
         lists::a_session_that_moves_is_returned_at_least_once,
         lists::foreign_cursors_are_refused,
+        usage::sums_are_kept_apart_as_asked,
+        usage::a_deleted_session_is_no_longer_summed,
         feeds::watches_wake_for_what_is_durable,
         feeds::changes_are_read_from_a_cursor,
         feeds::a_cursor_of_another_epoch_is_a_gap,

@@ -73,6 +73,14 @@ impl<'a> Composer<'a> {
                     self.show(entry);
                 }
             }
+            Record::Removed(removal) => {
+                let known = self.changed.remove(&removal.entry_id);
+                let known = known.or_else(|| self.image.entry_ref(&removal.entry_id).cloned());
+                if let Some(mut entry) = known {
+                    entry.hide();
+                    self.show(entry);
+                }
+            }
             _ => {}
         }
         Ok(())

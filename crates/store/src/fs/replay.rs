@@ -178,6 +178,7 @@ fn meta_between(old: &SessionMeta, new: &SessionMeta, first: bool) -> MetaChange
         updated_at: (old.updated_at != new.updated_at).then_some(new.updated_at),
         archived: None,
         task_name: None,
+        digest: None,
     }
 }
 

@@ -14,7 +14,8 @@ use crate::memory::not_found;
 use crate::store::Draft;
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
-    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, Write,
+    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery,
+    UsageReport, Write,
 };
 use crate::{Store, StoreError};
 
@@ -147,6 +148,14 @@ impl Store for FsStore {
             // The cursor is read first: what changes after it counts as changed since.
             let now = shared.hub.cursor();
             listing::list(&shared.items()?, &query, now)
+        })
+        .await
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError> {
+        let query = query.clone();
+        self.run(move |shared| {
+            Ok(listing::sums(shared.items()?.iter().map(|item| &item.listed), &query))
         })
         .await
     }

@@ -225,6 +225,6 @@ fn shown_of(slot: &Slot) -> Option<Shown> {
     Some(Shown {
         incarnation: snapshot.head.incarnation,
         position: snapshot.position,
-        listed: Listed { meta: snapshot.state.meta(), details: snapshot.state.details() },
+        listed: Listed::of(&snapshot.state),
     })
 }

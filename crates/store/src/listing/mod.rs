@@ -2,6 +2,8 @@
 
 mod cursor;
 mod page;
+mod usage;
 
 pub(crate) use cursor::{ListCursor, Phase};
 pub(crate) use page::{ListItem, compose, key_of, list, search_text};
+pub(crate) use usage::{About, report, sums};

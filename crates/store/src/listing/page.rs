@@ -64,7 +64,7 @@ pub(crate) fn compose(
 
 /// Whether a query matches a session.
 pub(crate) fn matches(query: &ListQuery, listed: &Listed) -> bool {
-    let Listed { meta, details } = listed;
+    let Listed { meta, details, .. } = listed;
     let same = |wanted: Option<bool>| wanted.is_none_or(|wanted| wanted == details.archived);
     query.status.is_none_or(|status| status == meta.status)
         && (query.task_status.is_none() || query.task_status == details.task_status)
@@ -78,7 +78,7 @@ pub(crate) fn matches(query: &ListQuery, listed: &Listed) -> bool {
 
 /// The text that a search looks into, in small letters.
 pub(crate) fn search_text(listed: &Listed) -> String {
-    let Listed { meta, details } = listed;
+    let Listed { meta, details, .. } = listed;
     let directory = meta.metadata.as_ref().and_then(|metadata| metadata.get("cwd")?.as_str());
     let parts = [
         Some(meta.title.as_str()),

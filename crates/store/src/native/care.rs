@@ -40,6 +40,13 @@ pub fn salvage(
     target.close_all().map_err(fail)
 }
 
+/// Whether a data directory holds sessions, whole or damaged. The directory is only read.
+pub fn holds_sessions(directory: Platform) -> Result<bool, StoreError> {
+    <log::LogStore<SessionState>>::open_to_look(directory, log::Options::default())
+        .holds_logs()
+        .map_err(|error| convert::error(error, &named(None)))
+}
+
 fn named(session: Option<&SessionId>) -> SessionId {
     session.cloned().unwrap_or_else(|| SessionId::from_stored("(all)"))
 }

@@ -1,7 +1,7 @@
 //! Between the log's words and the store's.
 
 use bough_log as log;
-use bough_record::{Envelope, StoredEnvelope};
+use bough_record::{Envelope, StoredEnvelope, kind};
 use bough_session::{Entry, EntryId, NewRecord, Record, SessionId, codec};
 
 use crate::StoreError;
@@ -48,6 +48,13 @@ pub(super) fn entry_up_to(
         return Err(damaged("the record does not hold an entry".to_owned()));
     };
     let mut last_at = found.added.envelope.at_ms;
+    if let Some(removed) =
+        found.revisions.iter().find(|stored| stored.envelope.kind == kind::REMOVED)
+    {
+        // No revision of it is shown.
+        entry.hide();
+        return Ok((StoredEntry { seq, entry }, removed.envelope.at_ms));
+    }
     let is_later = |revision: Option<u64>| revision.is_some_and(|revision| revision > most);
     let known = found.revisions.iter().take_while(|stored| !is_later(stored.envelope.revision));
     for revision in known {

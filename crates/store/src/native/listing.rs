@@ -120,7 +120,7 @@ impl Shared {
         CatalogueRow {
             incarnation: snapshot.head.incarnation,
             position: snapshot.position,
-            listed: Listed { meta: snapshot.state.meta(), details: snapshot.state.details() },
+            listed: Listed::of(&snapshot.state),
             container: session.to_string(),
             size: self.log.extent(session.as_str()).unwrap_or(0),
         }

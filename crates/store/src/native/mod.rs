@@ -37,7 +37,8 @@ use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::store::Draft;
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage, ListQuery,
-    Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, Write,
+    Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed,
+    UsageQuery, UsageReport, Write,
 };
 use crate::{Store, StoreError};
 use bough_record::Head;
@@ -45,7 +46,7 @@ use committers::Committers;
 use touched::Touched;
 use writes::LiveSlot;
 
-pub use care::{salvage, verify};
+pub use care::{holds_sessions, salvage, verify};
 
 /// How a native store behaves.
 #[derive(Clone, Debug)]
@@ -323,6 +324,12 @@ impl Store for NativeStore {
         self.filled().await;
         let query = query.clone();
         self.blocking(move |shared| shared.list(&query)).await
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError> {
+        self.filled().await;
+        let query = query.clone();
+        self.blocking(move |shared| shared.catalogue().usage(&query)).await
     }
 
     fn watch(&self) -> ChangeWatch {

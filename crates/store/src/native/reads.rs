@@ -256,6 +256,7 @@ fn records_of(
     let end = Position::new(head.seq, last_step);
     let last_read = found.last().map_or(head.seq, |record| record.seq);
     let mut records: Vec<StoredRecord> = found.into_iter().map(convert::stored_record).collect();
+    hide_records(reader, session, &mut records)?;
     // A step belongs between the record that it follows and the next; those after the last record of
     // this page come with the next one.
     let whole = last_read == head.seq;
@@ -268,6 +269,25 @@ fn records_of(
         check_whole(reader, session)?;
     }
     Ok(RecordPage { incarnation: head.incarnation, records, end, more })
+}
+
+/// Takes away what the records say of entries that were hidden since.
+fn hide_records(
+    reader: &log::Reader<SessionState>,
+    session: &SessionId,
+    records: &mut [StoredRecord],
+) -> Result<(), StoreError> {
+    if reader.moment().fold.hidden_count == 0 {
+        return Ok(());
+    }
+    for stored in records {
+        let Some(id) = stored.record.changed_entry() else { continue };
+        let is_hidden = reader.is_removed(id.as_str());
+        if is_hidden.map_err(|error| convert::error(error, session))? {
+            stored.record.hide();
+        }
+    }
+    Ok(())
 }
 
 /// The records after a position that neither add nor change an entry: the rows of the others are passed over.

@@ -1,18 +1,22 @@
 //! What a store speaks of: writes, queries, and the answers to them.
 
 mod queries;
+mod usage;
 mod writes;
 
 pub use queries::{EntryQuery, ListOrder, ListQuery, PathQuery, RecordFilter, RecordQuery};
+pub use usage::{UsageGroup, UsageName, UsageQuery, UsageReport, UsageSum};
 pub use writes::{Appended, Batch, Durable, Write};
 pub(crate) use writes::{check_batch, check_first};
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use bough_record::{Head, Incarnation, Position};
 use bough_session::{
     Entry, EntryId, NewRecord, Record, SessionDetails, SessionId, SessionMeta, SessionState,
+    UsageByDay,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -229,6 +233,17 @@ pub struct Listed {
     pub meta: SessionMeta,
     /// What is known beyond that.
     pub details: SessionDetails,
+    /// What it used day by day. It is not sent: sums of it are asked for.
+    #[serde(skip)]
+    pub by_day: Arc<UsageByDay>,
+}
+
+impl Listed {
+    /// What a list shows of a session.
+    #[must_use]
+    pub fn of(state: &SessionState) -> Self {
+        Self { meta: state.meta(), details: state.details(), by_day: state.usage_by_day() }
+    }
 }
 
 /// A part of a list.

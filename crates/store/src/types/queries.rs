@@ -1,7 +1,7 @@
 //! What is asked of a store.
 
 use bough_record::{Incarnation, PathStart, Position};
-use bough_session::{EntryId, JsonMap, Record, SessionStatus, TaskStatus};
+use bough_session::{EntryId, JsonMap, SessionStatus, TaskStatus};
 use serde::{Deserialize, Serialize};
 
 use super::StoredRecord;
@@ -79,7 +79,7 @@ impl RecordQuery {
     /// Whether a record is one of those that are asked for.
     #[must_use]
     pub fn wants(&self, stored: &StoredRecord) -> bool {
-        let is_entry = || matches!(stored.record.known(), Record::Entry(_) | Record::Revision(_));
+        let is_entry = || stored.record.changed_entry().is_some();
         match self.filter {
             RecordFilter::All => true,
             RecordFilter::WithoutEntries { up_to } => stored.seq <= up_to && !is_entry(),

@@ -9,9 +9,11 @@ use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
     Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, EntryQuery, Head,
     ListPage, ListQuery, Loaded, MemoryStore, PathPage, PathQuery, RecordPage, RecordQuery,
-    SessionWatch, Snapshot, Store, StoreError, StoredEntry, Trashed, Write,
+    SessionWatch, Snapshot, Store, StoreError, StoredEntry, Trashed, UsageQuery, UsageReport,
+    Write,
 };
 use serde_json::json;
+use tokio::sync::Barrier;
 
 use super::{Bed, CountingEntropy, HandClock, stores, user};
 
@@ -26,6 +28,8 @@ pub struct Moody {
     pub records_read: AtomicUsize,
     /// How often it was asked for changes.
     pub asked_for_changes: AtomicU32,
+    /// Where lookups of entries wait for each other, if they do.
+    pub lookups: Mutex<Option<Arc<Barrier>>>,
     /// A session that cannot be read any more.
     pub damaged: Mutex<Option<String>>,
     /// What is in the trash was being brought back when somebody was killed.
@@ -43,6 +47,7 @@ impl Moody {
             short_reads: AtomicU32::new(0),
             records_read: AtomicUsize::new(0),
             asked_for_changes: AtomicU32::new(0),
+            lookups: Mutex::default(),
             damaged: Mutex::default(),
             half_restored: AtomicBool::new(false),
             restless: Mutex::default(),
@@ -121,6 +126,10 @@ impl Store for Moody {
         session: &SessionId,
         query: &EntryQuery,
     ) -> Answer<Option<StoredEntry>> {
+        let waiting = self.lookups.lock().unwrap().clone();
+        if let Some(others) = waiting {
+            others.wait().await;
+        }
         self.inner.read_entry(session, query).await
     }
 
@@ -169,6 +178,10 @@ impl Store for Moody {
 
     async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
         self.inner.list(query).await
+    }
+
+    async fn usage(&self, query: &UsageQuery) -> Answer<UsageReport> {
+        self.inner.usage(query).await
     }
 
     fn watch(&self) -> ChangeWatch {

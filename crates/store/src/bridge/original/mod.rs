@@ -13,7 +13,9 @@ mod sessions;
 use std::sync::Arc;
 
 use bough_platform::Entropy;
-use bough_session::{BranchHead, EntryId, Incarnation, NewRecord, SessionId, SessionMeta};
+use bough_session::{
+    BranchHead, EntryId, Incarnation, NewRecord, SessionId, SessionMeta, UsageByDay,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -27,7 +29,7 @@ use crate::listing::{self, ListItem};
 use crate::memory::{delta_record, draw, not_found};
 use crate::types::{
     Appended, Durable, EntryQuery, ListPage, ListQuery, Listed, PathPage, PathQuery, RecordPage,
-    RecordQuery, Snapshot, StoredEntry, Trashed, Write,
+    RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery, UsageReport, Write,
 };
 use bough_record::Position;
 
@@ -266,6 +268,10 @@ impl Original {
         listing::list(&self.items().await?, query, now)
     }
 
+    pub(super) async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError> {
+        Ok(listing::sums(self.items().await?.iter().map(|item| &item.listed), query))
+    }
+
     /// The original lists what its metadata says; what we know beyond that is in what was seen of the session.
     async fn items(&self) -> Result<Vec<ListItem>, StoreError> {
         let mut items = Vec::new();
@@ -274,7 +280,11 @@ impl Original {
                 Some(kept) => kept.lock().await.image().map(|image| image.state.details()),
                 None => self.sessions.details(&meta.session_id),
             };
-            let listed = Listed { meta, details: details.unwrap_or_default() };
+            let details = details.unwrap_or_default();
+            let mut own = details.usage.clone();
+            own.remove_sum(&details.copied_usage);
+            let by_day = Arc::new(UsageByDay::on_one_day(meta.updated_at, &own.models));
+            let listed = Listed { meta, details, by_day };
             items.push(ListItem { listed, change: 0 });
         }
         Ok(items)

@@ -27,7 +27,7 @@ pub(super) fn calls(
         }
     }
     let mut shown: Vec<&EntryId> = Vec::new();
-    for id in records.iter().filter_map(|new| changed_entry(&new.record)) {
+    for id in records.iter().filter_map(|new| new.record.changed_entry()) {
         // A message that a batch changes several times is put once, as it ends up.
         if let Some(entry) = after.entry_ref(id).filter(|_| !shown.contains(&id)) {
             shown.push(id);
@@ -74,14 +74,6 @@ fn is_plain(entry: &Entry) -> bool {
     match &entry.body {
         EntryBody::Foreign(body) => body.format == FORMAT_SESSION_MANAGER,
         _ => true,
-    }
-}
-
-fn changed_entry(record: &Record) -> Option<&EntryId> {
-    match record.known() {
-        Record::Entry(entry) => Some(&entry.id),
-        Record::Revision(revision) => Some(&revision.entry_id),
-        _ => None,
     }
 }
 

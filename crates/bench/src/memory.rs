@@ -3,12 +3,12 @@
 use crate::Outcome;
 
 /// Forgets the peak so far.
-pub(super) fn reset_peak() -> Outcome<()> {
+pub(crate) fn reset_peak() -> Outcome<()> {
     Ok(std::fs::write("/proc/self/clear_refs", "5")?)
 }
 
 /// The peak since then, in megabytes.
-pub(super) fn peak_megabytes() -> Outcome<f64> {
+pub(crate) fn peak_megabytes() -> Outcome<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next());

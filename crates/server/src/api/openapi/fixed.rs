@@ -1,0 +1,182 @@
+//! The operations that are no functions of the table: about the server, for browsers, and every function by its name.
+
+use serde_json::{Map, Value, json};
+
+use super::health;
+use super::operations::{header_parameters, with_failures};
+use super::schemas::{Components, object};
+
+/// Path, method and operation of each.
+pub(super) fn operations(components: &mut Components) -> Vec<(&'static str, &'static str, Value)> {
+    components.0.insert("ClientRange".to_owned(), client_range());
+    let health = components.name_as("Health", status("ok"));
+    let readiness = components.name_as("Readiness", readiness());
+    let version = components.name_as("Version", version());
+    let login = components.name_as("Login", login());
+    let ticket = components.name_as("Ticket", ticket());
+    let log_in = "Exchange a bearer token for a cookie";
+    let new_ticket = "Get a ticket that opens one event stream";
+    vec![
+        ("/healthz", "get", page("getHealth", "Whether the process answers", health)),
+        ("/readyz", "get", ready(readiness)),
+        (
+            "/v1/version",
+            "get",
+            page("getVersion", "What runs here, and which clients it serves", version),
+        ),
+        ("/v1/health", "get", health::operation(components)),
+        ("/metrics", "get", metrics()),
+        ("/v1/call/{function_id}", "post", call_by_name()),
+        ("/v1/login", "post", described("login", log_in, "browsers", answer("200", login))),
+        ("/v1/logout", "post", logout()),
+        (
+            "/v1/tickets",
+            "post",
+            described("createTicket", new_ticket, "browsers", answer("201", ticket)),
+        ),
+    ]
+}
+
+fn status(word: &str) -> Value {
+    object(json!({ "status": { "type": "string", "const": word } }), &["status"])
+}
+
+fn text(about: &str) -> Value {
+    json!({ "type": "string", "description": about })
+}
+
+fn texts(about: &str) -> Value {
+    json!({ "type": "array", "items": { "type": "string" }, "description": about })
+}
+
+fn version() -> Value {
+    let properties = json!({
+        "name": text("The program."),
+        "version": text("Its version."),
+        "api": text("The version of the API, as in its paths."),
+        "protocols": texts("What it speaks."),
+        "clients": { "$ref": "#/components/schemas/ClientRange" },
+    });
+    object(properties, &["name", "version", "api", "protocols", "clients"])
+}
+
+fn client_range() -> Value {
+    let properties = json!({
+        "min": text("The oldest version of the client libraries that is served."),
+        "max": text("The newest version that is known to work."),
+    });
+    object(properties, &["min", "max"])
+}
+
+fn login() -> Value {
+    let properties = json!({
+        "token_id": { "type": ["string", "null"], "description": "The token; `null` where none is needed and no cookie is set." },
+        "rights": texts("What the caller may do."),
+        "expires_at": { "type": ["integer", "null"], "description": "When the cookie ends, milliseconds since the epoch." },
+    });
+    object(properties, &["token_id", "rights", "expires_at"])
+}
+
+fn ticket() -> Value {
+    let properties = json!({
+        "ticket": text("Send it as `ticket=` in the query of an event stream. It is good once."),
+        "expires_at": { "type": "integer", "description": "When it ends, milliseconds since the epoch." },
+    });
+    object(properties, &["ticket", "expires_at"])
+}
+
+fn readiness() -> Value {
+    let count = |about: &str| json!({ "type": "integer", "minimum": 0, "description": about });
+    let properties = json!({
+        "status": { "type": "string", "enum": ["ready", "not ready"] },
+        "store": text("The adapter."),
+        "store_reachable": { "type": "boolean", "description": "Whether the store answers." },
+        "draining": { "type": "boolean", "description": "Whether the server is about to end." },
+        "config": text("How the last reload of the configuration ended."),
+        "rejected_reloads": count("Reloads that were refused since the start."),
+        "reopened_sessions": count("Sessions that were opened again after a failure."),
+    });
+    object(properties, &["status", "store", "store_reachable", "draining"])
+}
+
+fn answer(status: &str, schema: Value) -> Map<String, Value> {
+    let content = json!({ "application/json": { "schema": schema } });
+    let mut answers = Map::new();
+    answers.insert(status.to_owned(), json!({ "description": "Done.", "content": content }));
+    answers
+}
+
+fn described(id: &str, summary: &str, tag: &str, responses: Map<String, Value>) -> Value {
+    json!({
+        "operationId": id, "summary": summary, "description": format!("{summary}."), "tags": [tag],
+        "responses": with_failures(responses),
+    })
+}
+
+/// A page that needs no token.
+fn page(id: &str, summary: &str, schema: Value) -> Value {
+    let mut operation = described(id, summary, "server", answer("200", schema));
+    if let Some(map) = operation.as_object_mut() {
+        map.insert("security".to_owned(), json!([]));
+    }
+    operation
+}
+
+fn ready(schema: Value) -> Value {
+    let summary = "Whether the process can do its work";
+    let mut operation = page("getReadiness", summary, schema.clone());
+    if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
+        let content = json!({ "application/json": { "schema": schema } });
+        responses
+            .insert("503".to_owned(), json!({ "description": "Not ready.", "content": content }));
+    }
+    operation
+}
+
+fn metrics() -> Value {
+    let mut answers = Map::new();
+    let content = json!({
+        "text/plain": { "schema": { "type": "string" }, "example": "bough_http_connections 1\n" },
+    });
+    answers.insert(
+        "200".to_owned(),
+        json!({ "description": "Prometheus' text format.", "content": content }),
+    );
+    let mut operation = described("getMetrics", "Counts for Prometheus", "server", answers);
+    if let Some(map) = operation.as_object_mut() {
+        map.insert("x-right".to_owned(), json!("metrics"));
+    }
+    operation
+}
+
+fn logout() -> Value {
+    let mut answers = Map::new();
+    answers.insert("204".to_owned(), json!({ "description": "The cookie is good no more." }));
+    described("logout", "End a login", "browsers", answers)
+}
+
+fn call_by_name() -> Value {
+    let mut answers = Map::new();
+    let any = json!({ "application/json": { "schema": {}, "example": { "sessions": [] } } });
+    answers.insert(
+        "200".to_owned(),
+        json!({ "description": "What the function answers.", "content": any }),
+    );
+    let mut operation = described("callFunction", "Call any function by its name", "call", answers);
+    let mut parameters = vec![json!({
+        "name": "function_id", "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 },
+        "description": "The function, such as `session::list`.",
+    })];
+    // What each of them means to a function is said where the function has its own path.
+    parameters.extend(
+        bough_service::function("session::append").map(header_parameters).into_iter().flatten(),
+    );
+    if let Some(map) = operation.as_object_mut() {
+        map.insert("parameters".to_owned(), json!(parameters));
+        let content = json!({
+            "application/json": { "schema": { "type": "object" }, "example": { "limit": 10 } },
+        });
+        map.insert("requestBody".to_owned(), json!({ "required": false, "content": content }));
+    }
+    operation
+}

@@ -1,0 +1,305 @@
+//! The codes that requests fail with: what each means, and what the caller can do.
+//!
+//! `/docs` has a page for each of them, and the `type` of a problem leads there.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+/// A code that requests fail with.
+#[derive(Debug)]
+pub(crate) struct ErrorCode {
+    /// The code, such as `session/not_found`.
+    pub(crate) code: &'static str,
+    /// The statuses that it comes with over HTTP.
+    pub(crate) statuses: &'static [u16],
+    /// What it means.
+    pub(crate) meaning: &'static str,
+    /// What the caller can do; empty where the meaning says it.
+    pub(crate) action: &'static str,
+}
+
+impl ErrorCode {
+    /// What it means, and what the caller can do.
+    pub(crate) fn text(&self) -> String {
+        format!("{} {}", self.meaning, self.action).trim_end().to_owned()
+    }
+
+    /// A problem with this code.
+    pub(crate) fn example(&self) -> Value {
+        let status = self.statuses.first().and_then(|status| StatusCode::from_u16(*status).ok());
+        let hint = if self.action.is_empty() { "What to do next." } else { self.action };
+        json!({
+            "type": page_of(self.code),
+            "title": status.and_then(|status| status.canonical_reason()),
+            "status": status.map(|status| status.as_u16()),
+            "code": self.code,
+            "detail": self.meaning,
+            "hint": hint,
+        })
+    }
+}
+
+/// Where a code is described.
+pub(crate) fn page_of(code: &str) -> String {
+    format!("/docs/errors/{code}")
+}
+
+/// What is known of a code.
+pub(crate) fn error_code(code: &str) -> Option<&'static ErrorCode> {
+    all().find(|known| known.code == code)
+}
+
+/// Every code.
+pub(crate) fn all() -> impl Iterator<Item = &'static ErrorCode> {
+    FUNCTION_ERRORS.iter().chain(HTTP_ERRORS)
+}
+
+const fn code(
+    code: &'static str,
+    statuses: &'static [u16],
+    meaning: &'static str,
+    action: &'static str,
+) -> ErrorCode {
+    ErrorCode { code, statuses, meaning, action }
+}
+
+/// The codes of functions, on the bus and over HTTP.
+pub(crate) const FUNCTION_ERRORS: &[ErrorCode] = &[
+    code(
+        "session/not_found",
+        &[404],
+        "The session does not exist, or the caller may not see it.",
+        "",
+    ),
+    code("session/entry_not_found", &[404], "The session has no such entry.", ""),
+    code("session/parent_not_found", &[422], "The session has no entry with that `parent_id`.", ""),
+    code(
+        "session/invalid_entry_kind",
+        &[422],
+        "The function applies to messages, and the entry is a custom one.",
+        "",
+    ),
+    code(
+        "session/details_not_supported",
+        &[422],
+        "User and assistant messages have no `details`.",
+        "",
+    ),
+    code("session/empty_batch", &[422], "The batch holds no message.", ""),
+    code(
+        "session/invalid_cursor",
+        &[400],
+        "The cursor is of another list or other filters.",
+        "Start again without one.",
+    ),
+    code("session/invalid_request", &[400], "A field is missing or makes no sense.", ""),
+    code(
+        "session/malformed_request",
+        &[400],
+        "The request does not fit the function's schema.",
+        "",
+    ),
+    code("session/too_large", &[413], "Over a limit.", "Send less at once."),
+    code(
+        "session/leaf_conflict",
+        &[409, 412],
+        "Somebody appended meanwhile.",
+        "Read, then append with the new leaf.",
+    ),
+    code("session/loop_not_found", &[404], "The session has no such loop.", ""),
+    code(
+        "session/recording_gap",
+        &[409],
+        "Lines between the last one that came and this one are missing.",
+        "Send them.",
+    ),
+    code(
+        "session/version_conflict",
+        &[409, 412],
+        "The session was changed meanwhile.",
+        "Read it, then change it.",
+    ),
+    code(
+        "session/other_content",
+        &[422],
+        "The key or the entry id was used for another content.",
+        "Use a fresh one.",
+    ),
+    code(
+        "session/revision_conflict",
+        &[409, 412],
+        "The message is at another revision.",
+        "Read it, then change what is there.",
+    ),
+    code(
+        "session/not_streaming",
+        &[409],
+        "The message was finished or aborted, or was not begun with `stream`.",
+        "Its revision is in `data`.",
+    ),
+    code(
+        "session/other_life",
+        &[409, 412],
+        "The session was deleted and made again.",
+        "Read it again.",
+    ),
+    code("session/forbidden", &[403], "The token does not allow this.", ""),
+    code("session/function_not_found", &[404], "There is no such function.", ""),
+    code(
+        "session/not_in_trash",
+        &[404],
+        "The session was never deleted, or its retention has ended.",
+        "",
+    ),
+    code("session/already_exists", &[409], "The session exists already.", ""),
+    code(
+        "session/locked",
+        &[423],
+        "Another process writes this session.",
+        "Wait, or ask its server.",
+    ),
+    code("session/busy", &[503], "Too much at once.", "Try again later."),
+    code("session/unsupported", &[501], "The adapter cannot do this.", ""),
+    code(
+        "session/not_authoritative",
+        &[503],
+        "This instance stores through another; ask the main one.",
+        "",
+    ),
+    code(
+        "session/storage",
+        &[500],
+        "The disk or the main instance failed.",
+        "The server's log says more.",
+    ),
+];
+
+/// The codes that only HTTP has.
+const HTTP_ERRORS: &[ErrorCode] = &[
+    code(
+        "guard/host_not_allowed",
+        &[400, 421],
+        "The `Host` header is missing, or names a host that this server does not answer to.",
+        "Use the address that the server prints, or add the name to `allow.hosts`.",
+    ),
+    code(
+        "guard/origin_not_allowed",
+        &[403],
+        "Pages of that origin may not call this server.",
+        "Add the origin to `allow.origins`.",
+    ),
+    code(
+        "guard/origin_needed",
+        &[403],
+        "A cookie lets the request in, the request changes something, and it has no `Origin` header.",
+        "Send the header, as browsers do, or a bearer token.",
+    ),
+    code(
+        "guard/token_needed",
+        &[401],
+        "This server asks for a token.",
+        "Make one with `bough token create` and send it as `authorization: Bearer <token>`.",
+    ),
+    code(
+        "guard/token_not_valid",
+        &[401],
+        "The token is not one of this server's, was revoked, or has ended.",
+        "Make another one with `bough token create`.",
+    ),
+    code(
+        "guard/ticket_not_valid",
+        &[401],
+        "The ticket was used before, or has ended.",
+        "Get another one with `POST /v1/tickets`; each opens one stream.",
+    ),
+    code(
+        "guard/proxy_not_trusted",
+        &[403],
+        "A proxy passed the request on to a server without tokens.",
+        "Make a token with `bough token create`. If whoever reaches the proxy may do everything, add its address to `allow.proxies`.",
+    ),
+    code(
+        "http/bad_request",
+        &[400],
+        "The request cannot be read.",
+        "Correct the part that `detail` names.",
+    ),
+    code(
+        "http/unknown_member",
+        &[400],
+        "The body has a member that the operation does not know. Nothing was done.",
+        "Correct its name; `detail` says which known name is nearest. Or leave it out.",
+    ),
+    code("http/not_found", &[404], "There is nothing at this path.", "See `/docs` for the paths."),
+    code(
+        "http/method_not_allowed",
+        &[405],
+        "The path does not take this method.",
+        "Use one of those in the header `Allow`.",
+    ),
+    code(
+        "http/not_json",
+        &[415],
+        "The body is not said to be JSON.",
+        "Send `content-type: application/json`, or `application/x-ndjson` where lines are taken.",
+    ),
+    code(
+        "http/not_ndjson",
+        &[415],
+        "The body is not said to be lines of JSON.",
+        "Send `content-type: application/x-ndjson`, and one object a line.",
+    ),
+    code(
+        "http/too_large",
+        &[413],
+        "The body is larger than the server takes.",
+        "Send less at once, or raise `limits.body_bytes`.",
+    ),
+    code(
+        "http/timeout",
+        &[408, 503],
+        "The request took too long. It may have been done.",
+        "Repeat it with the same `Idempotency-Key` or `entry_id`, so that it is not done twice.",
+    ),
+    code(
+        "http/too_busy",
+        &[503],
+        "The server has as many requests or streams as it takes.",
+        "Try again after the time in the header `Retry-After`.",
+    ),
+    code(
+        "http/upgrade_required",
+        &[426],
+        "The bus speaks WebSocket.",
+        "Connect with a WebSocket client.",
+    ),
+    code(
+        "http/internal",
+        &[500],
+        "The server failed while it worked on the request.",
+        "Repeat the request. If it fails again, look into the server's log for the `x-request-id` of the answer.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::Refusal;
+
+    #[test]
+    fn every_refusal_of_the_guard_is_described() {
+        for refusal in Refusal::ALL {
+            let known = error_code(refusal.code()).unwrap_or_else(|| panic!("{}", refusal.code()));
+            assert!(known.statuses.contains(&refusal.status()), "{}", refusal.code());
+        }
+    }
+
+    #[test]
+    fn every_code_is_described_once() {
+        let mut codes: Vec<&str> = all().map(|known| known.code).collect();
+        codes.sort_unstable();
+        let count = codes.len();
+        codes.dedup();
+        assert_eq!(codes.len(), count);
+    }
+}

@@ -1,0 +1,226 @@
+//! Forks: a path, or a whole tree, is copied into a new session.
+//!
+//! The copies are written a part at a time and appear together, so that a fork of any length needs little memory.
+
+use bough_session::{
+    Bookkeeping, CustomPayload, Entry, EntryBody, EntryId, MetaChange, Record, SessionId,
+    SessionMeta, SessionState,
+};
+use bough_store::{Position, Snapshot, Store, StoreExt};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::lifecycle::check_meta;
+use super::reading::{Direction, Walk, visible_entry};
+use super::repeats::RepeatCheck;
+use crate::api::{ForkRequest, ForkResponse};
+use crate::error::ServiceError;
+use crate::limits::SCAN_ENTRIES;
+use crate::runtime::is_visible;
+use crate::scope::Scope;
+use crate::service::Service;
+use crate::writing::SessionBuilder;
+
+pub(crate) async fn fork(
+    service: &Service,
+    scope: &Scope,
+    request: ForkRequest,
+) -> Result<ForkResponse, ServiceError> {
+    let runtime = service.runtime();
+    let session_id = new_id(service, request.new_session_id.as_ref())?;
+    let repeat = RepeatCheck::of(service, "session::fork", &request);
+    let source = &request.session_id;
+    // An id that was just drawn is not in use.
+    if (request.new_session_id.is_some() || repeat.is_some())
+        && let Some(meta) = made_before(service, scope, &session_id, source, repeat).await?
+    {
+        return Ok(ForkResponse { session_id, meta });
+    }
+    let source = runtime.need(scope, &request.session_id).await?;
+    if let Some(end) = &request.entry_id
+        && visible_entry(&*runtime.store, &request.session_id, end).await?.is_none()
+    {
+        return Err(ServiceError::entry_not_found(&request.session_id, end));
+    }
+    let mut first = first_record(&source.state, request.title);
+    first.digest = repeat.map(|repeat| repeat.digest);
+    check_meta(&first)?;
+    let builder = SessionBuilder::begin(service, &session_id);
+    let mut copy = Copy { builder, ids: CopyIds::of(service, request.keep_ids)? };
+    copy.builder.add(Record::Meta(first)).await?;
+    let leaf = if request.whole.unwrap_or(false) {
+        copy.tree(&*runtime.store, &source, request.entry_id).await?
+    } else {
+        copy.path(&*runtime.store, &request.session_id, request.entry_id).await?
+    };
+    // The leaf may be there already; saying so marks where the copies end, for the feed does not tell of them.
+    copy.builder.add(Record::Leaf(leaf)).await?;
+    let meta = match copy.builder.finish().await {
+        // The same call, made twice at once: the other was first.
+        Err(ServiceError::AlreadyExists { session }) => {
+            let made =
+                made_before(service, scope, &session_id, &request.session_id, repeat).await?;
+            made.ok_or(ServiceError::AlreadyExists { session })?
+        }
+        made => made?,
+    };
+    Ok(ForkResponse { session_id, meta })
+}
+
+fn new_id(service: &Service, chosen: Option<&SessionId>) -> Result<SessionId, ServiceError> {
+    match chosen {
+        Some(chosen) => Ok(SessionId::parse(chosen.as_str())?),
+        None => service.fresh_session_id(),
+    }
+}
+
+/// The session with the new id, when this call may have made it before. One that is something else refuses the call.
+async fn made_before(
+    service: &Service,
+    scope: &Scope,
+    session: &SessionId,
+    source: &SessionId,
+    repeat: Option<RepeatCheck>,
+) -> Result<Option<SessionMeta>, ServiceError> {
+    let runtime = service.runtime();
+    let Some(there) = runtime.store.state(session).await? else { return Ok(None) };
+    let is_fork = there.state.forked_from.as_ref() == Some(source);
+    if let Some(repeat) = repeat.filter(|_| is_fork && is_visible(scope, &there.state)) {
+        repeat.check(service, session).await?;
+        return Ok(Some(there.state.meta()));
+    }
+    Err(ServiceError::AlreadyExists { session: session.to_string() })
+}
+
+fn first_record(source: &SessionState, title: Option<String>) -> MetaChange {
+    MetaChange {
+        title: Some(title.unwrap_or_else(|| source.title.clone())),
+        description: Some(source.description.clone()),
+        metadata: source.metadata.clone(),
+        forked_from: Some(source.session_id.clone()),
+        ..MetaChange::default()
+    }
+}
+
+/// A fork that is being made.
+struct Copy {
+    builder: SessionBuilder,
+    ids: CopyIds,
+}
+
+impl Copy {
+    /// Copies the path that leads to an entry, or to the active leaf. Answers the copy of its end.
+    async fn path(
+        &mut self,
+        store: &dyn Store,
+        source: &SessionId,
+        end: Option<EntryId>,
+    ) -> Result<Option<EntryId>, ServiceError> {
+        let mut walk = Walk::new(store, source, Direction::OldestFirst).ending_at(end);
+        let mut last = None;
+        while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
+            for stored in entries {
+                let parent = last.take();
+                last = Some(self.add(stored.entry, parent).await?);
+            }
+        }
+        Ok(last)
+    }
+
+    /// Copies every branch. Answers the copy of the active leaf, or of the entry that is to be it.
+    async fn tree(
+        &mut self,
+        store: &dyn Store,
+        source: &Snapshot,
+        leaf: Option<EntryId>,
+    ) -> Result<Option<EntryId>, ServiceError> {
+        let session = &source.state.session_id;
+        let mut after = Position::default();
+        loop {
+            let page = store.records(session, after, SCAN_ENTRIES).await?;
+            after = page.position_after(after);
+            let is_last = !page.more || after.seq >= source.state.seq;
+            // Entries that came since the source was looked at are not part of the fork.
+            let records = page.records.iter().filter(|stored| stored.seq <= source.state.seq);
+            let added = records.filter_map(|stored| stored.record.as_entry());
+            let added: Vec<EntryId> = added.map(|entry| entry.id.clone()).collect();
+            // Each entry is read again at its newest: the page is not held meanwhile.
+            drop(page);
+            for id in &added {
+                let Some(stored) = store.entry(session, id).await? else { continue };
+                let parent = stored.entry.parent_id.as_ref().map(|parent| self.ids.id_for(parent));
+                self.add(stored.entry, parent).await?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        let leaf = leaf.as_ref().or(source.state.leaf.as_ref());
+        Ok(leaf.map(|leaf| self.ids.id_for(leaf)))
+    }
+
+    /// Adds the copy of an entry, and answers its id.
+    async fn add(
+        &mut self,
+        entry: Entry,
+        parent: Option<EntryId>,
+    ) -> Result<EntryId, ServiceError> {
+        let id = self.ids.id_for(&entry.id);
+        let renamed = self.with_copied_references(&entry);
+        let mut copy = entry.into_copy(id.clone(), parent);
+        if let Some(payload) = renamed {
+            copy.body = EntryBody::Custom(payload);
+        }
+        copy.marks.previous = self.builder.newest_of_type(&copy.body);
+        self.builder.add(Record::Entry(copy)).await?;
+        Ok(id)
+    }
+
+    /// Bookkeeping that names an entry must name its copy, or the fork's context would lose what the compaction kept. `None`
+    /// when there is nothing to rename.
+    fn with_copied_references(&self, entry: &Entry) -> Option<CustomPayload> {
+        let (field, named) = match entry.bookkeeping()? {
+            Bookkeeping::Compaction(data) => ("first_kept_entry_id", data.first_kept_entry_id),
+            Bookkeeping::Label(data) => ("target_id", data.target_id),
+            _ => return None,
+        };
+        let copied = self.ids.id_for(&named);
+        if copied == named {
+            return None;
+        }
+        let bough_session::Canonical::Custom(mut payload) = entry.canonical() else {
+            return None;
+        };
+        *payload.data.get_mut(field)? = Value::String(copied.to_string());
+        Some(payload)
+    }
+}
+
+/// What the copies are called.
+enum CopyIds {
+    /// As in the source.
+    Same,
+    /// Fresh ids that are a function of the old ones, under a secret drawn for one fork: a tree of any size needs no table of
+    /// which entry became which.
+    Fresh { secret: EntryId },
+}
+
+impl CopyIds {
+    fn of(service: &Service, keep: Option<bool>) -> Result<Self, ServiceError> {
+        if keep.unwrap_or(false) {
+            return Ok(Self::Same);
+        }
+        Ok(Self::Fresh { secret: service.fresh_entry_id()? })
+    }
+
+    fn id_for(&self, old: &EntryId) -> EntryId {
+        let Self::Fresh { secret } = self else { return old.clone() };
+        let mut hash = Sha256::new();
+        hash.update(secret.as_str());
+        hash.update(old.as_str());
+        let whole: [u8; 32] = hash.finalize().into();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(whole.split_at(16).0);
+        EntryId::generate(crate::service::marked(bytes))
+    }
+}

@@ -1,0 +1,104 @@
+//! The tree of a session: nodes, siblings, two branches beside each other.
+
+use serde_json::{Value, json};
+
+use crate::common::{Bed, user};
+
+on_every_store!(
+    nodes_come_in_pages_with_what_they_say_now,
+    messages_name_their_siblings,
+    branches_are_compared_from_where_they_part,
+);
+
+/// a - b - c, and from a: d - e, and from a: f; the leaf is f.
+async fn branched(bed: &Bed) -> (String, Vec<String>) {
+    let id = bed.create(json!({})).await;
+    let mut ids = Vec::new();
+    for (text, parent) in
+        [("a", None), ("b", None), ("c", None), ("d", Some(0)), ("e", None), ("f", Some(0))]
+    {
+        let parent = parent.and_then(|at: usize| ids.get(at).cloned());
+        let request = json!({"message": user(text), "parent_id": parent});
+        ids.push(bed.append(&id, request).await["entry_id"].as_str().unwrap().to_owned());
+    }
+    (id, ids)
+}
+
+async fn nodes_come_in_pages_with_what_they_say_now(bed: Bed) {
+    let (id, ids) = branched(&bed).await;
+    bed.ok(
+        "session::update-message",
+        json!({"session_id": id, "entry_id": ids[1], "content": [{"type": "text", "text": "B"}]}),
+    )
+    .await;
+    bed.ok("session::set-label", json!({"session_id": id, "entry_id": ids[3], "label": "try"}))
+        .await;
+    let mut nodes: Vec<Value> = Vec::new();
+    let mut cursor = Value::Null;
+    loop {
+        let page =
+            bed.ok("session::tree", json!({"session_id": id, "limit": 2, "cursor": cursor})).await;
+        nodes.extend(page["nodes"].as_array().unwrap().clone());
+        cursor = page["next_cursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    let said: Vec<_> = nodes.iter().filter(|node| node["role"] == "user").collect();
+    let texts: Vec<_> = said.iter().map(|node| node["preview"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["a", "B", "c", "d", "e", "f"]);
+    assert_eq!(said[3]["parent_id"], json!(ids[0]));
+    assert_eq!(said[3]["label"], "try");
+}
+
+async fn messages_name_their_siblings(bed: Bed) {
+    let (id, ids) = branched(&bed).await;
+    let path = bed.ok("session::path", json!({"session_id": id})).await;
+    let items = path["messages"].as_array().unwrap();
+    assert_eq!(items.len(), 2);
+    assert!(items[0].get("siblings").is_none(), "a root alone has none");
+    assert_eq!(items[1]["siblings"], json!([ids[1], ids[3], ids[5]]));
+    let other =
+        bed.ok("session::path-tail", json!({"session_id": id, "from_entry_id": ids[4]})).await;
+    let items = other["messages"].as_array().unwrap();
+    assert!(items[0].get("siblings").is_none(), "nothing else follows d");
+    assert_eq!(items[1]["siblings"], json!([ids[1], ids[3], ids[5]]));
+    // After the leaf was moved.
+    bed.ok("session::set-active-leaf", json!({"session_id": id, "entry_id": ids[1]})).await;
+    let edited = bed.append(&id, json!({"message": user("C")})).await["entry_id"].clone();
+    let path = bed.ok("session::path", json!({"session_id": id})).await;
+    assert_eq!(path["messages"][2]["siblings"], json!([ids[2], edited]));
+    // Branches that grow in turns have no siblings for it.
+    let more = json!({"message": user("e2"), "parent_id": ids[4]});
+    let more = bed.append(&id, more).await["entry_id"].clone();
+    let path = bed.ok("session::path", json!({"session_id": id, "from_entry_id": more})).await;
+    assert!(path["messages"][3].get("siblings").is_none());
+    // A second root.
+    bed.ok("session::clear-active-leaf", json!({"session_id": id})).await;
+    let root = bed.append(&id, json!({"message": user("r")})).await["entry_id"].clone();
+    let path = bed.ok("session::path", json!({"session_id": id})).await;
+    assert_eq!(path["messages"][0]["siblings"], json!([ids[0], root]));
+}
+
+async fn branches_are_compared_from_where_they_part(bed: Bed) {
+    let (id, ids) = branched(&bed).await;
+    let compare = async |left: &str, right: &str| {
+        bed.ok("session::compare", json!({"session_id": id, "left": left, "right": right})).await
+    };
+    let found = compare(&ids[2], &ids[4]).await;
+    assert_eq!(found["common_entry_id"], json!(ids[0]));
+    let side = |name: &str| -> Vec<Value> {
+        let entries = found[name]["entries"].as_array().unwrap();
+        entries.iter().map(|entry| entry["entry_id"].clone()).collect()
+    };
+    assert_eq!(side("left"), [json!(ids[1]), json!(ids[2])]);
+    assert_eq!(side("right"), [json!(ids[3]), json!(ids[4])]);
+    assert_eq!(found["right"]["count"], 2);
+    let inside = compare(&ids[0], &ids[5]).await;
+    assert_eq!(inside["common_entry_id"], json!(ids[0]));
+    assert_eq!((&inside["left"]["count"], &inside["right"]["count"]), (&json!(0), &json!(1)));
+    let (code, _) = bed
+        .err("session::compare", json!({"session_id": id, "left": ids[0], "right": "none"}))
+        .await;
+    assert_eq!(code, "session/entry_not_found");
+}
