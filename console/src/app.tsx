@@ -2,11 +2,14 @@ import { useState } from "preact/hooks";
 import { access } from "./api/client";
 import { ConnectionBanner } from "./banner";
 import { Login } from "./login";
+import { HealthView } from "./health/view";
+import { LoopsView } from "./loops/view";
 import { route, type Route } from "./router";
 import { SessionsView } from "./sessions/view";
 import { ShortcutList } from "./shortcut_list";
 import { TranscriptView } from "./transcript/view";
 import { TreeView } from "./tree/view";
+import { UsageView } from "./usage/view";
 import { Icon } from "./ui/icons";
 import { useShortcuts } from "./ui/keys";
 import { EmptyState } from "./ui/states";
@@ -34,16 +37,25 @@ function Shell() {
       <header class="top">
         <a class="brand" href="#/sessions">
           <Brand />
-          Bough
+          <span class="brand-name">Bough</span>
         </a>
         <nav class="nav" aria-label="Views">
-          <NavLink href="#/sessions" isCurrent={["sessions", "session", "tree"].includes(current.view)}>
+          <NavLink href="#/sessions" isCurrent={["sessions", "session", "tree", "loops"].includes(current.view)}>
             Sessions
+          </NavLink>
+          <NavLink href="#/usage" isCurrent={current.view === "usage"}>
+            Usage
+          </NavLink>
+          <NavLink href="#/health" isCurrent={current.view === "health"}>
+            Health
           </NavLink>
         </nav>
         <div class="top-tools">
+          <a class="nav-link" href="/docs">
+            API
+          </a>
           <ThemeButton />
-          <button type="button" class="icon-button" aria-label="Keyboard shortcuts" onClick={() => setListShown(true)}>
+          <button type="button" class="icon-button keys-button" aria-label="Keyboard shortcuts" onClick={() => setListShown(true)}>
             <Icon name="keys" />
           </button>
         </div>
@@ -66,6 +78,12 @@ function View({ current }: { current: Route }) {
       return <TranscriptView key={current.session} session={current.session} entry={current.entry} />;
     case "tree":
       return <TreeView key={current.session} session={current.session} />;
+    case "loops":
+      return <LoopsView key={current.session} session={current.session} />;
+    case "usage":
+      return <UsageView query={current.query} />;
+    case "health":
+      return <HealthView />;
     case "unknown":
       return (
         <EmptyState title="There is nothing here" isView>

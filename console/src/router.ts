@@ -24,10 +24,20 @@ export const NO_FILTERS: SessionFilters = {
   archived: false,
 };
 
+/** What the usage view shows. */
+export interface UsageQuery {
+  /** `7d`, `30d`, `90d` or `all`. */
+  since: string;
+  of: "tokens" | "cost";
+  by: "model" | "agent" | "project";
+}
+
 export type Route =
   | { view: "sessions"; filters: SessionFilters }
   | { view: "session"; session: string; entry: string | undefined }
-  | { view: "tree"; session: string }
+  | { view: "tree" | "loops"; session: string }
+  | { view: "usage"; query: UsageQuery }
+  | { view: "health" }
   | { view: "unknown"; path: string };
 
 export function parseRoute(hash: string): Route {
@@ -41,8 +51,14 @@ export function parseRoute(hash: string): Route {
   if (view === "sessions" && session !== undefined && parts.length === 2) {
     return { view: "session", session, entry: values.get("entry") ?? undefined };
   }
-  if (view === "sessions" && session !== undefined && part === "tree" && parts.length === 3) {
-    return { view: "tree", session };
+  if (view === "sessions" && session !== undefined && (part === "tree" || part === "loops") && parts.length === 3) {
+    return { view: part, session };
+  }
+  if (view === "usage" && parts.length === 1) {
+    return { view, query: readUsageQuery(values) };
+  }
+  if (view === "health" && parts.length === 1) {
+    return { view };
   }
   return { view: "unknown", path };
 }
@@ -65,6 +81,14 @@ export function sessionHref(session: string, entry?: string): string {
 
 export function treeHref(session: string): string {
   return `#/sessions/${encodeURIComponent(session)}/tree`;
+}
+
+export function loopsHref(session: string): string {
+  return `#/sessions/${encodeURIComponent(session)}/loops`;
+}
+
+export function usageHref({ since, of, by }: UsageQuery): string {
+  return `#/usage?${new URLSearchParams({ since, of, by }).toString()}`;
 }
 
 /** The view that the address bar names. */
@@ -94,6 +118,15 @@ function readFilters(values: URLSearchParams): SessionFilters {
     since: text("since"),
     metadata: text("metadata"),
     archived: text("archived") === "yes",
+  };
+}
+
+function readUsageQuery(values: URLSearchParams): UsageQuery {
+  const one = <T extends string>(name: string, known: readonly [T, ...T[]]) => known.find((word) => word === values.get(name)) ?? known[0];
+  return {
+    since: one("since", ["30d", "7d", "90d", "all"]),
+    of: one("of", ["tokens", "cost"]),
+    by: one("by", ["model", "agent", "project"]),
   };
 }
 

@@ -23,6 +23,8 @@ const VIEWS = [
   ["#/sessions", ".row"],
   ["#/sessions/long", ".message-assistant"],
   ["#/sessions/long/tree", ".tree-node"],
+  ["#/usage", ".chart"],
+  ["#/health", ".panel"],
 ];
 
 const ground = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

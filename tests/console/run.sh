@@ -3,6 +3,7 @@
 #
 #   tests/console/run.sh            all
 #   tests/console/run.sh FILE...    these test files only, without the build
+#   tests/console/run.sh bench      measures first paint and frames instead (cargo xtask bench console)
 #
 # Installs npm packages as the lock files say into the build directory, and Debian's Chromium where there is none. BOUGH may
 # name the program, CHROMIUM the browser.
@@ -36,22 +37,11 @@ check_build() {
     done
 }
 
-find_chromium() {
-    CHROMIUM=${CHROMIUM:-$(command -v chromium || true)}
-    if [ -z "$CHROMIUM" ]; then
-        apt=apt-get
-        [ "$(id -u)" = 0 ] || apt="sudo -n apt-get"
-        $apt update -qq
-        $apt install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null
-        CHROMIUM=$(command -v chromium)
-    fi
-    export CHROMIUM
-}
-
 [ $# -gt 0 ] || check_build
 find_chromium
 packages_of "$here" browser
 cp "$here"/*.mjs "$place/"
 cd "$place"
+[ "${1:-}" != bench ] || exec node bench.mjs
 [ $# -gt 0 ] || set -- *.test.mjs
 exec node --test --test-concurrency=1 --test-timeout=600000 "$@"

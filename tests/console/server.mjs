@@ -20,11 +20,13 @@ const running = new Set();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
 export class Bough {
-  static async start() {
+  /** A server on an empty folder, after something was done to the folder. */
+  static async start(prepare = async () => {}) {
     const bough = new Bough();
     bough.data = mkdtempSync(join(tmpdir(), "bough-console-"));
     bough.port = await freePort();
     bough.origin = `http://127.0.0.1:${bough.port}`;
+    await prepare(bough);
     await bough.run();
     return bough;
   }

@@ -158,6 +158,25 @@ test("a link to an entry of another branch shows that branch, and can make it ac
   await close(page);
 });
 
+test("the versions of a message are reached from each other", async () => {
+  await server.session("versions", { title: "Versions" });
+  await server.append("versions", user("Root"), { entry_id: "root" });
+  for (const number of [1, 2, 3]) {
+    await server.append("versions", assistant(`Version ${number}`), { parent_id: "root", entry_id: `v${number}` });
+  }
+  const page = await open(browser, server, "#/sessions/versions");
+  const versions = page.getByRole("navigation", { name: "Versions of this message" });
+  await versions.getByText("3 of 3").waitFor();
+  assert.equal(await versions.getByRole("link", { name: "Next version" }).count(), 0);
+  await versions.getByRole("link", { name: "Previous version" }).click();
+  await see(page, "Version 2");
+  await versions.getByText("2 of 3").waitFor();
+  await checkAccess(page);
+  await versions.getByRole("link", { name: "Next version" }).click();
+  await see(page, "Version 3");
+  await close(page);
+});
+
 test("links that lead nowhere say so", async () => {
   const page = await open(browser, server, "#/sessions/nobody");
   await see(page, "There is no such session");

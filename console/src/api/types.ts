@@ -44,8 +44,7 @@ export interface SessionDetails {
 }
 
 export interface SessionPage {
-  sessions: SessionMeta[];
-  details?: SessionDetails[];
+  sessions: (SessionMeta & { details?: SessionDetails })[];
   next_cursor?: string;
 }
 

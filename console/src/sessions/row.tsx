@@ -1,3 +1,4 @@
+import { Component } from "preact";
 import { sessionHref } from "../router";
 import { agentOf, compact, counted, money, sessionTitle } from "../ui/format";
 import { Highlighted } from "../ui/highlighted";
@@ -16,25 +17,33 @@ interface SessionRowProps {
   onFocus: () => void;
 }
 
-export function SessionRow({ row, index, top, isSelected, actions, onFocus }: SessionRowProps) {
-  const { meta, details, hit } = row;
-  const title = inert(sessionTitle(meta, details));
-  return (
-    <li class="row" style={{ top: `${top}px` }} aria-posinset={index + 1} aria-setsize={-1} data-selected={isSelected || undefined}>
-      <a class="row-link" href={sessionHref(meta.session_id, hit?.entry_id)} data-index={index} tabIndex={isSelected ? 0 : -1} onFocus={onFocus}>
-        <span class="row-title">
-          <StatusMark status={meta.status} reason={meta.status_reason} />
-          <bdi class="ellipsis">{title}</bdi>
-          {meta.forked_from !== undefined && <span class="tag">fork</span>}
-        </span>
-        {hit === undefined ? <Facts row={row} /> : <Found row={row} />}
-        <span class="row-time">
-          <Ago at={meta.updated_at} />
-        </span>
-      </a>
-      <Menu label={`Actions for ${title}`} items={actions} />
-    </li>
-  );
+/** One session of the list. It is drawn again only when it changes, because scrolling draws the list in every frame. */
+export class SessionRow extends Component<SessionRowProps> {
+  override shouldComponentUpdate(next: Readonly<SessionRowProps>): boolean {
+    const { row, index, top, isSelected } = this.props;
+    return row !== next.row || index !== next.index || top !== next.top || isSelected !== next.isSelected;
+  }
+
+  override render({ row, index, top, isSelected, actions, onFocus }: SessionRowProps) {
+    const { meta, details, hit } = row;
+    const title = inert(sessionTitle(meta, details));
+    return (
+      <li class="row" style={{ top: `${top}px` }} aria-posinset={index + 1} aria-setsize={-1} data-selected={isSelected || undefined}>
+        <a class="row-link" href={sessionHref(meta.session_id, hit?.entry_id)} data-index={index} tabIndex={isSelected ? 0 : -1} onFocus={onFocus}>
+          <span class="row-title">
+            <StatusMark status={meta.status} reason={meta.status_reason} />
+            <bdi class="ellipsis">{title}</bdi>
+            {meta.forked_from !== undefined && <span class="tag">fork</span>}
+          </span>
+          {hit === undefined ? <Facts row={row} /> : <Found row={row} />}
+          <span class="row-time">
+            <Ago at={meta.updated_at} />
+          </span>
+        </a>
+        <Menu label={`Actions for ${title}`} items={actions} />
+      </li>
+    );
+  }
 }
 
 function Facts({ row: { meta, details } }: { row: Row }) {

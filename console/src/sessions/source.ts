@@ -46,7 +46,7 @@ async function list(filters: SessionFilters, more: Query, signal: AbortSignal): 
     ...more,
   };
   const page = await getJson<SessionPage>("/v1/sessions", query, signal);
-  return { rows: page.sessions.map((meta, at) => asRow(meta, page.details?.[at])), next: page.next_cursor, isBehind: false };
+  return { rows: page.sessions.map(({ details, ...meta }) => asRow(meta, details)), next: page.next_cursor, isBehind: false };
 }
 
 function asRow(meta: SessionMeta, details: SessionDetails | undefined): Row {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { SessionDetails, SessionMeta } from "../api/types";
-import { go, sessionHref, treeHref } from "../router";
+import { go, loopsHref, sessionHref, treeHref } from "../router";
 import { attempt, remove, rename, setArchived } from "../sessions/actions";
 import { StatusTag } from "../sessions/status";
 import { copyText } from "../ui/clipboard";
@@ -17,7 +17,7 @@ interface SessionHeadProps {
   meta: SessionMeta;
   details: SessionDetails | undefined;
   leaf: string | undefined;
-  view: "transcript" | "tree";
+  view: "transcript" | "tree" | "loops";
 }
 
 /** Entries that are copied at most. */
@@ -56,6 +56,9 @@ export function SessionHead({ meta, details, leaf, view }: SessionHeadProps) {
         </a>
         <a class="nav-link" href={treeHref(id)} aria-current={view === "tree" ? "page" : undefined}>
           Tree
+        </a>
+        <a class="nav-link" href={loopsHref(id)} aria-current={view === "loops" ? "page" : undefined}>
+          Loops
         </a>
       </nav>
       <Menu

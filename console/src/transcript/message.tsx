@@ -1,5 +1,6 @@
 import { Component } from "preact";
 import type { ContentBlock, CustomPayload, Message, PathItem } from "../api/types";
+import { sessionHref } from "../router";
 import { clockTime, compact, exactTime, firstLine, money } from "../ui/format";
 import { Icon } from "../ui/icons";
 import { inert } from "../ui/inert";
@@ -10,6 +11,7 @@ import { Markdown } from "./markdown";
 import { Fold, Picture, ResultContent, ToolCall } from "./tool";
 
 export interface MessageProps {
+  session: string;
   group: Group;
   isStreaming: boolean;
   /** The entry that a link leads to. */
@@ -24,7 +26,7 @@ export class EntryView extends Component<MessageProps> {
     return isStreaming !== next.isStreaming || isTarget !== next.isTarget || !isSameGroup(group, next.group);
   }
 
-  override render({ group, isStreaming, isTarget, actionsFor }: MessageProps) {
+  override render({ session, group, isStreaming, isTarget, actionsFor }: MessageProps) {
     const { item } = group;
     if (item.message === undefined) {
       return <Notice item={item} isTarget={isTarget} />;
@@ -36,6 +38,7 @@ export class EntryView extends Component<MessageProps> {
           <h2 class="message-role">{inert(speaker(message))}</h2>
           {message.model !== undefined && message.model !== "" && <span class="muted ellipsis">{inert(message.model)}</span>}
           {isStreaming && <span class="tag tag-working">writing</span>}
+          <SiblingSwitcher session={session} item={item} />
           <span class="message-facts">
             <Cost message={message} />
             {message.timestamp !== undefined && message.timestamp > 0 && (
@@ -53,6 +56,39 @@ export class EntryView extends Component<MessageProps> {
       </article>
     );
   }
+}
+
+/** Leads to the other entries that follow the same one. */
+function SiblingSwitcher({ session, item }: { session: string; item: PathItem }) {
+  const siblings = item.siblings ?? [];
+  const at = siblings.indexOf(item.entry_id);
+  if (siblings.length < 2 || at < 0) {
+    return null;
+  }
+  return (
+    <nav class="siblings" aria-label="Versions of this message">
+      <SiblingLink session={session} entry={siblings[at - 1]} icon="left" label="Previous version" />
+      <span>
+        {at + 1} of {siblings.length}
+      </span>
+      <SiblingLink session={session} entry={siblings[at + 1]} icon="chevron" label="Next version" />
+    </nav>
+  );
+}
+
+function SiblingLink({ session, entry, icon, label }: { session: string; entry: string | undefined; icon: "left" | "chevron"; label: string }) {
+  if (entry === undefined) {
+    return (
+      <span class="icon-button" data-disabled>
+        <Icon name={icon} />
+      </span>
+    );
+  }
+  return (
+    <a class="icon-button" href={sessionHref(session, entry)} aria-label={label}>
+      <Icon name={icon} />
+    </a>
+  );
 }
 
 function Body({ group, message }: { group: Group; message: Message }) {

@@ -158,6 +158,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
             ) : (
               <EntryView
                 key={group.item.entry_id}
+                session={session}
                 group={group}
                 isStreaming={state.streaming.has(group.item.entry_id)}
                 isTarget={group.item.entry_id === entry}

@@ -25,27 +25,18 @@ export interface TreeState {
   error: unknown;
 }
 
-interface Position {
-  seq: number;
-  step: number;
-}
-
-interface RawRecord {
-  seq: number;
-  /** What it has to do with the steps of a stream. */
-  steps: "none" | { up_to: number } | { one: number };
-  record: { kind: string; id?: string; parent?: string; at_ms: number; payload: string };
-}
-
-/** What an entry holds, in the words of the store. */
-interface RawEntry {
+/** One entry as `GET …/entries` answers it. */
+interface EntryItem {
+  entry_id: string;
+  parent_id: string | null;
+  timestamp: number;
   message?: Message;
-  custom?: CustomPayload["custom_type"];
-  data?: unknown;
+  custom?: CustomPayload;
 }
 
-interface RawAnswer {
-  ok?: { records: RawRecord[]; end: Position; more: boolean };
+interface EntryPage {
+  entries: EntryItem[];
+  next_cursor?: string;
 }
 
 const EVENT_TYPES = [
@@ -57,7 +48,7 @@ const EVENT_TYPES = [
   "session::created",
 ];
 
-const PAGE_RECORDS = 500;
+const PAGE_ENTRIES = 500;
 const PREVIEW_CHARS = 160;
 const REFRESH_MS = 200;
 
@@ -67,7 +58,8 @@ export class TreeSource {
   private readonly labels = new Map<string, string>();
   private readonly work = new AbortController();
   private readonly stream: EventStream;
-  private end: Position = { seq: 0, step: 0 };
+  /** Where the last page begins; it is read again when entries were added. */
+  private lastPage: string | undefined;
   private timer = 0;
   private activeLeaf: string | undefined;
 
@@ -132,7 +124,7 @@ export class TreeSource {
 
   private async load(): Promise<void> {
     try {
-      await this.readRecords();
+      await this.readEntries();
       const { activeLeaf } = this;
       const layout = layOut([...this.entries.values()], activeLeaf);
       this.state.update((state) => ({ ...state, layout, labels: new Map(this.labels), activeLeaf, error: undefined }));
@@ -145,57 +137,41 @@ export class TreeSource {
     }
   }
 
-  /** Reads the records after those that are known. */
-  private async readRecords(): Promise<void> {
-    for (let hasMore = true; hasMore; ) {
-      const read = JSON.stringify({ op: "records", after: this.end, limit: PAGE_RECORDS });
-      const { ok } = await getJson<RawAnswer>(sessionPath(this.session, "raw"), { read }, this.work.signal);
-      if (ok === undefined) {
+  /** Reads the last page that is known, and those behind it. */
+  private async readEntries(): Promise<void> {
+    for (;;) {
+      const query = { limit: PAGE_ENTRIES, cursor: this.lastPage };
+      const page = await getJson<EntryPage>(sessionPath(this.session, "entries"), query, this.work.signal);
+      page.entries.forEach((item) => this.take(item));
+      if (page.next_cursor === undefined) {
         return;
       }
-      for (const stored of ok.records) {
-        this.take(stored);
-        this.end = joined(this.end, positionOf(stored));
-      }
-      this.end = ok.more ? this.end : joined(this.end, ok.end);
-      hasMore = ok.more;
+      this.lastPage = page.next_cursor;
     }
   }
 
-  private take({ record }: RawRecord): void {
-    if (record.kind !== "entry" || record.id === undefined) {
-      return;
-    }
-    const body = JSON.parse(record.payload) as RawEntry;
-    const { target_id: target, label } = dataOf(body);
-    if (body.custom === "bough.label" && typeof target === "string") {
+  private take(item: EntryItem): void {
+    const { entry_id: id, parent_id: parent, timestamp: at, message } = item;
+    const { target_id: target, label } = dataOf(item);
+    if (item.custom?.custom_type === "bough.label" && typeof target === "string") {
       typeof label === "string" ? this.labels.set(target, label) : this.labels.delete(target);
     }
-    const { id, parent, at_ms: at } = record;
-    this.entries.set(id, { id, parent, at, kind: body.message?.role ?? "bookkeeping", preview: previewOf(body) });
+    this.entries.set(id, { id, parent: parent ?? undefined, at, kind: message?.role ?? "bookkeeping", preview: previewOf(item) });
   }
 }
 
-function positionOf({ seq, steps }: RawRecord): Position {
-  return { seq, step: steps === "none" ? 0 : "one" in steps ? steps.one : steps.up_to };
-}
-
-/** What a reader knows that knows both. */
-function joined(a: Position, b: Position): Position {
-  return { seq: Math.max(a.seq, b.seq), step: Math.max(a.step, b.step) };
-}
-
-function dataOf({ data }: RawEntry): Record<string, unknown> {
+function dataOf({ custom }: EntryItem): Record<string, unknown> {
+  const data = custom?.data;
   return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
 }
 
 /** What an entry says, in a line. */
-function previewOf(body: RawEntry): string {
-  const { message, custom = "entry" } = body;
+function previewOf(item: EntryItem): string {
+  const { message } = item;
   if (message === undefined) {
-    const { label, summary } = dataOf(body);
+    const { label, summary } = dataOf(item);
     const about = label ?? summary;
-    const name = custom.replace(/^bough\./, "").replaceAll("_", " ");
+    const name = (item.custom?.custom_type ?? "entry").replace(/^bough\./, "").replaceAll("_", " ");
     return (typeof about === "string" ? `${name}: ${firstLine(about)}` : name).slice(0, PREVIEW_CHARS);
   }
   const content = Array.isArray(message.content) ? message.content : [];

@@ -8,7 +8,9 @@ const DAY = 24 * HOUR;
 
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const timeWithSeconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const dayOfYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const dayOfUtc = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
 const fullDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const whole = new Intl.NumberFormat();
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -40,6 +42,16 @@ export function ago(ms: number, now: number = Date.now()): string {
 export function clockTime(ms: number, now: number = Date.now()): string {
   const isToday = new Date(ms).toDateString() === new Date(now).toDateString();
   return isToday ? timeOfDay.format(ms) : `${shortDay(ms, now)}, ${timeOfDay.format(ms)}`;
+}
+
+/** The time of day with its seconds. */
+export function secondTime(ms: number): string {
+  return timeWithSeconds.format(ms);
+}
+
+/** A day of UTC, such as `2026-11-16`, in few letters. */
+export function shortDate(day: string): string {
+  return dayOfUtc.format(Date.parse(`${day}T00:00:00Z`));
 }
 
 function shortDay(ms: number, now: number): string {

@@ -34,14 +34,14 @@ export class Store<T> {
 /** The store's value; the component is rendered again when it changes. */
 export function useStore<T>(store: Store<T>): T {
   const [, render] = useReducer((count: number) => count + 1, 0);
+  const value = store.get();
   useEffect(() => {
-    const seen = store.get();
     const stop = store.subscribe(() => render(undefined));
-    // It may have changed between rendering and now.
-    if (store.get() !== seen) {
+    // Effects run after painting: the store may have changed since this was rendered.
+    if (store.get() !== value) {
       render(undefined);
     }
     return stop;
   }, [store]);
-  return store.get();
+  return value;
 }

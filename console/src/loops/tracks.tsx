@@ -1,0 +1,116 @@
+// The timeline itself: a row for each loop, with its turns and its calls of tools.
+
+import { clockTime, duration, secondTime } from "../ui/format";
+import { inert } from "../ui/inert";
+import type { Axis, Span } from "./axis";
+import { grouped, type LoopRow, type RowGroup } from "./timeline";
+
+interface TracksProps {
+  rows: LoopRow[];
+  byId: ReadonlyMap<string, LoopRow>;
+  axis: Axis;
+  place: number;
+  selected: LoopRow | undefined;
+  onSelect: (row: LoopRow) => void;
+}
+
+const TICKS_MAX = 6;
+
+export function Tracks(props: TracksProps) {
+  const { rows, axis } = props;
+  return (
+    <div class="tracks">
+      <div class="track-row track-axis" aria-hidden="true">
+        <span class="track-name muted">Time of day</span>
+        <div class="track">
+          {axis.ticks(TICKS_MAX).map(({ at, time }) => (
+            <span key={time} class="tick" style={{ left: percent(at) }}>
+              {secondTime(time)}
+            </span>
+          ))}
+        </div>
+      </div>
+      {grouped(rows).map((group) => (
+        <TrackGroup key={group.rows[0]?.loop.loop_id} {...props} group={group} />
+      ))}
+      {axis.cuts.length > 0 && (
+        <p class="muted tracks-note">
+          The striped places are pauses in which nothing ran: {axis.cuts.map((cut) => duration(cut.ms)).join(", ")}. They are not drawn at their length.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function TrackGroup({ group: { group, rows }, ...props }: TracksProps & { group: RowGroup }) {
+  if (group === undefined) {
+    return <>{rows.map((row) => <TrackRow key={row.loop.loop_id} row={row} {...props} />)}</>;
+  }
+  const winner = props.byId.get(group.winner ?? "");
+  return (
+    <section class="track-group" aria-label="Parallel group">
+      <h2 class="track-group-head">
+        Side by side: {winner === undefined ? "none was chosen yet" : `loop ${winner.number} was chosen`}
+      </h2>
+      {rows.map((row) => <TrackRow key={row.loop.loop_id} row={row} isWinner={row === winner} {...props} />)}
+    </section>
+  );
+}
+
+function TrackRow({ row, isWinner = false, axis, place, selected, onSelect }: Omit<TracksProps, "rows"> & { row: LoopRow; isWinner?: boolean }) {
+  const { loop } = row;
+  return (
+    <div class="track-row" data-selected={row === selected ? "" : undefined} data-loop={row.number}>
+      <button type="button" class="track-name" aria-pressed={row === selected} onClick={() => onSelect(row)}>
+        <span class="track-title">
+          <strong>Loop {row.number}</strong>
+          {loop.continuation in KINDS && <span class="tag">{KINDS[loop.continuation]}</span>}
+          {isWinner && <span class="tag tag-done">chosen</span>}
+          {loop.compaction !== undefined && <span class="tag">compacted</span>}
+          {STATES[loop.status] !== undefined && <span class={`tag ${loop.status === "running" ? "tag-working" : "tag-error"}`}>{STATES[loop.status]}</span>}
+        </span>
+        <span class="muted ellipsis">{inert([loop.model, duration(row.end - row.start)].filter((part) => part !== undefined).join(" · "))}</span>
+      </button>
+      <div class="track" onClick={() => onSelect(row)}>
+        {axis.cuts.map((cut) => <span key={cut.at} class="track-cut" style={{ left: percent(cut.at) }} />)}
+        <Bar axis={axis} place={place} span={row} kind={`bar-loop bar-${loop.status}`} title={`Loop ${row.number}, from ${clockTime(row.start)}, ${duration(row.end - row.start)}`} />
+        {loop.turns.map((turn) => (
+          <Bar
+            key={turn.turn_index}
+            axis={axis}
+            place={place}
+            span={{ start: turn.started_at, end: turn.ended_at }}
+            kind="bar-turn"
+            title={`Turn ${turn.turn_index + 1}, ${duration(turn.ended_at - turn.started_at)}`}
+          />
+        ))}
+        {row.calls.map((call) => (
+          <Bar key={`${call.entry} ${call.id}`} axis={axis} place={place} span={call} kind={`bar-call bar-lane-${call.lane % 2} ${call.hasFailed ? "bar-failed" : ""}`} title={`${call.tool}, ${duration(call.end - call.start)}`} />
+        ))}
+        {place < 1 && <span class="playhead" style={{ left: percent(place) }} />}
+      </div>
+    </div>
+  );
+}
+
+const KINDS: Record<string, string> = { rerun: "rerun", branch: "branch", compaction: "compaction" };
+const STATES: Record<string, string> = { pending: "not started", running: "running", rejected: "refused", aborted: "broken off" };
+
+interface BarProps {
+  axis: Axis;
+  place: number;
+  span: Span;
+  kind: string;
+  title: string;
+}
+
+/** A stretch of time; what is after the playhead is pale. */
+function Bar({ axis, place, span, kind, title }: BarProps) {
+  const start = axis.place(span.start);
+  const width = axis.place(span.end) - start;
+  return <span class={`bar ${kind}`} data-later={start > place ? "" : undefined} title={inert(title)} style={{ left: `min(${percent(start)}, 100% - 3px)`, width: percent(width) }} />;
+}
+
+function percent(part: number): string {
+  return `${(part * 100).toFixed(3)}%`;
+}

@@ -1,0 +1,63 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { SessionHead } from "../transcript/head";
+import { EmptyState, ErrorState, Loading } from "../ui/states";
+import { useStore } from "../ui/store";
+import { Axis } from "./axis";
+import { Family } from "./family";
+import { LoopDetails } from "./details";
+import { useReplay } from "./replay";
+import { ReplayControls, ReplayedMessages } from "./replay_view";
+import { LoopsSource, type LoopsState } from "./source";
+import { type LoopRow, rowsOf } from "./timeline";
+import { Tracks } from "./tracks";
+
+export function LoopsView({ session }: { session: string }) {
+  const source = useMemo(() => new LoopsSource(session), [session]);
+  useEffect(() => () => source.close(), [source]);
+  const state = useStore(source.state);
+  if (state.error !== undefined && state.loops === undefined) {
+    return <ErrorState error={state.error} isView onRetry={() => source.refresh()} />;
+  }
+  if (state.loops === undefined || state.meta === undefined) {
+    return <Loading />;
+  }
+  return (
+    <div class="loops">
+      <SessionHead meta={state.meta} details={state.details} leaf={state.activeLeaf} view="loops" />
+      {state.loops.length === 0 ? <NotRecorded /> : <LoopsBody session={session} state={state} loops={state.loops} />}
+    </div>
+  );
+}
+
+function NotRecorded() {
+  return (
+    <EmptyState title="No loops were recorded">
+      <p>Loops come from the events of an agent. Send them to this server:</p>
+      <pre class="code" tabIndex={0}>my-agent --events | curl --data-binary @- -H 'content-type: application/x-ndjson' {location.origin}/v1/record</pre>
+    </EmptyState>
+  );
+}
+
+function LoopsBody({ session, state, loops }: { session: string; state: LoopsState; loops: NonNullable<LoopsState["loops"]> }) {
+  const [cutsPauses, setCutsPauses] = useState(true);
+  const [selectedId, setSelectedId] = useState<string>();
+  const rows = useMemo(() => rowsOf(loops, state.entries, Date.now()), [loops, state.entries]);
+  const axis = useMemo(() => new Axis(rows, cutsPauses), [rows, cutsPauses]);
+  const replay = useReplay(axis);
+  const byId = useMemo(() => new Map(rows.map((row) => [row.loop.loop_id, row])), [rows]);
+  const selected: LoopRow | undefined = byId.get(selectedId ?? "") ?? rows[0];
+  return (
+    <div class="loops-body">
+      <div class="loops-main">
+        <ReplayControls replay={replay} axis={axis} cutsPauses={cutsPauses} onCutsPauses={setCutsPauses} />
+        <Tracks rows={rows} byId={byId} axis={axis} place={replay.place} selected={selected} onSelect={(row) => setSelectedId(row.loop.loop_id)} />
+        {state.isCut && <p class="muted">Only the beginning of this recording is shown.</p>}
+        {replay.place < 1 && <ReplayedMessages session={session} entries={state.entries} byId={byId} time={axis.time(replay.place)} />}
+        {state.spawns !== undefined && state.spawns.spawns.length > 0 && <Family session={session} spawns={state.spawns} titles={state.titles} own={state.meta} />}
+      </div>
+      <aside class="loops-side" aria-label="Selected loop" aria-live="polite">
+        {selected !== undefined && <LoopDetails key={selected.loop.loop_id} session={session} row={selected} byId={byId} titles={state.titles} onSelect={(row) => setSelectedId(row.loop.loop_id)} />}
+      </aside>
+    </div>
+  );
+}

@@ -1,0 +1,181 @@
+import { useEffect, useState } from "preact/hooks";
+import { getJson, isAbort, sessionPath } from "../api/client";
+import type { StatsAnswer, StatsRow } from "../api/stats";
+import type { SessionMeta } from "../api/types";
+import { go, sessionHref, usageHref, type UsageQuery } from "../router";
+import { compact, count, duration, money, sessionTitle } from "../ui/format";
+import { inert } from "../ui/inert";
+import { EmptyState, ErrorState, Loading } from "../ui/states";
+import { cachePart, chartOf, type Grouping, type Measure, nameOf, tokensOf } from "./chart";
+import { StackedBars } from "./stacked_bars";
+
+interface UsageData {
+  total: StatsRow | undefined;
+  byDay: StatsRow[];
+  byGroup: StatsRow[];
+  bySession: { row: StatsRow; title: string }[];
+}
+
+const SESSIONS_SHOWN = 10;
+const SPANS: Record<string, string> = { "7d": "7 days", "30d": "30 days", "90d": "90 days", all: "All time" };
+
+export function UsageView({ query }: { query: UsageQuery }) {
+  const [data, setData] = useState<UsageData>();
+  const [error, setError] = useState<unknown>();
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const work = new AbortController();
+    load(query, work.signal).then(
+      (found) => {
+        setData(found);
+        setError(undefined);
+      },
+      (failure: unknown) => isAbort(failure) || setError(failure),
+    );
+    return () => work.abort();
+  }, [query.by, query.since, round]);
+  const refresh = () => setRound(round + 1);
+  if (error !== undefined) {
+    return <ErrorState error={error} isView onRetry={refresh} />;
+  }
+  if (data === undefined) {
+    return <Loading />;
+  }
+  return (
+    <div class="page">
+      <div class="page-head">
+        <h1>Usage</h1>
+        <Controls query={query} onRefresh={refresh} />
+      </div>
+      {data.total === undefined || data.byDay.length === 0 ? (
+        <EmptyState title="Nothing was used in this time">
+          <p>Choose a longer time, or point an agent at this server.</p>
+        </EmptyState>
+      ) : (
+        <UsageBody query={query} data={data} total={data.total} />
+      )}
+    </div>
+  );
+}
+
+function UsageBody({ query, data, total }: { query: UsageQuery; data: UsageData; total: StatsRow }) {
+  const chart = chartOf(data.byDay, query.by, query.of);
+  const what = query.of === "tokens" ? "Tokens per day, read and written, cache included" : "Cost per day, in US dollars";
+  return (
+    <>
+      <Figures total={total} />
+      <StackedBars data={chart} title={`${what} (days of UTC), by ${query.by}`} format={query.of === "tokens" ? compact : money} />
+      <Sums caption={`By ${query.by}`} rows={data.byGroup.map((row) => ({ name: nameOf(row, query.by), row }))} />
+      <Sums caption="Sessions that cost most" rows={data.bySession.map(({ row, title }) => ({ name: title, href: sessionHref(row.session_id ?? ""), row }))} />
+    </>
+  );
+}
+
+function Controls({ query, onRefresh }: { query: UsageQuery; onRefresh: () => void }) {
+  const change = (part: Partial<UsageQuery>) => go(usageHref({ ...query, ...part }));
+  return (
+    <div class="page-tools">
+      <Choice label="Time" value={query.since} options={SPANS} onPick={(since) => change({ since })} />
+      <Choice label="Show" value={query.of} options={{ tokens: "Tokens", cost: "Cost" }} onPick={(of) => change({ of: of as Measure })} />
+      <Choice label="By" value={query.by} options={{ model: "Model", agent: "Agent", project: "Project" }} onPick={(by) => change({ by: by as Grouping })} />
+      <button type="button" class="button" onClick={onRefresh}>
+        Refresh
+      </button>
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string;
+  options: Record<string, string>;
+  onPick: (value: string) => void;
+}
+
+function Choice({ label, value, options, onPick }: ChoiceProps) {
+  return (
+    <label class="choice">
+      <span class="muted">{label}</span>
+      <select class="input" value={value} onChange={(event) => onPick(event.currentTarget.value)}>
+        {Object.entries(options).map(([key, text]) => (
+          <option key={key} value={key}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Figures({ total }: { total: StatsRow }) {
+  const { usage } = total;
+  return (
+    <dl class="figures">
+      <Figure name="Cost" value={money(usage.cost_usd)} about="as the providers' replies say it" />
+      <Figure name="Tokens" value={compact(tokensOf(usage))} about={`${compact(usage.input)} in, ${compact(usage.output)} out`} />
+      <Figure name="From the cache" value={part(cachePart(usage))} about={`of the tokens read: ${compact(usage.cache_read)}`} />
+      <Figure name="Replies" value={count(usage.messages)} about={`models took ${duration(total.model_time_ms)}`} />
+      <Figure name="Tool calls" value={count(total.tool_calls)} about={`${count(total.tool_errors)} failed, they took ${duration(total.tool_time_ms)}`} />
+    </dl>
+  );
+}
+
+function Figure({ name, value, about }: { name: string; value: string; about: string }) {
+  return (
+    <div class="figure">
+      <dt>{name}</dt>
+      <dd class="figure-value">{value}</dd>
+      <dd class="muted">{about}</dd>
+    </div>
+  );
+}
+
+function Sums({ caption, rows }: { caption: string; rows: { name: string; href?: string; row: StatsRow }[] }) {
+  return (
+    <div class="table-box" role="region" aria-label={caption} tabIndex={0}>
+      <table class="table">
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Cost</th>
+            <th scope="col">Tokens in</th>
+            <th scope="col">From the cache</th>
+            <th scope="col">Tokens out</th>
+            <th scope="col">Replies</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ name, href, row: { usage } }, at) => (
+            <tr key={at}>
+              <th scope="row">{href === undefined ? <bdi>{inert(name)}</bdi> : <a href={href}>{inert(name)}</a>}</th>
+              <td>{money(usage.cost_usd)}</td>
+              <td>{count(usage.input + usage.cache_read + usage.cache_write)}</td>
+              <td>{part(cachePart(usage))}</td>
+              <td>{count(usage.output)}</td>
+              <td>{count(usage.messages)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function part(value: number | undefined): string {
+  return value === undefined ? "–" : `${Math.round(value * 100)} %`;
+}
+
+async function load({ by, since }: UsageQuery, signal: AbortSignal): Promise<UsageData> {
+  const from = since === "all" ? undefined : since;
+  const ask = (groups: string | undefined, limit?: number) => getJson<StatsAnswer>("/v1/stats", { by: groups, from, limit }, signal);
+  const [total, byDay, byGroup, bySession] = await Promise.all([ask(undefined), ask(`day,${by}`), ask(by), ask("session", SESSIONS_SHOWN)]);
+  const named = bySession.rows.map(async (row) => ({ row, title: await titleOf(row.session_id ?? "", signal) }));
+  return { total: total.rows[0], byDay: byDay.rows, byGroup: byGroup.rows, bySession: await Promise.all(named) };
+}
+
+/** What a session is called; one that is gone keeps its id. */
+async function titleOf(session: string, signal: AbortSignal): Promise<string> {
+  const found = await getJson<{ meta: SessionMeta }>(sessionPath(session), {}, signal).catch(() => undefined);
+  return found === undefined ? session : sessionTitle(found.meta);
+}

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { close, launch, open, see } from "./browser.mjs";
+import { assistant, Bough } from "./server.mjs";
+
+const DAY = 86_400_000;
+let server;
+let browser;
+
+before(async () => {
+  [server, browser] = await Promise.all([Bough.start(), launch()]);
+  const spend = (model, usage) => server.append("dear", assistant("Done.", { model, timestamp: Date.now(), usage }));
+  await server.session("dear", { title: "A dear one", metadata: { agent: "builder" } });
+  await spend("large", { input: 200, cache_read: 800, output: 100, cost_usd: 2 });
+  await spend("small", { input: 1000, output: 50, cost_usd: 0.5 });
+  await recordLongAgo("old", 60);
+  await server.send("PATCH", "/sessions/old", { title: "An old one" });
+});
+
+/** Only a recorder may say that something happened before now. */
+function recordLongAgo(session, days) {
+  const at = Date.now() - days * DAY;
+  const usage = { input: 5000, output: 10, reasoning: 0, cache_read: 0, cache_write: 0, total_tokens: 5010 };
+  const content = [{ type: "text", text: "Done." }];
+  const message = { role: "assistant", content, model: "small", provider: "local", stopReason: "stop", timestamp: at, usage };
+  const of = { loop_id: `${session}.1`, timestamp: new Date(at).toISOString() };
+  const events = [
+    { type: "AgentStart", agent_id: "writer", session_id: session, parent_loop_id: null, metadata: null, ...of },
+    { type: "MessageEnd", message, ...of },
+    { type: "AgentEnd", messages: [message], usage, rejection: null, ...of },
+  ];
+  return server.send("POST", `/record/${session}`, { events, finish: true });
+}
+
+after(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+const figure = (page, name) => page.locator(".figure", { has: page.getByText(name, { exact: true }) }).locator(".figure-value").innerText();
+
+test("tokens and cost are told by day, model, agent and session, with their units", async () => {
+  const page = await open(browser, server, "#/usage");
+  await see(page, "Tokens per day");
+  assert.equal(await figure(page, "Cost"), "$2.50");
+  assert.equal(await figure(page, "From the cache"), "40 %");
+  assert.equal(await page.locator(".chart rect").count(), 2);
+  assert.equal(await figure(page, "Tokens"), "2.2K");
+  await page.getByLabel("Time").selectOption("all");
+  await page.locator(".figure-value", { hasText: "7.2K" }).waitFor();
+  assert.equal(await page.locator(".chart rect").count(), 3);
+  await page.getByLabel("Show").selectOption("cost");
+  await see(page, "Cost per day, in US dollars");
+  await page.getByRole("combobox", { name: /^By/ }).selectOption("agent");
+  await page.getByRole("region", { name: "By agent" }).getByText("writer").waitFor();
+  assert.match(page.url(), /since=all&of=cost&by=agent/);
+  await page.reload();
+  await page.getByRole("region", { name: "By agent" }).getByText("writer").waitFor();
+  await page.getByRole("link", { name: "An old one" }).click();
+  await page.getByRole("heading", { level: 1, name: "An old one" }).waitFor();
+  await close(page);
+});
+
+test("a store without use says so", async (t) => {
+  const empty = await Bough.start();
+  t.after(() => empty.stop());
+  const page = await open(browser, empty, "#/usage");
+  await see(page, "Nothing was used in this time");
+  await close(page);
+});
+
+test("health shows the store, who follows it, and its limits", async () => {
+  const watching = await open(browser, server, "#/sessions");
+  await see(watching, "A dear one");
+  const page = await open(browser, server, "#/health");
+  const panel = (title) => page.locator(".panel", { has: page.getByRole("heading", { name: title, exact: true }) });
+  await panel("Store").locator(".fact", { hasText: "Sessions" }).getByText("2", { exact: true }).waitFor();
+  await panel("Now").locator(".fact", { hasText: "Subscribers" }).getByText("1", { exact: true }).waitFor();
+  await panel("Limits").locator(".fact").first().waitFor();
+  await close(watching);
+  await panel("Now").locator(".fact", { hasText: "Subscribers" }).getByText("0", { exact: true }).waitFor();
+  await close(page);
+});
