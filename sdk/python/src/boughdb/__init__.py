@@ -1,0 +1,96 @@
+"""A client of Bough, the session store for AI agents.
+
+`Bough` is the blocking client and `AsyncBough` its asynchronous twin, for asyncio and trio, with the same methods.
+
+>>> with Bough(url) as bough:
+...     session = bough.create("Weather")
+...     asked = session.append("Will it rain?")
+...     [item["message"]["content"][0]["text"] for item in session.messages()]
+['Will it rain?']
+"""
+
+from ._async.client import AsyncBough
+from ._async.recording import AsyncRecording
+from ._async.reply import AsyncReply
+from ._async.session import AsyncSession
+from ._async.watch import AsyncWatch
+from ._errors import (
+    ApiError,
+    BoughError,
+    Conflict,
+    ConnectionFailed,
+    Forbidden,
+    InvalidRequest,
+    LeafConflict,
+    NotFound,
+    StartFailed,
+    Unavailable,
+)
+from ._requests import Retries
+from ._sync.client import Bough
+from ._sync.recording import Recording
+from ._sync.reply import Reply
+from ._sync.session import Session
+from ._sync.watch import Watch
+from ._types import (
+    Appended,
+    Branch,
+    Context,
+    Custom,
+    Entry,
+    EntryPage,
+    Event,
+    Format,
+    NewEntry,
+    Role,
+    SearchHit,
+    SearchResult,
+    SessionMeta,
+    SessionUsage,
+    Status,
+    StopReason,
+    Usage,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApiError",
+    "Appended",
+    "AsyncBough",
+    "AsyncRecording",
+    "AsyncReply",
+    "AsyncSession",
+    "AsyncWatch",
+    "Bough",
+    "BoughError",
+    "Branch",
+    "Conflict",
+    "ConnectionFailed",
+    "Context",
+    "Custom",
+    "Entry",
+    "EntryPage",
+    "Event",
+    "Forbidden",
+    "Format",
+    "InvalidRequest",
+    "LeafConflict",
+    "NewEntry",
+    "NotFound",
+    "Recording",
+    "Reply",
+    "Retries",
+    "Role",
+    "SearchHit",
+    "SearchResult",
+    "Session",
+    "SessionMeta",
+    "SessionUsage",
+    "StartFailed",
+    "Status",
+    "StopReason",
+    "Unavailable",
+    "Usage",
+    "Watch",
+]

@@ -1,0 +1,394 @@
+"""One session: a conversation that branches."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from .._errors import LeafConflict, NotFound
+from .._requests import as_message, body, new_id, new_key, path
+from .._types import (
+    Appended,
+    Branch,
+    Context,
+    Custom,
+    Entry,
+    EntryPage,
+    Format,
+    Json,
+    Message,
+    NewEntry,
+    Role,
+    SessionMeta,
+    SessionUsage,
+    Status,
+)
+from .http import AsyncHttp
+from .reply import AsyncReply
+from .watch import AsyncWatch
+
+# A delta is sent at least so many seconds after the one before.
+_JOIN_INTERVAL = 0.05
+
+
+class AsyncSession:
+    """A session of the store. Made by `create`, `ensure` or `session` of the client; making one costs no request."""
+
+    def __init__(self, http: AsyncHttp, session_id: str) -> None:
+        self._http = http
+        self.id = session_id
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r})"
+
+    # Writing.
+
+    async def append(
+        self,
+        message: str | Message,
+        *,
+        format: Format | None = None,
+        entry_id: str | None = None,
+        parent_id: str | None = None,
+        expected_leaf: str | None = None,
+        origin: Json | None = None,
+        create: bool = False,
+    ) -> Appended:
+        """Appends a message and returns its entry. A text is a message of the user.
+
+        The message is in the given format, Bough's own when there is none, and is kept as it is. It goes below the active leaf,
+        or below `parent_id`, which begins a branch. `expected_leaf` appends only when the active leaf still is this entry (`""`
+        for a session without entries) and raises `LeafConflict` otherwise. `create` makes the session when it is missing.
+
+        Repeating a call with the same `entry_id` changes nothing; without one, the client draws it, so that a request that is
+        sent again after a broken connection is stored once.
+
+        >>> session = await bough.create("Weather")
+        >>> asked = await session.append("Will it rain?")
+        >>> reply = {"role": "assistant", "content": [{"type": "text", "text": "No."}], "stop_reason": "end_turn"}
+        >>> answered = await session.append(reply, format="anthropic")
+        >>> answered["parent_id"] == asked["entry_id"]
+        True
+        """
+        return await self._append(
+            body(
+                message=as_message(message),
+                format=format,
+                entry_id=entry_id,
+                parent_id=parent_id,
+                expected_leaf=expected_leaf,
+                origin=origin,
+                create=create or None,
+            )
+        )
+
+    async def append_custom(
+        self,
+        custom_type: str,
+        data: Any,
+        *,
+        entry_id: str | None = None,
+        parent_id: str | None = None,
+        expected_leaf: str | None = None,
+        origin: Json | None = None,
+        create: bool = False,
+    ) -> Appended:
+        """Appends any JSON under a word of the application. It is no message, and conversations leave it out.
+
+        >>> session = await bough.create("Weather")
+        >>> noted = await session.append_custom("forecast", {"rain_mm": 0.0})
+        >>> (await session.entry(noted["entry_id"]))["custom"]["data"]
+        {'rain_mm': 0.0}
+        """
+        return await self._append(
+            body(
+                custom=Custom(custom_type=custom_type, data=data),
+                entry_id=entry_id,
+                parent_id=parent_id,
+                expected_leaf=expected_leaf,
+                origin=origin,
+                create=create or None,
+            )
+        )
+
+    async def append_many(
+        self,
+        entries: Iterable[NewEntry],
+        *,
+        expected_leaf: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+        create: bool = False,
+    ) -> list[Appended]:
+        """Appends several entries in one durable commit, all of them or none, and returns them in order.
+
+        Each is `{"message": …}` or `{"custom": {"custom_type": …, "data": …}}`, with `format`, `entry_id` and `parent_id` where
+        they are needed. `meta` changes the title, description or metadata in the same commit.
+
+        >>> session = bough.session("trip")
+        >>> both = await session.append_many(
+        ...     [{"message": {"role": "user", "content": "Book a train"}}, {"custom": {"custom_type": "budget", "data": 120}}],
+        ...     create=True,
+        ... )
+        >>> [item["message"]["role"] async for item in session.messages()]
+        ['user']
+        """
+        sent = body(
+            entries=[{"entry_id": new_id("e"), **entry} for entry in entries],
+            expected_leaf=expected_leaf,
+            meta=meta,
+            create=create or None,
+        )
+        answer = await self._http.call("POST", self._path("entries", "batch"), body=sent, key=new_key())
+        return answer["entries"]
+
+    def stream(
+        self,
+        message: Message | None = None,
+        *,
+        model: str | None = None,
+        format: Format | None = None,
+        entry_id: str | None = None,
+        parent_id: str | None = None,
+        expected_leaf: str | None = None,
+        origin: Json | None = None,
+        create: bool = False,
+        join_interval: float = _JOIN_INTERVAL,
+    ) -> AsyncReply:
+        """Begins a message that is written piece by piece; readers see each piece as soon as it is durable.
+
+        What is written within `join_interval` seconds is sent together. The message is finished at the end of the block, also
+        when the body raises. It is a message of the model unless `message` says otherwise.
+
+        >>> session = await bough.create("Poem")
+        >>> async with session.stream(model="m-1") as reply:
+        ...     for word in ["Roses ", "are ", "red"]:
+        ...         await reply.text(word)
+        ...     reply.finish(usage={"input": 12, "output": 3})
+        >>> (await session.entry(reply.entry_id))["message"]["content"]
+        [{'type': 'text', 'text': 'Roses are red'}]
+        """
+        begun: dict[str, Any] = {"role": "assistant", "content": [], **(message or {}), **body(model=model)}
+        begin = body(
+            message=begun,
+            stream=True,
+            format=format,
+            entry_id=entry_id or new_id("e"),
+            parent_id=parent_id,
+            expected_leaf=expected_leaf,
+            origin=origin,
+            create=create or None,
+        )
+        return AsyncReply(self._http, self.id, begin, join_interval)
+
+    async def update(self, entry_id: str, content: Sequence[Json], *, expected_revision: int | None = None) -> int:
+        """Replaces a message's content and returns its revision.
+
+        `expected_revision` makes the change conditional; `Conflict` says that somebody else was first.
+        """
+        sent = body(content=list(content), expected_revision=expected_revision)
+        answer = await self._http.call("PUT", self._path("entries", entry_id), body=sent)
+        return answer["revision"]
+
+    async def label(self, entry_id: str, label: str | None) -> None:
+        """Names an entry, or takes its name away."""
+        await self._http.call("PUT", self._path("entries", entry_id, "label"), body=body(label=label))
+
+    # Reading.
+
+    async def meta(self) -> SessionMeta:
+        """Reads what the session says of itself; raises `NotFound` when there is no such session."""
+        answer = await self._http.call("GET", self._path())
+        meta: SessionMeta = answer["meta"]
+        meta["active_leaf"] = answer.get("active_leaf")
+        meta["version"] = answer["version"]
+        return meta
+
+    async def exists(self) -> bool:
+        """Whether there is such a session."""
+        try:
+            await self.meta()
+        except NotFound:
+            return False
+        return True
+
+    def messages(
+        self,
+        *,
+        format: Format | None = None,
+        from_entry_id: str | None = None,
+        roles: Sequence[Role] | None = None,
+        include_custom: bool = False,
+        order: Literal["oldest", "newest"] = "oldest",
+        page_size: int | None = None,
+    ) -> AsyncIterator[Entry]:
+        """The messages of the active path, or of the path to `from_entry_id`. Pages are read as they are needed.
+
+        With `format`, each message is in that format: as it came, or mapped, with `losses` for what the format has no place for.
+
+        >>> session = await bough.create("Weather")
+        >>> _ = await session.append("Will it rain?")
+        >>> [item["message"]["content"] async for item in session.messages(format="openai-chat")]
+        [[{'type': 'text', 'text': 'Will it rain?'}]]
+        """
+        place = self._path("messages") if order == "oldest" else self._path("messages", "tail")
+        params = {
+            "format": format,
+            "from_entry_id": from_entry_id,
+            "roles": roles,
+            "include_custom": include_custom or None,
+            "limit": page_size,
+        }
+        return self._http.pages(place, "messages", params)
+
+    async def entry(self, entry_id: str) -> Entry:
+        """Reads one entry; raises `NotFound` when the session has no such entry."""
+        answer = await self._http.call("GET", self._path("entries", entry_id))
+        return answer.get("entry", answer)
+
+    async def entries(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        custom_type: str | None = None,
+        id_prefix: str | None = None,
+        order: Literal["oldest", "newest"] | None = None,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+        cursor: str | None = None,
+    ) -> EntryPage:
+        """Reads one page of entries by key, on any branch: by ids, by custom type, by how their ids begin.
+
+        >>> session = await bough.create("Weather")
+        >>> for rain in [0, 3]:
+        ...     _ = await session.append_custom("forecast", rain)
+        >>> page = await session.entries(custom_type="forecast", order="newest", limit=1)
+        >>> page["entries"][0]["custom"]["data"]
+        3
+        """
+        params = {
+            "ids": ids,
+            "custom_type": custom_type,
+            "id_prefix": id_prefix,
+            "order": order,
+            "limit": limit,
+            "max_bytes": max_bytes,
+            "cursor": cursor,
+        }
+        return await self._http.call("GET", self._path("entries"), params=params)
+
+    async def context(
+        self, *, format: Format | None = None, max_tokens: int | None = None, from_entry_id: str | None = None
+    ) -> Context:
+        """What a model would be sent: the path with compactions and summaries applied, within a budget of tokens."""
+        params = {"format": format, "max_tokens": max_tokens, "from_entry_id": from_entry_id}
+        return await self._http.call("GET", self._path("context"), params=params)
+
+    async def usage(self, *, from_entry_id: str | None = None) -> SessionUsage:
+        """Adds up tokens and cost, of the session and of one branch."""
+        return await self._http.call("GET", self._path("usage"), params={"from_entry_id": from_entry_id})
+
+    def watch(
+        self,
+        *,
+        after: str | None = None,
+        types: Sequence[str] | None = None,
+        roles: Sequence[Role] | None = None,
+        deltas: bool = True,
+    ) -> AsyncWatch:
+        """Follows the session: an endless iterator of events that goes on over broken connections and restarts.
+
+        It begins now, or behind a cursor; `"start"` is before the first event. Without `deltas`, messages come whole.
+
+        >>> session = await bough.create("Weather")
+        >>> async with session.watch() as events:
+        ...     _ = await session.append("Will it rain?")
+        ...     event = await anext(events)
+        >>> event.data["message"]["content"][0]["text"]
+        'Will it rain?'
+        """
+        params = {"after": after, "types": types, "roles": roles, "deltas": None if deltas else "off"}
+        return AsyncWatch(self._http, self._path("events"), params, self.id)
+
+    # Branches.
+
+    def branches(self) -> AsyncIterator[Branch]:
+        """The ends of the branches, the most recently active first."""
+        return self._http.pages(self._path("branches"), "branches", {})
+
+    async def switch_to(self, entry_id: str | None, *, expected_leaf: str | None = None) -> None:
+        """Makes the active path end at an entry, or before the first one with `None`.
+
+        >>> session = await bough.create("Weather")
+        >>> first = await session.append("Will it rain?")
+        >>> second = await session.append("Tomorrow, I mean.")
+        >>> await session.switch_to(first["entry_id"], expected_leaf=second["entry_id"])
+        >>> len([item async for item in session.messages()])
+        1
+        """
+        try:
+            if entry_id is None:
+                await self._http.call("DELETE", self._path("leaf"), params={"expected_leaf": expected_leaf})
+            else:
+                sent = body(entry_id=entry_id, expected_leaf=expected_leaf)
+                await self._http.call("PUT", self._path("leaf"), body=sent)
+        except LeafConflict as conflict:
+            # Where an earlier attempt arrived and its answer was lost, the leaf is where it should be.
+            if conflict.attempts == 1 or conflict.active_leaf != entry_id:
+                raise
+
+    async def fork(self, entry_id: str, *, title: str | None = None) -> AsyncSession:
+        """Copies the path to an entry into a new session.
+
+        >>> session = await bough.create("Weather")
+        >>> first = await session.append("Will it rain?")
+        >>> fork = await session.fork(first["entry_id"], title="Another way")
+        >>> (await fork.meta())["forked_from"] == session.id
+        True
+        """
+        sent = body(entry_id=entry_id, title=title)
+        answer = await self._http.call("POST", self._path("fork"), body=sent, key=new_key())
+        return AsyncSession(self._http, answer["session_id"])
+
+    # The session itself.
+
+    async def set_meta(
+        self,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> SessionMeta:
+        """Changes the title, the description or some of the metadata: members that are `None` in `metadata` are removed.
+
+        >>> session = await bough.create("Weather", metadata={"user": "u1", "draft": True})
+        >>> meta = await session.set_meta(metadata={"draft": None, "city": "Oslo"})
+        >>> meta["metadata"]
+        {'city': 'Oslo', 'user': 'u1'}
+        """
+        sent = body(title=title, description=description, metadata=metadata)
+        answer = await self._http.call("PATCH", self._path(), body=sent)
+        return answer["meta"]
+
+    async def set_status(self, status: Status, *, reason: str | None = None) -> None:
+        """Says what the session is doing."""
+        await self._http.call("PUT", self._path("status"), body=body(status=status, reason=reason))
+
+    async def archive(self) -> None:
+        """Puts the session away: lists leave it out."""
+        await self._http.call("PUT", self._path("archive"), body={})
+
+    async def unarchive(self) -> None:
+        """Takes an archived session back."""
+        await self._http.call("DELETE", self._path("archive"))
+
+    async def delete(self) -> bool:
+        """Moves the session to the trash, where it is kept for a while. Returns whether it was there."""
+        answer = await self._http.call("DELETE", self._path())
+        return answer["deleted"]
+
+    def _path(self, *parts: str) -> str:
+        return path("sessions", self.id, *parts)
+
+    async def _append(self, entry: dict[str, Any]) -> Appended:
+        entry.setdefault("entry_id", new_id("e"))
+        return await self._http.call("POST", self._path("entries"), body=entry)

@@ -1,0 +1,1 @@
+"""The client in its blocking form, made from `_async`."""

@@ -1,0 +1,222 @@
+# Made from ../_async/client.py by tools/make_sync.py; change it there.
+"""The client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+import httpx
+
+from .._local import LocalTransport, LocalServer
+from .._requests import Retries, body, new_id, new_key, path
+from .._settings import DEFAULT_TIMEOUT, Settings
+from .._types import Role, SearchResult, SessionMeta, Status
+from .http import Http
+from .recording import Recording
+from .session import Session
+from .watch import Watch
+
+
+class Bough:
+    """A client of a Bough server.
+
+    Keep one for the whole program: it holds a pool of connections. Requests that fail on the way are sent again, and no
+    repetition stores anything twice.
+
+    >>> with Bough(url) as bough:
+    ...     session = bough.create("Weather")
+    ...     _ = session.append("Will it rain?")
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        retries: Retries | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Makes a client of the server at `url`, by default `BOUGH_SERVER` of the environment, then this machine's own.
+
+        `token` is by default `BOUGH_TOKEN` of the environment. A request may take `timeout` seconds. `transport` replaces the
+        network, for tests.
+        """
+        self.settings = Settings.of(url, token, timeout, retries)
+        self._http = _connect(self.settings, transport)
+
+    @classmethod
+    def local(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        idle_exit: int = 60,
+        timeout: float = DEFAULT_TIMEOUT,
+        retries: Retries | None = None,
+    ) -> Bough:
+        """Makes a client of a server on a data directory of this machine, which is started with the first request.
+
+        Programs that name the same directory share one server. It ends `idle_exit` seconds after its last client, and is started
+        again when it is needed. The program is the one that `BOUGH` of the environment names, or `bough` on the `PATH`.
+
+        >>> with Bough.local(folder) as bough:
+        ...     session = bough.create("Weather")
+        """
+        return cls.with_settings(Settings.of_server(LocalServer.at(path, idle_exit), timeout, retries))
+
+    @classmethod
+    def with_settings(cls, settings: Settings) -> Bough:
+        """Makes a client with the settings of another one, which may be its twin."""
+        client = cls.__new__(cls)
+        client.settings = settings
+        client._http = _connect(settings, LocalTransport(settings.server) if settings.server is not None else None)
+        return client
+
+    def __enter__(self) -> Bough:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    def create(
+        self, title: str | None = None, *, description: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> Session:
+        """Creates a session with an id that the server draws.
+
+        >>> session = bough.create("Weather", metadata={"user": "u1"})
+        >>> (session.meta())["title"]
+        'Weather'
+        """
+        sent = body(title=title, description=description, metadata=metadata)
+        answer = self._http.call("POST", path("sessions"), body=sent, key=new_key())
+        return Session(self._http, answer["session_id"])
+
+    def ensure(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Makes sure that a session with this id exists; the other arguments count only when it is created."""
+        sent = body(title=title, description=description, metadata=metadata)
+        self._http.call("PUT", path("sessions", session_id), body=sent)
+        return Session(self._http, session_id)
+
+    def session(self, session_id: str) -> Session:
+        """Names a session, without asking whether it exists."""
+        return Session(self._http, session_id)
+
+    def list(
+        self,
+        *,
+        status: Status | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id_prefix: str | None = None,
+        query: str | None = None,
+        order: str | None = None,
+        archived: Literal["exclude", "include", "only"] | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[SessionMeta]:
+        """The sessions, the most recently changed first. Pages are read as they are needed.
+
+        >>> _ = bough.create("Weather", metadata={"user": "u7"})
+        >>> [meta["title"] for meta in bough.list(metadata={"user": "u7"})]
+        ['Weather']
+        """
+        params = {
+            "status": status,
+            "metadata": metadata,
+            "id_prefix": id_prefix,
+            "query": query,
+            "order": order,
+            "archived": archived,
+            "limit": page_size,
+        }
+        return self._http.pages(path("sessions"), "sessions", params)
+
+    def search(
+        self,
+        query: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> SearchResult:
+        """Searches everything that was said: words, "a phrase", -not, and filters such as `role:user` or `after:3d`."""
+        params = {"query": query, "metadata": metadata, "limit": limit, "cursor": cursor}
+        return self._http.call("GET", path("search"), params=params)
+
+    def watch(
+        self,
+        *,
+        after: str | None = None,
+        types: Sequence[str] | None = None,
+        roles: Sequence[Role] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        deltas: bool = True,
+    ) -> Watch:
+        """Follows all sessions: an endless iterator of events that goes on over broken connections and restarts."""
+        params = {
+            "after": after,
+            "types": types,
+            "roles": roles,
+            "metadata": metadata,
+            "deltas": None if deltas else "off",
+        }
+        return Watch(self._http, path("events"), params, None)
+
+    def record(self, recording_id: str | None = None) -> Recording:
+        """Begins a recording of an agent's events, which become sessions of loops; it ends with the block.
+
+        >>> usage = {"input": 1, "output": 1}
+        >>> when = "2026-01-01T00:00:00Z"
+        >>> start = {"type": "AgentStart", "agent_id": "a", "session_id": "rec", "loop_id": "rec.a.1", "timestamp": when}
+        >>> said = {"role": "user", "content": [{"type": "text", "text": "hello"}], "timestamp": 1}
+        >>> end = {"type": "AgentEnd", "loop_id": "rec.a.1", "messages": [said], "usage": usage, "timestamp": when}
+        >>> with bough.record() as recording:
+        ...     recording.send([start, end])
+        >>> recording.sessions
+        ['rec']
+        """
+        return Recording(self._http, recording_id or new_id("recording"))
+
+    def undelete(self, session_id: str) -> Session:
+        """Brings a deleted session back."""
+        self._http.call("POST", path("trash", session_id, "undelete"), body={})
+        return Session(self._http, session_id)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """Sends any request of the API, such as `send("GET", "/v1/search/status")`, and returns the JSON of the answer.
+
+        It is sent again after a broken connection, so a write needs ids of its own or an idempotency `key`.
+        """
+        return self._http.call(method, path, params=params, body=body, key=key)
+
+
+def _connect(settings: Settings, transport: httpx.BaseTransport | None) -> Http:
+    client = httpx.Client(
+        base_url=settings.url,
+        headers=settings.headers(),
+        timeout=settings.timeout,
+        transport=transport,
+        # Certificates take long to load, and a plain address has none to check.
+        verify=settings.url.startswith("https:"),
+    )
+    return Http(client, settings.retries)
