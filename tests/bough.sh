@@ -22,3 +22,16 @@ python_with() {
     fi
     python="$installed/python/bin/python"
 }
+
+# Sets CHROMIUM to the browser, and installs Debian's where there is none.
+find_chromium() {
+    CHROMIUM=${CHROMIUM:-$(command -v chromium || true)}
+    if [ -z "$CHROMIUM" ]; then
+        apt=apt-get
+        [ "$(id -u)" = 0 ] || apt="sudo -n apt-get"
+        $apt update -qq
+        $apt install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null
+        CHROMIUM=$(command -v chromium)
+    fi
+    export CHROMIUM
+}

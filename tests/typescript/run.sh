@@ -1,10 +1,85 @@
 #!/bin/sh
-# Checks the TypeScript client and runs its tests against the real program.
+# Checks the TypeScript client and its adapters, and runs their tests and the suites of frameworks against the real program.
 #
-# Builds the client with the compiler of its lock file. BOUGH may name the program.
+#   tests/typescript/run.sh            all
+#   tests/typescript/run.sh client     types and tests of the client and the adapters
+#   tests/typescript/run.sh types      whether the types of the client are those of the OpenAPI document
+#   tests/typescript/run.sh suites     the suites that frameworks publish and a chat page in Chromium, with the client as npm
+#                                      installs it
+#
+# Installs packages as the lock files say, Node 22 from npm where another one is installed, and Debian's Chromium where there is
+# none. BOUGH may name the program, CHROMIUM the browser.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../bough.sh"
 client="$root/sdk/typescript"
-(cd "$client" && npm ci --silent --no-audit --no-fund --ignore-scripts && npm run --silent build)
-(cd "$client" && node --test --test-concurrency=1 --test-timeout=120000 dist/test/*.test.js)
+
+find_node() {
+    case "$(node --version)" in v2[2-9].* | v[3-9][0-9].*) return ;; esac
+    node="$installed/node/node_modules/node/bin"
+    [ -x "$node/node" ] || npm install --silent --no-audit --no-fund --prefix "$installed/node" node@22.23.3
+    PATH="$node:$PATH"
+}
+
+# Installs what the lock file of a folder says: `packages_of FOLDER OPTION...`. Not by `npm ci`: it refuses a lock file that names the
+# optional packages of this system only, and npm writes no other where a registry has only those.
+packages_of() {
+    folder=$1
+    shift
+    if ! cmp -s "$folder/package-lock.json" "$folder/node_modules/installed-lock.json"; then
+        (cd "$folder" && timeout 600 npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error "$@")
+        cp "$folder/package-lock.json" "$folder/node_modules/installed-lock.json"
+    fi
+}
+
+# Frameworks bring programs of their own as optional dependencies, which no test needs.
+build() {
+    packages_of "$client" --omit=optional
+    rm -rf "$client/dist"
+    (cd "$client" && npm run --silent build)
+}
+
+client() {
+    (cd "$client" && node --test --test-concurrency=1 --test-timeout=120000 dist/test/*.test.js)
+}
+
+# The document as the program serves it, types made from it, and the compiler to compare.
+types() {
+    place="$installed/types"
+    mkdir -p "$place/node_modules"
+    ln -sfn "$client" "$place/node_modules/boughdb"
+    cp "$here"/types/* "$place/"
+    (cd "$client" && node --input-type=module --eval '
+        import { writeFileSync } from "node:fs";
+        const { Server } = await import(process.cwd() + "/dist/test/server.js");
+        const server = await Server.start();
+        writeFileSync(process.argv[1], await (await fetch(server.url + "/openapi.json")).text());
+        await server.remove();' "$place/openapi.json")
+    tools="$client/node_modules/.bin"
+    "$tools/openapi-typescript" "$place/openapi.json" --output "$place/api.ts" > "$place/made.log" 2>&1 || { cat "$place/made.log"; exit 1; }
+    "$tools/tsc" --project "$place/tsconfig.json"
+}
+
+suites() {
+    place="$installed/suites"
+    mkdir -p "$place"
+    cp "$here/package.json" "$here/package-lock.json" "$place/"
+    packages_of "$place"
+    package="$place/node_modules/boughdb"
+    rm -rf "$package"
+    mkdir "$package"
+    (cd "$client" && npm pack --silent --pack-destination "$place" > /dev/null)
+    tar -xzf "$place"/boughdb-*.tgz -C "$package" --strip-components 1
+    rm -rf "$place"/*.ts "$place/chat"
+    cp -r "$here"/*.test.ts "$here/chat" "$client/test/server.ts" "$place/"
+    find_chromium
+    (cd "$place" && node node_modules/vitest/vitest.mjs run --globals --reporter=dot)
+}
+
+find_node
+build
+case "${1:-all}" in
+    client | types | suites) "$1" ;;
+    all) client; types; suites ;;
+    *) echo "unknown: $1 (client, types, suites or nothing)" >&2; exit 2 ;;
+esac

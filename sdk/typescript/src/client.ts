@@ -8,6 +8,7 @@ import { Watch } from "./watch.js";
 
 const DEFAULT_URL = "http://127.0.0.1:7717";
 const DEFAULT_TIMEOUT = 30_000;
+const DEFAULT_IDLE_EXIT = 60;
 
 export interface BoughOptions {
   /** By default `BOUGH_SERVER` of the environment, then this machine's own server. */
@@ -19,6 +20,11 @@ export interface BoughOptions {
   retries?: Partial<Retries>;
   /** Replaces `fetch`, for tests and for programs with a transport of their own. */
   fetch?: typeof fetch;
+}
+
+export interface LocalOptions extends Omit<BoughOptions, "url" | "token" | "fetch"> {
+  /** The server ends so many seconds after its last client. */
+  idleExit?: number;
 }
 
 export interface SessionOptions {
@@ -59,6 +65,19 @@ export class Bough {
       // Called as a method of something else, a browser's `fetch` refuses.
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     });
+  }
+
+  /**
+   * A client of a server on a data directory of this machine. The program `bough` is started at the first request, and again when
+   * it is needed; all programs that name the same directory share it. Not for browsers.
+   */
+  static local(folder: string, options: LocalOptions = {}): Bough {
+    const { idleExit = DEFAULT_IDLE_EXIT, ...others } = options;
+    if (!(idleExit >= 1)) throw new RangeError("idleExit must be at least 1 second");
+    const local = import("#local").then(({ localFetch }) => localFetch(folder, idleExit));
+    // A failure is told by the first request.
+    local.catch(() => undefined);
+    return new Bough({ ...others, url: "http://localhost", fetch: async (input, init) => (await local)(input, init) });
   }
 
   /** Creates a session with an id that the server draws. */

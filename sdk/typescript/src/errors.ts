@@ -15,6 +15,11 @@ export class ConnectionFailed extends BoughError {
   override readonly name: string = "ConnectionFailed";
 }
 
+/** The program `bough` could not be started, or does not answer. */
+export class StartFailed extends BoughError {
+  override readonly name: string = "StartFailed";
+}
+
 /** The server refused a request. `code` is stable and meant for programs; `detail` and `hint` are for people. */
 export class ApiError extends BoughError {
   override readonly name: string = "ApiError";

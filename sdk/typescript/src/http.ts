@@ -1,6 +1,6 @@
 /** The one transport: sends requests, repeats them where that is safe, and turns refusals into errors. */
 
-import { ApiError, ConnectionFailed, errorOf } from "./errors.js";
+import { ApiError, ConnectionFailed, errorOf, StartFailed } from "./errors.js";
 import { pauseAfter, query, type QueryValue, type Retries } from "./requests.js";
 import { sleep } from "./time.js";
 
@@ -38,6 +38,8 @@ export class Http {
       try {
         return await this.#once<T>(method, path, call);
       } catch (error) {
+        // The server of this machine cannot be started: nothing to wait for.
+        if (error instanceof StartFailed) throw error;
         const isLast = attempt >= this.retries.attempts;
         if (error instanceof ApiError && (isLast || !error.isTransient)) throw error;
         if (!(error instanceof ApiError) && isLast) {

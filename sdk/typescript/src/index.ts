@@ -1,4 +1,4 @@
-export { Bough, type BoughOptions, type ListOptions, type SessionOptions } from "./client.js";
+export { Bough, type BoughOptions, type ListOptions, type LocalOptions, type SessionOptions } from "./client.js";
 export {
   ApiError,
   BoughError,
@@ -8,6 +8,7 @@ export {
   InvalidRequest,
   LeafConflict,
   NotFound,
+  StartFailed,
   Unavailable,
 } from "./errors.js";
 export { Reply, type ReplyEnd } from "./reply.js";

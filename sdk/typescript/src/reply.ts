@@ -56,7 +56,7 @@ export class Reply {
     this.#begin = begin;
     this.#interval = interval;
     this.entryId = begin.entry_id;
-    const content = begin.message["content"];
+    const content = begin.message["content"] ?? begin.message["parts"];
     const blocks = typeof content === "string" ? 1 : Array.isArray(content) ? content.length : 0;
     this.#block = { index: blocks - 1, kind: undefined };
   }

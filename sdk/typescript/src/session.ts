@@ -122,7 +122,7 @@ export class Session {
    * ```
    */
   stream<T>(write: (reply: Reply) => T | Promise<T>, options: StreamOptions = {}): Promise<T> {
-    const message: Message = { role: "assistant", content: [], ...options.message, ...given({ model: options.model }) };
+    const message: Message = { ...(options.message ?? { role: "assistant", content: [] }), ...given({ model: options.model }) };
     const place = placeOf(options);
     const begin = {
       ...given({ message, stream: true, format: options.format, ...place }),
@@ -146,8 +146,8 @@ export class Session {
 
   /** Reads what the session says of itself; throws `NotFound` when there is no such session. */
   async meta(): Promise<SessionMeta> {
-    const answer = await this.#http.call<{ meta: SessionMeta }>("GET", this.#path());
-    return answer.meta;
+    const answer = await this.#http.call<{ meta: SessionMeta; active_leaf?: string | null }>("GET", this.#path());
+    return { ...answer.meta, active_leaf: answer.active_leaf ?? null };
   }
 
   /** Whether there is such a session. */

@@ -34,15 +34,16 @@ export interface SessionMeta {
   created_at: number;
   updated_at: number;
   message_count: number;
+  /** The entry at the end of the active path, where one session was asked for. */
   active_leaf?: string | null;
 }
 
 /** Where an entry went. */
 export interface Appended {
   entry_id: string;
-  parent_id: string | null;
+  parent_id?: string | null;
   timestamp: number;
-  revision?: number;
+  revision: number;
 }
 
 /** What a custom entry keeps: any JSON under a word of the application. */

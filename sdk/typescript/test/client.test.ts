@@ -19,6 +19,7 @@ test("a conversation is stored, listed and read", async () => {
   const reply = { role: "assistant", content: [{ type: "text", text: "No." }], stop_reason: "end_turn" };
   const answered = await session.append(reply, { format: "anthropic" });
   assert.equal(answered.parent_id, asked.entry_id);
+  assert.equal((await session.meta()).active_leaf, answered.entry_id);
   const texts = (await all(session.messages())).map((item) => textOf(item.message));
   assert.deepEqual(texts, ["Will it rain?", "No."]);
   const listed = await all(bough.list({ metadata: { user: "u1" } }));
