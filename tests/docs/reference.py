@@ -8,6 +8,7 @@ BOUGH names the program.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 
 PROGRAM = os.environ["BOUGH"]
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NO_COLOR": "1", "COLUMNS": "100"}
+DIFFERENCES_MAX = 40
 
 
 def ask(*arguments: str) -> str:
@@ -60,15 +62,17 @@ PAGES = {"commands.md": commands_page, "configuration.md": configuration_page}
 
 def main() -> int:
     folder = Path(sys.argv[1], "docs", "reference")
-    stale = []
+    stale = 0
     for name, make in PAGES.items():
         page, text = folder / name, make()
         if "--check" not in sys.argv:
             page.write_text(text)
-        elif not page.exists() or page.read_text() != text:
-            stale.append(name)
+        elif page.read_text() != text:
+            stale += 1
+            lines = difflib.unified_diff(page.read_text().splitlines(), text.splitlines(), str(page), PROGRAM, n=1, lineterm="")
+            print("\n".join(list(lines)[:DIFFERENCES_MAX]))
     if stale:
-        print(f"docs/reference: {', '.join(stale)} differ from the program; run tests/docs/reference.py . with BOUGH set")
+        print("docs/reference differs from what the program says; BOUGH=PROGRAM python3 tests/docs/reference.py . writes it again")
     return 1 if stale else 0
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.request
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def read_reply(address: str, headers: dict[str, str]) -> tuple[str, str]:
 
 
 def main() -> int:
-    passed = failed = 0
+    began, passed, failed = time.monotonic(), 0, 0
     found = {str(path.relative_to(EXAMPLES)) for path in EXAMPLES.glob("*/*.*")}
     assert found == {*EXPECTED, *CHATS}, f"not every example is run: {found ^ {*EXPECTED, *CHATS}}"
     for name in sorted(found):
@@ -102,7 +103,8 @@ def main() -> int:
             except (AssertionError, OSError, subprocess.TimeoutExpired) as problem:
                 print(f"examples/{name} failed\n{problem}")
                 failed += 1
-    print(f"{passed} passed, {failed} failed")
+    # In the form that `cargo xtask test` counts.
+    print(f"{passed} passed, {failed} failed in {time.monotonic() - began:.1f}s")
     return 1 if failed else 0
 
 

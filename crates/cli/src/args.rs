@@ -14,7 +14,9 @@ use crate::globals::Globals;
 /// SESSION is a session's id, a beginning of an id that no other session has, a title, or `last` for the session that
 /// changed last. It can also be the path of a pi session file, which is then read and written in place.
 #[derive(Debug, Parser)]
-#[command(name = "bough", version, max_term_width = 100, propagate_version = false)]
+// The help names the program as people install it, whatever the file is called that was started.
+#[command(name = "bough", bin_name = "bough", version)]
+#[command(max_term_width = 100, propagate_version = false)]
 #[command(after_help = EXAMPLES, after_long_help = LONG_AFTER.as_str())]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -134,6 +136,14 @@ mod tests {
         assert!(matches!(seeded.take_command(), Some(Command::Serve(_))));
         let mut manifest = Cli::try_parse_from(["bough", "--manifest"]).unwrap();
         assert!(manifest.manifest && manifest.take_command().is_none());
+    }
+
+    #[test]
+    fn the_help_names_the_program_whatever_the_file_is_called() {
+        for words in [&["b-1.exe", "--help"][..], &["/opt/b", "ls", "--help"]] {
+            let help = Cli::try_parse_from(words).unwrap_err().to_string();
+            assert!(help.contains("Usage: bough "), "{help}");
+        }
     }
 
     #[test]
