@@ -11,6 +11,7 @@ pub mod conformance;
 
 pub mod bridge;
 
+pub mod blobs;
 mod buffered_draft;
 mod catalogue;
 mod changes;
