@@ -93,6 +93,7 @@ pub(crate) enum Command {
     Record(commands::record::Args),
     Replay(commands::replay::Args),
     Serve(commands::serve::Args),
+    Health(commands::health::Args),
     Demo(commands::demo::Args),
     Token(commands::token::Args),
     Config(commands::config::Args),

@@ -41,6 +41,8 @@ pub(crate) const LINE_REST: Duration = Duration::from_secs(2);
 pub(crate) const CONNECT_WAIT: Duration = Duration::from_secs(5);
 /// Longest wait for an answer of a server; a request for events may take [`EVENTS_WAIT`].
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(60);
+/// Longest wait for a server to say how it is.
+pub(crate) const HEALTH_WAIT: Duration = Duration::from_secs(5);
 /// Largest answer of a server.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Largest key file of a server.

@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bough_server::config::Address;
 use bough_store::StoreError;
 use bough_store::bridge::Asked;
 use bough_store::bridge::protocol::{ReadRequest, StoreAnswer};
 use serde_json::{Value, json};
 use ureq::http;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use super::CallError;
 use super::route::{Sendable, sendable};
@@ -29,17 +31,24 @@ impl Remote {
     /// A server at an address such as `http://127.0.0.1:7717`.
     pub(crate) fn new(address: &str, token: Option<String>) -> CommandResult<Self> {
         let base = address.trim_end_matches('/');
-        let uri: Result<http::Uri, _> = base.parse();
-        let is_web = |uri: &http::Uri| matches!(uri.scheme_str(), Some("http" | "https"));
-        if !uri.is_ok_and(|uri| is_web(&uri)) {
+        let uri: Option<http::Uri> = base.parse().ok();
+        let scheme = uri.as_ref().and_then(http::Uri::scheme_str);
+        let (Some("http" | "https"), Some(uri)) = (scheme, &uri) else {
             let text = format!("{address:?} is not the address of a server");
             return Err(CommandError::usage(text).hint("such as http://127.0.0.1:7717"));
-        }
-        let config = ureq::Agent::config_builder()
+        };
+        let mut config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_connect(Some(CONNECT_WAIT))
-            .timeout_global(Some(ANSWER_WAIT))
-            .build();
+            .timeout_global(Some(ANSWER_WAIT));
+        if is_this_machine(uri) {
+            // A proxy of the environment would look for the server on its own machine.
+            config = config.proxy(None);
+        }
+        if scheme == Some("https") {
+            config = config.tls_config(TlsConfig::builder().root_certs(trusted_roots()).build());
+        }
+        let config = config.build();
         let agent = ureq::Agent::new_with_config(config);
         Ok(Self { shared: Arc::new(Shared { agent, base: base.to_owned(), token }) })
     }
@@ -57,9 +66,24 @@ impl Remote {
         let found = bough_service::function(function);
         let made = found.and_then(|function| sendable(function, request));
         let sendable = made.ok_or_else(CallError::no_route)?;
+        self.blocking(move |shared| shared.send(sendable)).await
+    }
+
+    /// The status and the body of a page that is no function, such as `/readyz`.
+    pub(crate) async fn page(&self, path: &str) -> Result<(u16, Value), CallError> {
+        let sendable = Sendable { method: "GET", target: path.to_owned(), body: None };
+        let (status, bytes) = self.blocking(move |shared| shared.exchange(sendable)).await?;
+        // Something else may listen there, whose pages are no JSON.
+        Ok((status, parse(&bytes).unwrap_or_default()))
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared) -> Result<T, CallError> + Send + 'static,
+    ) -> Result<T, CallError> {
         let shared = self.shared.clone();
-        let sent = tokio::task::spawn_blocking(move || shared.send(sendable)).await;
-        sent.map_err(|error| CallError::unreachable(self.address(), &error.to_string()))?
+        let done = tokio::task::spawn_blocking(move || work(&shared)).await;
+        done.map_err(|error| CallError::unreachable(self.address(), &error.to_string()))?
     }
 }
 
@@ -84,6 +108,16 @@ impl std::fmt::Debug for Remote {
 
 impl Shared {
     fn send(&self, sendable: Sendable) -> Result<Value, CallError> {
+        let (status, bytes) = self.exchange(sendable)?;
+        let body = parse(&bytes);
+        if (200..300).contains(&status) {
+            return body.map_err(|error| CallError::shape(&error));
+        }
+        Err(CallError::of_problem(status, &body.unwrap_or_default()))
+    }
+
+    /// The status and the body of the answer.
+    fn exchange(&self, sendable: Sendable) -> Result<(u16, Vec<u8>), CallError> {
         let lost =
             |error: &dyn std::fmt::Display| CallError::unreachable(&self.base, &error.to_string());
         let mut request = http::Request::builder()
@@ -103,13 +137,23 @@ impl Shared {
         let mut answer = answer.map_err(|error| lost(&error))?;
         let status = answer.status().as_u16();
         let reader = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
-        let bytes = reader.read_to_vec().map_err(|error| lost(&error))?;
-        let body = parse(&bytes);
-        if (200..300).contains(&status) {
-            return body.map_err(|error| CallError::shape(&error));
-        }
-        Err(CallError::of_problem(status, &body.unwrap_or_default()))
+        Ok((status, reader.read_to_vec().map_err(|error| lost(&error))?))
     }
+}
+
+fn is_this_machine(uri: &http::Uri) -> bool {
+    let host = uri.host().unwrap_or_default().to_owned();
+    Address { host, port: 0 }.is_loopback()
+}
+
+/// The certificate authorities that this machine trusts, which may be an organisation's own; where it names none, those that
+/// browsers trust.
+fn trusted_roots() -> RootCerts {
+    let found = rustls_native_certs::load_native_certs().certs;
+    if found.is_empty() {
+        return RootCerts::WebPki;
+    }
+    found.iter().map(|root| Certificate::from_der(root).to_owned()).collect::<Vec<_>>().into()
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {

@@ -8,6 +8,7 @@ pub(crate) mod context;
 pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod fork;
+pub(crate) mod health;
 pub(crate) mod label;
 pub(crate) mod ls;
 pub(crate) mod migrate;
@@ -62,6 +63,7 @@ pub(crate) async fn run(app: &App, command: Command) -> CommandResult<()> {
         Command::Record(args) => record::run(app, args).await,
         Command::Replay(args) => replay::run(app, args).await,
         Command::Serve(args) => serve::run(app, args).await,
+        Command::Health(args) => health::run(app, args).await,
         Command::Demo(args) => demo::run(app, args).await,
         Command::Token(args) => token::run(app, args),
         Command::Config(args) => config::run(app, args),

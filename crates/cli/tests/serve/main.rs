@@ -11,6 +11,7 @@ mod bridges;
 mod client;
 mod engine;
 mod events;
+mod health;
 mod logs;
 mod process;
 mod proxy;
