@@ -138,6 +138,9 @@ def test_usage_context_and_search_see_what_was_said(bough: Bough) -> None:
     assert session.usage()["session"]["models"]["m-1"]["output"] == 3
     context = session.context(format="anthropic")
     assert [item["message"]["role"] for item in context["messages"]] == ["user", "assistant"]
+    conversation = context.get("conversation")
+    assert conversation is not None
+    assert conversation["messages"][1] == {"role": "assistant", "content": [{"type": "text", "text": "Far away."}]}
     hits = bough.search("zanzibar")["hits"]
     assert [hit["meta"]["session_id"] for hit in hits] == [session.id]
 

@@ -120,12 +120,23 @@ export interface SessionUsage {
   branch: UsageByModel;
 }
 
+/** A conversation as the API of a provider takes it. */
+export interface FormattedConversation {
+  messages: Json[];
+  /** What instructs the model, for the formats that take it beside the messages. */
+  system?: unknown;
+  /** What the format could not carry. */
+  losses?: Json[];
+}
+
 /** What a model would be sent. */
 export interface Context {
-  messages: unknown[];
+  /** The entries, in Bough's own form. */
+  messages: { entry_id: string; message: Json }[];
   estimated_tokens: number;
   left_out: number;
-  losses?: Json[];
+  /** What to send to the provider, when a format was asked for. */
+  conversation?: FormattedConversation;
 }
 
 /** A line of text with the places that were found. */

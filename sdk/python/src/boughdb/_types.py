@@ -139,13 +139,26 @@ class ContextItem(TypedDict):
     message: Json
 
 
+class FormattedConversation(TypedDict):
+    """A conversation as the API of a provider takes it."""
+
+    messages: list[Json]
+    """What to send."""
+    system: NotRequired[Any]
+    """What instructs the model, for the formats that take it beside the messages."""
+    losses: NotRequired[list[Json]]
+    """What the format could not carry."""
+
+
 class Context(TypedDict):
     """What a model would be sent."""
 
-    messages: list[Any]
+    messages: list[ContextItem]
+    """The entries, in Bough's own form."""
     estimated_tokens: int
     left_out: int
-    losses: NotRequired[list[Json]]
+    conversation: NotRequired[FormattedConversation]
+    """What to send to the provider, when a format was asked for."""
 
 
 class Snippet(TypedDict):
