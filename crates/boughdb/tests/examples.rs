@@ -1,15 +1,23 @@
 //! The examples run, and show what they say they show.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
-/// Runs an example, which cargo builds along with the tests; gives the lines that it printed.
-fn run(name: &str) -> Vec<String> {
+/// Where cargo puts an example, which it builds along with the tests.
+fn program(name: &str) -> PathBuf {
     let mut path: PathBuf = std::env::current_exe().unwrap();
     path.pop();
     path.pop();
     path.extend(["examples", name]);
+    path
+}
+
+/// Runs an example; gives the lines that it printed.
+fn run(name: &str) -> Vec<String> {
+    let path = program(name);
     let ran = Command::new(&path).output();
     let ran = ran.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (out, err) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8_lossy(&ran.stderr));
@@ -128,4 +136,55 @@ fn a_replay_makes_an_equal_session() {
     assert_eq!(lines[0], "after 0ns: AgentStart");
     assert_eq!(lines[2], "after 1s: AgentStart");
     assert_eq!(lines.last().unwrap(), "equal: true");
+}
+
+/// The example of a chat server while it runs.
+struct ChatServer {
+    process: Child,
+    address: String,
+}
+
+impl ChatServer {
+    fn start(folder: &tempfile::TempDir) -> Self {
+        let mut command = Command::new(program("chat_server"));
+        command.arg(folder.path()).arg("0").stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("http://").unwrap().to_owned();
+        Self { process, address }
+    }
+
+    /// Sends a request and gives the connection that its answer comes on.
+    fn send(&self, head: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "{head} HTTP/1.1\r\nhost: chat\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        stream
+    }
+}
+
+impl Drop for ChatServer {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+#[test]
+fn chat_server_shows_the_reply_to_who_follows() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ChatServer::start(&folder);
+    let events = server.send("GET /chats/one/events", "");
+
+    let mut answer = String::new();
+    server.send("POST /chats/one", "Why?").read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+
+    let mut lines = BufReader::new(events).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("data: ") && line.contains("You asked: Why?")));
 }
