@@ -35,3 +35,12 @@ find_chromium() {
     fi
     export CHROMIUM
 }
+
+# Sets NGINX to Debian's nginx, which it installs where it is missing; empty where it may not be installed.
+find_nginx() {
+    NGINX=$(PATH="$PATH:/usr/sbin" command -v nginx || true)
+    if [ -z "$NGINX" ] && [ "$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends nginx-light > /dev/null; then
+        NGINX=/usr/sbin/nginx
+    fi
+    export NGINX
+}

@@ -5,12 +5,11 @@
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../bough.sh"
-PATH="$PATH:/usr/sbin"
-if ! command -v nginx >/dev/null; then
-    if [ "$(id -u)" != 0 ] || ! apt-get install -y -qq --no-install-recommends nginx-light >/dev/null; then
-        echo "nginx is not here and cannot be installed: nothing was tested"
-        exit 0
-    fi
+find_nginx
+if [ -z "$NGINX" ]; then
+    echo "nginx is not here and cannot be installed: nothing was tested"
+    exit 0
 fi
+PATH="$PATH:/usr/sbin"
 python_with "pytest==9.0.2"
 exec "$python" -m pytest -q -p no:cacheprovider "$here"

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import urllib.error
@@ -11,6 +12,7 @@ import urllib.request
 import pytest
 
 BOUGH = os.environ["BOUGH"]
+PAGE = pathlib.Path(__file__).parents[2] / "docs/operations/proxy.md"
 
 # What nginx does when it is told nothing but where to pass requests on.
 PLAIN = "proxy_pass http://127.0.0.1:{port};"
@@ -87,9 +89,11 @@ class Nginx:
         self.process.wait(timeout=60)
 
 
-def status(port: int, path: str, token: str | None = None) -> tuple[int, str]:
+def status(port: int, path: str, token: str | None = None, host: str | None = None) -> tuple[int, str]:
     """The status of an answer, and the code of the problem that it is."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
+    if host:
+        request.add_header("host", host)
     if token:
         request.add_header("authorization", f"Bearer {token}")
     try:
@@ -133,3 +137,24 @@ def test_with_tokens_a_proxy_needs_no_trust(tmp_path, started):
     started.append(nginx)
     assert status(nginx.port, "/v1/sessions") == (401, "guard/token_needed")
     assert status(nginx.port, "/v1/sessions", server.token) == (200, "")
+
+
+def test_the_settings_of_the_page_about_proxies_work(tmp_path, started):
+    page = PAGE.read_text()
+    location = re.search(r"```nginx\nlocation / \{\n(.*?)^\}\n```", page, re.M | re.S).group(1)
+    config = re.search(r"```yaml\n(.*?)```", page, re.S).group(1)
+    server = Server(tmp_path / "data", config, token=True)
+    started.append(server)
+    nginx = Nginx(tmp_path / "nginx", location.replace("127.0.0.1:7717", "127.0.0.1:{port}"), server.port)
+    started.append(nginx)
+    assert status(nginx.port, "/v1/sessions", server.token, host="other.example")[0] == 421
+    assert status(nginx.port, "/v1/sessions", server.token, host="bough.example") == (200, "")
+    assert first_line_of_events(nginx.port, server.token) == b": ok\n"
+
+
+def first_line_of_events(port: int, token: str) -> bytes:
+    """What comes first of a stream that does not end."""
+    headers = {"authorization": f"Bearer {token}", "host": "bough.example"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/events", headers=headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return answer.readline()
