@@ -8,6 +8,7 @@ import { route, type Route } from "./router";
 import { SessionsView } from "./sessions/view";
 import { ShortcutList } from "./shortcut_list";
 import { TranscriptView } from "./transcript/view";
+import { CompareView } from "./tree/compare";
 import { TreeView } from "./tree/view";
 import { UsageView } from "./usage/view";
 import { Icon } from "./ui/icons";
@@ -40,7 +41,7 @@ function Shell() {
           <span class="brand-name">Bough</span>
         </a>
         <nav class="nav" aria-label="Views">
-          <NavLink href="#/sessions" isCurrent={["sessions", "session", "tree", "loops"].includes(current.view)}>
+          <NavLink href="#/sessions" isCurrent={["sessions", "session", "tree", "loops", "compare"].includes(current.view)}>
             Sessions
           </NavLink>
           <NavLink href="#/usage" isCurrent={current.view === "usage"}>
@@ -80,6 +81,8 @@ function View({ current }: { current: Route }) {
       return <TreeView key={current.session} session={current.session} />;
     case "loops":
       return <LoopsView key={current.session} session={current.session} />;
+    case "compare":
+      return <CompareView key={`${current.left} ${current.right}`} session={current.session} left={current.left} right={current.right} />;
     case "usage":
       return <UsageView query={current.query} />;
     case "health":

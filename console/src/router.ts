@@ -29,13 +29,14 @@ export interface UsageQuery {
   /** `7d`, `30d`, `90d` or `all`. */
   since: string;
   of: "tokens" | "cost";
-  by: "model" | "agent" | "project";
+  by: "model" | "agent" | "project" | "session";
 }
 
 export type Route =
   | { view: "sessions"; filters: SessionFilters }
   | { view: "session"; session: string; entry: string | undefined }
   | { view: "tree" | "loops"; session: string }
+  | { view: "compare"; session: string; left: string; right: string }
   | { view: "usage"; query: UsageQuery }
   | { view: "health" }
   | { view: "unknown"; path: string };
@@ -53,6 +54,9 @@ export function parseRoute(hash: string): Route {
   }
   if (view === "sessions" && session !== undefined && (part === "tree" || part === "loops") && parts.length === 3) {
     return { view: part, session };
+  }
+  if (view === "sessions" && session !== undefined && part === "compare" && parts.length === 3) {
+    return { view: part, session, left: values.get("left") ?? "", right: values.get("right") ?? "" };
   }
   if (view === "usage" && parts.length === 1) {
     return { view, query: readUsageQuery(values) };
@@ -81,6 +85,11 @@ export function sessionHref(session: string, entry?: string): string {
 
 export function treeHref(session: string): string {
   return `#/sessions/${encodeURIComponent(session)}/tree`;
+}
+
+/** Two branches of a session, each named by its end. */
+export function compareHref(session: string, left: string, right: string): string {
+  return `#/sessions/${encodeURIComponent(session)}/compare?${new URLSearchParams({ left, right }).toString()}`;
 }
 
 export function loopsHref(session: string): string {
@@ -126,7 +135,7 @@ function readUsageQuery(values: URLSearchParams): UsageQuery {
   return {
     since: one("since", ["30d", "7d", "90d", "all"]),
     of: one("of", ["tokens", "cost"]),
-    by: one("by", ["model", "agent", "project"]),
+    by: one("by", ["model", "agent", "project", "session"]),
   };
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NO_FILTERS, parseRoute, sessionHref, sessionsHref, treeHref } from "../src/router";
+import { compareHref, NO_FILTERS, parseRoute, sessionHref, sessionsHref, treeHref } from "../src/router";
 
 test("an address leads back to the filters that it was made from", () => {
   const filters = { ...NO_FILTERS, text: 'say "a & b" #1', status: "error", since: "7d", archived: true };
@@ -13,6 +13,7 @@ test("any id can be in an address", () => {
     assert.deepEqual(parseRoute(sessionHref(session, "e/1")), { view: "session", session, entry: "e/1" });
     assert.deepEqual(parseRoute(sessionHref(session)), { view: "session", session, entry: undefined });
     assert.deepEqual(parseRoute(treeHref(session)), { view: "tree", session });
+    assert.deepEqual(parseRoute(compareHref(session, "e/1", "e&2")), { view: "compare", session, left: "e/1", right: "e&2" });
   }
 });
 

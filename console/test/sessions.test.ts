@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NO_FILTERS } from "../src/router";
-import { withRows } from "../src/sessions/list";
+import { withRows as placed } from "../src/sessions/list";
 import { metadataFilter, searchText, type Row } from "../src/sessions/source";
 
 function row(session_id: string, updated_at: number): Row {
   return { meta: { session_id, updated_at, title: "", description: "", status: "idle", created_at: 0, message_count: 0 } };
 }
 
+const withRows = (...rest: Parameters<typeof placed>) => placed(...rest).rows;
 const ids = (rows: Row[]) => rows.map((row) => row.meta.session_id).join(" ");
 
 test("a changed session moves to the head, and one that the filters stop goes", () => {
@@ -20,6 +21,7 @@ test("a changed session moves to the head, and one that the filters stop goes", 
 test("a session behind the pages that were read comes with its page", () => {
   const rows = [row("c", 3), row("b", 2)];
   assert.equal(ids(withRows(rows, ["old"], [row("old", 1)], true)), "c b");
+  assert.deepEqual([...placed(rows, ["old", "b"], [row("old", 1), row("b", 4)], true).left], ["old"]);
   assert.equal(ids(withRows(rows, ["old"], [row("old", 1)], false)), "c b old");
 });
 

@@ -19,6 +19,12 @@ test("series are stacked by day, the largest first", () => {
   assert.equal(chart.most, 12);
 });
 
+test("the axis has every day that was asked for", () => {
+  const chart = chartOf([row("2026-11-02", "a", 5)], "model", "tokens", ["2026-10-31", "2026-11-03"]);
+  assert.deepEqual(chart.days, ["2026-10-31", "2026-11-01", "2026-11-02", "2026-11-03"]);
+  assert.deepEqual(chart.series.map(({ values }) => values), [[0, 0, 5, 0]]);
+});
+
 test("many series lose nothing: the small ones are summed up", () => {
   const rows = Array.from({ length: 20 }, (_, at) => row("2026-11-01", `m${at}`, at, at / 10));
   for (const [measure, sum] of [["tokens", 190], ["cost", 19]] as const) {

@@ -2,45 +2,39 @@
 //
 // BOUGH_CONSOLE_SESSIONS and BOUGH_CONSOLE_ENTRIES say how many; 100,000 of each otherwise.
 import { launch, open } from "./browser.mjs";
-import { Bough, user } from "./server.mjs";
+import { makeLongSession, makeSessions, withoutWaitingForTheDisk } from "./fill.mjs";
+import { Bough } from "./server.mjs";
 
 const SESSIONS = Number(process.env.BOUGH_CONSOLE_SESSIONS ?? 100_000);
 const ENTRIES = Number(process.env.BOUGH_CONSOLE_ENTRIES ?? 100_000);
-const BATCH = 500;
-const WRITERS = 32;
 const PAINTS = 5;
 const FRAMES = 300;
 const FRAME_LIMIT_MS = 16.7;
 const PAINT_LIMIT_MS = 200;
+const PAGE_BYTES_LIMIT = 300_000;
 
-async function fill(server) {
-  let next = 0;
-  const writer = async () => {
-    for (let number = next++; number < SESSIONS; number = next++) {
-      const body = { create: true, meta: { title: `Session ${number}` }, entries: [{ message: user(`Question ${number}`) }] };
-      await server.send("POST", `/sessions/n${number}/entries/batch`, body);
-    }
-  };
-  await Promise.all(Array.from({ length: WRITERS }, writer));
-  await server.session("long", { title: "Long" });
-  for (let first = 0; first < ENTRIES; first += BATCH) {
-    const count = Math.min(BATCH, ENTRIES - first);
-    await server.appendMany("long", Array.from({ length: count }, (_, at) => user(`Entry ${first + at} of many`)));
-  }
-}
-
-/** Milliseconds from asking for a page until its first content is painted. */
-async function firstPaint(browser, server, hash) {
+/** Milliseconds from asking for a page until its first content is painted, and until what it is about is there; and its bytes. */
+async function opened(browser, server, hash, ready) {
   const page = await open(browser, server, hash);
-  const ms = await page.evaluate(
-    () =>
+  const times = await page.evaluate(
+    (selector) =>
       new Promise((resolve) => {
-        const seen = (list) => list.getEntriesByName("first-contentful-paint").forEach((entry) => resolve(entry.startTime));
+        const whenThere = (paint) => {
+          const look = () => (document.querySelector(selector) === null ? requestAnimationFrame(look) : resolve({ paint, content: performance.now() }));
+          look();
+        };
+        const seen = (list) => list.getEntriesByName("first-contentful-paint").forEach((entry) => whenThere(entry.startTime));
         new PerformanceObserver(seen).observe({ type: "paint", buffered: true });
       }),
+    ready,
+  );
+  const sizes = await page.evaluate(() =>
+    [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+      .filter((entry) => !new URL(entry.name).pathname.startsWith("/v1/"))
+      .map((entry) => entry.encodedBodySize),
   );
   await page.context().close();
-  return ms;
+  return { ...times, bytes: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
 /** Scrolls a box a little in every frame, there and back; the time from each frame to the next. */
@@ -65,12 +59,27 @@ function scrolledFrames([selector, frames]) {
   });
 }
 
-async function frames(browser, server, hash, ready, selector) {
+async function frames(browser, server, hash, ready, selector, prepare = async () => {}) {
   const page = await open(browser, server, hash);
   await page.locator(ready).first().waitFor();
+  await prepare(page);
   const times = await page.evaluate(scrolledFrames, [selector, FRAMES]);
   await page.context().close();
   return times;
+}
+
+/** Scrolls on until every session was read from the server. */
+async function loadAllSessions(page) {
+  const began = performance.now();
+  await page.evaluate(async (count) => {
+    const box = document.querySelector(".virtual");
+    while (document.querySelector(`.row[aria-posinset="${count}"]`) === null) {
+      box.scrollTop = box.scrollHeight;
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+    box.scrollTop /= 2;
+  }, SESSIONS + 1);
+  console.log(`all sessions were scrolled through in ${((performance.now() - began) / 1000).toFixed(1)} s`);
 }
 
 async function emptyFrames(browser) {
@@ -92,22 +101,26 @@ function tell(name, times) {
   console.log(`${name.padEnd(28)} median ${half} ms, 95 of 100 within ${most} ms, worst ${worst} ms, ${late} of ${times.length} frames late`);
 }
 
-const [server, browser] = await Promise.all([Bough.start(), launch()]);
+const [server, browser] = await Promise.all([Bough.start(withoutWaitingForTheDisk), launch()]);
 try {
   const began = performance.now();
-  await fill(server);
+  await makeSessions(server, SESSIONS);
+  await makeLongSession(server, "long", ENTRIES);
   console.log(`${SESSIONS} sessions and ${ENTRIES} entries were written in ${((performance.now() - began) / 1000).toFixed(0)} s`);
-  await firstPaint(browser, server, "#/sessions");
-  for (const [name, hash] of [["sessions", "#/sessions"], ["a long session", "#/sessions/long"]]) {
-    const paints = [];
+  const { bytes } = await opened(browser, server, "#/sessions", ".row");
+  console.log(`the page takes ${bytes} bytes as sent (limit ${PAGE_BYTES_LIMIT})`);
+  for (const [name, hash, ready] of [["sessions", "#/sessions", ".row"], ["a long session", "#/sessions/long", ".message"]]) {
+    const rounds = [];
     for (let round = 0; round < PAINTS; round += 1) {
-      paints.push(await firstPaint(browser, server, hash));
+      rounds.push(await opened(browser, server, hash, ready));
     }
-    console.log(`first paint of ${name}: median ${atPart(paints, 0.5).toFixed(0)} ms of ${PAINTS} (limit ${PAINT_LIMIT_MS} ms)`);
+    const median = (part) => atPart(rounds.map((one) => one[part]), 0.5).toFixed(0);
+    console.log(`first paint of ${name}: median ${median("paint")} ms of ${PAINTS} (limit ${PAINT_LIMIT_MS} ms); its content is there after ${median("content")} ms`);
   }
   console.log(`frames while scrolling (limit ${FRAME_LIMIT_MS} ms; a frame is late when it misses the next one):`);
   tell("an empty page", await emptyFrames(browser));
   tell("sessions", await frames(browser, server, "#/sessions", ".row", ".virtual"));
+  tell("sessions, all of them read", await frames(browser, server, "#/sessions", ".row", ".virtual", loadAllSessions));
   tell("a long session", await frames(browser, server, "#/sessions/long", ".message", ".transcript-box"));
 } finally {
   await browser.close();

@@ -2,26 +2,22 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { close, launch, open, see } from "./browser.mjs";
-import { Bough, user } from "./server.mjs";
+import { makeLongSession, makeSessions, withoutWaitingForTheDisk } from "./fill.mjs";
+import { Bough } from "./server.mjs";
 
-const SESSIONS = Number(process.env.BOUGH_CONSOLE_SESSIONS ?? 1_200);
-const ENTRIES = Number(process.env.BOUGH_CONSOLE_ENTRIES ?? 5_000);
-const BATCH = 500;
+const SESSIONS = Number(process.env.BOUGH_CONSOLE_SESSIONS ?? 100_000);
+const ENTRIES = Number(process.env.BOUGH_CONSOLE_ENTRIES ?? 100_000);
+/** A row and a message are small, but a page that held all of them would not move any more. */
+const ROWS_IN_PAGE_MAX = 80;
+const MESSAGES_IN_PAGE_MAX = 240;
 
 let server;
 let browser;
 
 before(async () => {
-  [server, browser] = await Promise.all([Bough.start(), launch()]);
-  for (let first = 0; first < SESSIONS; first += 50) {
-    const some = Array.from({ length: Math.min(50, SESSIONS - first) }, (_, at) => first + at);
-    await Promise.all(some.map((number) => server.session(`n${number}`, { title: `Session ${number}` })));
-  }
-  await server.session("long", { title: "Long" });
-  for (let first = 0; first < ENTRIES; first += BATCH) {
-    const count = Math.min(BATCH, ENTRIES - first);
-    await server.appendMany("long", Array.from({ length: count }, (_, at) => user(`Entry ${first + at} of many`)));
-  }
+  [server, browser] = await Promise.all([Bough.start(withoutWaitingForTheDisk), launch()]);
+  await makeSessions(server, SESSIONS);
+  await makeLongSession(server, "long", ENTRIES);
 });
 
 after(async () => {
@@ -37,20 +33,50 @@ function areRowsDrawn() {
   return Math.min(...tops) <= box.scrollTop && Math.max(...tops) + rowHeight >= Math.min(box.scrollTop + box.clientHeight, box.scrollHeight);
 }
 
+/** Scrolls to the end of what is loaded until nothing comes behind it, and counts the rows in the page on the way. */
+async function scrollToTheLast([count, most]) {
+  const box = document.querySelector(".virtual");
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  let drawn = 0;
+  for (;;) {
+    box.scrollTop = box.scrollHeight;
+    await frame();
+    drawn = Math.max(drawn, document.querySelectorAll(".row").length);
+    if (drawn > most || document.querySelector(`.row[aria-posinset="${count}"]`) !== null) {
+      return drawn;
+    }
+  }
+}
+
 test("many sessions are scrolled to the last one with few rows in the page", async () => {
   const page = await open(browser, server, "#/sessions");
   await see(page, "Long");
+  const drawn = await page.evaluate(scrollToTheLast, [SESSIONS + 1, ROWS_IN_PAGE_MAX]);
+  assert.ok(drawn <= ROWS_IN_PAGE_MAX, `${drawn} rows are in the page`);
+  await page.waitForFunction(areRowsDrawn);
   const box = page.locator(".virtual");
   const seen = new Set();
-  while (seen.size < SESSIONS + 1) {
+  const look = async () => {
     await page.waitForFunction(areRowsDrawn);
-    for (const title of await page.locator(".row-title bdi").allTextContents()) {
-      seen.add(title);
-    }
-    assert.ok((await page.locator(".row").count()) < 80);
-    await box.evaluate((element) => (element.scrollTop += element.clientHeight));
+    const titles = await page.locator(".row-title bdi").allTextContents();
+    titles.forEach((title) => seen.add(title));
+    return titles;
+  };
+  // The oldest ones, then places on the way back, then everything from some place on: no row is missing and none is there twice.
+  assert.ok((await look()).some((title) => /^Session \d{1,2}$/.test(title)), "the first sessions that were made come last");
+  for (const part of [0.75, 0.5, 0.25]) {
+    await box.evaluate((element, at) => (element.scrollTop = element.scrollHeight * at), part);
+    const titles = await look();
+    assert.equal(new Set(titles).size, titles.length);
   }
-  assert.equal(seen.size, SESSIONS + 1);
+  for (let pages = 0; pages < 20; pages += 1) {
+    await box.evaluate((element) => (element.scrollTop += element.clientHeight));
+    await look();
+  }
+  assert.ok(seen.size > 300, `${seen.size} sessions were seen`);
+  await server.session("newest", { title: "Begun far below" });
+  await page.keyboard.press("Home");
+  await see(page, "Begun far below");
   await close(page);
 });
 
@@ -58,31 +84,30 @@ test("a long session opens at its end, and is read in both directions by pages",
   const page = await open(browser, server, "#/sessions/long");
   await see(page, `Entry ${ENTRIES - 1} of many`);
   const box = page.locator(".transcript-box");
-  for (let back = 60; back <= 600; back += 60) {
-    const wanted = page.getByText(`Entry ${ENTRIES - back} of many`);
-    while ((await wanted.count()) === 0) {
-      await box.evaluate((element) => (element.scrollTop = Math.max(0, element.scrollTop - 3_000)));
+  const read = async (numbers, by) => {
+    for (const number of numbers) {
+      const wanted = page.getByText(`Entry ${number} of many`, { exact: true });
+      while ((await wanted.count()) === 0) {
+        await box.evaluate((element, pixels) => (element.scrollTop = Math.max(0, element.scrollTop + pixels)), by);
+      }
+      assert.ok((await page.locator(".message").count()) <= MESSAGES_IN_PAGE_MAX);
     }
-  }
-  assert.ok((await page.locator(".message").count()) <= 240);
+  };
+  const steps = Array.from({ length: 20 }, (_, at) => (at + 1) * 60);
+  await read(steps.map((back) => ENTRIES - back), -3_000);
   await page.keyboard.press("g");
   await see(page, "Entry 0 of many");
   await box.evaluate((element) => (element.scrollTop = 0));
-  for (let on = 60; on <= 300; on += 60) {
-    const wanted = page.getByText(`Entry ${on} of many`);
-    while ((await wanted.count()) === 0) {
-      await box.evaluate((element) => (element.scrollTop += 3_000));
-    }
-  }
+  await read(steps, 3_000);
   await page.keyboard.press("G");
   await see(page, `Entry ${ENTRIES - 1} of many`);
   await close(page);
 });
 
-test("a link into the middle of a long session leads there", async () => {
+test("a link into the middle of a long session leads there, and on in both directions", async () => {
   const middle = Math.floor(ENTRIES / 2);
-  const { hits } = await server.send("GET", `/search?query=${encodeURIComponent(`"Entry ${middle} of many"`)}`);
-  const page = await open(browser, server, `#/sessions/long?entry=${hits[0].entry_id}`);
+  const entry = await entryThatSays(`Entry ${middle} of many`);
+  const page = await open(browser, server, `#/sessions/long?entry=${entry}`);
   const target = page.locator("[data-target]", { hasText: `Entry ${middle} of many` });
   await target.waitFor();
   const isInSight = await target.evaluate((element) => {
@@ -90,7 +115,23 @@ test("a link into the middle of a long session leads there", async () => {
     return top >= 0 && bottom <= innerHeight;
   });
   assert.ok(isInSight);
-  await see(page, `Entry ${middle + 5} of many`);
-  await see(page, `Entry ${middle - 5} of many`);
+  const box = page.locator(".transcript-box");
+  for (const [number, by] of [[middle + 150, 3_000], [middle - 150, -3_000]]) {
+    const wanted = page.getByText(`Entry ${number} of many`, { exact: true });
+    while ((await wanted.count()) === 0) {
+      await box.evaluate((element, pixels) => (element.scrollTop += pixels), by);
+    }
+  }
   await close(page);
 });
+
+/** Asks the search, which reads behind the writes, until it has read so far. */
+async function entryThatSays(text) {
+  for (;;) {
+    const { hits } = await server.send("GET", `/search?query=${encodeURIComponent(`"${text}"`)}`);
+    if (hits.length > 0) {
+      return hits[0].entry_id;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}

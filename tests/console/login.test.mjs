@@ -17,6 +17,17 @@ after(async () => {
   await server.stop();
 });
 
+for (const colorScheme of ["light", "dark"]) {
+  test(`the login is accessible in ${colorScheme}, wide and narrow`, async () => {
+    for (const width of [1280, 360]) {
+      const page = await open(browser, server, "", { colorScheme, viewport: { width, height: 740 } });
+      await see(page, "This server asks for a token");
+      await checkAccess(page);
+      await close(page);
+    }
+  });
+}
+
 test("a server with tokens asks for one, and keeps it out of the page", async () => {
   const page = await open(browser, server, "#/sessions");
   await see(page, "This server asks for a token");
@@ -53,4 +64,20 @@ test("a page of another origin gets nothing with the cookie", async () => {
   const { length } = JSON.parse(await page.evaluate(() => fetch("/v1/sessions").then((answer) => answer.text()))).sessions;
   assert.ok(length <= 1, "nothing was written");
   await close(page);
+});
+
+test("a page of another origin cannot log a browser in", async () => {
+  const context = await browser.newContext();
+  const other = await context.newPage();
+  await other.route("http://evil.invalid/", (route) => route.fulfill({ contentType: "text/html", body: "<p>evil</p>" }));
+  await other.goto("http://evil.invalid/");
+  const attempts = [{ headers: { authorization: `Bearer ${token}` } }, { mode: "no-cors" }, { mode: "no-cors", body: new URLSearchParams({ token }).toString(), headers: { "content-type": "application/x-www-form-urlencoded" } }];
+  for (const options of attempts) {
+    await other.evaluate(([url, options]) => fetch(url, { method: "POST", credentials: "include", ...options }).catch(() => undefined), [`${server.origin}/v1/login`, options]);
+  }
+  assert.deepEqual(await context.cookies(server.origin), []);
+  const page = await context.newPage();
+  await page.goto(`${server.origin}/`);
+  await see(page, "This server asks for a token");
+  await context.close();
 });

@@ -10,7 +10,10 @@ before(async () => {
   [server, browser] = await Promise.all([Bough.start(), launch()]);
   const long = "A title that goes on and on so that it does not fit on any line of a telephone";
   await server.session("long", { title: long, metadata: { agent: "builder" } });
-  await server.append("long", user("word".repeat(200)));
+  await server.append("long", user("word".repeat(200)), { entry_id: "root" });
+  await server.append("long", assistant("Left"), { parent_id: "root", entry_id: "left" });
+  await server.append("long", assistant("Right"), { parent_id: "root", entry_id: "right" });
+  await server.record("recorded", Date.now());
   await server.append("long", assistant([{ type: "text", text: "```\n" + "x".repeat(500) + "\n```" }, call("1", "bash", { command: "y".repeat(300) })]));
 });
 
@@ -23,6 +26,8 @@ const VIEWS = [
   ["#/sessions", ".row"],
   ["#/sessions/long", ".message-assistant"],
   ["#/sessions/long/tree", ".tree-node"],
+  ["#/sessions/long/compare?left=left&right=right", ".compare .message"],
+  ["#/sessions/recorded/loops", ".bar-loop"],
   ["#/usage", ".chart"],
   ["#/health", ".panel"],
 ];

@@ -4,6 +4,7 @@
 #   tests/console/run.sh            all
 #   tests/console/run.sh FILE...    these test files only, without the build
 #   tests/console/run.sh bench      measures first paint and frames instead (cargo xtask bench console)
+#   tests/console/run.sh pictures   draws the pictures of docs/images anew
 #
 # Installs npm packages as the lock files say into the build directory, and Debian's Chromium where there is none. BOUGH may
 # name the program, CHROMIUM the browser.
@@ -43,5 +44,6 @@ packages_of "$here" browser
 cp "$here"/*.mjs "$place/"
 cd "$place"
 [ "${1:-}" != bench ] || exec node bench.mjs
+[ "${1:-}" != pictures ] || BOUGH_CONSOLE_IMAGES="$root/docs/images" exec node pictures.mjs
 [ $# -gt 0 ] || set -- *.test.mjs
 exec node --test --test-concurrency=1 --test-timeout=600000 "$@"

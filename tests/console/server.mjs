@@ -96,6 +96,20 @@ export class Bough {
     return this.send("POST", `/sessions/${encodeURIComponent(session)}/entries/batch`, { entries });
   }
 
+  /** Records an agent with one reply at a time of the past, which only a recorder may do. */
+  record(session, at) {
+    const usage = { input: 5000, output: 10, reasoning: 0, cache_read: 0, cache_write: 0, total_tokens: 5010 };
+    const content = [{ type: "text", text: "Done." }];
+    const message = { role: "assistant", content, model: "small", provider: "local", stopReason: "stop", timestamp: at, usage };
+    const of = { loop_id: `${session}.1`, timestamp: new Date(at).toISOString() };
+    const events = [
+      { type: "AgentStart", agent_id: "writer", session_id: session, parent_loop_id: null, metadata: null, ...of },
+      { type: "MessageEnd", message, ...of },
+      { type: "AgentEnd", messages: [message], usage, rejection: null, ...of },
+    ];
+    return this.send("POST", `/record/${session}`, { events, finish: true });
+  }
+
   delta(session, entry, block, text, kind = "text") {
     return this.send("POST", `/sessions/${encodeURIComponent(session)}/entries/${entry}/delta`, { block, text, kind });
   }

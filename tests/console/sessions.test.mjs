@@ -26,7 +26,7 @@ const titles = (page) => page.locator(".row-title bdi").allTextContents();
 test("the list shows what a session is and what it cost", async () => {
   const page = await open(browser, server, "#/sessions");
   const row = page.locator(".row", { hasText: "Parse ISO weeks" });
-  for (const fact of ["builder", "sonnet-large", "1.5K", "$0.25"]) {
+  for (const fact of ["Idle", "builder", "sonnet-large", "1.5K", "$0.25"]) {
     await row.getByText(fact).waitFor();
   }
   assert.deepEqual(await titles(page), ["Write release notes", "Parse ISO weeks"]);
@@ -43,6 +43,29 @@ test("the list changes as sessions do, without a reload", async () => {
   await see(page, "Renamed elsewhere");
   await server.send("DELETE", "/sessions/live");
   await page.getByText("Renamed elsewhere").waitFor({ state: "detached" });
+  await close(page);
+});
+
+test("a list that changes in many places at once keeps the rows that were read", async (t) => {
+  const busy = await Bough.start();
+  t.after(() => busy.stop());
+  const all = Array.from({ length: 150 }, (_, at) => `s${at}`);
+  await Promise.all(all.map((id) => busy.session(id, { title: `First ${id}` })));
+  const page = await open(browser, busy, "#/sessions");
+  const last = page.locator('.row[aria-posinset="150"]');
+  const scrolled = async () => {
+    await page.locator(".virtual").evaluate((box) => (box.scrollTop = box.scrollHeight));
+    return last.count();
+  };
+  while ((await scrolled()) === 0);
+  // Pages behind the first are not given again.
+  await page.route(/\/v1\/sessions\?.*cursor=/, (route) => route.abort());
+  await Promise.all(all.slice(0, 60).map((id) => busy.send("PATCH", `/sessions/${id}`, { title: `Second ${id}` })));
+  await page.locator(".virtual").evaluate((box) => (box.scrollTop = 0));
+  await page.locator('.row[aria-posinset="1"]', { hasText: "Second " }).waitFor();
+  while ((await scrolled()) === 0);
+  const rows = await page.locator(".row-title bdi").allTextContents();
+  assert.ok(rows.every((title) => title.startsWith("First ")), rows.join(", "));
   await close(page);
 });
 
@@ -109,8 +132,10 @@ test("the keyboard reaches everything", async () => {
   await page.keyboard.press("j");
   await page.keyboard.press("j");
   await page.locator('.row-link[data-index="1"]:focus').waitFor();
+  assert.equal(await page.title(), "Sessions – Bough");
   await page.keyboard.press("Enter");
   await page.locator(".transcript").waitFor();
+  await page.waitForFunction(() => document.title === "Parse ISO weeks – Bough");
   await close(page);
 });
 

@@ -50,6 +50,30 @@ test("two branches stand side by side, and the active one is switched", async ()
   await close(page);
 });
 
+test("any two branches are read side by side, and the address says which", async () => {
+  await server.session("three", { title: "Three ways" });
+  await server.append("three", user("Which way?"), { entry_id: "start" });
+  for (const way of ["north", "south", "west"]) {
+    await server.append("three", assistant(`Go **${way}**`), { parent_id: "start", entry_id: way });
+  }
+  const page = await open(browser, server, "#/sessions/three/tree");
+  await choose(page, "north");
+  await page.getByRole("button", { name: "Compare others with this" }).click();
+  await choose(page, "south");
+  const comparison = page.getByLabel("Comparison with the marked branch");
+  await comparison.getByRole("link", { name: "Read side by side" }).click();
+  const [left, right] = ["Left branch", "Right branch"].map((name) => page.getByRole("region", { name }));
+  await left.locator("strong", { hasText: "north" }).waitFor();
+  await right.locator("strong", { hasText: "south" }).waitFor();
+  assert.equal(await page.locator(".compare .message").count(), 2, "what they share is left out");
+  assert.match(page.url(), /compare\?left=north&right=south/);
+  await checkAccess(page);
+  await page.reload();
+  await right.getByRole("link", { name: "Read" }).click();
+  await page.locator("[data-target]", { hasText: "Go south" }).waitFor();
+  await close(page);
+});
+
 test("the tree grows while one looks, and an entry is labelled and forked", async () => {
   const page = await open(browser, server, "#/sessions/ways/tree");
   await node(page, "right").waitFor();

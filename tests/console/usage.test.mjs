@@ -13,24 +13,9 @@ before(async () => {
   await server.session("dear", { title: "A dear one", metadata: { agent: "builder" } });
   await spend("large", { input: 200, cache_read: 800, output: 100, cost_usd: 2 });
   await spend("small", { input: 1000, output: 50, cost_usd: 0.5 });
-  await recordLongAgo("old", 60);
+  await server.record("old", Date.now() - 60 * DAY);
   await server.send("PATCH", "/sessions/old", { title: "An old one" });
 });
-
-/** Only a recorder may say that something happened before now. */
-function recordLongAgo(session, days) {
-  const at = Date.now() - days * DAY;
-  const usage = { input: 5000, output: 10, reasoning: 0, cache_read: 0, cache_write: 0, total_tokens: 5010 };
-  const content = [{ type: "text", text: "Done." }];
-  const message = { role: "assistant", content, model: "small", provider: "local", stopReason: "stop", timestamp: at, usage };
-  const of = { loop_id: `${session}.1`, timestamp: new Date(at).toISOString() };
-  const events = [
-    { type: "AgentStart", agent_id: "writer", session_id: session, parent_loop_id: null, metadata: null, ...of },
-    { type: "MessageEnd", message, ...of },
-    { type: "AgentEnd", messages: [message], usage, rejection: null, ...of },
-  ];
-  return server.send("POST", `/record/${session}`, { events, finish: true });
-}
 
 after(async () => {
   await browser.close();
@@ -45,6 +30,8 @@ test("tokens and cost are told by day, model, agent and session, with their unit
   assert.equal(await figure(page, "Cost"), "$2.50");
   assert.equal(await figure(page, "From the cache"), "40 %");
   assert.equal(await page.locator(".chart rect").count(), 2);
+  const labels = await page.locator(".chart-text").allTextContents();
+  assert.ok(labels.includes("0") && labels.some((label) => /^[A-Z][a-z]+ \d+$/.test(label)), labels.join(" "));
   assert.equal(await figure(page, "Tokens"), "2.2K");
   await page.getByLabel("Time").selectOption("all");
   await page.locator(".figure-value", { hasText: "7.2K" }).waitFor();
@@ -56,6 +43,8 @@ test("tokens and cost are told by day, model, agent and session, with their unit
   assert.match(page.url(), /since=all&of=cost&by=agent/);
   await page.reload();
   await page.getByRole("region", { name: "By agent" }).getByText("writer").waitFor();
+  await page.getByRole("combobox", { name: /^By/ }).selectOption("session");
+  await page.locator(".legend", { hasText: "A dear one" }).waitFor();
   await page.getByRole("link", { name: "An old one" }).click();
   await page.getByRole("heading", { level: 1, name: "An old one" }).waitFor();
   await close(page);
@@ -69,15 +58,20 @@ test("a store without use says so", async (t) => {
   await close(page);
 });
 
+const panel = (page, title) => page.locator(".panel", { has: page.getByRole("heading", { name: title, exact: true }) });
+
+const fact = (page, title, name, value) => panel(page, title).locator(".fact", { hasText: name }).getByText(value, { exact: true }).waitFor();
+
 test("health shows the store, who follows it, and its limits", async () => {
   const watching = await open(browser, server, "#/sessions");
   await see(watching, "A dear one");
   const page = await open(browser, server, "#/health");
-  const panel = (title) => page.locator(".panel", { has: page.getByRole("heading", { name: title, exact: true }) });
-  await panel("Store").locator(".fact", { hasText: "Sessions" }).getByText("2", { exact: true }).waitFor();
-  await panel("Now").locator(".fact", { hasText: "Subscribers" }).getByText("1", { exact: true }).waitFor();
-  await panel("Limits").locator(".fact").first().waitFor();
+  await fact(page, "Store", "Sessions", "2");
+  await fact(page, "Now", "Subscribers", "1");
+  await fact(page, "Limits", "Largest request", "67.1 MB");
+  await fact(page, "Configuration", "Refused reloads", "0");
+  await fact(page, "Search index", "Complete", "yes");
   await close(watching);
-  await panel("Now").locator(".fact", { hasText: "Subscribers" }).getByText("0", { exact: true }).waitFor();
+  await fact(page, "Now", "Subscribers", "0");
   await close(page);
 });

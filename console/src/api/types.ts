@@ -134,6 +134,19 @@ export interface PathPage {
   next_cursor?: string;
 }
 
+/** What only one of two compared branches has. */
+export interface BranchSide {
+  entries: PathItem[];
+  /** How many entries the other side does not have. */
+  count: number;
+}
+
+export interface Comparison {
+  common_entry_id?: string;
+  left: BranchSide;
+  right: BranchSide;
+}
+
 /** One entry as `GET …/entries/{id}` answers it. */
 export interface StoredEntry {
   kind: "message" | "custom";

@@ -1,9 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
-import { getJson, isAbort } from "../api/client";
+import { getJson, isAbort, sendJson } from "../api/client";
 import type { HealthAnswer } from "../api/stats";
-import { bytes, count, duration } from "../ui/format";
-import { inert } from "../ui/inert";
+import { attempt } from "../sessions/actions";
+import { bytes, compact, count, duration } from "../ui/format";
+import { Figure } from "../ui/figure";
+import { usePageTitle } from "../ui/page_title";
 import { ErrorState, Loading } from "../ui/states";
+import { FactsPanel } from "./panels";
+import { SizeOnDisk } from "./size_on_disk";
+import { verdictOf, Verification } from "./verification";
+import { limitsInWords, nowInWords, sinceStartInWords, storeInWords } from "./words";
 
 const REFRESH_MS = 5_000;
 
@@ -11,6 +17,8 @@ export function HealthView() {
   const [health, setHealth] = useState<HealthAnswer>();
   const [error, setError] = useState<unknown>();
   const [round, setRound] = useState(0);
+  usePageTitle("Health");
+  const readAgain = () => setRound((now) => now + 1);
   useEffect(() => {
     const work = new AbortController();
     const read = () =>
@@ -29,90 +37,71 @@ export function HealthView() {
     };
   }, [round]);
   if (error !== undefined) {
-    return <ErrorState error={error} isView onRetry={() => setRound(round + 1)} />;
+    return <ErrorState error={error} isView onRetry={readAgain} />;
   }
-  return health === undefined ? <Loading /> : <HealthBody health={health} />;
+  const verify = () => void attempt(() => sendJson("POST", "/v1/verify")).then(readAgain);
+  return health === undefined ? <Loading /> : <HealthBody health={health} onVerify={verify} />;
 }
 
-function HealthBody({ health }: { health: HealthAnswer }) {
-  const { store } = health;
+function HealthBody({ health, onVerify }: { health: HealthAnswer; onVerify: () => void }) {
   return (
-    // Nothing in it takes the focus, so that the keyboard could not scroll it otherwise.
+    // Nothing in it may take the focus, so that the keyboard could not scroll it otherwise.
     <div class="page" tabIndex={0}>
       <div class="page-head">
         <h1>Health</h1>
         <span class={`tag ${health.status === "ready" ? "tag-done" : "tag-error"}`}>{health.draining ? "shutting down" : health.status}</span>
       </div>
+      <Figures health={health} />
       <div class="panels">
-        <Panel title="Server" facts={[["Version", health.version], ["Running for", duration(health.uptime_ms)]]} />
-        <Panel
-          title="Store"
-          facts={[
-            ["Kind", store.kind],
-            ["Reachable", store.is_reachable ? "yes" : "no"],
-            ["Sessions", count(store.sessions)],
-            ["Reopened after a failed write", count(store.reopened_sessions)],
-            ...(store.trouble == null ? [] : [["Trouble", store.trouble] satisfies FactPair]),
-          ]}
-        />
-        <Panel title="Search index" facts={factsOf(health.search)} />
-        <Panel title="Configuration" facts={factsOf(health.config)} />
-        <Panel title="Now" facts={health.now == null ? undefined : factsOf(health.now)} />
-        <Panel title="Since the start" facts={health.since_start == null ? undefined : factsOf(health.since_start)} />
-        <Panel title="Limits" facts={factsOf(health.limits)} />
-        <section class="panel">
-          <h2>Verification</h2>
-          <p>Checking every byte takes a while, so it is a command. It reads only, and a server may run meanwhile:</p>
-          <pre class="code">bough verify</pre>
-        </section>
+        <FactsPanel title="Store" facts={storeInWords(health.store)} />
+        <SizeOnDisk size={health.store.size} />
+        <Verification verification={health.verification} onVerify={onVerify} />
+        <SearchIndex search={health.search} />
+        <Configuration config={health.config} />
+        <FactsPanel title="Now" facts={health.now == null ? undefined : nowInWords(health.now)} />
+        <FactsPanel title="Since the start" facts={health.since_start == null ? undefined : sinceStartInWords(health.since_start)} />
+        <FactsPanel title="Limits" facts={limitsInWords(health.limits)} />
       </div>
     </div>
   );
 }
 
-type FactPair = [name: string, value: string];
-
-function Panel({ title, facts }: { title: string; facts: FactPair[] | undefined }) {
+/** What one looks for first. */
+function Figures({ health: { store, verification, now, uptime_ms, version } }: { health: HealthAnswer }) {
   return (
-    <section class="panel">
-      <h2>{title}</h2>
-      {facts === undefined ? (
-        <p class="muted">Your token does not have the right to see this.</p>
-      ) : (
-        <dl class="facts">
-          {facts.map(([name, value]) => (
-            <div key={name} class="fact">
-              <dt>{name}</dt>
-              <dd>{inert(value)}</dd>
-            </div>
-          ))}
-        </dl>
-      )}
-    </section>
+    <dl class="figures">
+      <Figure name="Sessions" value={compact(store.sessions)} about={store.is_reachable ? "the store answers" : "the store does not answer"} />
+      <Figure name="On disk" value={store.size == null ? "–" : bytes(store.size.total_bytes)} about={store.size == null ? "not measured yet" : "all files of the store"} />
+      <Figure name="Verified" {...verdictOf(verification)} />
+      <Figure name="Subscribers" value={now == null ? "–" : count(now["subscribers"] ?? 0)} about={now == null ? "your token may not see it" : "live streams that are open"} />
+      <Figure name="Running for" value={duration(uptime_ms)} about={`version ${version}`} />
+    </dl>
   );
 }
 
-/** The members of an object by their names in plain words. */
-function factsOf(values: Record<string, unknown>): FactPair[] {
-  return Object.entries(values)
-    .filter(([, value]) => value !== null && value !== undefined)
-    .map(([name, value]) => [inWords(name), valueInWords(name, value)]);
+function SearchIndex({ search }: { search: HealthAnswer["search"] }) {
+  const state = search.is_complete ? "It has read everything." : "It is reading; until then a search may miss what is new.";
+  const facts: [string, string][] = [
+    ["Complete", search.is_complete ? "yes" : "no"],
+    ["Sessions to read", count(search.behind_sessions)],
+    ["Changes to read", count(search.behind_changes)],
+  ];
+  return (
+    <FactsPanel title="Search index" facts={facts}>
+      <p class="muted">{state}</p>
+    </FactsPanel>
+  );
 }
 
-function inWords(name: string): string {
-  const words = name.replace(/_(ms|bytes)$/, "").replace(/^is_/, "").replaceAll("_", " ");
-  return (words.charAt(0).toUpperCase() + words.slice(1)).replace(/^Http /, "HTTP ");
+function Configuration({ config }: { config: HealthAnswer["config"] }) {
+  const facts: [string, string][] = [
+    ["Last reload", config.last_outcome],
+    ["Refused reloads", count(config.rejected_reloads)],
+  ];
+  return (
+    <FactsPanel title="Configuration" facts={facts}>
+      {config.last_error == null ? <p class="muted">Changes of config.yaml are taken while the server runs.</p> : <p class="bad plain">{config.last_error}</p>}
+    </FactsPanel>
+  );
 }
 
-function valueInWords(name: string, value: unknown): string {
-  if (typeof value === "boolean") {
-    return value ? "yes" : "no";
-  }
-  if (typeof value === "number") {
-    return name.endsWith("_ms") ? duration(value) : name.endsWith("bytes") ? bytes(value) : count(value);
-  }
-  if (Array.isArray(value)) {
-    return value.join(", ") || "none";
-  }
-  return typeof value === "string" ? value : JSON.stringify(value);
-}

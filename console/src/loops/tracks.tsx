@@ -71,7 +71,7 @@ function TrackRow({ row, isWinner = false, axis, place, selected, onSelect }: Om
         </span>
         <span class="muted ellipsis">{inert([loop.model, duration(row.end - row.start)].filter((part) => part !== undefined).join(" · "))}</span>
       </button>
-      <div class="track" onClick={() => onSelect(row)}>
+      <div class="track" style={{ minHeight: `${CALLS_TOP_REM + Math.max(2, lanesOf(row)) * LANE_REM}rem` }} onClick={() => onSelect(row)}>
         {axis.cuts.map((cut) => <span key={cut.at} class="track-cut" style={{ left: percent(cut.at) }} />)}
         <Bar axis={axis} place={place} span={row} kind={`bar-loop bar-${loop.status}`} title={`Loop ${row.number}, from ${clockTime(row.start)}, ${duration(row.end - row.start)}`} />
         {loop.turns.map((turn) => (
@@ -85,12 +85,21 @@ function TrackRow({ row, isWinner = false, axis, place, selected, onSelect }: Om
           />
         ))}
         {row.calls.map((call) => (
-          <Bar key={`${call.entry} ${call.id}`} axis={axis} place={place} span={call} kind={`bar-call bar-lane-${call.lane % 2} ${call.hasFailed ? "bar-failed" : ""}`} title={`${call.tool}, ${duration(call.end - call.start)}`} />
+          <Bar key={`${call.entry} ${call.id}`} axis={axis} place={place} span={call} kind={call.hasFailed ? "bar-call bar-failed" : "bar-call"} lane={call.lane % LANES_MAX} title={`${call.tool}, ${duration(call.end - call.start)}`} />
         ))}
         {place < 1 && <span class="playhead" style={{ left: percent(place) }} />}
       </div>
     </div>
   );
+}
+
+/** Calls that run at the same time are drawn below each other, up to this many. */
+const LANES_MAX = 8;
+const LANE_REM = 0.55;
+const CALLS_TOP_REM = 1.85;
+
+function lanesOf({ calls }: LoopRow): number {
+  return Math.min(LANES_MAX, Math.max(0, ...calls.map((call) => call.lane + 1)));
 }
 
 const KINDS: Record<string, string> = { rerun: "rerun", branch: "branch", compaction: "compaction" };
@@ -102,13 +111,16 @@ interface BarProps {
   span: Span;
   kind: string;
   title: string;
+  /** Of a call. */
+  lane?: number;
 }
 
 /** A stretch of time; what is after the playhead is pale. */
-function Bar({ axis, place, span, kind, title }: BarProps) {
+function Bar({ axis, place, span, kind, title, lane }: BarProps) {
   const start = axis.place(span.start);
   const width = axis.place(span.end) - start;
-  return <span class={`bar ${kind}`} data-later={start > place ? "" : undefined} title={inert(title)} style={{ left: `min(${percent(start)}, 100% - 3px)`, width: percent(width) }} />;
+  const top = lane === undefined ? "" : `${CALLS_TOP_REM + lane * LANE_REM}rem`;
+  return <span class={`bar ${kind}`} data-later={start > place ? "" : undefined} title={inert(title)} style={{ left: `min(${percent(start)}, 100% - 3px)`, width: percent(width), top }} />;
 }
 
 function percent(part: number): string {

@@ -4,7 +4,7 @@ import { EventStream, type ServerEvent } from "../api/events";
 import { address, isAbort } from "../api/client";
 import type { SessionFilters } from "../router";
 import { Store } from "../ui/store";
-import { isSearch, loadRow, loadRows, type Row } from "./source";
+import { isSearch, loadNewestRows, loadRow, loadRows, PAGE_ROWS, type Row } from "./source";
 
 export interface ListState {
   rows: Row[];
@@ -27,17 +27,20 @@ const EVENT_TYPES = [
 /** Changes are gathered for this long before the rows are read again. */
 const REFRESH_MS = 300;
 const SEARCH_REFRESH_MS = 1_500;
-/** With more changed sessions than this the list is read from its beginning. */
+/** With more changed sessions than this they are read together, from the head of the list. */
 const SINGLE_READS_MAX = 20;
 
 export class SessionList {
   readonly state = new Store<ListState>({ rows: [], isLoading: true, hasMore: false, isBehind: false, error: undefined });
   private readonly stream: EventStream;
   private readonly changed = new Set<string>();
+  /** Sessions that were put in their new places while a page is being read, which may still hold them at their old ones. */
+  private readonly moved = new Set<string>();
   private next: string | undefined;
   private work = new AbortController();
   private refreshTimer = 0;
-  private isFetching = false;
+  private isReloading = false;
+  private isPaging = false;
 
   constructor(private filters: SessionFilters) {
     this.stream = new EventStream(address("/v1/events", { types: EVENT_TYPES.join(",") }), {
@@ -64,7 +67,7 @@ export class SessionList {
     this.work = new AbortController();
     const { signal } = this.work;
     this.changed.clear();
-    this.isFetching = true;
+    this.isReloading = true;
     this.state.update((state) => ({ ...state, isLoading: true }));
     try {
       const page = await loadRows(this.filters, undefined, signal);
@@ -74,7 +77,7 @@ export class SessionList {
       this.fail(error);
     } finally {
       if (!signal.aborted) {
-        this.isFetching = false;
+        this.isReloading = false;
       }
     }
     if (this.state.get().isBehind) {
@@ -83,18 +86,21 @@ export class SessionList {
   }
 
   async loadMore(): Promise<void> {
-    if (this.isFetching || this.next === undefined) {
+    if (this.isReloading || this.isPaging || this.next === undefined) {
       return;
     }
     const { signal } = this.work;
-    this.isFetching = true;
+    this.isPaging = true;
+    this.moved.clear();
     try {
       const page = await loadRows(this.filters, this.next, signal);
+      if (signal.aborted) {
+        return;
+      }
       this.next = page.next;
       this.state.update((state) => {
-        const known = new Set(state.rows.map((row) => row.meta.session_id));
-        const rows = [...state.rows, ...page.rows.filter((row) => !known.has(row.meta.session_id))];
-        return { ...state, rows, hasMore: page.next !== undefined };
+        const fresh = isSearch(this.filters) ? unknownTo(state.rows, page.rows) : page.rows.filter((row) => !this.moved.has(row.meta.session_id));
+        return { ...state, rows: [...state.rows, ...fresh], hasMore: page.next !== undefined };
       });
     } catch (error) {
       if (!isAbort(error)) {
@@ -102,14 +108,13 @@ export class SessionList {
         this.state.update((state) => ({ ...state }));
       }
     } finally {
-      if (!signal.aborted) {
-        this.isFetching = false;
-      }
+      this.isPaging = false;
     }
   }
 
   /** Takes a row away before the server says so. */
   remove(session: string): void {
+    this.moved.add(session);
     this.state.update((state) => ({ ...state, rows: state.rows.filter((row) => row.meta.session_id !== session) }));
   }
 
@@ -141,7 +146,12 @@ export class SessionList {
   /** Reads again what changed. A changed session is at the head of the list, unless only its archive mark changed. */
   private async refresh(): Promise<void> {
     this.refreshTimer = 0;
-    if (isSearch(this.filters) || this.changed.size > SINGLE_READS_MAX || this.isFetching) {
+    if (this.isReloading) {
+      // The rows that are being read may be older than the changes.
+      this.schedule();
+      return;
+    }
+    if (isSearch(this.filters) || this.changed.size > PAGE_ROWS) {
       await this.reload();
       return;
     }
@@ -149,15 +159,25 @@ export class SessionList {
     this.changed.clear();
     const { signal } = this.work;
     try {
-      const found = await Promise.all(sessions.map((session) => loadRow(this.filters, session, signal)));
-      const fresh = found.filter((row) => row !== undefined);
-      this.state.update((state) => ({ ...state, rows: withRows(state.rows, sessions, fresh, this.next !== undefined) }));
+      const fresh = await this.read(sessions, signal);
+      const { rows, left } = withRows(this.state.get().rows, sessions, fresh, this.next !== undefined);
+      sessions.filter((session) => !left.has(session)).forEach((session) => this.moved.add(session));
+      this.state.update((state) => ({ ...state, rows }));
     } catch (error) {
       if (!isAbort(error)) {
         sessions.forEach((session) => this.changed.add(session));
         this.schedule();
       }
     }
+  }
+
+  /** The rows of these sessions, without those that the filters hide. */
+  private async read(sessions: string[], signal: AbortSignal): Promise<Row[]> {
+    const wanted = new Set(sessions);
+    const newest = sessions.length > SINGLE_READS_MAX ? await loadNewestRows(this.filters, signal) : [];
+    const found: (Row | undefined)[] = newest.filter((row) => wanted.delete(row.meta.session_id));
+    found.push(...(await Promise.all([...wanted].map((session) => loadRow(this.filters, session, signal)))));
+    return found.filter((row) => row !== undefined);
   }
 
   private fail(error: unknown): void {
@@ -167,19 +187,28 @@ export class SessionList {
   }
 }
 
-/** The rows with the changed ones in their new places, the most recently changed first. */
-export function withRows(rows: Row[], changed: string[], fresh: Row[], hasMore: boolean): Row[] {
+/** Pages of a search may hold sessions that stand in the list already. */
+function unknownTo(rows: Row[], page: Row[]): Row[] {
+  const known = new Set(rows.map((row) => row.meta.session_id));
+  return page.filter((row) => !known.has(row.meta.session_id));
+}
+
+/** The rows with the changed ones in their new places, the most recently changed first, and what was left to later pages. */
+export function withRows(rows: Row[], changed: string[], fresh: Row[], hasMore: boolean): { rows: Row[]; left: ReadonlySet<string> } {
   const gone = new Set(changed);
   const kept = rows.filter((row) => !gone.has(row.meta.session_id));
   const oldest = kept.at(-1)?.meta.updated_at ?? 0;
-  // A row behind the last one that was read comes with its page.
-  const within = fresh.filter((row) => !hasMore || row.meta.updated_at >= oldest);
-  for (const row of within) {
+  const left = new Set<string>();
+  for (const row of fresh) {
+    if (hasMore && row.meta.updated_at < oldest) {
+      left.add(row.meta.session_id);
+      continue;
+    }
     // Changed rows stand near the head, and the others are in order: sorting all of them would cost more.
     const at = kept.findIndex((other) => other.meta.updated_at <= row.meta.updated_at);
     kept.splice(at < 0 ? kept.length : at, 0, row);
   }
-  return kept;
+  return { rows: kept, left };
 }
 
 function sessionOf(event: ServerEvent): string | undefined {

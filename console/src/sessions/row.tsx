@@ -5,7 +5,7 @@ import { Highlighted } from "../ui/highlighted";
 import { inert } from "../ui/inert";
 import { Menu, type MenuItem } from "../ui/menu";
 import { Ago } from "../ui/time";
-import { StatusMark } from "./status";
+import { StatusMark, StatusWord } from "./status";
 import type { Row } from "./source";
 
 interface SessionRowProps {
@@ -31,10 +31,11 @@ export class SessionRow extends Component<SessionRowProps> {
       <li class="row" style={{ top: `${top}px` }} aria-posinset={index + 1} aria-setsize={-1} data-selected={isSelected || undefined}>
         <a class="row-link" href={sessionHref(meta.session_id, hit?.entry_id)} data-index={index} tabIndex={isSelected ? 0 : -1} onFocus={onFocus}>
           <span class="row-title">
-            <StatusMark status={meta.status} reason={meta.status_reason} />
+            <StatusMark status={meta.status} />
             <bdi class="ellipsis">{title}</bdi>
             {meta.forked_from !== undefined && <span class="tag">fork</span>}
           </span>
+          <StatusWord status={meta.status} reason={meta.status_reason} />
           {hit === undefined ? <Facts row={row} /> : <Found row={row} />}
           <span class="row-time">
             <Ago at={meta.updated_at} />

@@ -18,7 +18,9 @@ export interface RowPage {
   isBehind: boolean;
 }
 
-const PAGE_ROWS = 100;
+/** The first page is small, so that it is there at once; who scrolls on gets the largest that servers give. */
+const FIRST_PAGE_ROWS = 100;
+export const PAGE_ROWS = 500;
 /** Pages of hits that are read for one page of rows: many hits may be of one session. */
 const SEARCH_PAGES_MAX = 4;
 
@@ -27,7 +29,13 @@ export function isSearch(filters: SessionFilters): boolean {
 }
 
 export async function loadRows(filters: SessionFilters, cursor: string | undefined, signal: AbortSignal): Promise<RowPage> {
-  return isSearch(filters) ? search(filters, cursor, signal) : list(filters, { cursor }, signal);
+  const limit = cursor === undefined ? FIRST_PAGE_ROWS : PAGE_ROWS;
+  return isSearch(filters) ? search(filters, cursor, signal) : list(filters, { cursor, limit }, signal);
+}
+
+/** The most recently changed sessions, as many as one request gives. */
+export async function loadNewestRows(filters: SessionFilters, signal: AbortSignal): Promise<Row[]> {
+  return (await list(filters, { limit: PAGE_ROWS }, signal)).rows;
 }
 
 /** The row of one session, if the filters let it through. */
@@ -38,7 +46,6 @@ export async function loadRow(filters: SessionFilters, session: string, signal: 
 
 async function list(filters: SessionFilters, more: Query, signal: AbortSignal): Promise<RowPage> {
   const query: Query = {
-    limit: PAGE_ROWS,
     include_details: true,
     status: filters.status,
     metadata: metadataFilter(filters.metadata),
@@ -59,7 +66,7 @@ async function search(filters: SessionFilters, cursor: string | undefined, signa
   let next = cursor;
   let isBehind = false;
   for (let pages = 0; pages < SEARCH_PAGES_MAX; pages += 1) {
-    const query: Query = { query: searchText(filters), limit: PAGE_ROWS, cursor: next, metadata: metadataFilter(filters.metadata) };
+    const query: Query = { query: searchText(filters), limit: FIRST_PAGE_ROWS, cursor: next, metadata: metadataFilter(filters.metadata) };
     const page = await getJson<SearchPage>("/v1/search", query, signal);
     for (const hit of page.hits) {
       const isAsked = filters.status === "" || hit.meta.status === filters.status;
@@ -69,7 +76,7 @@ async function search(filters: SessionFilters, cursor: string | undefined, signa
     }
     isBehind ||= page.index?.is_complete === false;
     next = page.next_cursor;
-    if (next === undefined || rows.size >= PAGE_ROWS) {
+    if (next === undefined || rows.size >= FIRST_PAGE_ROWS) {
       break;
     }
   }

@@ -2,12 +2,15 @@ import type { SessionStatus } from "../api/types";
 
 const WORDS: Record<SessionStatus, string> = { idle: "Idle", working: "Working", done: "Done", error: "Failed" };
 
-/** A dot with its meaning in words for those who cannot tell the colours apart. */
-export function StatusMark({ status, reason }: { status: SessionStatus; reason?: string | undefined }) {
-  const words = reason === undefined ? WORDS[status] : `${WORDS[status]}: ${reason}`;
+/** A mark whose shape and colour say it at a glance; the word stands beside it. */
+export function StatusMark({ status }: { status: SessionStatus }) {
+  return <span class={`status status-${status}`} aria-hidden="true" />;
+}
+
+export function StatusWord({ status, reason }: { status: SessionStatus; reason?: string | undefined }) {
   return (
-    <span class={`status status-${status}`} title={words}>
-      <span class="hidden">{words}.</span>
+    <span class={`row-status row-status-${status} ellipsis`} title={reason}>
+      {WORDS[status]}
     </span>
   );
 }

@@ -5,6 +5,7 @@ import { Prompt } from "../ui/dialog";
 import { sessionTitle } from "../ui/format";
 import { useShortcuts } from "../ui/keys";
 import type { MenuItem } from "../ui/menu";
+import { usePageTitle } from "../ui/page_title";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
 import { useStore } from "../ui/store";
 import { undoLast } from "../ui/toasts";
@@ -29,6 +30,7 @@ export function SessionsView({ filters }: { filters: SessionFilters }) {
     }
   }, [filters]);
   const [isCreating, setCreating] = useState(false);
+  usePageTitle("Sessions");
   return (
     <div class="sessions">
       <div class="view-head">
@@ -152,6 +154,7 @@ function ColumnHeads() {
   return (
     <div class="row-heads" aria-hidden="true">
       <span>Title</span>
+      <span>Status</span>
       <span>Agent</span>
       <span>Model</span>
       <span class="row-number">Messages</span>

@@ -9,6 +9,7 @@ import { agentOf, compact, count, counted, money, sessionTitle } from "../ui/for
 import { Icon } from "../ui/icons";
 import { inert } from "../ui/inert";
 import { Menu } from "../ui/menu";
+import { usePageTitle } from "../ui/page_title";
 import { notify } from "../ui/toasts";
 import { pathAsMarkdown } from "./as_markdown";
 import { whole } from "./path";
@@ -17,7 +18,7 @@ interface SessionHeadProps {
   meta: SessionMeta;
   details: SessionDetails | undefined;
   leaf: string | undefined;
-  view: "transcript" | "tree" | "loops";
+  view: "transcript" | "tree" | "compare" | "loops";
 }
 
 /** Entries that are copied at most. */
@@ -29,6 +30,7 @@ export function SessionHead({ meta, details, leaf, view }: SessionHeadProps) {
   const id = meta.session_id;
   const title = sessionTitle(meta, details);
   const isArchived = details?.archived === true;
+  usePageTitle(title);
   const discard = async () => {
     if (await remove(id, title)) {
       go("#/sessions");

@@ -1,7 +1,8 @@
 // The tree as a picture that can be moved and made larger or smaller. Only what is in sight is drawn.
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { inert } from "../ui/inert";
+import { useSize } from "../ui/size";
 import { endBelow, type TreeLayout, type TreeNode } from "./layout";
 
 interface PictureProps {
@@ -19,20 +20,22 @@ interface Camera {
   scale: number;
 }
 
-const LANE_WIDTH = 240;
+const LANE_WIDTH = 252;
 const ROW_HEIGHT = 30;
 const MARGIN = 24;
 const SCALE_MIN = 0.08;
-const SCALE_MAX = 2;
+const SCALE_MAX = 3;
 const SCALE_STEP = 1.3;
 /** Below this size texts are not readable, and are left out. */
 const TEXT_SCALE_MIN = 0.55;
-const TEXT_CHARS = 30;
+const TEXT_CHARS = 31;
+/** Of a tree without branches, whose texts have the whole picture. */
+const LONG_TEXT_CHARS = 90;
 
 export function TreePicture({ layout, labels, selected, onSelect, onOpen }: PictureProps) {
   const box = useRef<HTMLDivElement>(null);
-  const size = useSize(box);
-  const [camera, setCamera] = useState<Camera>({ x: -MARGIN, y: -MARGIN, scale: 1 });
+  const size = useSize(box, { width: 0, height: 0 });
+  const [camera, setCamera] = useState<Camera>(() => ({ x: -MARGIN, y: -MARGIN, scale: letterScale() }));
   const drag = useRef<{ x: number; y: number; camera: Camera } | undefined>(undefined);
 
   const zoom = (factor: number, at = { x: size.width / 2, y: size.height / 2 }) =>
@@ -42,15 +45,15 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
     });
   const fit = () => {
     const scale = Math.min(SCALE_MAX, size.width / (layout.lanes * LANE_WIDTH + 2 * MARGIN), size.height / (layout.depth * ROW_HEIGHT + 2 * MARGIN));
-    setCamera({ x: -MARGIN, y: -MARGIN, scale: Math.min(1, Math.max(SCALE_MIN, scale)) });
+    setCamera({ x: -MARGIN, y: -MARGIN, scale: Math.min(letterScale(), Math.max(SCALE_MIN, scale)) });
   };
-  const bring = (node: TreeNode) =>
-    setCamera((now) => ({ ...now, x: node.lane * LANE_WIDTH - size.width / now.scale / 3, y: node.depth * ROW_HEIGHT - size.height / now.scale / 2 }));
+  const bring = (node: TreeNode) => setCamera(({ scale }) => cameraOn(node, layout, size, scale));
+  const isMeasured = size.width > 0;
   useEffect(() => {
-    if (selected !== undefined && !isInSight(selected, camera, size)) {
+    if (isMeasured && selected !== undefined && !isInSight(selected, camera, size)) {
       bring(selected);
     }
-  }, [selected]);
+  }, [selected, isMeasured]);
 
   useEffect(() => {
     const element = box.current;
@@ -103,7 +106,7 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
       <svg class="tree-picture" viewBox={view} width={size.width} height={size.height} aria-hidden="true">
         {inSight.map((node) => node.parent !== undefined && <path key={node.entry.id} class={node.isActive ? "tree-edge tree-edge-active" : "tree-edge"} d={edge(placeOf(node.parent), placeOf(node))} />)}
         {inSight.map((node) => (
-          <NodeView key={node.entry.id} node={node} label={labels.get(node.entry.id)} hasText={camera.scale >= TEXT_SCALE_MIN} isSelected={node === selected} onSelect={onSelect} onOpen={onOpen} />
+          <NodeView key={node.entry.id} node={node} label={labels.get(node.entry.id)} chars={camera.scale < TEXT_SCALE_MIN ? 0 : layout.lanes === 1 ? LONG_TEXT_CHARS : TEXT_CHARS} isSelected={node === selected} onSelect={onSelect} onOpen={onOpen} />
         ))}
       </svg>
       <div class="tree-tools">
@@ -125,23 +128,24 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
 interface NodeViewProps {
   node: TreeNode;
   label: string | undefined;
-  hasText: boolean;
+  /** How much of its text there is room for. */
+  chars: number;
   isSelected: boolean;
   onSelect: (node: TreeNode) => void;
   onOpen: (node: TreeNode) => void;
 }
 
-function NodeView({ node, label, hasText, isSelected, onSelect, onOpen }: NodeViewProps) {
+function NodeView({ node, label, chars, isSelected, onSelect, onOpen }: NodeViewProps) {
   const [x, y] = placeOf(node);
   const { entry } = node;
   const text = inert(entry.preview);
-  const room = Math.max(4, TEXT_CHARS - (label?.length ?? 0));
+  const room = Math.max(4, chars - (label?.length ?? 0));
   const shown = text.length > room ? `${text.slice(0, room - 1)}…` : text;
   return (
     <g class={node.isActive ? "tree-node tree-active" : "tree-node"} data-entry={entry.id} data-selected={isSelected || undefined} onClick={() => onSelect(node)} onDblClick={() => onOpen(node)}>
-      <rect class="tree-target" x={x - 12} y={y - ROW_HEIGHT / 2} width={LANE_WIDTH - 16} height={ROW_HEIGHT} rx={6} />
+      <rect class="tree-target" x={x - 12} y={y - ROW_HEIGHT / 2} width={chars === LONG_TEXT_CHARS ? 3 * LANE_WIDTH : LANE_WIDTH - 16} height={ROW_HEIGHT} rx={6} />
       <circle class={`tree-dot tree-dot-${entry.kind}`} cx={x} cy={y} r={entry.kind === "bookkeeping" ? 4 : 6} />
-      {hasText && (
+      {chars > 0 && (
         <text x={x + 14} y={y + 4}>
           {label !== undefined && <tspan class="tree-label">{`${inert(label)} `}</tspan>}
           {shown}
@@ -234,6 +238,19 @@ function nodesInSight(layout: TreeLayout, camera: Camera, size: { width: number;
   return found;
 }
 
+/** Letters of the picture are as large as those of the page. */
+function letterScale(): number {
+  return Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+}
+
+/** The camera with a node in sight, and with as little emptiness around the tree as can be. */
+function cameraOn(node: TreeNode, layout: TreeLayout, size: { width: number; height: number }, scale: number): Camera {
+  const along = (at: number, room: number, whole: number) => Math.max(-MARGIN, Math.min(at, whole + MARGIN - room));
+  const [width, height] = [size.width / scale, size.height / scale];
+  const [x, y] = placeOf(node);
+  return { scale, x: along(x - width / 3, width, layout.lanes * LANE_WIDTH), y: along(y - height / 2, height, layout.depth * ROW_HEIGHT) };
+}
+
 function isInSight(node: TreeNode, camera: Camera, size: { width: number; height: number }): boolean {
   const [x, y] = placeOf(node);
   const isAcross = x >= camera.x && x <= camera.x + size.width / camera.scale - LANE_WIDTH / 2;
@@ -255,20 +272,4 @@ function neighbour(layout: TreeLayout, node: TreeNode, key: string): TreeNode | 
     default:
       return undefined;
   }
-}
-
-function useSize(box: { current: HTMLElement | null }) {
-  const [size, setSize] = useState({ width: 800, height: 500 });
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (element === null) {
-      return;
-    }
-    const measure = () => setSize({ width: element.clientWidth, height: element.clientHeight });
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  return size;
 }

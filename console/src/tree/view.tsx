@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { sendJson, sessionPath } from "../api/client";
-import { go, sessionHref } from "../router";
+import { compareHref, go, sessionHref } from "../router";
 import { attempt } from "../sessions/actions";
 import { SessionHead } from "../transcript/head";
 import { fork, setLeaf } from "../transcript/writing";
@@ -34,7 +34,10 @@ export function TreeView({ session }: { session: string }) {
 
 function TreeBody({ session, state, layout }: { session: string; state: TreeState; layout: TreeLayout }) {
   const [selectedId, setSelectedId] = useState<string | undefined>(state.activeLeaf);
+  /** The branch that others are compared with, when it is not the active one. */
+  const [markedId, setMarkedId] = useState<string | undefined>(undefined);
   const selected = selectedId === undefined ? undefined : layout.byId.get(selectedId);
+  const marked = markedId === undefined ? undefined : layout.byId.get(markedId);
   const active = state.activeLeaf === undefined ? undefined : layout.byId.get(state.activeLeaf);
   return (
     <div class="tree-body">
@@ -49,7 +52,15 @@ function TreeBody({ session, state, layout }: { session: string; state: TreeStat
         {selected === undefined ? (
           <p class="muted">Choose an entry in the tree.</p>
         ) : (
-          <Selected key={selected.entry.id} session={session} node={selected} active={active} label={state.labels.get(selected.entry.id)} />
+          <Selected
+            key={selected.entry.id}
+            session={session}
+            node={selected}
+            active={active}
+            marked={marked}
+            onMark={(node) => setMarkedId(node?.entry.id)}
+            label={state.labels.get(selected.entry.id)}
+          />
         )}
       </aside>
     </div>
@@ -62,10 +73,13 @@ interface SelectedProps {
   session: string;
   node: TreeNode;
   active: TreeNode | undefined;
+  /** The branch to compare with, when one was chosen. */
+  marked: TreeNode | undefined;
+  onMark: (node: TreeNode | undefined) => void;
   label: string | undefined;
 }
 
-function Selected({ session, node, active, label }: SelectedProps) {
+function Selected({ session, node, active, marked, onMark, label }: SelectedProps) {
   const [isLabelling, setLabelling] = useState(false);
   const { entry } = node;
   const setLabel = (text: string) =>
@@ -92,8 +106,11 @@ function Selected({ session, node, active, label }: SelectedProps) {
         <button type="button" class="button" onClick={() => setLabelling(true)}>
           Label
         </button>
+        <button type="button" class="button" aria-pressed={node === marked} onClick={() => onMark(node === marked ? undefined : node)}>
+          {node === marked ? "Compare with the active branch again" : "Compare others with this"}
+        </button>
       </div>
-      {active !== undefined && !node.isActive && <Comparison session={session} left={active} right={node} />}
+      <ComparedWith session={session} node={node} active={active} marked={marked} />
       {isLabelling && (
         <Prompt title="Label this entry" label="Label; empty takes it away" action="Save" value={label ?? ""} allowsEmpty onAnswer={setLabel} onClose={() => setLabelling(false)} />
       )}
@@ -104,14 +121,26 @@ function Selected({ session, node, active, label }: SelectedProps) {
 /** Entries of each branch that are shown at most. */
 const COMPARED_MAX = 100;
 
-/** Two branches side by side from where they part. */
-function Comparison({ session, left, right }: { session: string; left: TreeNode; right: TreeNode }) {
+function ComparedWith({ session, node, active, marked }: Omit<SelectedProps, "onMark" | "label">) {
+  if (marked !== undefined && marked !== node) {
+    return <Comparison session={session} left={marked} right={node} with="the marked branch" title="Marked branch" />;
+  }
+  return active === undefined || node.isActive ? null : <Comparison session={session} left={active} right={node} with="the active branch" title="Active branch" />;
+}
+
+/** What two branches say from where they part, in short. */
+function Comparison({ session, left, right, with: other, title }: { session: string; left: TreeNode; right: TreeNode; with: string; title: string }) {
   const common = whereTheyPart(left, right);
   return (
-    <section aria-label="Comparison with the active branch">
-      <h3>From where they part</h3>
+    <section aria-label={`Comparison with ${other}`}>
+      <div class="tree-compared-head">
+        <h3>From where they part</h3>
+        <a class="button button-small" href={compareHref(session, left.entry.id, right.entry.id)}>
+          Read side by side
+        </a>
+      </div>
       <div class="tree-compared">
-        <ComparedBranch title="Active branch" session={session} nodes={pathAfter(common, left)} />
+        <ComparedBranch title={title} session={session} nodes={pathAfter(common, left)} />
         <ComparedBranch title="This branch" session={session} nodes={pathAfter(common, right)} />
       </div>
     </section>

@@ -76,8 +76,8 @@ export function count(value: number): string {
 }
 
 /** A number with what is counted, such as `1 message`. */
-export function counted(value: number, one: string): string {
-  return `${count(value)} ${value === 1 ? one : `${one}s`}`;
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
 }
 
 /** `1.2K`, `3.4M`. */

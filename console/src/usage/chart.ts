@@ -4,7 +4,7 @@ import type { StatsRow } from "../api/stats";
 import type { UsageTotals } from "../api/types";
 
 export type Measure = "tokens" | "cost";
-export type Grouping = "model" | "agent" | "project";
+export type Grouping = "model" | "agent" | "project" | "session";
 
 export interface Series {
   name: string;
@@ -43,11 +43,12 @@ export function cachePart(usage: UsageTotals): number | undefined {
 }
 
 export function nameOf(row: StatsRow, by: Grouping): string {
-  return row[by] ?? UNNAMED;
+  return (by === "session" ? row.session_id : row[by]) ?? UNNAMED;
 }
 
-export function chartOf(rows: StatsRow[], by: Grouping, measure: Measure): ChartData {
-  const days = daysBetween(rows.flatMap((row) => row.day ?? []));
+/** The days go from the first to the last one that has a row or is in `span`. */
+export function chartOf(rows: StatsRow[], by: Grouping, measure: Measure, span: string[] = []): ChartData {
+  const days = daysBetween([...span, ...rows.flatMap((row) => row.day ?? [])]);
   const at = new Map(days.map((day, index) => [day, index]));
   const series = new Map<string, Series>();
   for (const row of rows) {

@@ -1,7 +1,9 @@
 // A bar for each day, stacked by series.
 
+import { useRef } from "preact/hooks";
 import { shortDate } from "../ui/format";
 import { inert } from "../ui/inert";
+import { useSize } from "../ui/size";
 import { type ChartData, scale } from "./chart";
 
 interface StackedBarsProps {
@@ -11,45 +13,48 @@ interface StackedBarsProps {
   format: (value: number) => string;
 }
 
-const WIDTH = 800;
+/** In pixels of a page with letters of 16; the picture is drawn as wide as there is room, so that letters keep their size. */
 const HEIGHT = 260;
-const LEFT = 64;
-const BOTTOM = 26;
-const TOP = 18;
-/** Of a day, in the largest letters that it may have. */
-const LABEL_WIDTH = 80;
-const DAY_LABELS = 6;
+const LEFT = 56;
+const BOTTOM = 28;
+const TOP = 10;
+const DAY_LABEL_WIDTH = 76;
 
 export function StackedBars({ data, title, format }: StackedBarsProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const size = useSize(box, { width: 800, height: HEIGHT });
+  const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  const width = Math.max(200, size.width / rem);
   const ticks = scale(data.most);
   const top = ticks.at(-1) ?? 1;
-  const height = HEIGHT - TOP - BOTTOM;
-  const y = (value: number) => TOP + height * (1 - value / top);
-  const step = (WIDTH - LEFT) / Math.max(1, data.days.length);
-  const every = Math.max(1, Math.ceil(data.days.length / DAY_LABELS));
+  const y = (value: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
+  const step = (width - LEFT) / Math.max(1, data.days.length);
+  const every = Math.max(1, Math.ceil(DAY_LABEL_WIDTH / step));
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${title}. The table below has the sums.`}>
-        {ticks.map((tick) => (
-          <g key={tick}>
-            <line class="chart-grid" x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} />
-            <text class="chart-text" x={LEFT - 8} y={y(tick) + 4} text-anchor="end">
-              {format(tick)}
-            </text>
-          </g>
-        ))}
-        {data.days.map((day, index) => (
-          <g key={day}>
-            <Bar data={data} index={index} x={LEFT + index * step} step={step} y={y} format={format} />
-            {index % every === 0 && (
-              <text class="chart-text" x={Math.min(LEFT + (index + 0.5) * step, WIDTH - LABEL_WIDTH / 2)} y={HEIGHT - 6} text-anchor="middle">
-                {shortDate(day)}
+      <div ref={box}>
+        <svg viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label={`${title}. The table below has the sums.`}>
+          {ticks.map((tick) => (
+            <g key={tick}>
+              <line class={tick === 0 ? "chart-grid chart-zero" : "chart-grid"} x1={LEFT} x2={width} y1={y(tick)} y2={y(tick)} />
+              <text class="chart-text" x={LEFT - 8} y={y(tick) + 4} text-anchor="end">
+                {format(tick)}
               </text>
-            )}
-          </g>
-        ))}
-      </svg>
+            </g>
+          ))}
+          {data.days.map((day, index) => (
+            <g key={day}>
+              <Bar data={data} index={index} x={LEFT + index * step} step={step} y={y} format={format} />
+              {(data.days.length - 1 - index) % every === 0 && (
+                <text class="chart-text" x={Math.min(LEFT + (index + 0.5) * step, width - DAY_LABEL_WIDTH / 3)} y={HEIGHT - 8} text-anchor="middle">
+                  {shortDate(day)}
+                </text>
+              )}
+            </g>
+          ))}
+        </svg>
+      </div>
       <ul class="legend">
         {data.series.map((one, index) => (
           <li key={one.name}>

@@ -3,8 +3,10 @@ import { getJson, isAbort, sessionPath } from "../api/client";
 import type { StatsAnswer, StatsRow } from "../api/stats";
 import type { SessionMeta } from "../api/types";
 import { go, sessionHref, usageHref, type UsageQuery } from "../router";
+import { Figure } from "../ui/figure";
 import { compact, count, duration, money, sessionTitle } from "../ui/format";
 import { inert } from "../ui/inert";
+import { usePageTitle } from "../ui/page_title";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
 import { cachePart, chartOf, type Grouping, type Measure, nameOf, tokensOf } from "./chart";
 import { StackedBars } from "./stacked_bars";
@@ -12,10 +14,16 @@ import { StackedBars } from "./stacked_bars";
 interface UsageData {
   total: StatsRow | undefined;
   byDay: StatsRow[];
+  /** Whether the newest days are missing, because there are too many sums. */
+  isCut: boolean;
   byGroup: StatsRow[];
-  bySession: { row: StatsRow; title: string }[];
+  bySession: StatsRow[];
+  /** What the sessions are called that are shown. */
+  titles: ReadonlyMap<string, string>;
 }
 
+/** The most sums that the server gives. */
+const ROWS_MAX = 10_000;
 const SESSIONS_SHOWN = 10;
 const SPANS: Record<string, string> = { "7d": "7 days", "30d": "30 days", "90d": "90 days", all: "All time" };
 
@@ -23,6 +31,7 @@ export function UsageView({ query }: { query: UsageQuery }) {
   const [data, setData] = useState<UsageData>();
   const [error, setError] = useState<unknown>();
   const [round, setRound] = useState(0);
+  usePageTitle("Usage");
   useEffect(() => {
     const work = new AbortController();
     load(query, work.signal).then(
@@ -59,16 +68,28 @@ export function UsageView({ query }: { query: UsageQuery }) {
 }
 
 function UsageBody({ query, data, total }: { query: UsageQuery; data: UsageData; total: StatsRow }) {
-  const chart = chartOf(data.byDay, query.by, query.of);
+  const chart = chartOf(data.byDay, query.by, query.of, spanOf(query.since));
+  const named = query.by === "session" ? chart.series.map((one) => ({ ...one, name: data.titles.get(one.name) ?? one.name })) : chart.series;
   const what = query.of === "tokens" ? "Tokens per day, read and written, cache included" : "Cost per day, in US dollars";
   return (
     <>
       <Figures total={total} />
-      <StackedBars data={chart} title={`${what} (days of UTC), by ${query.by}`} format={query.of === "tokens" ? compact : money} />
-      <Sums caption={`By ${query.by}`} rows={data.byGroup.map((row) => ({ name: nameOf(row, query.by), row }))} />
-      <Sums caption="Sessions that cost most" rows={data.bySession.map(({ row, title }) => ({ name: title, href: sessionHref(row.session_id ?? ""), row }))} />
+      <StackedBars data={{ ...chart, series: named }} title={`${what} (days of UTC), by ${query.by}`} format={query.of === "tokens" ? compact : money} />
+      {data.isCut && <p class="muted">There are too many sums to draw all of them: the newest days are missing. Choose a shorter time.</p>}
+      {query.by !== "session" && <Sums caption={`By ${query.by}`} rows={data.byGroup.map((row) => ({ name: nameOf(row, query.by), row }))} />}
+      <Sums
+        caption="Sessions that cost most"
+        rows={data.bySession.map((row) => ({ name: data.titles.get(row.session_id ?? "") ?? "", href: sessionHref(row.session_id ?? ""), row }))}
+      />
     </>
   );
+}
+
+/** The days that were asked for, whether something was used on them or not. */
+function spanOf(since: string): string[] {
+  const days = Number.parseInt(since, 10);
+  const day = (before: number) => new Date(Date.now() - before * 86_400_000).toISOString().slice(0, 10);
+  return Number.isNaN(days) ? [day(0)] : [day(days), day(0)];
 }
 
 function Controls({ query, onRefresh }: { query: UsageQuery; onRefresh: () => void }) {
@@ -77,7 +98,7 @@ function Controls({ query, onRefresh }: { query: UsageQuery; onRefresh: () => vo
     <div class="page-tools">
       <Choice label="Time" value={query.since} options={SPANS} onPick={(since) => change({ since })} />
       <Choice label="Show" value={query.of} options={{ tokens: "Tokens", cost: "Cost" }} onPick={(of) => change({ of: of as Measure })} />
-      <Choice label="By" value={query.by} options={{ model: "Model", agent: "Agent", project: "Project" }} onPick={(by) => change({ by: by as Grouping })} />
+      <Choice label="By" value={query.by} options={{ model: "Model", agent: "Agent", project: "Project", session: "Session" }} onPick={(by) => change({ by: by as Grouping })} />
       <button type="button" class="button" onClick={onRefresh}>
         Refresh
       </button>
@@ -120,16 +141,6 @@ function Figures({ total }: { total: StatsRow }) {
   );
 }
 
-function Figure({ name, value, about }: { name: string; value: string; about: string }) {
-  return (
-    <div class="figure">
-      <dt>{name}</dt>
-      <dd class="figure-value">{value}</dd>
-      <dd class="muted">{about}</dd>
-    </div>
-  );
-}
-
 function Sums({ caption, rows }: { caption: string; rows: { name: string; href?: string; row: StatsRow }[] }) {
   return (
     <div class="table-box" role="region" aria-label={caption} tabIndex={0}>
@@ -169,9 +180,26 @@ function part(value: number | undefined): string {
 async function load({ by, since }: UsageQuery, signal: AbortSignal): Promise<UsageData> {
   const from = since === "all" ? undefined : since;
   const ask = (groups: string | undefined, limit?: number) => getJson<StatsAnswer>("/v1/stats", { by: groups, from, limit }, signal);
-  const [total, byDay, byGroup, bySession] = await Promise.all([ask(undefined), ask(`day,${by}`), ask(by), ask("session", SESSIONS_SHOWN)]);
-  const named = bySession.rows.map(async (row) => ({ row, title: await titleOf(row.session_id ?? "", signal) }));
-  return { total: total.rows[0], byDay: byDay.rows, byGroup: byGroup.rows, bySession: await Promise.all(named) };
+  const [total, byDay, byGroup, bySession] = await Promise.all([
+    ask(undefined),
+    ask(`day,${by}`, ROWS_MAX),
+    by === "session" ? undefined : ask(by),
+    ask("session", SESSIONS_SHOWN),
+  ]);
+  const titles = await titlesOf(shownSessions(bySession.rows, by === "session" ? byDay.rows : []), signal);
+  return { total: total.rows[0], byDay: byDay.rows, isCut: byDay.more, byGroup: byGroup?.rows ?? [], bySession: bySession.rows, titles };
+}
+
+/** The sessions whose titles are shown: those of the table, and those that have a colour in the chart by either measure. */
+function shownSessions(table: StatsRow[], byDay: StatsRow[]): Set<string> {
+  const drawn = (["tokens", "cost"] as const).flatMap((measure) => chartOf(byDay, "session", measure).series.map((one) => one.name));
+  const known = new Set(byDay.map((row) => row.session_id));
+  return new Set([...table.map((row) => row.session_id ?? ""), ...drawn.filter((id) => known.has(id))]);
+}
+
+async function titlesOf(sessions: Set<string>, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  const named = [...sessions].map(async (session): Promise<[string, string]> => [session, await titleOf(session, signal)]);
+  return new Map(await Promise.all(named));
 }
 
 /** What a session is called; one that is gone keeps its id. */

@@ -1,0 +1,49 @@
+// Stores with very many sessions and entries, made over the API.
+import { writeFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { user } from "./server.mjs";
+
+const BATCH = 500;
+const WRITERS = 32;
+
+/** Nothing here is about power cuts, and waiting for the disk a hundred thousand times takes minutes. */
+export async function withoutWaitingForTheDisk(server) {
+  writeFileSync(join(server.data, "config.yaml"), "durability: may_lose_newest_on_power_cut\n");
+}
+
+/** Makes sessions `n0`, `n1` and so on, called “Session 0” and so on. */
+export async function makeSessions(server, count) {
+  const agent = new Agent({ keepAlive: true, maxSockets: WRITERS });
+  let next = 0;
+  const write = async () => {
+    for (let number = next++; number < count; number = next++) {
+      await put(server, agent, `/v1/sessions/n${number}`, { title: `Session ${number}` });
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, write));
+  agent.destroy();
+}
+
+/** A request without the weight of `fetch`, which would take more time than the server. */
+function put(server, agent, path, body) {
+  const text = JSON.stringify(body);
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: "127.0.0.1", port: server.port, method: "PUT", path, agent, headers }, (answer) => {
+      answer.resume();
+      answer.once("end", () => (answer.statusCode < 300 ? resolve() : reject(new Error(`PUT ${path}: ${answer.statusCode}`))));
+    });
+    asked.once("error", reject);
+    asked.end(text);
+  });
+}
+
+/** Makes a session whose messages are “Entry 0 of many” and so on. */
+export async function makeLongSession(server, id, count) {
+  await server.session(id, { title: "Long" });
+  for (let first = 0; first < count; first += BATCH) {
+    const size = Math.min(BATCH, count - first);
+    await server.appendMany(id, Array.from({ length: size }, (_, at) => user(`Entry ${first + at} of many`)));
+  }
+}
