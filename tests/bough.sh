@@ -23,6 +23,14 @@ python_with() {
     python="$installed/python/bin/python"
 }
 
+# Puts Node 22 on the PATH, from npm where an older one is installed.
+find_node() {
+    case "$(node --version)" in v2[2-9].* | v[3-9][0-9].*) return ;; esac
+    node="$installed/node/node_modules/node/bin"
+    [ -x "$node/node" ] || npm install --silent --no-audit --no-fund --prefix "$installed/node" node@22.23.3
+    PATH="$node:$PATH"
+}
+
 # Sets CHROMIUM to the browser, and installs Debian's where there is none.
 find_chromium() {
     CHROMIUM=${CHROMIUM:-$(command -v chromium || true)}

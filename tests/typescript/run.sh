@@ -14,13 +14,6 @@ here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../bough.sh"
 client="$root/sdk/typescript"
 
-find_node() {
-    case "$(node --version)" in v2[2-9].* | v[3-9][0-9].*) return ;; esac
-    node="$installed/node/node_modules/node/bin"
-    [ -x "$node/node" ] || npm install --silent --no-audit --no-fund --prefix "$installed/node" node@22.23.3
-    PATH="$node:$PATH"
-}
-
 # Installs what the lock file of a folder says: `packages_of FOLDER OPTION...`. Not by `npm ci`: it refuses a lock file that names the
 # optional packages of this system only, and npm writes no other where a registry has only those.
 packages_of() {

@@ -94,6 +94,7 @@ pub(crate) enum Command {
     Replay(commands::replay::Args),
     Serve(commands::serve::Args),
     Health(commands::health::Args),
+    Mcp(commands::mcp::Args),
     Demo(commands::demo::Args),
     Token(commands::token::Args),
     Config(commands::config::Args),

@@ -67,3 +67,5 @@ pub(crate) const CHANGES_PER_LOOK: usize = 1_000;
 pub(crate) const DEMO_ROUNDS_MAX: u32 = 30;
 /// How long it rests in between.
 pub(crate) const DEMO_REST: Duration = Duration::from_secs(20);
+/// Messages of a client of the Model Context Protocol, and answers to it, that wait to be taken.
+pub(crate) const MCP_LINES_WAITING: usize = 64;

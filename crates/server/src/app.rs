@@ -34,6 +34,8 @@ pub(crate) struct Inner {
     pub(crate) bindings: Places,
     /// Names this process, so that an instance can tell itself from others.
     pub(crate) instance: String,
+    /// What `/mcp` offers instead of the sessions.
+    pub(crate) mcp_host: Option<Arc<dyn bough_mcp::Host>>,
     limits: RwLock<LimitsConfig>,
     requests_begun: AtomicU64,
 }
@@ -90,6 +92,7 @@ impl App {
         limits: LimitsConfig,
         shutdown: Shutdown,
         instance: String,
+        mcp_host: Option<Arc<dyn bough_mcp::Host>>,
     ) -> Self {
         Self(Arc::new(Inner {
             service,
@@ -105,6 +108,7 @@ impl App {
             stream_bytes: StreamBytes::default(),
             bindings: Places::default(),
             instance,
+            mcp_host,
             limits: RwLock::new(limits),
             requests_begun: AtomicU64::new(0),
         }))

@@ -39,7 +39,7 @@ impl BareEngine {
         let shared = Arc::new(MemorySharedState::new());
         let bindings = Bindings::open(service.clone(), shared, clock.clone(), "").await;
         let bindings = bindings.map_err(std::io::Error::other)?;
-        let app = App::new(service, guard, clock, limits, ending.clone(), String::new());
+        let app = App::new(service, guard, clock, limits, ending.clone(), String::new(), None);
         let bus = Bus::new(app, Arc::new(OsEntropy), bindings, false)?;
         let connections = Connections::default();
         tokio::spawn(serve(

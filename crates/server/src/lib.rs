@@ -1,4 +1,4 @@
-//! HTTP, server-sent events and the bus socket over the service.
+//! HTTP, server-sent events, the Model Context Protocol and the bus socket over the service.
 //!
 //! Invariants:
 //! - Every route, bus function and document is made from the service's function table; there is no
@@ -22,6 +22,7 @@ mod error_codes;
 mod guard;
 mod integration;
 mod logs;
+mod mcp;
 mod metrics;
 mod net;
 mod own_address;

@@ -63,6 +63,8 @@ pub struct ServeOptions {
     pub connect: Option<EngineConnector>,
     /// What to put over the native store; nothing when `None`.
     pub wrap_native: Option<NativeWrapper>,
+    /// What `/mcp` offers instead of the sessions: for tests of the protocol with tools of their own.
+    pub mcp_host: Option<Arc<dyn bough_mcp::Host>>,
     /// Environment variables; the process's own when `None`.
     pub environment: Option<Environment>,
 }
@@ -256,6 +258,7 @@ impl Server {
             config.limits,
             ending,
             place.instance.clone(),
+            options.mcp_host.clone(),
         );
         let applier = Arc::new(Applier::new(sources, app.clone(), config, tokens, is_engine_asked));
         service.set_reload(applier.clone());

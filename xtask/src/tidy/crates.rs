@@ -22,7 +22,7 @@ const fn rule(
     CrateRule { folder, package, may_use }
 }
 
-const CRATES: [CrateRule; 14] = [
+const CRATES: [CrateRule; 15] = [
     rule("platform", "bough-platform", &[]),
     rule("record", "bough-record", &[]),
     rule("log", "bough-log", &["platform", "record"]),
@@ -32,7 +32,8 @@ const CRATES: [CrateRule; 14] = [
     rule("recorder", "bough-recorder", &["platform", "session", "store"]),
     rule("service", "bough-service", &["platform", "session", "store", "search", "recorder"]),
     rule("migrate", "bough-migrate", &["platform", "record", "log", "session", "store"]),
-    rule("server", "bough-server", &["platform", "session", "store", "search", "service"]),
+    rule("mcp", "bough-mcp", &["service"]),
+    rule("server", "bough-server", &["platform", "session", "store", "search", "service", "mcp"]),
     rule("worker", "bough-worker", &["platform", "session", "store", "service"]),
     rule(
         "boughdb",
@@ -43,8 +44,8 @@ const CRATES: [CrateRule; 14] = [
         "cli",
         "bough",
         &[
-            "platform", "session", "store", "search", "recorder", "service", "migrate", "server",
-            "worker", "boughdb",
+            "platform", "session", "store", "search", "recorder", "service", "migrate", "mcp",
+            "server", "worker", "boughdb",
         ],
     ),
     rule("testkit", "bough-testkit", &["platform", "log", "session", "store"]),
@@ -76,7 +77,7 @@ const OUTSIDE: [(&str, &[&str]); 11] = [
     (
         "tokio",
         &[
-            "recorder", "store", "search", "service", "migrate", "server", "worker", "cli",
+            "recorder", "store", "search", "service", "migrate", "mcp", "server", "worker", "cli",
             "boughdb",
         ],
     ),

@@ -62,7 +62,12 @@ impl Backend {
         serde_json::from_value(answer).map_err(|error| CallError::shape(&error))
     }
 
-    async fn call_value(&self, function: &'static str, request: Value) -> Result<Value, CallError> {
+    /// The same with JSON in and out.
+    pub(crate) async fn call_value(
+        &self,
+        function: &'static str,
+        request: Value,
+    ) -> Result<Value, CallError> {
         match self {
             Self::Local(local) => local.call(function, request).await,
             Self::Remote(remote) => remote.call(function, request).await,

@@ -11,6 +11,7 @@ pub(crate) mod fork;
 pub(crate) mod health;
 pub(crate) mod label;
 pub(crate) mod ls;
+pub(crate) mod mcp;
 pub(crate) mod migrate;
 pub(crate) mod record;
 pub(crate) mod rename;
@@ -64,6 +65,7 @@ pub(crate) async fn run(app: &App, command: Command) -> CommandResult<()> {
         Command::Replay(args) => replay::run(app, args).await,
         Command::Serve(args) => serve::run(app, args).await,
         Command::Health(args) => health::run(app, args).await,
+        Command::Mcp(args) => mcp::run(app, args).await,
         Command::Demo(args) => demo::run(app, args).await,
         Command::Token(args) => token::run(app, args),
         Command::Config(args) => config::run(app, args),

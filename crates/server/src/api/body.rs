@@ -17,6 +17,22 @@ pub(crate) async fn read_request(
     body: Body,
     most: usize,
 ) -> Result<Request, Problem> {
+    let bytes = read_json(headers, body, most).await?;
+    Request::from_body(&bytes).map_err(|error| {
+        let detail = match error.classify() {
+            serde_json::error::Category::Data => "the body is not a JSON object".to_owned(),
+            _ => format!("the body is not JSON: {error}"),
+        };
+        Problem::bad_request(detail, "Send one JSON object.")
+    })
+}
+
+/// The bytes of a body that is said to be JSON and has at most `most` bytes; an empty one may be said to be anything.
+pub(crate) async fn read_json(
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<Bytes, Problem> {
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if length.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > most) {
         return Err(too_large(most));
@@ -25,13 +41,7 @@ pub(crate) async fn read_request(
     if !bytes.is_empty() {
         check_content_type(headers)?;
     }
-    Request::from_body(&bytes).map_err(|error| {
-        let detail = match error.classify() {
-            serde_json::error::Category::Data => "the body is not a JSON object".to_owned(),
-            _ => format!("the body is not JSON: {error}"),
-        };
-        Problem::bad_request(detail, "Send one JSON object.")
-    })
+    Ok(bytes)
 }
 
 async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {

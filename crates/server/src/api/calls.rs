@@ -114,7 +114,7 @@ async fn call_by_name(
 }
 
 /// Does something, unless it takes too long.
-async fn within(
+pub(crate) async fn within(
     app: &App,
     limits: &LimitsConfig,
     work: impl Future<Output = Result<Response, Problem>>,

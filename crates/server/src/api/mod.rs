@@ -22,6 +22,8 @@ mod router;
 mod stream_bytes;
 mod stream_request;
 
+pub(crate) use body::read_json;
+pub(crate) use calls::within;
 pub(crate) use problem::{EXAMPLE_MESSAGE, Problem, ProblemCode};
 pub(crate) use router::http_router;
 pub(crate) use stream_bytes::StreamBytes;

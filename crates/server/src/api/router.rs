@@ -33,6 +33,7 @@ pub(crate) fn http_router(app: &App) -> Router {
         .route("/v1/health", get(health::health))
         .route("/v1/events", get(events::of_all))
         .route("/v1/sessions/{session_id}/events", get(events::of_session))
+        .merge(crate::mcp::router())
         .merge(logins::router())
         .merge(pages::router())
         .merge(crate::console::router())

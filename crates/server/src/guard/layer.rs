@@ -112,8 +112,8 @@ fn is_preflight(request: &Request) -> bool {
 fn preflight() -> Response {
     let mut headers = HeaderMap::new();
     let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
-    let names =
-        "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id";
+    let names = "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, \
+                 mcp-protocol-version, mcp-method, mcp-name";
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(names));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));

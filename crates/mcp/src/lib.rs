@@ -1,0 +1,32 @@
+//! The Model Context Protocol (MCP): sessions as tools and resources for agents.
+//!
+//! A [`Host`] has tools and resources; [`SessionHost`] is the one that has Bough's, made from rows of the function table. [`answer`]
+//! answers one request of a client, and [`converse`] holds a whole conversation over lines, as `bough mcp` does on its standard
+//! streams. The server's `/mcp` answers the same requests over HTTP.
+//!
+//! Clients of two kinds are served: those that shake hands first ([`Wire::Handshake`], the protocol of 2025) and those whose every
+//! request says all that is needed ([`Wire::Stateless`], the protocol of 2026).
+//!
+//! Invariants:
+//! - It knows no HTTP and no disk: a transport hands requests in and takes answers out.
+//! - No rule about sessions lives here. Every tool is a row of the service's function table.
+//! - What one call answers is bounded: see [`limits`].
+//! - Nothing of a client is kept but what it subscribed to, for as long as its connection.
+
+pub mod limits;
+
+mod conversation;
+mod host;
+mod protocol;
+mod rpc;
+mod sessions;
+mod subscriptions;
+
+pub use conversation::{Line, converse};
+pub use host::{Changes, Host};
+pub use protocol::{
+    HANDSHAKE_VERSIONS, STATELESS_VERSION, Wire, answer, check_stateless, named_in, versions,
+};
+pub use rpc::{Message, Request, RpcError, error_text, result_text};
+pub use sessions::{CallRefused, Functions, SessionHost};
+pub use subscriptions::{LISTEN, Subscriptions};

@@ -1,0 +1,112 @@
+//! A request that listens: its response is a stream of notifications, until either side ends it.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::response::{IntoResponse, Response};
+use bough_mcp::{Host, Request, Subscriptions};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, StatusCode};
+
+use super::refused;
+use crate::api::Problem;
+use crate::app::{App, Place};
+use crate::config::ends;
+use crate::guard::Caller;
+use crate::limits::HEARTBEAT;
+use crate::net::Activity;
+
+/// A comment: readers pass over it.
+const SIGN_OF_LIFE: Bytes = Bytes::from_static(b":\n\n");
+
+pub(super) async fn open(
+    app: &App,
+    caller: Caller,
+    host: Arc<dyn Host>,
+    parts: &Parts,
+    request: &Request,
+) -> Result<Response, Problem> {
+    let limits = app.limits();
+    let Some(place) = app.streams.take(limits.streams) else {
+        app.metrics.limited.add(1);
+        return Err(Problem::too_busy("streams"));
+    };
+    let (wanted, acknowledged) = match Subscriptions::listen(&*host, request).await {
+        Ok(begun) => begun,
+        Err(error) => return Ok(refused(StatusCode::OK, &request.id, &error)),
+    };
+    let listening = Listening {
+        app: app.clone(),
+        caller,
+        host,
+        wanted,
+        ready: VecDeque::from([event(&acknowledged)]),
+        heartbeat: ends(limits.heartbeat, HEARTBEAT),
+        has_ended: false,
+        _connection: parts.extensions.get::<Arc<Activity>>().cloned(),
+        _place: place,
+    };
+    Ok(listening.into_response())
+}
+
+/// A message as an event. JSON on one line has no line break, so it is one field.
+fn event(text: &str) -> Bytes {
+    format!("event: message\ndata: {text}\n\n").into()
+}
+
+struct Listening {
+    app: App,
+    caller: Caller,
+    host: Arc<dyn Host>,
+    wanted: Subscriptions,
+    ready: VecDeque<Bytes>,
+    heartbeat: Duration,
+    has_ended: bool,
+    _connection: Option<Arc<Activity>>,
+    _place: Place,
+}
+
+impl Listening {
+    fn into_response(self) -> Response {
+        let pieces = futures_util::stream::unfold(self, |mut listening| async move {
+            let piece = listening.piece().await?;
+            Some((Ok::<_, Infallible>(piece), listening))
+        });
+        let headers = [
+            (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+        ];
+        (headers, Body::from_stream(pieces)).into_response()
+    }
+
+    /// The next piece of the body; `None` ends it.
+    async fn piece(&mut self) -> Option<Bytes> {
+        if let Some(ready) = self.ready.pop_front() {
+            return Some(ready);
+        }
+        if self.has_ended {
+            return None;
+        }
+        let shutdown = self.app.shutdown.clone();
+        let told = tokio::select! {
+            biased;
+            () = shutdown.begun() => {
+                self.has_ended = true;
+                return Some(event(&self.wanted.end_text()));
+            }
+            told = tokio::time::timeout(self.heartbeat, self.wanted.next(&*self.host)) => told,
+        };
+        // A token that has ended is told nothing more.
+        if !self.app.guard.may_stay(&self.caller) {
+            return None;
+        }
+        let Ok(told) = told else { return Some(SIGN_OF_LIFE) };
+        self.ready.extend(told.iter().map(|text| event(text)));
+        self.ready.pop_front()
+    }
+}

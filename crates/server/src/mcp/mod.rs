@@ -1,0 +1,127 @@
+//! The Model Context Protocol over HTTP ("Streamable HTTP"), at `/mcp`.
+//!
+//! A message is one POST, and its answer the response. Nothing is kept between requests, so there is no session id, and there
+//! is no stream but the one of a request that listens. Who calls is decided by the guard, as everywhere.
+
+mod headers;
+mod listen;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request as HttpRequest, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bough_mcp::{
+    CallRefused, Functions, Host, LISTEN, Message, Request, RpcError, SessionHost, Wire, answer,
+    error_text, result_text,
+};
+use bough_service::Function;
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
+use serde_json::Value;
+
+use crate::api::{Problem, read_json, within};
+use crate::app::App;
+use crate::guard::Caller;
+
+use headers::wire_of;
+
+/// The route. Other methods than POST are refused by the router.
+pub(crate) fn router() -> Router<App> {
+    Router::new().route("/mcp", post(take))
+}
+
+/// Takes one message.
+async fn take(State(app): State<App>, request: HttpRequest) -> Response {
+    let limits = app.limits();
+    let Some(place) = app.requests.take(limits.requests) else {
+        app.metrics.limited.add(1);
+        return Problem::too_busy("requests").into_response();
+    };
+    let (parts, body) = request.into_parts();
+    let answer = within(&app, &limits, work(&app, parts, body)).await;
+    drop(place);
+    answer.unwrap_or_else(Problem::into_response)
+}
+
+async fn work(app: &App, parts: Parts, body: Body) -> Result<Response, Problem> {
+    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let bytes = read_json(&parts.headers, body, app.limits().body_bytes).await?;
+    let request = match Message::parse(&bytes) {
+        Ok(Message::Request(request)) => request,
+        Ok(Message::Notification { .. } | Message::Answer) => {
+            return Ok(StatusCode::ACCEPTED.into_response());
+        }
+        Err((id, error)) => return Ok(refused(StatusCode::BAD_REQUEST, &id, &error)),
+    };
+    let wire = match wire_of(&parts.headers, &request) {
+        Ok(wire) => wire,
+        Err(error) => return Ok(refused(StatusCode::BAD_REQUEST, &request.id, &error)),
+    };
+    let host = host_of(app, &caller);
+    if wire == Wire::Stateless && request.method == LISTEN {
+        return listen::open(app, caller, host, &parts, &request).await;
+    }
+    Ok(respond(wire, &request, answer(&*host, wire, &request).await))
+}
+
+/// What this caller is offered.
+fn host_of(app: &App, caller: &Caller) -> Arc<dyn Host> {
+    match &app.mcp_host {
+        Some(host) => host.clone(),
+        None => Arc::new(SessionHost::new(ForCaller { app: app.clone(), caller: caller.clone() })),
+    }
+}
+
+/// The functions, as far as a caller's token reaches.
+struct ForCaller {
+    app: App,
+    caller: Caller,
+}
+
+#[async_trait]
+impl Functions for ForCaller {
+    fn may_call(&self, function: &Function) -> bool {
+        self.caller.scope.may_call(function).is_ok()
+    }
+
+    async fn call(
+        &self,
+        function: &'static Function,
+        request: Value,
+    ) -> Result<Value, CallRefused> {
+        let answer = self.app.call(&self.caller.scope, function, request).await;
+        answer.map_err(|error| CallRefused {
+            code: error.code().to_owned(),
+            message: error.to_string(),
+        })
+    }
+}
+
+fn respond(wire: Wire, request: &Request, answer: Result<Value, RpcError>) -> Response {
+    match answer {
+        Ok(result) => json(StatusCode::OK, result_text(&request.id, &result)),
+        Err(error) => refused(status_of(wire, &error), &request.id, &error),
+    }
+}
+
+/// The status of a refusal. Clients that shake hands expect every answer with 200; for the others the protocol names a few.
+const fn status_of(wire: Wire, error: &RpcError) -> StatusCode {
+    match (wire, error.code) {
+        (Wire::Stateless, RpcError::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        (Wire::Stateless, RpcError::MISSING_CAPABILITY) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+fn refused(status: StatusCode, id: &Value, error: &RpcError) -> Response {
+    json(status, error_text(id, error))
+}
+
+fn json(status: StatusCode, text: String) -> Response {
+    (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+}
