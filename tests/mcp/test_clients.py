@@ -1,4 +1,4 @@
-"""Bough as the protocol's own Python SDK sees it: over stdio and over HTTP, for clients that shake hands and for stateless ones."""
+"""Bough as the protocol's own Python SDK sees it, over stdio and over HTTP, with a handshake and without."""
 
 from __future__ import annotations
 
@@ -105,9 +105,7 @@ async def meet_errors(client: Client, session: str) -> None:
     assert "query" in await refused(client, "search")
     message = {"role": "user", "content": "x"}
     assert "list_branches" in await refused(client, "append_message", session_id=session, message=message, parent_id="none")
-    assert "read the latest" in await refused(
-        client, "append_message", session_id=session, message=message, expected_leaf="none"
-    )
+    assert "read the latest" in await refused(client, "append_message", session_id=session, message=message, expected_leaf="none")
     with pytest.raises(MCPError, match="the tools are"):
         await client.call_tool("rm", {})
 
@@ -217,7 +215,7 @@ def test_a_client_that_goes_leaves_no_process(ending: str, tmp_path: Path) -> No
     program = (
         "import subprocess, sys\n"
         "server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
-        "ping = b'{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}\\n'\n"
+        'ping = b\'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\\n\'\n'
         "server.stdin.write(ping); server.stdin.flush()\n"
         "assert b'result' in server.stdout.readline()\n"
         "print(server.pid, flush=True)\n"
