@@ -51,4 +51,16 @@ find_nginx() {
         NGINX=/usr/sbin/nginx
     fi
     export NGINX
+# Sets POSTGRES_BIN to the folder of PostgreSQL's programs, and installs Debian's where there are none.
+find_postgres() {
+    newest() { ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1; }
+    POSTGRES_BIN=${POSTGRES_BIN:-$(newest)}
+    if [ -z "$POSTGRES_BIN" ]; then
+        apt=apt-get
+        [ "$(id -u)" = 0 ] || apt="sudo -n apt-get"
+        $apt update -qq
+        $apt install -y -qq --no-install-recommends postgresql > /dev/null
+        POSTGRES_BIN=$(newest)
+    fi
+    export POSTGRES_BIN
 }

@@ -7,7 +7,8 @@
 #   tests/python/run.sh agents      the session tests of the OpenAI Agents SDK, from its source
 #   tests/python/run.sh langgraph   LangGraph's own tests, from its source (minutes; `cargo xtask test --stage suites-all`)
 #
-# Installs the frameworks from PyPI into the build directory. BOUGH may name the program to test.
+# Installs the frameworks from PyPI into the build directory, and PostgreSQL from Debian where there is none. BOUGH may name the program to
+# test.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../bough.sh"
@@ -30,6 +31,7 @@ client() {
 }
 
 adapters() {
+    find_postgres
     $pytest -p no:asyncio -p bough_server "$here"
 }
 

@@ -13,13 +13,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 
 from boughdb import Bough
 from boughdb._requests import to_json
-from boughdb.langgraph import BoughSaver, import_threads
+from boughdb.langgraph import BoughSaver
 from boughdb.langgraph._messages import from_entry, to_entry
 
 
@@ -196,30 +195,6 @@ async def test_blocking_and_asynchronous_calls_share_threads(url: str) -> None:
     ask(app, "two")
     state = await app.aget_state(thread())
     assert [message.content for message in state.values["messages"]][::2] == ["one", "two"]
-
-
-def test_threads_of_another_saver_are_taken_over(url: str, bough: Bough) -> None:
-    target = new_saver(url)
-    with SqliteSaver.from_conn_string(":memory:") as source:
-        app = compiled(source)
-        ask(app, "one")
-        after_one = app.get_state(thread()).config
-        ask(app, "two")
-        ask(app, "another two", after_one)
-        ask(app, "elsewhere", thread("u"))
-        assert import_threads(source, target) == len(list(source.list(None)))
-        assert import_threads(source, target) == 0
-        for name in ("t", "u"):
-            imported, original = (list(compiled(saver).get_state_history(thread(name))) for saver in (target, source))
-            assert [state._replace(tasks=()) for state in imported] == [state._replace(tasks=()) for state in original]
-            assert [state.tasks for state in imported] == [state.tasks for state in original]
-    ask(compiled(target), "three")
-    assert conversation(bough, target)[2:] == [
-        ("user", "another two"),
-        ("assistant", "No. (3)"),
-        ("user", "three"),
-        ("assistant", "No. (5)"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from .._adapters import Clients, UrlOrClient
 from .._operations import Operation, run, run_async
-from ._listing import Listed, listed
+from ._listing import Listed, checkpoints, listed
 from ._removal import copy_thread, delete_for_runs, delete_thread, prune
 from ._threads import NewWrites, Threads, config_of, configurable
 from ._writing import NewCheckpoint, Writer
@@ -101,6 +101,11 @@ class BoughSaver(BaseCheckpointSaver[int]):
             if found is not None:
                 yield found
 
+    def stored_checkpoints(self, thread_id: str) -> set[tuple[str, str]]:
+        """The namespace and the id of every checkpoint of a thread, without their values."""
+        found = self._read(checkpoints(self._threads, thread_id, None, self.serde))
+        return {(one.namespace, one.checkpoint_id) for one in found}
+
     def _listed(
         self,
         config: RunnableConfig | None,
@@ -144,6 +149,15 @@ class BoughSaver(BaseCheckpointSaver[int]):
         new = NewCheckpoint(get_checkpoint_id(config), checkpoint, said, new_versions)
         yield from Writer(self._threads, thread_id, namespace, self.serde).put(new)
         return config_of(thread_id, namespace, checkpoint["id"])
+
+    def put_whole(
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, writes: Sequence[NewWrites]
+    ) -> None:
+        """Stores a checkpoint and the writes of its tasks in one commit."""
+        thread_id, namespace = _place(config)
+        for new in writes:
+            self._threads.keep_early(thread_id, namespace, new)
+        self.put(config, checkpoint, metadata, {})
 
     def put_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = "") -> None:
         """Stores the writes of a task."""
