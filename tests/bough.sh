@@ -31,35 +31,40 @@ find_node() {
     PATH="$node:$PATH"
 }
 
+# Installs Debian's packages: `install_debian NAME...`.
+install_debian() {
+    apt=apt-get
+    [ "$(id -u)" = 0 ] || apt="sudo -n apt-get"
+    $apt update -qq
+    $apt install -y -qq --no-install-recommends "$@" > /dev/null
+}
+
 # Sets CHROMIUM to the browser, and installs Debian's where there is none.
 find_chromium() {
     CHROMIUM=${CHROMIUM:-$(command -v chromium || true)}
     if [ -z "$CHROMIUM" ]; then
-        apt=apt-get
-        [ "$(id -u)" = 0 ] || apt="sudo -n apt-get"
-        $apt update -qq
-        $apt install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null
+        install_debian chromium fonts-dejavu-core
         CHROMIUM=$(command -v chromium)
     fi
     export CHROMIUM
 }
 
-# Sets NGINX to Debian's nginx, which it installs where it is missing; empty where it may not be installed.
+# Sets NGINX to nginx, and installs Debian's where there is none.
 find_nginx() {
     NGINX=$(PATH="$PATH:/usr/sbin" command -v nginx || true)
-    if [ -z "$NGINX" ] && [ "$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends nginx-light > /dev/null; then
+    if [ -z "$NGINX" ]; then
+        install_debian nginx-light
         NGINX=/usr/sbin/nginx
     fi
     export NGINX
+}
+
 # Sets POSTGRES_BIN to the folder of PostgreSQL's programs, and installs Debian's where there are none.
 find_postgres() {
     newest() { ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1; }
     POSTGRES_BIN=${POSTGRES_BIN:-$(newest)}
     if [ -z "$POSTGRES_BIN" ]; then
-        apt=apt-get
-        [ "$(id -u)" = 0 ] || apt="sudo -n apt-get"
-        $apt update -qq
-        $apt install -y -qq --no-install-recommends postgresql > /dev/null
+        install_debian postgresql
         POSTGRES_BIN=$(newest)
     fi
     export POSTGRES_BIN
