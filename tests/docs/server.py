@@ -13,17 +13,30 @@ PROGRAM = Path(os.environ["BOUGH"]).resolve()
 SECONDS_MAX = 120
 
 
+class Address(str):
+    """Where a server answers HTTP, as HOST:PORT, and where its bus is."""
+
+    bus = ""
+
+
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(folder: Path, has_bus: bool = False) -> Iterator[Address]:
     """A server on a folder; gives its address."""
-    command = [str(PROGRAM), "serve", "--data-dir", str(folder), "--listen", "127.0.0.1:0", "--bus", "off"]
+    command = [str(PROGRAM), "serve", "--data-dir", str(folder), "--listen", "127.0.0.1:0"]
+    command += ["--bus", "127.0.0.1:0" if has_bus else "off"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:
-        found = (line.split()[1] for line in process.stdout if line.split()[:1] == ["HTTP"])
-        address = next(found, None)
-        assert address is not None, "the server did not start"
-        yield address.removeprefix("http://")
+        found: dict[str, str] = {}
+        for line in process.stdout:
+            name, _, value = line.strip().partition(" ")
+            found[name] = value.strip().partition("://")[2]
+            if name == "data":
+                break
+        assert found.get("HTTP"), "the server did not start"
+        address = Address(found["HTTP"])
+        address.bus = found.get("bus", "")
+        yield address
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=SECONDS_MAX)

@@ -85,6 +85,9 @@ pub use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, S
 /// The examples of the documents for users, which run as tests.
 #[cfg(doctest)]
 mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
     #[doc = include_str!("../../../docs/start/rust.md")]
     struct Start;
 

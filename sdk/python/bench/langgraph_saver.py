@@ -88,6 +88,11 @@ def measure_growth(folder: Path, turns: int) -> None:
     for what, pattern in (("log", "*.seg"), ("log and its indexes", "sessions/**/*"), ("whole directory", "*")):
         stored = bytes_below(server.folder, pattern)
         print(f"growth, {turns} turns, {what}: {stored} bytes, {stored / text:.2f} times the text")
+    database = folder / "growth.sqlite"
+    with SqliteSaver.from_conn_string(str(database)) as sqlite:
+        run_agent(sqlite, turns)
+    stored = bytes_below(folder, "growth.sqlite*")
+    print(f"growth, {turns} turns, SQLite: {stored} bytes, {stored / text:.2f} times the text")
 
 
 def measure_reads(folder: Path, turns: int) -> None:
