@@ -17,6 +17,9 @@ pub async fn check<I: SearchIndex>(make: impl AsyncFn() -> I) {
     words_and_filters(&make().await).await;
     batches_are_whole(&make().await).await;
     documents_are_replaced(&make().await).await;
+    hidden_entries_leave_nothing(&make().await).await;
+    many_sessions_are_narrowed_as_few_are(&make().await).await;
+    the_best_come_first(&make().await).await;
     sessions_go_and_come_back(&make().await).await;
     pages_hold_everything_once(&make().await).await;
     a_clear_forgets(&make().await).await;
@@ -50,6 +53,7 @@ fn put(session: &str, from: u64, to: u64, documents: Vec<Document>) -> SessionUp
         is_stale: false,
         facts: None,
         documents,
+        hidden: Vec::new(),
     }))
 }
 
@@ -187,6 +191,66 @@ async fn documents_are_replaced(index: &dyn SearchIndex) {
     let nothing = Document { seq: 2, ..Document::default() };
     apply(index, vec![put("a", 3, 4, vec![nothing])]).await;
     assert!(found(index, "second").await.is_empty());
+}
+
+async fn hidden_entries_leave_nothing(index: &dyn SearchIndex) {
+    let mut old = said(1, "draft");
+    old.old_revision = Some(0);
+    apply(index, vec![put("a", 0, 3, vec![said(1, "secret"), old, said(2, "kept")])]).await;
+    assert_eq!(found(index, "draft is:old").await, ["a:1"]);
+    let SessionUpdate::Put(mut hide) = put("a", 3, 4, vec![]) else { return };
+    hide.hidden = vec![1];
+    apply(index, vec![SessionUpdate::Put(hide)]).await;
+    assert!(found(index, "secret").await.is_empty());
+    assert!(found(index, "draft is:old").await.is_empty());
+    assert_eq!(found(index, "kept").await, ["a:2"]);
+}
+
+async fn many_sessions_are_narrowed_as_few_are(index: &dyn SearchIndex) {
+    let many = crate::limits::SESSION_TERMS_MAX + 5;
+    let updates = (0..2 * many).map(|number| {
+        let name = format!("s{number}");
+        let mut update = put(&name, 0, 1, vec![said(1, "word")]);
+        if let SessionUpdate::Put(put) = &mut update {
+            let owner = if number < many { "ann" } else { "bob" };
+            put.facts = Some(SessionFacts {
+                metadata: json!({"owner": owner, "n": number}).as_object().unwrap().clone(),
+                project: Some(format!("/home/{owner}")),
+                agent: None,
+            });
+        }
+        update
+    });
+    apply(index, updates.collect()).await;
+    for (query, count) in [
+        ("word", 2 * many),
+        ("word project:/home/ann", many),
+        ("project:bob", many),
+        ("word session:s3 project:/home/ann", 11),
+        ("word session:nobody", 0),
+        ("-word session:s3", 0),
+    ] {
+        assert_eq!(found(index, query).await.len(), count, "{query}");
+    }
+    let query = parse_query("word", NOW).unwrap();
+    for (key, value, count) in [("owner", json!("ann"), many), ("n", json!(3), 1)] {
+        let metadata = vec![(key, &value)];
+        let ask = SearchAsk { query: &query, metadata, limit: 999, cursor: None, now_ms: NOW };
+        assert_eq!(index.search(&ask).await.unwrap().candidates.len(), count, "{key}={value}");
+    }
+}
+
+async fn the_best_come_first(index: &dyn SearchIndex) {
+    let documents = vec![
+        said(1, "we saw the flaky test again and again"),
+        said(2, "rare rare rare"),
+        said(3, "test flaky"),
+        said(4, "rare among many other words that say nothing of it"),
+    ];
+    apply(index, vec![put("a", 0, 4, documents)]).await;
+    for (query, best) in [("flaky test", 1), ("rare", 2)] {
+        assert_eq!(page(index, query, None).await.candidates[0].seq, best, "{query}");
+    }
 }
 
 async fn sessions_go_and_come_back(index: &dyn SearchIndex) {

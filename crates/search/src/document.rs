@@ -102,6 +102,9 @@ impl Document {
     /// What is searched of an entry; `None` when there is nothing to find in it.
     #[must_use]
     pub fn of_entry(seq: u64, entry: &Entry, state_agent: Option<&str>) -> Option<Self> {
+        if entry.is_hidden() {
+            return None;
+        }
         let mut document = Self { seq, at_ms: entry.timestamp, ..Self::default() };
         match entry.canonical() {
             Canonical::Message(message) => document.add_message(&message),

@@ -70,6 +70,8 @@ pub struct SessionPut {
     pub facts: Option<SessionFacts>,
     /// New documents, and documents that take the place of those with the same number and revision.
     pub documents: Vec<Document>,
+    /// Numbers of entries that were hidden: no document of them is kept, of no revision.
+    pub hidden: Vec<u64>,
 }
 
 /// What filters compare of a session.

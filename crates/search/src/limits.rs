@@ -16,8 +16,12 @@ pub const SPLIT_BYTES_MAX: usize = 64;
 pub const GRAM_CHARS: usize = 3;
 /// Newest matches that are ranked together. Older ones follow in later pages, ranked among themselves.
 pub const RANKED_TOGETHER: usize = 1000;
-/// Months that a date range is narrowed by in the index; a longer range is filtered row by row.
-pub const MONTHS_MAX: i64 = 36;
+/// Documents that a word may be in for the ranking to count it; counting one that is in more takes longer than the search.
+pub const RANKED_WORD_MAX: usize = 10_000;
+/// Months that a date range is narrowed by as terms of the index; a longer range is compared row by row.
+pub const MONTH_TERMS_MAX: usize = 36;
+/// Sessions that a search is narrowed by as terms of the index; more are compared row by row.
+pub const SESSION_TERMS_MAX: usize = 100;
 /// Longest part of a metadata value that the index compares, in bytes; the caller compares the rest.
 pub const METADATA_VALUE_BYTES: usize = 256;
 /// Characters of a snippet.

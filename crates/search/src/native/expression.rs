@@ -1,4 +1,7 @@
 //! Documents and queries as FTS5 takes them.
+//!
+//! What filters ask for are terms as well, so that `role:user` narrows a search as a word does. They begin with a sign that no
+//! word has.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,30 +9,33 @@ use std::fmt::Write;
 use bough_session::Role;
 
 use crate::document::{Document, FieldKind};
-use crate::limits::MONTHS_MAX;
-use crate::query::dates::{month_of, months_between};
+use crate::query::dates::month_of;
 use crate::query::{NameKind, Phrase, Query};
 use crate::tokens::{TokenKind, parts, tokenize};
 
-/// Stands between fields and between whole words, so that no phrase reaches over. No term is equal to it.
-const GAP: &str = " \u{b7} ";
+/// What the terms of filters begin with. It separates words, so that no term of a text has it.
+const SIGN: char = '\u{b6}';
 
-/// What facets begin with, so that a tool is not taken for a model.
+/// What follows the sign, so that a tool is not taken for a model.
 const ROLE: char = 'r';
 const TOOL: char = 't';
 const MODEL: char = 'm';
 const AGENT: char = 'a';
 const MONTH: char = 'd';
 const KIND: char = 'k';
+const SESSION: char = 's';
+const OLD: char = 'o';
 
-/// The terms of a document, as the text of the first column.
-pub(super) fn words(document: &Document) -> String {
-    let mut text = String::new();
+/// The month of documents whose time has none.
+const NO_MONTH: i64 = 0;
+
+/// The terms of a document: what filters ask for, its words, and its words in camel case as one term each.
+///
+/// Nothing stands between them: a phrase that reaches over the end of a field names a candidate that the store refuses.
+pub(super) fn terms(document: &Document, session: i64) -> String {
+    let mut text = facets(document, session);
     let mut wholes = BTreeSet::new();
     for field in &document.fields {
-        if !text.is_empty() {
-            text.push_str(GAP);
-        }
         tokenize(&field.text, |token| match token.kind {
             TokenKind::Whole => {
                 if !wholes.contains(token.term) {
@@ -43,15 +49,19 @@ pub(super) fn words(document: &Document) -> String {
         });
     }
     for whole in wholes {
-        text.push_str(GAP);
         text.push_str(&whole);
+        text.push(' ');
     }
     text
 }
 
-/// What filters ask for, as the text of the second column.
-pub(super) fn facets(document: &Document) -> String {
+fn facets(document: &Document, session: i64) -> String {
     let mut text = String::new();
+    facet(&mut text, SESSION, &session.to_string());
+    facet(&mut text, MONTH, &month(document).to_string());
+    if document.old_revision.is_some() {
+        facet(&mut text, OLD, "");
+    }
     // Nearly every document says something; who asks for that asks for the words alone.
     let kinds = document.fields.iter().map(|field| field.kind);
     let kinds: BTreeSet<FieldKind> = kinds.filter(|kind| *kind != FieldKind::Text).collect();
@@ -59,7 +69,6 @@ pub(super) fn facets(document: &Document) -> String {
     if let Some(role) = document.role {
         facet(&mut text, ROLE, role_name(role));
     }
-    facet(&mut text, MONTH, &month_of(document.at_ms).unwrap_or_default());
     let tools: BTreeSet<&String> = document.tools.iter().collect();
     tools.into_iter().for_each(|tool| name(&mut text, TOOL, tool));
     document.model.iter().for_each(|model| name(&mut text, MODEL, model));
@@ -67,17 +76,22 @@ pub(super) fn facets(document: &Document) -> String {
     text
 }
 
-fn facet(text: &mut String, mark: char, word: &str) {
-    text.push(mark);
+/// The month that a document is of, as the number 202610.
+pub(super) fn month(document: &Document) -> i64 {
+    month_of(document.at_ms).unwrap_or(NO_MONTH)
+}
+
+fn facet(text: &mut String, kind: char, word: &str) {
+    text.extend([SIGN, kind]);
     text.push_str(word);
     text.push(' ');
 }
 
-fn name(text: &mut String, mark: char, name: &str) {
-    parts(name).iter().for_each(|part| facet(text, mark, part));
+fn name(text: &mut String, kind: char, name: &str) {
+    parts(name).iter().for_each(|part| facet(text, kind, part));
     tokenize(name, |token| {
         if token.kind == TokenKind::Whole {
-            facet(text, mark, token.term);
+            facet(text, kind, token.term);
         }
     });
 }
@@ -102,44 +116,62 @@ pub(super) fn weight(document: &Document) -> i64 {
     }
 }
 
+/// What an index knows beside the words that narrows a search.
+#[derive(Debug, Default)]
+pub(super) struct Narrowing {
+    /// Only documents of these months; `None` is any.
+    pub(super) months: Option<Vec<i64>>,
+    /// Only documents of these sessions; `None` is any.
+    pub(super) sessions: Option<Vec<i64>>,
+}
+
+/// The months that a query may be about, of those that documents are of.
+pub(super) fn months_of(query: &Query, known: &[i64]) -> Vec<i64> {
+    let from = query.filters.after_ms.and_then(month_of);
+    let to = query.filters.before_ms.and_then(month_of);
+    let fits = |month: &i64| {
+        let is_between = from.is_none_or(|from| from <= *month) && to.is_none_or(|to| *month <= to);
+        is_between || *month == NO_MONTH
+    };
+    known.iter().copied().filter(fits).collect()
+}
+
 /// The query as an expression of FTS5. Every document that fits the query fits the expression.
-pub(super) fn expression(query: &Query) -> String {
+pub(super) fn expression(query: &Query, narrowing: &Narrowing) -> String {
     let filters = &query.filters;
-    let mut wanted: Vec<String> =
-        query.wanted.iter().map(|phrase| phrase_in('w', None, phrase)).collect();
+    let mut wanted: Vec<String> = query.wanted.iter().map(phrase).collect();
     let mut unwanted = Vec::new();
     // A word that is not wanted in one kind of text may stand in another.
     if filters.kinds.is_empty() {
-        unwanted.extend(query.unwanted.iter().map(|phrase| phrase_in('w', None, phrase)));
+        unwanted.extend(query.unwanted.iter().map(phrase));
     }
-    let any = |mark: char, words: Vec<&str>| {
-        let each = words.iter().map(|word| format!("f : \"{mark}{word}\""));
-        format!("({})", each.collect::<Vec<_>>().join(" OR "))
-    };
+    let roles = |roles: &[Role]| any(ROLE, roles.iter().map(|role| role_name(*role)));
     if !filters.roles.is_empty() {
-        wanted.push(any(ROLE, filters.roles.iter().map(|role| role_name(*role)).collect()));
+        wanted.push(roles(&filters.roles));
     }
     if !filters.not_roles.is_empty() {
-        unwanted.push(any(ROLE, filters.not_roles.iter().map(|role| role_name(*role)).collect()));
+        unwanted.push(roles(&filters.not_roles));
     }
     if !filters.kinds.is_empty() && !filters.kinds.contains(&FieldKind::Text) {
-        wanted.push(any(KIND, filters.kinds.iter().map(|kind| kind.as_str()).collect()));
+        wanted.push(any(KIND, filters.kinds.iter().map(|kind| kind.as_str())));
+    }
+    if filters.is_old {
+        wanted.push(any(OLD, [""].into_iter()));
     }
     for filter in &filters.names {
-        let mark = match filter.of {
+        let kind = match filter.of {
             NameKind::Tool => TOOL,
             NameKind::Model => MODEL,
             NameKind::Agent => AGENT,
         };
         let list = if filter.is_negated { &mut unwanted } else { &mut wanted };
-        list.push(phrase_in('f', Some(mark), &filter.phrase));
+        list.push(phrase_of(&format!("{SIGN}{kind}"), &filter.phrase));
     }
-    if let Some(months) = months(query) {
-        wanted.push(any(MONTH, months.iter().map(String::as_str).collect()));
+    if let Some(sessions) = &narrowing.sessions {
+        wanted.push(any(SESSION, sessions.iter().map(i64::to_string)));
     }
-    if wanted.is_empty() {
-        // Every document has a month.
-        wanted.push(format!("f : \"{MONTH}\" *"));
+    if let Some(months) = &narrowing.months {
+        wanted.push(any(MONTH, months.iter().map(i64::to_string)));
     }
     let mut text = wanted.join(" AND ");
     for phrase in unwanted {
@@ -148,21 +180,31 @@ pub(super) fn expression(query: &Query) -> String {
     text
 }
 
-/// The months that a document may be of, where they are few. A range without an end has none: a clock that was wrong may have
-/// written documents of the future.
-fn months(query: &Query) -> Option<Vec<String>> {
-    let (after, before) = (query.filters.after_ms?, query.filters.before_ms?);
-    months_between(after, before, MONTHS_MAX).filter(|months| !months.is_empty())
+/// Whether an expression needs the months to have anything in it: FTS5 cannot be asked for what is not there alone.
+pub(super) fn has_terms(query: &Query) -> bool {
+    let filters = &query.filters;
+    let has_kinds = !filters.kinds.is_empty() && !filters.kinds.contains(&FieldKind::Text);
+    let has_name = filters.names.iter().any(|filter| !filter.is_negated);
+    !query.wanted.is_empty() || !filters.roles.is_empty() || has_kinds || filters.is_old || has_name
 }
 
-fn phrase_in(column: char, mark: Option<char>, phrase: &Phrase) -> String {
-    let mark = mark.map(String::from).unwrap_or_default();
+fn any(kind: char, words: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let each = words.map(|word| format!("\"{SIGN}{kind}{}\"", word.as_ref()));
+    format!("({})", each.collect::<Vec<_>>().join(" OR "))
+}
+
+/// A phrase as an expression.
+pub(super) fn phrase(phrase: &Phrase) -> String {
+    phrase_of("", phrase)
+}
+
+fn phrase_of(mark: &str, phrase: &Phrase) -> String {
     let marked: Vec<String> = phrase.terms.iter().map(|term| format!("{mark}{term}")).collect();
     let star = if phrase.is_prefix { " *" } else { "" };
-    let mut text = format!("{column} : \"{}\"{star}", marked.join(" "));
+    let mut text = format!("\"{}\"{star}", marked.join(" "));
     if let Some(whole) = &phrase.whole {
         // Writing to a String cannot fail.
-        write!(text, " OR {column} : \"{mark}{whole}\"{star}").ok();
+        write!(text, " OR \"{mark}{whole}\"{star}").ok();
     }
     format!("({text})")
 }

@@ -1,17 +1,20 @@
 //! An index in SQLite, shared by the processes of a data directory.
 //!
 //! The words are in a table of FTS5 that holds no text (`content=''`): a document's terms, made by our tokenizer, joined by
-//! spaces, with SQLite's plainest tokenizer taking them apart again. A second column has what filters ask for as terms of their
-//! own, so that `role:user` narrows a search as a word does.
+//! spaces, with SQLite's plainest tokenizer taking them apart again. What filters ask for are terms too: a second column would
+//! cost two bytes more for each of them.
 //!
 //! Tables:
 //! - `words`: the terms of each document;
 //! - `docs`: which entry a document is of, and when it was made. Documents are numbered in the order in which they were indexed;
 //! - `sessions`: up to where each session is indexed;
+//! - `months`: the months that documents are of;
 //! - `metadata`: pairs that sessions have, for the scope of a caller;
 //! - `facts`: the place in the feed of all sessions, and the next document's number.
 
 mod expression;
+mod narrow;
+mod rank;
 mod read;
 mod schema;
 mod write;

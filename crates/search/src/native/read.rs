@@ -1,13 +1,15 @@
 use bough_record::Position;
 use bough_session::SessionId;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, params_from_iter};
 
-use super::expression::expression;
+use super::narrow::{self, Narrowed};
+use super::rank::{self, Match};
 use super::write::comparable;
 use crate::SearchError;
 use crate::index::{Candidate, CandidatePage, IndexedSession, SearchAsk};
 use crate::limits::RANKED_TOGETHER;
+use crate::query::Query;
 
 pub(super) fn cursor(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let found = connection
@@ -70,17 +72,18 @@ pub(super) fn stale(
         .collect()
 }
 
-fn limit_of(limit: usize) -> i64 {
+pub(super) fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// A search in SQL.
+/// A search, with everything that it needs to leave the thread that asks.
 pub(super) struct Ask {
-    sql: String,
-    values: Vec<Value>,
+    pub(super) query: Query,
+    /// Only sessions with these pairs of metadata.
+    pub(super) metadata: Vec<(String, String)>,
     limit: usize,
     place: PageStart,
-    now_ms: i64,
+    pub(super) now_ms: i64,
 }
 
 /// Where a page starts: among the matches up to a document's number, after so many of the ranked ones.
@@ -96,49 +99,14 @@ impl Ask {
             Some(cursor) => PageStart::parse(cursor).ok_or(SearchError::InvalidCursor)?,
             None => PageStart { newest: i64::MAX, skipped: 0 },
         };
-        // The words lead: a search reads as many documents as it ranks, the newest first, and no more.
-        let mut sql =
-            "SELECT words.rowid, docs.session, docs.seq, docs.old, docs.at, docs.weight, \
-             bm25(words, 1.0, 0.0) FROM words CROSS JOIN docs ON docs.doc = words.rowid \
-             WHERE words MATCH ? AND words.rowid <= ? AND docs.old IS "
-                .to_owned();
-        sql.push_str(if ask.query.filters.is_old { "NOT NULL" } else { "NULL" });
-        let mut values = vec![Value::Text(expression(ask.query)), Value::Integer(place.newest)];
-        add_filters(ask, &mut sql, &mut values);
-        sql.push_str(" ORDER BY words.rowid DESC LIMIT ?");
-        values.push(Value::Integer(limit_of(RANKED_TOGETHER)));
-        Ok(Self { sql, values, limit: ask.limit, place, now_ms: ask.now_ms })
-    }
-}
-
-fn add_filters(ask: &SearchAsk<'_>, sql: &mut String, values: &mut Vec<Value>) {
-    let filters = &ask.query.filters;
-    if let Some(after) = filters.after_ms {
-        sql.push_str(" AND docs.at >= ?");
-        values.push(Value::Integer(after));
-    }
-    if let Some(before) = filters.before_ms {
-        sql.push_str(" AND docs.at < ?");
-        values.push(Value::Integer(before));
-    }
-    if let Some(session) = &filters.session {
-        sql.push_str(
-            " AND docs.session IN (SELECT no FROM sessions WHERE substr(session_id, 1, ?) = ?)",
-        );
-        values.push(Value::Integer(limit_of(session.chars().count())));
-        values.push(Value::Text(session.clone()));
-    }
-    if let Some(project) = &filters.project {
-        // Compared exactly by the caller; here so that few sessions are left.
-        sql.push_str(" AND docs.session IN (SELECT no FROM sessions WHERE instr(project, ?))");
-        values.push(Value::Text(project.trim_end_matches('/').to_owned()));
-    }
-    for (key, value) in &ask.metadata {
-        sql.push_str(
-            " AND docs.session IN (SELECT session FROM metadata WHERE key = ? AND value = ?)",
-        );
-        values.push(Value::Text((*key).to_owned()));
-        values.push(Value::Text(comparable(value)));
+        let pairs = ask.metadata.iter();
+        Ok(Self {
+            query: ask.query.clone(),
+            metadata: pairs.map(|(key, value)| ((*key).to_owned(), comparable(value))).collect(),
+            limit: ask.limit,
+            place,
+            now_ms: ask.now_ms,
+        })
     }
 }
 
@@ -153,27 +121,18 @@ impl PageStart {
     }
 }
 
-/// A match before it is known which session it is of.
-struct Match {
-    doc: i64,
-    session: i64,
-    seq: u64,
-    old: Option<u64>,
-    score: f64,
-}
-
 pub(super) fn search(connection: &Connection, ask: &Ask) -> rusqlite::Result<CandidatePage> {
     // One transaction, so that the matches and their sessions are of one moment.
     let transaction = connection.unchecked_transaction()?;
-    let mut matches: Vec<Match> = transaction
-        .prepare_cached(&ask.sql)?
-        .query_map(params_from_iter(&ask.values), |row| read_match(row, ask.now_ms))?
-        .collect::<rusqlite::Result<_>>()?;
+    let Some(narrowed) = narrow::narrow(&transaction, ask)? else {
+        return Ok(CandidatePage::default());
+    };
+    let mut matches = newest(&transaction, ask, narrowed)?;
     let newest = matches.first().map_or(ask.place.newest, |newest| newest.doc);
     // The matches that are older than those which are ranked together.
     let older = matches.last().map(|oldest| PageStart { newest: oldest.doc - 1, skipped: 0 });
     let is_full = matches.len() >= RANKED_TOGETHER;
-    matches.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.doc.cmp(&a.doc)));
+    rank::rank(&transaction, ask, &mut matches)?;
     let ranked = matches.len();
     let mut page = CandidatePage::default();
     for (number, found) in matches.iter().enumerate().skip(ask.place.skipped).take(ask.limit) {
@@ -194,26 +153,37 @@ pub(super) fn search(connection: &Connection, ask: &Ask) -> rusqlite::Result<Can
     Ok(page)
 }
 
-fn read_match(row: &Row<'_>, now_ms: i64) -> rusqlite::Result<Match> {
-    let (at, weight, rank): (i64, i64, f64) = (row.get(4)?, row.get(5)?, row.get(6)?);
-    Ok(Match {
-        doc: row.get(0)?,
-        session: row.get(1)?,
-        seq: row.get(2)?,
-        old: row.get(3)?,
-        score: -rank * as_f64(weight) / 100.0 * freshness(now_ms.saturating_sub(at)),
-    })
-}
-
-/// From 1 for what is old to 1.5 for what was just written: of two that fit as well, the newer is more likely meant.
-fn freshness(age_ms: i64) -> f64 {
-    const WEEK_MS: f64 = 7.0 * 24.0 * 60.0 * 60.0 * 1000.0;
-    1.0 + 0.5 / (1.0 + as_f64(age_ms.max(0)) / WEEK_MS)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times and weights stay far below 2^53")]
-const fn as_f64(number: i64) -> f64 {
-    number as f64
+/// The newest matches, as many as are ranked together.
+fn newest(
+    transaction: &Transaction<'_>,
+    ask: &Ask,
+    narrowed: Narrowed,
+) -> rusqlite::Result<Vec<Match>> {
+    // The words lead: a search reads as many documents as it ranks, the newest first, and no more.
+    let mut sql = "SELECT words.rowid, docs.session, docs.seq, docs.old, docs.at, docs.weight \
+                   FROM words CROSS JOIN docs ON docs.doc = words.rowid \
+                   WHERE words MATCH ? AND words.rowid <= ? AND docs.old IS "
+        .to_owned();
+    sql.push_str(if ask.query.filters.is_old { "NOT NULL" } else { "NULL" });
+    sql.push_str(&narrowed.sql);
+    sql.push_str(" ORDER BY words.rowid DESC LIMIT ?");
+    let mut values = vec![Value::Text(narrowed.expression), Value::Integer(ask.place.newest)];
+    values.extend(narrowed.values);
+    values.push(Value::Integer(limit_of(RANKED_TOGETHER)));
+    transaction
+        .prepare_cached(&sql)?
+        .query_map(params_from_iter(&values), |row| {
+            Ok(Match {
+                doc: row.get(0)?,
+                session: row.get(1)?,
+                seq: row.get(2)?,
+                old: row.get(3)?,
+                at_ms: row.get(4)?,
+                weight: row.get(5)?,
+                score: 0.0,
+            })
+        })?
+        .collect()
 }
 
 fn candidate(

@@ -1,7 +1,7 @@
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// Raised whenever the tables, the tokenizer or what a document holds change; an index of another version is made anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 // Batches are small and many: merging eight of a size at a time costs less than the default of four, and a search still reads
 // few pieces.
@@ -35,8 +35,9 @@ CREATE TABLE docs (
     weight INTEGER NOT NULL
 );
 CREATE INDEX docs_by_entry ON docs (session, seq);
+CREATE TABLE months (month INTEGER PRIMARY KEY);
 CREATE VIRTUAL TABLE words USING fts5(
-    w, f, content='', contentless_delete=1, tokenize='ascii'
+    w, content='', contentless_delete=1, tokenize='ascii'
 );
 INSERT INTO words(words, rank) VALUES ('automerge', 8);
 ";

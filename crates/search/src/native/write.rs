@@ -1,6 +1,6 @@
 use bough_record::Position;
 use bough_session::{Incarnation, JsonMap, SessionId};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, TransactionBehavior, params};
 
 use super::expression;
 use crate::SearchError;
@@ -75,6 +75,10 @@ fn put_session(transaction: &Transaction<'_>, put: &SessionPut) -> Result<(), Se
     for document in &put.documents {
         put_document(transaction, no, known, document)?;
     }
+    for seq in &put.hidden {
+        let all = "SELECT doc FROM docs WHERE session = ? AND seq = ?";
+        remove_documents(transaction, all, params![no, seq])?;
+    }
     Ok(())
 }
 
@@ -123,14 +127,9 @@ fn put_document(
     document: &Document,
 ) -> rusqlite::Result<()> {
     if document.seq <= known.seq {
-        let old: Vec<i64> = transaction
-            .prepare_cached("SELECT doc FROM docs WHERE session = ? AND seq = ? AND old IS ?")?
-            .query_map(params![no, document.seq, document.old_revision], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        for doc in old {
-            transaction.prepare_cached("DELETE FROM words WHERE rowid = ?")?.execute([doc])?;
-            transaction.prepare_cached("DELETE FROM docs WHERE doc = ?")?.execute([doc])?;
-        }
+        let same = "SELECT doc FROM docs WHERE session = ? AND seq = ? AND old IS ?";
+        let values = params![no, document.seq, document.old_revision];
+        remove_documents(transaction, same, values)?;
     }
     if document.fields.is_empty() {
         return Ok(());
@@ -149,8 +148,28 @@ fn put_document(
         expression::weight(document),
     ])?;
     transaction
-        .prepare_cached("INSERT INTO words (rowid, w, f) VALUES (?, ?, ?)")?
-        .execute(params![doc, expression::words(document), expression::facets(document)])?;
+        .prepare_cached("INSERT OR IGNORE INTO months VALUES (?)")?
+        .execute([expression::month(document)])?;
+    transaction
+        .prepare_cached("INSERT INTO words (rowid, w) VALUES (?, ?)")?
+        .execute(params![doc, expression::terms(document, no)])?;
+    Ok(())
+}
+
+/// Removes the documents whose numbers a question answers with.
+fn remove_documents(
+    transaction: &Transaction<'_>,
+    question: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<()> {
+    let docs: Vec<i64> = transaction
+        .prepare_cached(question)?
+        .query_map(values, |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for doc in docs {
+        transaction.prepare_cached("DELETE FROM words WHERE rowid = ?")?.execute([doc])?;
+        transaction.prepare_cached("DELETE FROM docs WHERE doc = ?")?.execute([doc])?;
+    }
     Ok(())
 }
 

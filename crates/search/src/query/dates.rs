@@ -1,8 +1,8 @@
 //! Dates as they are typed.
 
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp};
 
 /// When a date begins, milliseconds since the epoch. A date has the time zone UTC unless it names another.
 ///
@@ -59,26 +59,10 @@ fn ago(text: &str) -> Option<i64> {
     count.checked_mul(unit).filter(|ago| *ago > 0)
 }
 
-/// The month of a time, as `202610`.
-pub(crate) fn month_of(at_ms: i64) -> Option<String> {
+/// The month of a time, as the number 202610.
+pub(crate) fn month_of(at_ms: i64) -> Option<i64> {
     let at = TimeZone::UTC.to_datetime(Timestamp::from_millisecond(at_ms).ok()?);
-    Some(format!("{:04}{:02}", at.year(), at.month()))
-}
-
-/// The months that a range of time touches; `None` when they are more than `most`.
-pub(crate) fn months_between(from_ms: i64, to_ms: i64, most: i64) -> Option<Vec<String>> {
-    let date = |ms| Some(TimeZone::UTC.to_datetime(Timestamp::from_millisecond(ms).ok()?).date());
-    let last = date(to_ms)?;
-    let mut month = date(from_ms)?.first_of_month();
-    let mut months = Vec::new();
-    while month <= last {
-        if i64::try_from(months.len()).ok()? >= most {
-            return None;
-        }
-        months.push(format!("{:04}{:02}", month.year(), month.month()));
-        month = month.checked_add(Span::new().months(1)).ok()?;
-    }
-    Some(months)
+    Some(i64::from(at.year()) * 100 + i64::from(at.month()))
 }
 
 #[cfg(test)]
@@ -112,10 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn months_cover_a_range() {
-        assert_eq!(month_of(NOW).as_deref(), Some("202611"));
-        let back = NOW - 60 * 24 * 60 * 60 * 1000;
-        assert_eq!(months_between(back, NOW, 5).unwrap(), ["202609", "202610", "202611"]);
-        assert_eq!(months_between(back, NOW, 2), None);
+    fn a_time_is_of_a_month() {
+        assert_eq!(month_of(NOW), Some(202_611));
+        assert_eq!(month_of(i64::MAX), None);
     }
 }

@@ -54,6 +54,8 @@ pub(super) enum Gathered {
 #[derive(Default)]
 struct News {
     documents: BTreeMap<(u64, Option<u64>), Document>,
+    /// Numbers of entries that were hidden.
+    hidden: Vec<u64>,
     /// Entries that were changed.
     changed: BTreeSet<EntryId>,
     /// Revisions that were left behind.
@@ -102,6 +104,7 @@ fn settled(known: &IndexedSession) -> Gathered {
         is_stale: false,
         facts: None,
         documents: Vec::new(),
+        hidden: Vec::new(),
     };
     let indexed = IndexedSession { is_stale: false, ..known.clone() };
     Gathered::Put { put: Box::new(put), indexed, is_streaming: false }
@@ -171,6 +174,12 @@ impl News {
         budget.spend(&document);
         self.documents.insert((document.seq, document.old_revision), document);
     }
+
+    /// Nothing of an entry is to be found, whatever it said before.
+    fn hide(&mut self, seq: u64) {
+        self.documents.retain(|(of, _), _| *of != seq);
+        self.hidden.push(seq);
+    }
 }
 
 /// Adds what the records only point at: changed entries as they are now, and the session itself.
@@ -183,6 +192,10 @@ async fn finish(
 ) -> Result<Gathered, ServiceError> {
     for id in std::mem::take(&mut news.changed) {
         let Some(stored) = store.entry(session, &id).await? else { return Ok(Gathered::Later) };
+        if stored.entry.is_hidden() {
+            news.hide(stored.seq);
+            continue;
+        }
         // Nothing to find any more is said as well, so that what was found is not.
         let now = Document::of_entry(stored.seq, &stored.entry, agent);
         let nothing = Document { seq: stored.seq, ..Document::default() };
@@ -220,6 +233,7 @@ async fn finish(
         is_stale: news.has_more,
         facts,
         documents: news.documents.into_values().collect(),
+        hidden: news.hidden,
     };
     Ok(Gathered::Put { put: Box::new(put), indexed, is_streaming: news.is_streaming })
 }
@@ -236,6 +250,9 @@ async fn add_old(
     let Some(stored) = store.entry_at(session, incarnation, id, revision).await? else {
         return Ok(());
     };
+    if news.hidden.contains(&stored.seq) {
+        return Ok(());
+    }
     let Some(mut old) = Document::of_entry(stored.seq, &stored.entry, agent) else {
         return Ok(());
     };

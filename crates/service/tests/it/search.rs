@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bough_platform::OsDisk;
-use bough_search::{NativeIndex, SearchIndex};
+use bough_search::{NativeIndex, SearchAsk, SearchIndex, parse_query};
 use bough_service::{Right, Scope, Service};
 use bough_session::{Canonical, ContentBlock};
 use bough_store::{ListQuery, Position, StoreExt};
@@ -17,6 +17,7 @@ on_every_store!(
     planted_words_of_every_kind_are_found,
     an_old_revision_is_found_only_when_asked_for,
     a_message_that_streams_is_found,
+    hidden_entries_are_found_by_nobody,
     deleted_sessions_are_not_found_and_restored_ones_are,
     a_session_made_again_is_another,
     switching_branches_changes_nothing_but_what_is_active,
@@ -181,6 +182,34 @@ async fn a_message_that_streams_is_found(bed: Bed) {
     bed.say(&id, "next").await;
     assert_eq!(found(&bed, "\"begins alpha beta gamma\"").await, [entry.as_str()]);
     assert_eq!(found(&bed, "alpha is:old").await, [""; 0], "it only grew");
+}
+
+async fn hidden_entries_are_found_by_nobody(bed: Bed) {
+    let index = index_for(&bed.factory, &bed);
+    bed.service.set_search_index(Some(index.clone()));
+    let id = bed.create(json!({})).await;
+    let entry = bed.say(&id, "firstsecret").await;
+    bed.update(&id, &entry, "secondsecret").await;
+    let kept = bed.say(&id, "kept").await;
+    let label = json!({"session_id": id, "entry_id": entry, "label": "labelled"});
+    bed.ok("session::set-label", label).await;
+    assert_eq!(found(&bed, "labelled").await, [entry.as_str()]);
+    assert_eq!(found(&bed, "secondsecret").await, [entry.as_str()]);
+    assert_eq!(found(&bed, "firstsecret is:old").await, [entry.as_str()]);
+    bed.ok("session::hide-entries", json!({"session_id": id, "entry_ids": [entry]})).await;
+    for round in 0..2 {
+        for query in ["secondsecret", "firstsecret", "firstsecret is:old", "bough.hidden"] {
+            assert_eq!(found(&bed, query).await, [""; 0], "{query}");
+            // Not even the index knows the words any more.
+            let query = parse_query(query, 0).unwrap();
+            let ask =
+                SearchAsk { query: &query, metadata: vec![], limit: 9, cursor: None, now_ms: 0 };
+            assert_eq!(index.search(&ask).await.unwrap().candidates, [], "round {round}");
+        }
+        assert_eq!(found(&bed, "kept").await, [kept.as_str()]);
+        assert_eq!(found(&bed, "labelled").await, [""; 0]);
+        bed.ok("session::reindex", json!({})).await;
+    }
 }
 
 async fn deleted_sessions_are_not_found_and_restored_ones_are(bed: Bed) {
