@@ -122,6 +122,10 @@ pub const INDEX_KNOWN_MAX: usize = 10_000;
 pub const INDEX_LIST_PAGE: usize = 500;
 /// The pause of the index after a round; what is written meanwhile is taken up together.
 pub const INDEX_REST: Duration = Duration::from_millis(200);
+/// How many times as long as a round the index rests while others write.
+pub const INDEX_REST_OF_WRITERS: u32 = 3;
+/// The longest such rest.
+pub const INDEX_REST_MAX: Duration = Duration::from_millis(800);
 /// The pause before the index looks again, when another process keeps it, or the store did not answer.
 pub const INDEX_RETRY: Duration = Duration::from_millis(100);
 /// The longest that the index waits for something new before it looks by itself.

@@ -28,6 +28,8 @@ pub(super) enum Round {
     Worked {
         /// How long it took.
         took: Duration,
+        /// Whether somebody wrote since the round before.
+        is_written: bool,
     },
     /// Another process keeps the index.
     Elsewhere,
@@ -80,21 +82,17 @@ impl Follower {
         self.pending.clear();
         let batch = self.batch(store, is_eager).await;
         let Some(batch) = batch? else { return Ok(Round::Idle) };
+        let is_written = batch.expected_cursor != batch.cursor;
         match self.index.apply(batch).await {
-            Ok(()) => {
-                self.remember();
-                Ok(Round::Worked { took: self.clock.monotonic().saturating_sub(began) })
-            }
+            Ok(()) => self.remember(),
             // Cleared by another process: what was known is no longer so.
-            Err(SearchError::Conflict) => {
-                self.known.clear();
-                Ok(Round::Worked { took: self.clock.monotonic().saturating_sub(began) })
-            }
+            Err(SearchError::Conflict) => self.known.clear(),
             Err(error) => {
                 self.known.clear();
-                Err(failed(error))
+                return Err(failed(error));
             }
         }
+        Ok(Round::Worked { took: self.clock.monotonic().saturating_sub(began), is_written })
     }
 
     /// The next batch; `None` when there is nothing to do.

@@ -14,7 +14,10 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::api::IndexStatus;
 use crate::error::ServiceError;
-use crate::limits::{INDEX_IDLE, INDEX_POLL, INDEX_REST, INDEX_RETRY, SEARCH_STALE_COUNTED};
+use crate::limits::{
+    INDEX_IDLE, INDEX_POLL, INDEX_REST, INDEX_REST_MAX, INDEX_REST_OF_WRITERS, INDEX_RETRY,
+    SEARCH_STALE_COUNTED,
+};
 use crate::service::Service;
 use follow::{Follower, Round};
 pub(crate) use gather::agent_of_state;
@@ -134,8 +137,9 @@ impl Service {
             search.is_kept.store(true, Ordering::Relaxed);
             let round = search.follower.lock().await.round(&*store, false).await;
             match round {
-                // A pause as long as the work leaves the processor to the writers.
-                Ok(Round::Worked { took }) => tokio::time::sleep(took.min(INDEX_REST)).await,
+                Ok(Round::Worked { took, is_written }) => {
+                    tokio::time::sleep(rest_after(took, is_written)).await;
+                }
                 Ok(Round::Idle) => {
                     let most = tokio::time::timeout(INDEX_IDLE, watch.changed());
                     drop(most.await);
@@ -145,6 +149,15 @@ impl Service {
                 Ok(Round::Elsewhere) | Err(_) => tokio::time::sleep(INDEX_RETRY).await,
             }
         }
+    }
+}
+
+/// The pause after a round. While others write, most of the processor is left to them; what they wrote before is caught up with
+/// faster.
+fn rest_after(took: Duration, is_written: bool) -> Duration {
+    match is_written {
+        true => (took * INDEX_REST_OF_WRITERS).clamp(INDEX_REST, INDEX_REST_MAX),
+        false => took.min(INDEX_REST),
     }
 }
 
