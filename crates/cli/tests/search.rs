@@ -49,6 +49,57 @@ fn what_was_said_is_found_with_a_way_to_open_it() {
     assert_eq!(place.run(&["search", "nowhere"]).out, "");
 }
 
+/// Gets a path, and reads the JSON of the answer.
+fn get(address: &str, path: &str) -> Value {
+    let host = address.strip_prefix("http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+    let body = &answer[answer.find('{').unwrap()..=answer.rfind('}').unwrap()];
+    serde_json::from_str(body).unwrap()
+}
+
+/// Every byte of a text as a URL has it.
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+#[test]
+fn planted_words_are_found_by_the_command_and_over_http_alike() {
+    let place = Place::new();
+    let (session, planted) = place.with(async |sessions| sessions.planted().await);
+    let check = |found: &Value, query: &str, entry: Option<&bough_session::EntryId>| {
+        let hits = found["hits"].as_array().unwrap();
+        assert_eq!(hits.len(), 1, "{query}: {found}");
+        assert_eq!(hits[0]["entry_id"], json!(entry), "{query}");
+        assert_eq!(hits[0]["meta"]["session_id"], json!(session), "{query}");
+        let highlights = hits[0]["snippet"]["highlights"].as_array().unwrap();
+        assert!(!highlights.is_empty(), "{query}: {found}");
+    };
+    for (query, entry) in &planted {
+        check(&place.json(&["search", query]), query, entry.as_ref());
+    }
+    let server = Server::start(&place);
+    for (query, entry) in &planted {
+        let path = format!("/v1/search?query={}", encoded(query));
+        let found = loop {
+            let found = get(&server.address, &path);
+            if found["index"]["is_complete"] == json!(true) {
+                break found;
+            }
+        };
+        check(&found, query, entry.as_ref());
+        let command = place.json(&["search", query, "--server", &server.address]);
+        check(&command, query, entry.as_ref());
+    }
+    let listed = get(&server.address, "/v1/sessions?query=plantedtitle");
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(get(&server.address, "/v1/sessions?query=nowhere")["sessions"], json!([]));
+}
+
 #[test]
 fn a_query_that_cannot_be_read_says_what_to_write() {
     let place = Place::new();
@@ -56,7 +107,18 @@ fn a_query_that_cannot_be_read_says_what_to_write() {
         let refused = place.run(&["search", query]);
         assert_ne!(refused.code, 0, "{query}");
         assert!(refused.err.contains(hint), "{refused:?}");
+        assert!(refused.err.contains("bough help search"), "{refused:?}");
     }
+}
+
+#[test]
+fn a_word_that_must_not_be_there_needs_no_quotes() {
+    let place = Place::new();
+    let (_, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let found = place.json(&["search", "test", "-role:assistant"]);
+    assert_eq!(entries(&found), [said[4].as_str()]);
+    let found = place.json(&["search", "-parser", "role:user", "-n", "5"]);
+    assert_eq!(entries(&found), [said[4].as_str()]);
 }
 
 #[test]

@@ -2,8 +2,8 @@ use bough_service::api::{IndexStatus, SearchHit, SearchRequest, SearchSnippet};
 use serde_json::json;
 
 use crate::app::App;
-use crate::backend::Backend;
-use crate::command_error::{CommandError, CommandResult};
+use crate::backend::{Backend, CallError};
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::limits::INDEX_STALLED_ROUNDS;
 use crate::output::{Line, Progress, Style};
 use crate::text::{age, clean_line, fit};
@@ -25,7 +25,7 @@ Examples:
   bough search 'is:title release' --json")]
 pub(crate) struct Args {
     /// What to look for; quote it for the shell when it has quotes of its own
-    #[arg(required = true, value_name = "QUERY")]
+    #[arg(required = true, value_name = "QUERY", allow_hyphen_values = true)]
     query: Vec<String>,
 
     /// How many hits to show
@@ -47,7 +47,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     };
     app.with_backend(async |backend| {
         wait_for_index(app, backend, "Indexing").await?;
-        let found = backend.search(&request).await?;
+        let found = backend.search(&request).await.map_err(explained)?;
         if app.output.is_json() {
             return app.output.json(&found);
         }
@@ -69,6 +69,15 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         Ok(())
     })
     .await
+}
+
+/// A query that is not understood is explained by the help of this command.
+fn explained(error: CallError) -> CommandError {
+    let mut failed = CommandError::from(error);
+    if failed.kind == ErrorKind::Usage {
+        failed.hints = vec!["`bough help search` shows what a query can have".to_owned()];
+    }
+    failed
 }
 
 /// Waits until the index has everything, and shows how far it is. A server goes on with it by itself; the search then says how

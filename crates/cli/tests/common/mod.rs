@@ -190,6 +190,45 @@ impl Sessions {
         self.service.set_active_leaf(&Scope::owner(), request).await.unwrap();
     }
 
+    /// A session with a word in every kind of content, among others without any; each query, and the entry that it finds. `None`
+    /// is the session itself.
+    pub(crate) async fn planted(&self) -> (SessionId, Vec<(&'static str, Option<EntryId>)>) {
+        self.conversation("Date parser").await;
+        let session = self.create("plantedtitle").await;
+        let message = |message: Value| serde_json::from_value::<AgentMessage>(message).unwrap();
+        let said = message(json!({
+            "role": "assistant", "stop_reason": "error", "error_message": "plantederror E4242", "model": "m",
+            "provider": "p", "timestamp": 2, "content": [
+                {"type": "thinking", "text": "plantedthought"},
+                {"type": "text", "text": "parsePlantedName and planted_snake_case"},
+                {"type": "function_call", "id": "c", "function_id": "bash", "arguments": {"command": "cat plantedfile.rs"}},
+            ],
+        }));
+        let asked =
+            self.append(&session, user("plantedtext 日本語の文章 /etc/planted/path.toml")).await;
+        let said = self.append(&session, said).await;
+        let given = self.append(&session, result("c", "plantedresult: permission denied")).await;
+        let label = json!({"session_id": session, "entry_id": asked, "label": "plantedlabel"});
+        self.service.call(&Scope::owner(), "session::set-label", label).await.unwrap();
+        let queries = vec![
+            ("plantedtext", Some(&asked)),
+            ("日本語", Some(&asked)),
+            ("章", Some(&asked)),
+            ("/etc/planted/path.toml", Some(&asked)),
+            ("plantedlabel", Some(&asked)),
+            ("plantedthought", Some(&said)),
+            ("parseplantedname", Some(&said)),
+            ("plantedName", Some(&said)),
+            ("snake_case", Some(&said)),
+            ("plantedfile", Some(&said)),
+            ("\"plantederror e4242\"", Some(&said)),
+            ("\"permission denied\"", Some(&given)),
+            ("plantedresult tool:read", Some(&given)),
+            ("plantedtitle", None),
+        ];
+        (session, queries.into_iter().map(|(query, entry)| (query, entry.cloned())).collect())
+    }
+
     /// A question, a call with its result, an answer, a second question and an answer to it.
     pub(crate) async fn conversation(&self, title: &str) -> (SessionId, Vec<EntryId>) {
         let session = self.create(title).await;

@@ -348,6 +348,34 @@ fn what_was_said_is_found_from_the_picker_and_opened_at_its_entry() {
     }
 }
 
+/// A word in every kind of content, found in the screen as the command finds it.
+#[test]
+fn planted_words_are_found_in_narrow_and_wide_windows() {
+    let place = Place::new();
+    let (_, planted) = place.with(async |sessions| sessions.planted().await);
+    for columns in [60, 200] {
+        let mut terminal = Terminal::start(&place, 24, columns, &["resume"], &[]);
+        terminal.wait_for("plantedtitle");
+        terminal.press("\u{6}");
+        terminal.wait_for("Search all sessions");
+        for (query, entry) in &planted {
+            terminal.press(query);
+            let row = terminal.wait_until(query, |text| {
+                text.lines().nth(1).is_some_and(|line| line.contains(query))
+                    && text.contains("1 hit")
+                    && !text.contains("searching")
+            });
+            let kind = if entry.is_some() { "plantedtitle" } else { "title" };
+            assert!(row.contains(kind), "{query}: {row}");
+            // All that was typed goes away at once.
+            terminal.press("\u{15}");
+            terminal.wait_for("Type what you remember");
+        }
+        terminal.press(CTRL_C);
+        terminal.end();
+    }
+}
+
 #[test]
 fn a_transcript_is_unfolded_and_its_loops_are_an_outline() {
     let place = Place::new();
