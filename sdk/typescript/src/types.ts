@@ -1,169 +1,87 @@
 /**
- * What the server answers. An answer is the JSON that the server sent: members that a newer server adds are there too.
+ * What the server answers, and what it is sent: the shapes of the OpenAPI document under the names of the client. An answer is the JSON
+ * that the server sent: members that a newer server adds are there too.
  */
+
+import type { components } from "./openapi.js";
+
+type Schemas = components["schemas"];
+
+/** Members of which `null` says something: the entry above a root, and the end of an empty path. */
+type MayBeNull = "parent_id" | "active_leaf";
+
+/** The document says of members that may be absent that they may be `null` too; the server leaves them out. */
+type Sent<T> = T extends [unknown, unknown]
+  ? T
+  : T extends (infer Item)[]
+    ? Sent<Item>[]
+    : T extends object
+      ? { [Name in keyof T]: Name extends MayBeNull ? T[Name] : undefined extends T[Name] ? Sent<Exclude<T[Name], null>> : Sent<T[Name]> }
+      : T;
 
 export type Json = { [name: string]: unknown };
 
 /** A message in one of the formats. */
 export type Message = { readonly [name: string]: unknown };
 
-export type Format =
-  | "bough"
-  | "anthropic"
-  | "openai-chat"
-  | "openai-responses"
-  | "gemini"
-  | "ai-sdk"
-  | "pi"
-  | "phi";
-
-export type Role = "user" | "assistant" | "function_result" | "custom";
-export type Status = "idle" | "working" | "done" | "error";
-export type StopReason = "end" | "length" | "function_call" | "aborted" | "error";
-export type DeltaKind = "text" | "thinking" | "tool_arguments";
+export type Format = Schemas["Format"];
+export type Role = Schemas["Role"];
+export type Status = Schemas["SessionStatus"];
+export type StopReason = Schemas["StopReason"];
+export type DeltaKind = Schemas["MessageDelta"]["kind"];
 
 /** What a session says of itself. */
-export interface SessionMeta {
-  session_id: string;
-  title: string;
-  description: string;
-  status: Status;
-  status_reason?: string;
-  metadata?: Json;
-  forked_from?: string;
-  created_at: number;
-  updated_at: number;
-  message_count: number;
+export interface SessionMeta extends Sent<Schemas["SessionMeta"]> {
   /** The entry at the end of the active path, where one session was asked for. */
   active_leaf?: string | null;
 }
 
 /** Where an entry went. */
-export interface Appended {
-  entry_id: string;
-  parent_id?: string | null;
-  timestamp: number;
-  revision: number;
-}
+export type Appended = Sent<Schemas["AppendedEntry"]>;
 
 /** What a custom entry keeps: any JSON under a word of the application. */
-export interface Custom {
-  custom_type: string;
-  data: unknown;
-}
+export type Custom = Schemas["OpaqueBody"];
 
 /** One entry of a batch: exactly one of `message` and `custom`. */
-export interface NewEntry {
+export interface NewEntry extends Omit<Sent<Schemas["NewEntry"]>, "message"> {
   message?: Message;
-  custom?: Custom;
-  format?: Format;
-  entry_id?: string;
-  parent_id?: string | null;
 }
 
 /** One entry of a session: exactly one of `message` and `custom`. */
-export interface Entry {
-  entry_id: string;
-  parent_id?: string | null;
-  revision?: number;
-  timestamp?: number;
-  message?: Json;
-  custom?: Custom;
-  losses?: Json[];
-}
+export type Entry = Sent<Schemas["EntryItem"]>;
 
 /** Some entries, and where to go on. */
-export interface EntryPage {
-  entries: Entry[];
-  next_cursor?: string;
-}
+export type EntryPage = Sent<Schemas["EntriesResult"]>;
 
 /** One branch, by the entry at its end. */
-export interface Branch {
-  entry_id: string;
-  depth: number;
-  last_activity: number;
-  active: boolean;
-  label?: string;
-}
+export type Branch = Sent<Schemas["Branch"]>;
 
 /** What one message cost. */
-export interface Usage {
-  input?: number;
-  output?: number;
-  cache_read?: number;
-  cache_write?: number;
-  reasoning?: number;
-  cost_usd?: number;
-}
+export type Usage = Sent<Schemas["Usage"]>;
 
 /** What several messages cost together. */
-export interface UsageTotals {
-  messages: number;
-  input: number;
-  output: number;
-  cache_read: number;
-  cache_write: number;
-  reasoning: number;
-  cost_usd: number;
-}
+export type UsageTotals = Required<Schemas["UsageTotals"]>;
 
 /** Usage by model, with the sum of all. */
-export interface UsageByModel {
-  total: UsageTotals;
-  models: { [model: string]: UsageTotals };
-}
+export type UsageByModel = Sent<Schemas["UsageByModel"]>;
 
 /** What a session cost, and the branch that was asked for. */
-export interface SessionUsage {
-  session: UsageByModel;
-  branch: UsageByModel;
-}
+export type SessionUsage = Sent<Schemas["UsageResult"]>;
 
 /** A conversation as the API of a provider takes it. */
-export interface FormattedConversation {
-  messages: Json[];
-  /** What instructs the model, for the formats that take it beside the messages. */
-  system?: unknown;
-  /** What the format could not carry. */
-  losses?: Json[];
-}
+export type FormattedConversation = Sent<Schemas["FormattedConversation"]>;
 
-/** What a model would be sent. */
-export interface Context {
-  /** The entries, in Bough's own form. */
-  messages: { entry_id: string; message: Json }[];
-  estimated_tokens: number;
-  left_out: number;
-  /** What to send to the provider, when a format was asked for. */
-  conversation?: FormattedConversation;
-}
+/** What a model would be sent; `conversation` is what to send to the provider, when a format was asked for. */
+export type Context = Sent<Schemas["ContextResult"]>;
 
 /** A line of text with the places that were found. */
-export interface Snippet {
-  kind: string;
-  text: string;
-  highlights: [number, number][];
-}
+export type Snippet = Schemas["SearchSnippet"];
 
 /** One entry, or one session, that a search found. */
-export interface SearchHit {
-  meta: SessionMeta;
-  preview?: string;
-  entry_id?: string;
-  revision?: number;
-  role?: Role;
-  timestamp?: number;
-  snippet?: Snippet;
-  on_active_path?: boolean;
-  score?: number;
-}
+export type SearchHit = Sent<Schemas["SearchHit"]>;
 
 /** One page of what a search found, the best first. */
-export interface SearchResult {
-  hits: SearchHit[];
-  next_cursor?: string;
-}
+export type SearchResult = Sent<Schemas["SearchResult"]>;
 
 /** One event. `cursor` is its position: watching `after` it goes on behind it. `data` is its payload. */
 export interface Event {

@@ -160,7 +160,7 @@ for (const chunks of [TEXT, RICH]) {
 
 test("a delta that joins what was read with what was not is told once", async () => {
   const texts = ["No, ", "No, it will not."];
-  const read = (text: string, revision: number): Entry => ({ entry_id: "e1", revision, message: { id: "a1", role: "assistant", parts: [{ type: "text", text }] } });
+  const read = (text: string, revision: number): Entry => ({ entry_id: "e1", revision, timestamp: 0, message: { id: "a1", role: "assistant", parts: [{ type: "text", text }] } });
   const session = { messages: async function* () { yield read(texts.shift() ?? "", 2 - texts.length); } };
   const events = [
     { type: "message.delta", cursor: "1", data: { entry_id: "e1", block: 0, kind: "text", text: "No, it will not.", revision: 2 } },
