@@ -282,13 +282,14 @@ impl<'a, F: Fold> TailScan<'a, F> {
         }
     }
 
+    /// Names the record that cannot be read. It may stand in the middle of a batch, of which nothing is shown then.
     fn damage(&self, decision: Decision, segment: u64, end: &SegmentEnd) -> Result<Damage> {
-        let expected = self.state.head.seq + 1;
+        let hit = self.expected();
         if self.files.disk.stat(&self.files.container.segment(segment)?)?.is_none() {
-            return Ok(missing_segment(segment).of(expected));
+            return Ok(missing_segment(segment).of(hit));
         }
         if end.found == Found::Nothing && self.is_gap_after(segment)? {
-            return Ok(missing_segment(segment + 1).of(expected));
+            return Ok(missing_segment(segment + 1).of(hit));
         }
         let kind = match decision {
             Decision::AcknowledgedLost => DamageKind::Acknowledged,
@@ -296,7 +297,12 @@ impl<'a, F: Fold> TailScan<'a, F> {
             _ => DamageKind::Frame,
         };
         let file = format!("segments/{segment:016}.seg");
-        Ok(Damage::new(kind, file, end.at, end.detail.clone()).of(expected))
+        let mut detail = end.detail.clone();
+        if !self.held.is_empty() {
+            let first = self.state.head.seq + 1;
+            detail.push_str(&format!("; its batch begins with record {first}"));
+        }
+        Ok(Damage::new(kind, file, end.at, detail).of(hit))
     }
 
     /// Whether the next segment is not there while a later one is.

@@ -78,7 +78,11 @@ fn a_good_frame_of_another_log_is_reported_and_not_trimmed() {
 fn an_unreadable_frame_that_a_row_knows_is_an_acknowledged_record_lost() {
     let machine = killed();
     cut_after(&machine, 5, 20);
-    reports(&machine, DamageKind::Acknowledged, 4, &[1, 2, 3]);
+    reports(&machine, DamageKind::Acknowledged, 6, &[1, 2, 3]);
+    let damage = machine.verify("s").damage;
+    let hit = damage.iter().find(|damage| damage.kind == DamageKind::Acknowledged).unwrap();
+    assert_eq!(hit.seq, Some(6), "the record that cannot be read, not the first of its batch");
+    assert!(hit.detail.ends_with("its batch begins with record 4"), "{hit}");
 }
 
 #[test]
