@@ -107,7 +107,7 @@ fn choose<'a>(
     match found.as_slice() {
         [one] => Ok(one),
         [] => Err(CommandError::not_found(format!("no deleted session matches {text:?}"))
-            .hint("`bough restore --list` shows list the sessions in the trash")),
+            .hint("`bough restore --list` lists the sessions in the trash")),
         many => {
             let error =
                 CommandError::usage(format!("{text:?} matches more than one deleted session"));
