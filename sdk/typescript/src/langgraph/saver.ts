@@ -17,9 +17,9 @@ import {
 
 import { clientOf, type UrlOrClient } from "../adapters.js";
 import type { Json } from "../types.js";
-import { CHECKPOINT, type CheckpointDocument, checkpointOf, Decoder, prefixOf, REMOVED } from "./documents.js";
+import { CHECKPOINT, checkpointOf, Decoder, prefixOf, REMOVED } from "./documents.js";
 import { longMetadata } from "./shorthand.js";
-import { dataOf, ofType, Threads, withoutRemoved } from "./threads.js";
+import { checkpointIn, ofType, Threads, withoutRemoved } from "./threads.js";
 import { Writer } from "./writing.js";
 
 /** Checkpoints before this version have the pending sends of their parent as a channel. */
@@ -168,7 +168,7 @@ export class BoughSaver extends BaseCheckpointSaver {
     const decoder = new Decoder(this.serde);
     const newest = new Map<string, Listed>();
     for (const entry of ofType(withoutRemoved(entries), CHECKPOINT)) {
-      const document = dataOf<CheckpointDocument>(entry);
+      const document = checkpointIn(entry);
       const checkpointId = checkpointOf(entry.entry_id);
       const metadata = (await decoder.decode(longMetadata(document.md))) as Json;
       newest.set(`${document.ns ?? ""}|${checkpointId}`, { threadId, namespace: document.ns ?? "", checkpointId, metadata });

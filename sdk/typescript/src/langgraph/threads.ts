@@ -25,7 +25,7 @@ import {
 } from "./documents.js";
 import { type Item, itemsOf, Line, type Read } from "./line.js";
 import { fromEntry, storedId, type StoredMessage } from "./messages.js";
-import { longMembers, longMetadata, longSeen } from "./shorthand.js";
+import { longCheckpoint, longMembers, longMetadata, longSeen, longWrites } from "./shorthand.js";
 
 /** What a session says of itself in its metadata, so that threads can be listed. */
 export const PREFIX = "langgraph";
@@ -144,7 +144,7 @@ export class Threads {
     const entry = ofType(entries, CHECKPOINT).at(-1);
     if (entry === undefined) return undefined;
     const known = await this.#known(threadId, namespace, entry);
-    return { known, writes: ofType(entries, WRITES).map((one) => dataOf<WritesDocument>(one)) };
+    return { known, writes: ofType(entries, WRITES).map((one) => longWrites(dataOf<WritesDocument>(one))) };
   }
 
   async #known(threadId: string, namespace: string, entry: Entry): Promise<Known> {
@@ -153,14 +153,14 @@ export class Threads {
     const known = remembered.known.get(checkpointId);
     if (known?.entryId === entry.entry_id) return known;
     const line = await this.#line(threadId, entry, remembered.newest?.line ?? new Line());
-    const read = { entryId: entry.entry_id, document: dataOf<CheckpointDocument>(entry), line };
+    const read = { entryId: entry.entry_id, document: checkpointIn(entry), line };
     remembered.remember(checkpointId, read);
     return read;
   }
 
   /** Reads the messages on the line to a checkpoint, newest first, until one is known. */
   async #line(threadId: string, entry: Entry, beginning: Line): Promise<Line> {
-    const document = dataOf<CheckpointDocument>(entry);
+    const document = checkpointIn(entry);
     const held = messageCount(document);
     const wanted = held + (document.a ?? 0);
     const places = new Map(beginning.items.map((item, index) => [item.entryId, index]));
@@ -215,7 +215,7 @@ export class Threads {
   async #channels(threadId: string, document: CheckpointDocument): Promise<Channels> {
     const elsewhere = new Set(Object.values(document.c).flatMap((stored) => stored["@"] ?? []));
     const documents = new Map<string, CheckpointDocument>();
-    for (const entry of await this.#byId(threadId, elsewhere)) documents.set(entry.entry_id, dataOf<CheckpointDocument>(entry));
+    for (const entry of await this.#byId(threadId, elsewhere)) documents.set(entry.entry_id, checkpointIn(entry));
     const channels = Object.entries(document.c).map(([name, stored]): [string, Stored] => {
       if (stored["@"] === undefined) return [name, stored];
       const value = documents.get(stored["@"])?.c[name];
@@ -268,8 +268,13 @@ export function ofType(entries: Entry[], customType: string): Entry[] {
   return entries.filter((entry) => entry.custom?.custom_type === customType);
 }
 
+/** The document of a checkpoint. */
+export function checkpointIn(entry: Entry): CheckpointDocument {
+  return longCheckpoint(dataOf<CheckpointDocument>(entry));
+}
+
 /** The document of a custom entry. */
-export function dataOf<T>(entry: Entry): T {
+function dataOf<T>(entry: Entry): T {
   return entry.custom?.data as T;
 }
 

@@ -20,7 +20,7 @@ import {
 } from "./documents.js";
 import { type Given, Line } from "./line.js";
 import { isReadable, toEntry } from "./messages.js";
-import { shortMembers, shortMetadata, shortSeen } from "./shorthand.js";
+import { shortCheckpoint, shortMembers, shortMetadata, shortSeen, shortWrites } from "./shorthand.js";
 import { type Known, type Namespace, PREFIX, THREAD, type Threads } from "./threads.js";
 
 /** A checkpoint to store, below the one that `parentId` names. */
@@ -97,7 +97,7 @@ export class Writer {
       x: shortMembers(await encoder.encode(checkpointMembers(checkpoint))),
       md: shortMetadata(await encoder.encode(fresh.metadata)),
     };
-    await this.#append([...batch, custom(entryId, CHECKPOINT, document, place), ...encoder.ahead], parent === undefined);
+    await this.#append([...batch, custom(entryId, CHECKPOINT, shortCheckpoint(document), place), ...encoder.ahead], parent === undefined);
     const kept = JSON.parse(JSON.stringify(document)) as CheckpointDocument;
     this.#remembered.remember(checkpoint.id, { entryId, document: kept, line });
   }
@@ -134,7 +134,7 @@ export class Writer {
     const encoder = new Encoder(line, this.#serde, this.#isReadable);
     const document: WritesDocument = { t: shortId(taskId), w: [] };
     for (const [name, value] of writes) document.w.push([name, await encoder.encode(value, name === conversation)]);
-    await this.#append([custom(entryId, WRITES, document, place), ...encoder.ahead], known === undefined);
+    await this.#append([custom(entryId, WRITES, shortWrites(document), place), ...encoder.ahead], known === undefined);
     if (known !== undefined) known.line = line;
   }
 

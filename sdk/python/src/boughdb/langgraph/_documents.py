@@ -9,10 +9,11 @@ from typing import Any, cast
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite, writes_sort_key
 
-from .._types import NewEntry
+from .._types import Entry, NewEntry
 from ._ids import long_id
 from ._line import Line
 from ._messages import Serde, copied, is_readable
+from ._shorthand import long_checkpoint, long_writes, short_checkpoint, short_writes
 from ._values import from_opaque, is_plain_json, opaque
 
 CHECKPOINT = "langgraph.checkpoint"
@@ -24,6 +25,26 @@ REMOVED = "langgraph.removed"
 _REPEATED_MAX = 64
 # Members of a checkpoint that have a place of their own in its document.
 _OWN = ("id", "channel_values", "channel_versions", "versions_seen")
+
+
+def new_document(entry_id: str, custom_type: str, document: dict[str, Any], parent_id: str | None) -> NewEntry:
+    """The entry of a document."""
+    short = {CHECKPOINT: short_checkpoint, WRITES: short_writes}.get(custom_type)
+    data = short(document) if short is not None else document
+    return {"entry_id": entry_id, "custom": {"custom_type": custom_type, "data": data}, "parent_id": parent_id}
+
+
+def type_of(entry: Entry) -> str | None:
+    """What kind of document an entry is; `None` for a message."""
+    return entry["custom"]["custom_type"] if "custom" in entry else None
+
+
+def document_of(entry: Entry) -> dict[str, Any]:
+    """The document that `new_document` was given."""
+    if "custom" not in entry:
+        return {}
+    long = {CHECKPOINT: long_checkpoint, WRITES: long_writes}.get(entry["custom"]["custom_type"])
+    return long(entry["custom"]["data"]) if long is not None else entry["custom"]["data"]
 
 
 def parent_of(document: dict[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from .._operations import Call, Operation
 from .._requests import path
 from .._types import Entry
-from ._documents import CHECKPOINT, REMOVED, Decoder
+from ._documents import CHECKPOINT, REMOVED, Decoder, document_of, type_of
 from ._ids import checkpoint_of, prefix_of
 from ._messages import Serde
 from ._shorthand import long_metadata
@@ -65,7 +65,7 @@ def checkpoints(threads: Threads, thread_id: str, namespace: str | None, serde: 
     entries += yield from threads.entries(thread_id, custom_type=REMOVED, id_prefix=prefix, order="oldest")
     newest: dict[tuple[str, str], Listed] = {}
     for entry in without_removed(entries):
-        if "custom" in entry and entry["custom"]["custom_type"] == CHECKPOINT:
+        if type_of(entry) == CHECKPOINT:
             one = _listed(thread_id, entry, serde)
             newest[one.namespace, one.checkpoint_id] = one
     return list(newest.values())
@@ -85,6 +85,6 @@ def all_threads(threads: Threads) -> Operation[list[str]]:
 
 
 def _listed(thread_id: str, entry: Entry, serde: Serde) -> Listed:
-    document: dict[str, Any] = entry["custom"]["data"] if "custom" in entry else {}
+    document = document_of(entry)
     metadata = Decoder(serde, {}).decode(long_metadata(document["md"]))
     return Listed(thread_id, document.get("ns", ""), checkpoint_of(entry["entry_id"]), entry["entry_id"], document, metadata)

@@ -57,8 +57,18 @@ def to_entry(message: BaseMessage, serde: Serde) -> dict[str, Any]:
     if members is not None:
         candidate = {**entry, "langchain": members}
         if _is_same(message, candidate, serde):
-            return candidate
-    return {**entry, "langchain": opaque(message, serde)}
+            return _short(candidate)
+    return _short({**entry, "langchain": opaque(message, serde)})
+
+
+def _short(entry: dict[str, Any]) -> dict[str, Any]:
+    """The same message in fewer bytes: the server reads a text as its only block, and that a reply came to its end."""
+    blocks: list[dict[str, Any]] = entry["content"]
+    text = blocks[0].get("text") if len(blocks) == 1 else None
+    short = {**entry, "content": text} if text is not None else dict(entry)
+    if short.get("stop_reason") == "end":
+        del short["stop_reason"]
+    return short
 
 
 def from_entry(entry: dict[str, Any], serde: Serde) -> BaseMessage:
@@ -69,9 +79,11 @@ def from_entry(entry: dict[str, Any], serde: Serde) -> BaseMessage:
     members = dict(members)
     members.pop("ids", None)
     kind = members.pop("type")
+    content: Any = entry["content"]
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if "content" not in members:
-        members["content"] = _text(entry["content"])
-    calls = [block for block in entry["content"] if block["type"] == "function_call"]
+        members["content"] = _text(blocks)
+    calls = [block for block in blocks if block["type"] == "function_call"]
     if calls:
         members["tool_calls"] = [
             {"name": call["function_id"], "args": call["arguments"], "id": call["id"], "type": "tool_call"} for call in calls

@@ -9,7 +9,7 @@ from .._errors import NotFound
 from .._operations import Call, Operation
 from .._requests import new_key, path
 from .._types import Entry, NewEntry
-from ._documents import CHECKPOINT, REMOVED, parent_of
+from ._documents import CHECKPOINT, REMOVED, new_document, parent_of
 from ._ids import new_id_of, prefix_of
 from ._listing import Listed, all_threads, checkpoints
 from ._messages import Serde
@@ -120,8 +120,7 @@ def _keep(threads: Threads, thread_id: str, found: list[Listed], kept: list[List
 
 
 def _new(one: Listed, custom_type: str, data: dict[str, Any], parent_id: str) -> NewEntry:
-    entry_id = new_id_of(one.namespace, one.checkpoint_id)
-    return {"entry_id": entry_id, "custom": {"custom_type": custom_type, "data": data}, "parent_id": parent_id}
+    return new_document(new_id_of(one.namespace, one.checkpoint_id), custom_type, data, parent_id)
 
 
 def _append(threads: Threads, thread_id: str, batch: list[NewEntry], more: dict[str, Any]) -> Operation[None]:

@@ -17,7 +17,18 @@ from .._errors import NotFound
 from .._operations import Call, Operation
 from .._requests import path
 from .._types import Entry
-from ._documents import CHECKPOINT, REMOVED, WRITES, Decoder, fold_writes, message_count, messages_in, parent_of
+from ._documents import (
+    CHECKPOINT,
+    REMOVED,
+    WRITES,
+    Decoder,
+    document_of,
+    fold_writes,
+    message_count,
+    messages_in,
+    parent_of,
+    type_of,
+)
 from ._ids import checkpoint_of, prefix_of
 from ._line import Item, Line, StoredMessage, items_of
 from ._messages import Serde, copied, from_entry
@@ -156,8 +167,8 @@ class Threads:
         """One checkpoint with its writes."""
         entries = yield from self.entries(thread_id, id_prefix=prefix_of(namespace, checkpoint_id), order="oldest")
         entries = without_removed(entries)
-        documents = [entry for entry in entries if _type(entry) == CHECKPOINT]
-        writes = [_data(entry) for entry in entries if _type(entry) == WRITES]
+        documents = [entry for entry in entries if type_of(entry) == CHECKPOINT]
+        writes = [document_of(entry) for entry in entries if type_of(entry) == WRITES]
         if not documents:
             return None
         known = yield from self._known(thread_id, namespace, documents[-1], serde)
@@ -169,13 +180,13 @@ class Threads:
         known = remembered.known.get(checkpoint_id)
         if known is None or known.entry_id != entry["entry_id"]:
             line = yield from self._line(thread_id, entry, remembered, serde)
-            known = Known(entry["entry_id"], _data(entry), line)
+            known = Known(entry["entry_id"], document_of(entry), line)
             remembered.remember(checkpoint_id, known)
         return known
 
     def _line(self, thread_id: str, entry: Entry, remembered: Namespace, serde: Serde) -> Operation[Line]:
         """Reads the messages on the line to a checkpoint, newest first, until one is known."""
-        document = _data(entry)
+        document = document_of(entry)
         held = message_count(document)
         # Other programs put messages on the line ahead of the checkpoint, and say how many.
         wanted = held + document.get("a", 0)
@@ -237,7 +248,7 @@ class Threads:
         elsewhere = {stored["@"] for stored in channels.values() if "@" in stored}
         documents: dict[str, dict[str, Any]] = {}
         for entry in (yield from self._by_id(thread_id, elsewhere)):
-            documents[entry["entry_id"]] = _data(entry)
+            documents[entry["entry_id"]] = document_of(entry)
         for channel, stored in channels.items():
             if "@" in stored:
                 channels[channel] = documents[stored["@"]]["c"][channel]
@@ -294,13 +305,5 @@ def _stored_message(item: dict[str, Any], serde: Serde) -> StoredMessage:
 
 def without_removed(entries: list[Entry]) -> list[Entry]:
     """Entries without those that one of them says were removed."""
-    removed = {entry_id for entry in entries if _type(entry) == REMOVED for entry_id in _data(entry)["ids"]}
+    removed = {entry_id for entry in entries if type_of(entry) == REMOVED for entry_id in document_of(entry)["ids"]}
     return [entry for entry in entries if entry["entry_id"] not in removed] if removed else entries
-
-
-def _type(entry: Entry) -> str | None:
-    return entry["custom"]["custom_type"] if "custom" in entry else None
-
-
-def _data(entry: Entry) -> dict[str, Any]:
-    return entry["custom"]["data"] if "custom" in entry else {}

@@ -15,7 +15,7 @@ from .._errors import InvalidRequest
 from .._operations import Call, Operation
 from .._requests import body, new_key, path
 from .._types import NewEntry
-from ._documents import CHECKPOINT, WRITES, Encoder, checkpoint_members, refer_to
+from ._documents import CHECKPOINT, WRITES, Encoder, checkpoint_members, new_document, refer_to
 from ._ids import new_id_of, short_id
 from ._line import Line
 from ._messages import Serde, is_readable
@@ -76,7 +76,7 @@ class Writer:
         below = short_id(new.parent_id) if new.parent_id else None
         document = body(p=below, ns=self._namespace or None, ids=ids or None)
         document |= self._document(new, channel, parent, encoder)
-        batch += [_custom(entry_id, CHECKPOINT, document, place), *encoder.ahead]
+        batch += [new_document(entry_id, CHECKPOINT, document, place), *encoder.ahead]
         for writes in early:
             batch += self._entries_of(writes, line, channel or _conversation(parent))
         yield from self._append(batch, is_new=parent is None)
@@ -121,7 +121,7 @@ class Writer:
         encoder = Encoder(line, self._serde, self._is_readable)
         stored = [[name, encoder.encode(value, goes_on_line=name == conversation)] for name, value in new.writes]
         document = body(t=short_id(new.task_id), p=new.task_path or None, w=stored)
-        return [_custom(entry_id, WRITES, document, place), *encoder.ahead]
+        return [new_document(entry_id, WRITES, document, place), *encoder.ahead]
 
     @property
     def _remembered(self) -> Namespace:
@@ -165,7 +165,3 @@ def _unchanged(channel: str, checkpoint: Checkpoint, parent: Known | None) -> di
         return None
     stored = parent.document["c"].get(channel)
     return stored and refer_to(stored, parent.entry_id)
-
-
-def _custom(entry_id: str, custom_type: str, data: dict[str, Any], parent_id: str | None) -> NewEntry:
-    return {"entry_id": entry_id, "custom": {"custom_type": custom_type, "data": data}, "parent_id": parent_id}
