@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::api::StreamBytes;
 use crate::config::LimitsConfig;
+use crate::engine::ConfigurationOffer;
 use crate::guard::Guard;
 use crate::metrics::Metrics;
 use crate::net::Connections;
@@ -37,6 +38,7 @@ pub(crate) struct Inner {
     /// What `/mcp` offers instead of the sessions.
     pub(crate) mcp_host: Option<Arc<dyn bough_mcp::Host>>,
     limits: RwLock<LimitsConfig>,
+    own_settings: RwLock<ConfigurationOffer>,
     requests_begun: AtomicU64,
 }
 
@@ -110,8 +112,18 @@ impl App {
             instance,
             mcp_host,
             limits: RwLock::new(limits),
+            own_settings: RwLock::default(),
             requests_begun: AtomicU64::new(0),
         }))
+    }
+
+    /// The part of the configuration that clients of the bus may read.
+    pub(crate) fn own_settings(&self) -> ConfigurationOffer {
+        self.0.own_settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_own_settings(&self, settings: ConfigurationOffer) {
+        *self.0.own_settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     /// The bounds now.

@@ -37,10 +37,10 @@ impl BareEngine {
         let guard = Guard::new(rules, clock.clone(), Arc::new(OsEntropy));
         let limits = LimitsConfig::default();
         let shared = Arc::new(MemorySharedState::new());
-        let bindings = Bindings::open(service.clone(), shared, clock.clone(), "").await;
+        let bindings = Bindings::open(service.clone(), shared.clone(), clock.clone(), "").await;
         let bindings = bindings.map_err(std::io::Error::other)?;
         let app = App::new(service, guard, clock, limits, ending.clone(), String::new(), None);
-        let bus = Bus::new(app, Arc::new(OsEntropy), bindings, false)?;
+        let bus = Bus::new(app, Arc::new(OsEntropy), bindings, shared, false)?;
         let connections = Connections::default();
         tokio::spawn(serve(
             Listener::Tcp(listener),

@@ -28,7 +28,7 @@ pub trait EngineLink: Send + Sync {
 }
 
 /// What the configuration worker is told of our settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfigurationOffer {
     /// The JSON Schema of the settings.
     pub schema: Value,

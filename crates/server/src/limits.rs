@@ -125,6 +125,12 @@ pub const BUS_SILENT_MAX: Duration = Duration::from_secs(90);
 pub const BUS_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most functions of one question for their details.
 pub const BUS_INFO_IDS_MAX: usize = 32;
+/// Longest id of a worker's settings.
+pub const BUS_CONFIGURATION_ID_BYTES: usize = 128;
+/// Workers' settings that one namespace may register.
+pub const BUS_CONFIGURATIONS: usize = 1000;
+/// How often a change of a worker's settings is tried when others change them at the same time.
+pub const BUS_CONFIGURATION_ATTEMPTS: usize = 8;
 
 /// How long a closing server waits for requests that are being worked on.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);

@@ -24,7 +24,7 @@ use crate::limits::DRAIN_TIMEOUT;
 use crate::logs::start_log;
 use crate::net::{Connections, Listener, ListenerKind, SocketClaim, serve};
 use crate::place::Place;
-use crate::settings::{Applier, AskError, Environment, Sources, mark, service_settings};
+use crate::settings::{Applier, AskError, Environment, Sources, mark, offer, service_settings};
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
 use crate::tasks::{
@@ -260,6 +260,7 @@ impl Server {
             place.instance.clone(),
             options.mcp_host.clone(),
         );
+        app.set_own_settings(offer(&config));
         let applier = Arc::new(Applier::new(sources, app.clone(), config, tokens, is_engine_asked));
         service.set_reload(applier.clone());
         let mut bindings = Vec::new();
@@ -303,7 +304,8 @@ impl Server {
     ) -> Result<(), ServeError> {
         let app = self.app.clone();
         if let (Some(listener), Some(bindings)) = (place.bus, bindings) {
-            let bus = Bus::new(app.clone(), place.entropy.clone(), bindings, true)?;
+            let bus =
+                Bus::new(app.clone(), place.entropy.clone(), bindings, place.shared.clone(), true)?;
             let arrivals = self.arrivals.clone();
             self.serve(Listener::Tcp(listener), ListenerKind::Bus, bus.router(), arrivals);
         }

@@ -143,7 +143,8 @@ pub(crate) enum AskError {
     Config(#[from] ConfigError),
 }
 
-fn offer(config: &Config) -> ConfigurationOffer {
+/// What an engine, or a client of the bus, is told of our settings.
+pub(crate) fn offer(config: &Config) -> ConfigurationOffer {
     let schema = schemars::r#gen::SchemaSettings::draft07()
         .into_generator()
         .into_root_schema_for::<config::WorkerConfig>();
@@ -239,6 +240,7 @@ impl Applier {
         }
         service.set_settings(service_settings(&new));
         self.app.set_limits(new.limits);
+        self.app.set_own_settings(offer(&new));
         self.app.guard.replace(self.sources.rules(&new, &self.tokens()));
         logs::change_log(new.log);
         self.say_what_waits(service, &new);

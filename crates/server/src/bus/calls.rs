@@ -44,6 +44,10 @@ impl Bus {
         if let Some(answer) = self.call_engine(connection, &frame.function_id, &frame.data) {
             return Some(answer);
         }
+        let answer = self.call_configuration(connection, &frame.function_id, &frame.data).await;
+        if answer.is_some() {
+            return answer;
+        }
         self.pass_on(connection, frame).err().map(Err)
     }
 

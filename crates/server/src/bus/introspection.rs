@@ -6,6 +6,7 @@ use bough_service::{
 use serde_json::{Map, Value, json};
 
 use super::Bus;
+use super::configuration;
 use super::connection::Connection;
 use super::namespace::{Bound, Namespace};
 use super::wire;
@@ -90,15 +91,29 @@ impl Catalogue<'_> {
         functions().iter().filter(move |function| has_sessions && Bus::may_know(scope, function))
     }
 
+    /// The functions that answer for the configuration worker, where no worker hosts them.
+    fn configuration_functions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let has_sessions = self.bus.has_sessions();
+        let is_ours = move |id: &str| has_sessions && !self.namespace.functions.contains_key(id);
+        configuration::FUNCTIONS.into_iter().filter(move |(id, _)| is_ours(id))
+    }
+
+    fn has_configuration_type(&self) -> bool {
+        self.bus.has_sessions() && !self.namespace.types.contains_key(configuration::TYPE)
+    }
+
     fn list_functions(&self, asked: &Asked<'_>) -> Vec<Value> {
-        let own = self.own_functions().map(|function| {
+        let row = |id: &str, worker: &str, description: &str| {
             json!({
-                "function_id": function.id,
+                "function_id": id,
                 "namespace": DEFAULT_NAMESPACE,
-                "worker_name": WORKER_NAME,
-                "description": function.description,
+                "worker_name": worker,
+                "description": description,
             })
-        });
+        };
+        let own = self.own_functions().map(|own| row(own.id, WORKER_NAME, own.description));
+        let settings = self.configuration_functions();
+        let own = own.chain(settings.map(|(id, about)| row(id, configuration::HOST, about)));
         let hosted = self.namespace.functions.iter().map(|(id, hosted)| {
             let mut row = Map::new();
             row.insert("function_id".to_owned(), json!(id));
@@ -143,6 +158,10 @@ impl Catalogue<'_> {
             row.insert("description".to_owned(), json!(function.description));
             row.insert("request_schema".to_owned(), json!(function.request_schema()));
             row.insert("response_schema".to_owned(), json!(function.response_schema()));
+        } else if let Some((_, about)) = self.configuration_functions().find(|(own, _)| *own == id)
+        {
+            row.insert("worker_name".to_owned(), json!(configuration::HOST));
+            row.insert("description".to_owned(), json!(about));
         } else {
             let hosted = self.namespace.functions.get(id)?;
             row.insert("worker_name".to_owned(), json!(worker_name(&hosted.connection)));
@@ -176,6 +195,10 @@ impl Catalogue<'_> {
         };
         let own =
             self.own_types().map(|kind| row(kind.name(), WORKER_NAME, &json!(kind.description())));
+        let settings = self.has_configuration_type().then(|| {
+            let about = json!(configuration::TYPE_DESCRIPTION);
+            row(configuration::TYPE, configuration::HOST, &about)
+        });
         let hosted = self.namespace.types.iter().map(|(id, hosted)| {
             let description = hosted.info.get("description").cloned().unwrap_or_else(|| json!(""));
             row(id, &worker_name(&hosted.connection), &description)
@@ -184,7 +207,7 @@ impl Catalogue<'_> {
             has_prefix(row, "id", asked)
                 && asked.wants(row, &["id", "description"], &[("worker", "worker_name")])
         };
-        own.chain(hosted).filter(wanted).collect()
+        own.chain(settings).chain(hosted).filter(wanted).collect()
     }
 
     fn type_info(&self, asked: &Asked<'_>) -> Result<Value, Value> {
@@ -200,6 +223,9 @@ impl Catalogue<'_> {
             row.insert("worker_name".to_owned(), json!(WORKER_NAME));
             row.insert("description".to_owned(), json!(kind.description()));
             row.insert("configuration_schema".to_owned(), kind.configuration_schema());
+        } else if id == configuration::TYPE && self.has_configuration_type() {
+            row.insert("worker_name".to_owned(), json!(configuration::HOST));
+            row.insert("description".to_owned(), json!(configuration::TYPE_DESCRIPTION));
         } else {
             let hosted = self.namespace.types.get(id)?;
             let said = |name: &str| hosted.info.get(name).filter(|value| !value.is_null()).cloned();
@@ -219,6 +245,9 @@ impl Catalogue<'_> {
         match self.namespace.functions.get(function_id) {
             Some(hosted) => worker_name(&hosted.connection),
             None if self.own_functions().any(|own| own.id == function_id) => WORKER_NAME.to_owned(),
+            None if self.configuration_functions().any(|(own, _)| own == function_id) => {
+                configuration::HOST.to_owned()
+            }
             None => String::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod bindings;
 mod calls;
+mod configuration;
 mod connection;
 mod event_calls;
 mod ids;
@@ -20,6 +21,7 @@ use axum::response::Response;
 use axum::routing::any;
 use bough_platform::Entropy;
 use bough_service::{Bindings, Function, Scope, TriggerType};
+use bough_store::shared_state::SharedState;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
@@ -44,6 +46,8 @@ struct Inner {
     namespaces: Mutex<HashMap<String, Namespace>>,
     /// Bindings to our own types.
     bindings: Bindings,
+    /// Where the settings of workers are kept.
+    shared: Arc<dyn SharedState>,
     function_changes: watch::Sender<u64>,
     /// The last binding that was waited for did not begin in time.
     is_store_slow: AtomicBool,
@@ -55,6 +59,7 @@ impl Bus {
         app: App,
         entropy: Arc<dyn Entropy>,
         bindings: Bindings,
+        shared: Arc<dyn SharedState>,
         has_sessions: bool,
     ) -> std::io::Result<Self> {
         let ids = Ids::new(entropy)?;
@@ -65,6 +70,7 @@ impl Bus {
             ids,
             namespaces: Mutex::default(),
             bindings,
+            shared,
             function_changes: watch::Sender::new(0),
             is_store_slow: AtomicBool::new(false),
         })))
@@ -87,6 +93,10 @@ impl Bus {
     /// Our own name, as the caller of events.
     pub(crate) fn name(&self) -> String {
         self.0.id.to_string()
+    }
+
+    fn shared(&self) -> &Arc<dyn SharedState> {
+        &self.0.shared
     }
 
     /// The function of our own with this name.

@@ -9,6 +9,7 @@
 mod bridge;
 mod bus;
 mod client;
+mod configuration;
 mod console;
 mod delta_requests;
 mod documents;
