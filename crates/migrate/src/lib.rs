@@ -19,6 +19,7 @@ mod migration;
 mod pi_line;
 mod served;
 mod v1;
+mod v1_index;
 mod v1_store;
 
 pub use error::{MigrateError, Result};

@@ -28,7 +28,7 @@ use tokio::sync::OnceCell;
 use crate::error::Result;
 use crate::limits::{FOLLOW_DATABASE_EVERY, FOLLOW_EVERY_MS};
 use crate::migration::{Migrator, Recovered, is_settled};
-use crate::v1::V1Files;
+use crate::v1::{LiveV1, V1Files};
 use crate::v1_store::{V1Store, refused};
 
 type Answer<T> = std::result::Result<T, StoreError>;
@@ -219,12 +219,12 @@ impl Shared {
             return self.show(session).await;
         }
         let (migrator, id) = (self.migrator.clone(), session.to_string());
-        let Ok(live) = blocking(move || migrator.open_live(&id)).await else { return };
+        let fold = move || migrator.live_file(&id).and_then(LiveV1::fold);
+        let Ok(state) = blocking(fold).await else { return };
         let mut random = [0; 16];
         if self.entropy.fill(&mut random).is_err() {
             return;
         }
-        let state = live.state().clone();
         let position = Position::at(state.seq);
         let incarnation = Incarnation::new(random);
         let head = Head { incarnation, seq: state.seq, chain: ChainHash::from_bytes([0; 32]) };

@@ -1,6 +1,6 @@
 //! A session that lives in its V1 file, as a [`Store`]: what reads and writes sessions need not know.
 //!
-//! The file is the truth; a copy in memory answers the reads and follows the file, also when pi writes to
+//! The file is the truth; an index in memory says where each record is and follows the file, also when pi writes to
 //! it. Entries are appended as lines, synced before they are acknowledged, a batch in one write. What a V1
 //! file has no place for is refused: migrate the session to have it.
 
@@ -10,29 +10,41 @@ use async_trait::async_trait;
 use bough_platform::Entropy;
 use bough_session::{
     BranchHead, CustomPayload, Entry, EntryBody, EntryId, Incarnation, MetaChange, NewRecord,
-    Record, SessionId, codec,
+    Record, SessionId,
 };
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, Durable, EntryQuery,
-    Head, ListPage, ListQuery, Loaded, MemoryStore, PathPage, PathQuery, RecordPage, RecordQuery,
-    SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry, Trashed, UsageQuery,
-    UsageReport, Write,
+    Appended, CHANGES_KEPT, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Draft,
+    Durable, EntryQuery, Head, ListPage, ListQuery, Loaded, PathPage, PathQuery, Position,
+    RecordPage, RecordQuery, SessionWatch, Snapshot, Store, StoreError, StoredEntry, Trashed,
+    UsageQuery, UsageReport, Write, list_states, usage_of_states,
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::error::{MigrateError, Result};
-use crate::limits::{BATCH_BYTES, BATCH_RECORDS};
 use crate::pi_line::LEAF_TYPE;
 use crate::served::blocking;
-use crate::v1::{LiveV1, V1File, V1Format};
+use crate::v1::{LiveV1, V1File};
+use crate::v1_index::V1Index;
+
+type Answer<T> = std::result::Result<T, StoreError>;
 
 /// One session, served from its V1 file.
 #[derive(Debug)]
 pub struct V1Store {
     session: SessionId,
-    format: V1Format,
-    live: Mutex<LiveV1>,
-    memory: MemoryStore,
+    is_database: bool,
+    entropy: Arc<dyn Entropy>,
+    hub: ChangeHub,
+    served: Mutex<Served>,
+}
+
+#[derive(Debug)]
+struct Served {
+    live: LiveV1,
+    index: V1Index,
+    /// How far others were told of it, and by which change.
+    told: Position,
+    change: u64,
 }
 
 impl V1Store {
@@ -41,26 +53,28 @@ impl V1Store {
         Self::open_file(live.file().clone(), entropy).await
     }
 
-    /// Serves a file that was not read yet. Its records are taken in while it is read, so that they are in memory once.
+    /// Serves a file that was not read yet.
     pub(crate) async fn open_file(file: V1File, entropy: Arc<dyn Entropy>) -> Result<Self> {
-        let memory = MemoryStore::new(entropy)?;
-        let format = file.format();
-        let mut live = LiveV1::unread(file);
-        loop {
-            let (read, news, is_end) = blocking(move || live.read_batch()).await?;
-            live = read;
-            remember(&memory, live.session_id(), news).await?;
-            if is_end {
-                break;
-            }
-        }
-        live.require_session()?;
-        Ok(Self { session: live.session_id().clone(), format, live: Mutex::new(live), memory })
+        let incarnation = draw(&*entropy)?;
+        let hub = ChangeHub::keeping(draw(&*entropy)?, CHANGES_KEPT);
+        let (live, index) = blocking(move || {
+            let mut live = LiveV1::unread(file);
+            let mut index = V1Index::new(live.session_id(), incarnation);
+            live.catch_up(&mut |taken| index.take(taken))?;
+            live.require_session()?;
+            index.name(live.session_id());
+            Ok((live, index))
+        })
+        .await?;
+        let (session, is_database) = (live.session_id().clone(), live.is_database());
+        let mut served = Served { live, index, told: Position::default(), change: 0 };
+        served.tell(&hub);
+        Ok(Self { session, is_database, entropy, hub, served: Mutex::new(served) })
     }
 
     /// Whether the file is a database, which has to be read whole to see whether it changed.
     pub(crate) fn is_database(&self) -> bool {
-        self.format == V1Format::SqliteV1
+        self.is_database
     }
 
     /// The session that it serves.
@@ -69,113 +83,103 @@ impl V1Store {
         &self.session
     }
 
-    /// Takes what pi wrote since.
-    async fn follow(&self, live: &mut LiveV1) -> std::result::Result<(), StoreError> {
-        let mut news = Vec::new();
-        let anew = live.restart_if_rewritten(&mut |_, new| news.push(new)).map_err(refused)?;
-        if anew {
-            self.forget().await?;
-            remember(&self.memory, &self.session, news).await?;
-        }
-        loop {
-            let mut news = Vec::new();
-            let is_end = live.read_on(&mut |_, new| news.push(new)).map_err(refused)?;
-            remember(&self.memory, &self.session, news).await?;
-            if is_end {
-                return Ok(());
-            }
-        }
+    /// The session as its file is now: what pi wrote since is taken in first.
+    async fn look(&self) -> Answer<MutexGuard<'_, Served>> {
+        let mut served = self.served.lock().await;
+        self.follow(&mut served)?;
+        Ok(served)
     }
 
-    /// Another history is another incarnation, so that no cursor of the old one fits.
-    async fn forget(&self) -> std::result::Result<(), StoreError> {
-        if let Some(old) = self.memory.delete(&self.session, 0).await? {
-            self.memory.purge(&self.session, old.incarnation, None).await?;
+    /// The same for a caller that asks for a session by its id.
+    async fn look_at(&self, session: &SessionId) -> Answer<MutexGuard<'_, Served>> {
+        if *session != self.session {
+            return Err(StoreError::NotFound { session: session.clone() });
         }
+        self.look().await
+    }
+
+    /// Takes what pi wrote since.
+    fn follow(&self, served: &mut Served) -> Answer<()> {
+        let mut first = Vec::new();
+        let anew = served.live.restart_if_rewritten(&mut |taken| first.push(taken));
+        if anew.map_err(refused)? {
+            self.forget(served)?;
+            first.into_iter().for_each(|taken| served.index.take(taken));
+        }
+        let Served { live, index, .. } = served;
+        live.catch_up(&mut |taken| index.take(taken)).map_err(refused)?;
+        served.tell(&self.hub);
         Ok(())
     }
 
-    async fn looked(&self) -> std::result::Result<&MemoryStore, StoreError> {
-        let mut live = self.live.lock().await;
-        self.follow(&mut live).await?;
-        Ok(&self.memory)
+    /// Another history is another incarnation, so that no cursor of the old one fits.
+    fn forget(&self, served: &mut Served) -> Answer<()> {
+        let head = served.index.head();
+        let end = Position::at(head.seq + 1);
+        self.hub.publish(&self.session, head.incarnation, served.told..end, true);
+        served.index = V1Index::new(&self.session, draw(&*self.entropy)?);
+        served.told = Position::default();
+        Ok(())
     }
 
     /// Appends for a caller that holds the file's lock.
-    async fn append_locked(
+    fn append_locked(
         &self,
-        live: &mut LiveV1,
+        served: &mut Served,
         expected: &Head,
         records: Vec<NewRecord>,
-    ) -> std::result::Result<Appended, StoreError> {
-        self.follow(live).await?;
-        let current = self.head().await?;
+    ) -> Answer<Appended> {
+        self.follow(served)?;
+        let current = served.index.head();
         if current != *expected {
             return Err(StoreError::Conflict { current });
         }
-        let records = with_leaf_line(live, records);
-        let landed = live.append_locked(&entries_of(&records)?).map_err(refused)?;
+        let records = with_leaf_line(served, records);
+        let entries = entries_of(&records)?;
+        served.index.check(&served.live, &entries)?;
+        let landed = served.live.append_locked(&entries).map_err(refused)?;
         if landed.rewritten {
-            return self.load_anew(live).await;
+            return self.load_anew(served);
         }
-        remember(&self.memory, &self.session, landed.before).await?;
-        let appended =
-            self.memory.append(&self.session, &self.head().await?, records.into()).await?;
-        remember(&self.memory, &self.session, landed.after).await?;
-        Ok(appended)
+        let Served { index, .. } = served;
+        landed.before.into_iter().for_each(|taken| index.take(taken));
+        let mut lines = landed.own.into_iter();
+        for new in records {
+            let line = new.record.as_entry().is_some().then(|| lines.next()).flatten();
+            index.take_own(new, line);
+        }
+        let (head, position) = (index.head(), index.position());
+        landed.after.into_iter().for_each(|taken| index.take(taken));
+        served.tell(&self.hub);
+        Ok(Appended { head, position, durable: Durable::ready() })
     }
 
     /// Takes in a file that was written anew in the middle of an append, which is in it.
-    async fn load_anew(&self, live: &mut LiveV1) -> std::result::Result<Appended, StoreError> {
-        *live = LiveV1::unread(live.file().clone());
-        self.forget().await?;
-        self.follow(live).await?;
-        let state = self.memory.state(&self.session).await?.ok_or_else(|| self.missing())?;
-        let durable = Durable::ready();
-        Ok(Appended { head: state.head, position: state.position, durable })
-    }
-
-    async fn head(&self) -> std::result::Result<Head, StoreError> {
-        let state = self.memory.state(&self.session).await?;
-        Ok(state.ok_or_else(|| self.missing())?.head)
-    }
-
-    fn missing(&self) -> StoreError {
-        StoreError::NotFound { session: self.session.clone() }
+    fn load_anew(&self, served: &mut Served) -> Answer<Appended> {
+        served.live = LiveV1::unread(served.live.file().clone());
+        self.forget(served)?;
+        self.follow(served)?;
+        let (head, position) = (served.index.head(), served.index.position());
+        Ok(Appended { head, position, durable: Durable::ready() })
     }
 }
 
-/// Puts records behind those that are in memory, in batches that it takes.
-async fn remember(
-    memory: &MemoryStore,
-    session: &SessionId,
-    news: Vec<NewRecord>,
-) -> std::result::Result<(), StoreError> {
-    let mut head = memory.state(session).await?.map(|snapshot| snapshot.head);
-    let mut news = news.into_iter().peekable();
-    while news.peek().is_some() {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some(new) = news.next_if(|new| {
-            bytes += size_of(new);
-            batch.is_empty() || (batch.len() < BATCH_RECORDS && bytes <= BATCH_BYTES)
-        }) {
-            batch.push(new);
+impl Served {
+    /// Wakes who waits for the session, if it changed since.
+    fn tell(&mut self, hub: &ChangeHub) {
+        let now = self.index.position();
+        if now != self.told {
+            let (session, head) = (&self.index.state().session_id, self.index.head());
+            self.change = hub.publish(session, head.incarnation, self.told..now, false);
+            self.told = now;
         }
-        let appended = match &head {
-            None => memory.create(session, batch.into()).await?,
-            Some(head) => memory.append(session, head, batch.into()).await?,
-        };
-        head = Some(appended.head);
-        appended.durable.await?;
     }
-    Ok(())
 }
 
-fn size_of(new: &NewRecord) -> usize {
-    match new.record.as_entry() {
-        Some(entry) => entry.bytes(),
-        None => codec::encode(&new.record, new.at_ms).payload.len(),
-    }
+fn draw(entropy: &dyn Entropy) -> Answer<Incarnation> {
+    let mut random = [0; 16];
+    entropy.fill(&mut random)?;
+    Ok(Incarnation::new(random))
 }
 
 /// Our refusals in the store's words.
@@ -191,17 +195,17 @@ pub(crate) fn refused(error: MigrateError) -> StoreError {
     }
 }
 
-fn unsupported<T>(capability: &'static str) -> std::result::Result<T, StoreError> {
+fn unsupported<T>(capability: &'static str) -> Answer<T> {
     Err(StoreError::Unsupported { capability })
 }
 
 /// A batch with a line for the leaf in it, where it needs one. A V1 file goes on from its last line; where a
 /// batch leaves the leaf elsewhere, a line that hangs from there says so, as after a rollback: pi passes over
 /// it and goes on from it.
-fn with_leaf_line(live: &LiveV1, mut records: Vec<NewRecord>) -> Vec<NewRecord> {
-    let Some((to, at_ms)) = moved_to(live, &records) else { return records };
+fn with_leaf_line(served: &Served, mut records: Vec<NewRecord>) -> Vec<NewRecord> {
+    let Some((to, at_ms)) = moved_to(&served.live, &records) else { return records };
     let line = Entry::new(
-        fresh_leaf_id(live),
+        fresh_leaf_id(served),
         to,
         at_ms,
         EntryBody::Custom(CustomPayload {
@@ -231,18 +235,16 @@ fn moved_to(live: &LiveV1, records: &[NewRecord]) -> Option<(Option<EntryId>, i6
 }
 
 /// Lines are only added, so their number is new, unless another program wrote the file anew.
-fn fresh_leaf_id(live: &LiveV1) -> EntryId {
+fn fresh_leaf_id(served: &Served) -> EntryId {
     let named = |number: u64| EntryId::from_stored(format!("bough-leaf-{number}"));
-    let mut number = live.state().seq;
-    while live.contains(&named(number)) {
-        number += 1;
-    }
-    named(number)
+    let numbers = served.live.record_count()..;
+    let mut fresh = numbers.map(named).filter(|id| !served.live.contains(id));
+    fresh.next().unwrap_or_else(|| named(0))
 }
 
 /// The entries of a batch, if a V1 file can hold everything in it. What the session is doing is of the moment:
 /// pi does not store it either.
-fn entries_of(records: &[NewRecord]) -> std::result::Result<Vec<Entry>, StoreError> {
+fn entries_of(records: &[NewRecord]) -> Answer<Vec<Entry>> {
     let mut entries = Vec::new();
     for new in records {
         match new.record.known() {
@@ -275,11 +277,7 @@ impl Store for V1Store {
         }
     }
 
-    async fn write(
-        &self,
-        session: &SessionId,
-        write: Write,
-    ) -> std::result::Result<Appended, StoreError> {
+    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
         let is_here = *session == self.session;
         match write {
             Write::Create(_) if is_here => Err(StoreError::Exists { session: session.clone() }),
@@ -289,9 +287,9 @@ impl Store for V1Store {
                 Err(StoreError::NotFound { session: session.clone() })
             }
             Write::Append { expected, batch } => {
-                let mut live = self.live.lock().await;
-                let lock = live.file().lock().map_err(refused)?;
-                let appended = self.append_locked(&mut live, &expected, batch.records).await;
+                let mut served = self.served.lock().await;
+                let lock = served.live.file().lock().map_err(refused)?;
+                let appended = self.append_locked(&mut served, &expected, batch.records);
                 if let Some(lock) = lock {
                     lock.remove()?;
                 }
@@ -300,40 +298,42 @@ impl Store for V1Store {
         }
     }
 
-    async fn draft(&self, _: &SessionId) -> std::result::Result<Box<dyn Draft>, StoreError> {
+    async fn draft(&self, _: &SessionId) -> Answer<Box<dyn Draft>> {
         unsupported("have others beside it")
     }
 
-    async fn load(
-        &self,
-        session: &SessionId,
-        known: Option<&Head>,
-    ) -> std::result::Result<Loaded, StoreError> {
-        self.looked().await?.load(session, known).await
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Answer<Loaded> {
+        if *session != self.session {
+            return Ok(Loaded::Absent);
+        }
+        let served = self.look().await?;
+        if known == Some(&served.index.head()) {
+            return Ok(Loaded::Unchanged);
+        }
+        Ok(Loaded::found(Some(served.index.snapshot())))
     }
 
     async fn read_entry(
         &self,
         session: &SessionId,
         query: &EntryQuery,
-    ) -> std::result::Result<Option<StoredEntry>, StoreError> {
-        self.looked().await?.read_entry(session, query).await
+    ) -> Answer<Option<StoredEntry>> {
+        if *session != self.session {
+            return Ok(None);
+        }
+        let served = self.look().await?;
+        served.index.read_entry(&served.live, query)
     }
 
-    async fn read_records(
-        &self,
-        session: &SessionId,
-        query: &RecordQuery,
-    ) -> std::result::Result<RecordPage, StoreError> {
-        self.looked().await?.read_records(session, query).await
+    async fn read_records(&self, session: &SessionId, query: &RecordQuery) -> Answer<RecordPage> {
+        let served = self.look_at(session).await?;
+        served.index.records(&served.live, query)
     }
 
-    async fn path(
-        &self,
-        session: &SessionId,
-        query: &PathQuery,
-    ) -> std::result::Result<PathPage, StoreError> {
-        self.looked().await?.path(session, query).await
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Answer<PathPage> {
+        let mut served = self.look_at(session).await?;
+        let Served { live, index, .. } = &mut *served;
+        index.path(live, query)
     }
 
     async fn branch_heads(
@@ -341,69 +341,55 @@ impl Store for V1Store {
         session: &SessionId,
         before: Option<&EntryId>,
         limit: usize,
-    ) -> std::result::Result<Vec<BranchHead>, StoreError> {
-        self.looked().await?.branch_heads(session, before, limit).await
+    ) -> Answer<Vec<BranchHead>> {
+        let served = self.look_at(session).await?;
+        served.index.branch_heads(&served.live, before, limit)
     }
 
-    async fn delete(
-        &self,
-        _: &SessionId,
-        _: i64,
-    ) -> std::result::Result<Option<Trashed>, StoreError> {
+    async fn delete(&self, _: &SessionId, _: i64) -> Answer<Option<Trashed>> {
         unsupported("be deleted")
     }
 
-    async fn undelete(
-        &self,
-        session: &SessionId,
-        _: Incarnation,
-        _: i64,
-    ) -> std::result::Result<Snapshot, StoreError> {
+    async fn undelete(&self, session: &SessionId, _: Incarnation, _: i64) -> Answer<Snapshot> {
         Err(StoreError::NotFound { session: session.clone() })
     }
 
-    async fn purge(
-        &self,
-        _: &SessionId,
-        _: Incarnation,
-        _: Option<i64>,
-    ) -> std::result::Result<bool, StoreError> {
+    async fn purge(&self, _: &SessionId, _: Incarnation, _: Option<i64>) -> Answer<bool> {
         Ok(false)
     }
 
-    async fn trash(&self, _: Option<&SessionId>) -> std::result::Result<Vec<Trashed>, StoreError> {
+    async fn trash(&self, _: Option<&SessionId>) -> Answer<Vec<Trashed>> {
         Ok(Vec::new())
     }
 
-    async fn list(&self, query: &ListQuery) -> std::result::Result<ListPage, StoreError> {
-        self.looked().await?.list(query).await
+    async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
+        let served = self.look().await?;
+        list_states(&[(served.index.state(), served.change)], query, self.hub.cursor())
     }
 
-    async fn usage(&self, query: &UsageQuery) -> std::result::Result<UsageReport, StoreError> {
-        self.looked().await?.usage(query).await
+    async fn usage(&self, query: &UsageQuery) -> Answer<UsageReport> {
+        let served = self.look().await?;
+        Ok(usage_of_states(&[served.index.state()], query))
     }
 
     fn watch(&self) -> ChangeWatch {
-        self.memory.watch()
+        self.hub.watch()
     }
 
     fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.memory.watch_session(session)
+        self.hub.watch_session(session)
     }
 
-    async fn changes(
-        &self,
-        after: Option<&ChangeCursor>,
-        limit: usize,
-    ) -> std::result::Result<ChangePage, StoreError> {
-        self.looked().await?.changes(after, limit).await
+    async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {
+        drop(self.look().await?);
+        Ok(self.hub.changes(after, limit))
     }
 
-    async fn reopen(&self, session: &SessionId) -> std::result::Result<(), StoreError> {
-        self.looked().await?.reopen(session).await
+    async fn reopen(&self, _: &SessionId) -> Answer<()> {
+        self.look().await.map(drop)
     }
 
-    async fn close(&self) -> std::result::Result<(), StoreError> {
+    async fn close(&self) -> Answer<()> {
         Ok(())
     }
 }

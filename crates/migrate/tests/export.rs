@@ -11,7 +11,7 @@ mod common;
 use std::sync::Arc;
 
 use bough_migrate::{
-    ExportFormat, ExportOptions, MigrateError, Migrator, OsV1Files, export, write_sqlite,
+    ExportFormat, ExportOptions, LiveV1, MigrateError, Migrator, OsV1Files, export, write_sqlite,
 };
 use bough_platform::Platform;
 use bough_session::{Entry, EntryId, Format, NewRecord, RawJson, Record, SessionId};
@@ -335,7 +335,7 @@ async fn a_database_written_from_a_session_is_one_that_is_read_back() {
     let disk = SimDisk::new();
     disk.plant(&path("v1/s.sqlite"), &out).unwrap();
     let live = migrator(&disk, inline(), 1).open_file("v1/s.sqlite").unwrap();
-    assert_eq!(live.state().message_count, 4);
+    assert_eq!(LiveV1::fold(live.file().clone()).unwrap().message_count, 4);
     assert_eq!(live.leaf().unwrap().as_str(), "e");
 }
 

@@ -34,6 +34,7 @@ pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, 
 pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, FeedEnd, SessionWatch, Wake};
 pub use error::StoreError;
 pub use fs::FsStore;
+pub use listing::{list_states, usage_of_states};
 pub use memory::MemoryStore;
 pub use native::{NativeOptions, NativeStore, holds_sessions, salvage, verify};
 pub use opaque_cursor::{SEAL_CHARS, Sealed, seal, unseal};

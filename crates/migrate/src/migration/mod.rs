@@ -107,7 +107,7 @@ impl Migrator {
     pub(crate) fn session_of(&self, address: &str) -> Result<(V1File, SessionId)> {
         let file = self.files.locate(address)?;
         let mut live = LiveV1::unread(file.clone());
-        live.read_on(&mut |_, _| {})?;
+        live.read_on(&mut |_| {})?;
         live.require_session()?;
         Ok((file, live.session_id().clone()))
     }

@@ -16,10 +16,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use bough_platform::{Access, File};
-use bough_session::{Bookkeeping, Entry, EntryId, NewRecord};
+use bough_session::{Bookkeeping, Entry, EntryId};
 
 use super::file::V1Format;
-use super::live::LiveV1;
+use super::live::{LiveV1, Taken};
 use crate::error::{MigrateError, Result};
 use crate::limits::APPEND_ATTEMPTS_MAX;
 use crate::pi_line;
@@ -28,11 +28,11 @@ use crate::pi_line;
 #[derive(Debug, Default)]
 pub(crate) struct Landed {
     /// Records of lines that others wrote before ours.
-    pub(crate) before: Vec<NewRecord>,
+    pub(crate) before: Vec<Taken>,
+    /// Records of our lines, as the file tells them.
+    pub(crate) own: Vec<Taken>,
     /// Records of lines that others wrote behind ours.
-    pub(crate) after: Vec<NewRecord>,
-    /// The last entry of ours, as the file names it.
-    pub(crate) last: Option<EntryId>,
+    pub(crate) after: Vec<Taken>,
     /// Another program wrote the file anew; everything was read again.
     pub(crate) rewritten: bool,
 }
@@ -50,8 +50,9 @@ impl LiveV1 {
     /// changes nothing.
     pub fn append(&mut self, entry: &Entry) -> Result<EntryId> {
         let landed = self.append_entries(std::slice::from_ref(entry))?;
-        let found = landed.last.filter(|_| !self.contains(&entry.id));
-        Ok(found.unwrap_or_else(|| entry.id.clone()))
+        let found = landed.own.last().filter(|_| !self.contains(&entry.id));
+        let found = found.and_then(|taken| taken.new.record.as_entry());
+        Ok(found.unwrap_or(entry).id.clone())
     }
 
     /// Appends entries in one write; durable when it returns.
@@ -193,18 +194,16 @@ impl LiveV1 {
             *landed = Landed { rewritten: true, ..Landed::default() };
             return Ok(if recognised { 0 } else { usize::MAX });
         }
-        let mut own = 0;
-        self.catch_up(&mut |at, new| {
-            if at < written.place.start {
-                landed.before.push(new);
-            } else if at < written.place.end {
-                own += 1;
-                landed.last = new.record.as_entry().map(|entry| entry.id.clone());
+        self.catch_up(&mut |taken| {
+            if taken.place.at < written.place.start {
+                landed.before.push(taken);
+            } else if taken.place.at < written.place.end {
+                landed.own.push(taken);
             } else {
-                landed.after.push(new);
+                landed.after.push(taken);
             }
         })?;
-        Ok(own)
+        Ok(landed.own.len())
     }
 
     fn is_there(&self, written: &Written) -> Result<bool> {

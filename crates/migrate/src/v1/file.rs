@@ -217,7 +217,7 @@ impl V1File {
         })?;
         let meta = session.meta()?;
         if !meta.is_empty() {
-            mapper.aside("sqlite_meta", &Value::Object(meta));
+            mapper.aside(&Value::Object(meta));
         }
         watch(mapper, snapshot.len, snapshot.len)?;
         Ok(snapshot)

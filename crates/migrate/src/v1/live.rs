@@ -9,18 +9,59 @@ use bough_session::{EntryId, NewRecord, SessionId, SessionState};
 use super::file::{V1File, V1Format};
 use super::header::V1Header;
 use super::line_header::{ParsedLine, parse_line};
+use super::line_record::{Form, Mapped, record_again};
 use super::lines::{Content, Line, Lines, Snapshot};
 use super::map::{Mapper, Want};
+use super::place::Placer;
 use super::report::V1Report;
 use crate::error::{MigrateError, Result};
-use crate::limits::{BATCH_BYTES, BATCH_RECORDS};
+use crate::limits::{BATCH_BYTES, BATCH_RECORDS, CHUNK_BYTES};
 
 /// How much of the beginning, and of the end of what was read, is kept to see whether another program wrote the file
 /// anew.
 const FINGERPRINT_BYTES: u64 = 4096;
 
-/// Gets each record, and where in the file its line begins; for a database, the number of its row.
-pub(super) type Visit<'a> = dyn FnMut(u64, NewRecord) + 'a;
+/// Gets each record, in order.
+pub(crate) type Visit<'a> = dyn FnMut(Taken) + 'a;
+
+/// A record, and where it was found.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) place: LinePlace,
+    pub(crate) form: Form,
+    pub(crate) new: NewRecord,
+}
+
+/// Where a line is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LinePlace {
+    /// Where it begins; for a database, the number of its row.
+    pub(crate) at: u64,
+    /// Its bytes, without the line break.
+    pub(crate) len: u32,
+    /// Its number, from 1.
+    pub(crate) number: u32,
+    /// What its bytes came to, to see whether they are still the same.
+    pub(crate) check: u32,
+}
+
+impl LinePlace {
+    fn of(at: u64, line: &Line<'_>) -> Self {
+        let number = u32::try_from(line.number).unwrap_or(u32::MAX);
+        match line.content {
+            Content::TooLong(_) => Self { at, number, ..Self::default() },
+            Content::Bytes(bytes) => {
+                let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                Self { at, len, number, check: check_of(bytes) }
+            }
+        }
+    }
+}
+
+/// What the bytes of a line come to.
+fn check_of(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes)
+}
 
 /// A session that is served from its V1 file.
 #[derive(Debug)]
@@ -28,7 +69,6 @@ pub struct LiveV1 {
     pub(super) file: V1File,
     session_id: SessionId,
     pub(super) mapper: Mapper,
-    state: SessionState,
     seq: u64,
     /// The last entry of the file: the leaf.
     pub(super) last: Option<EntryId>,
@@ -65,9 +105,21 @@ impl LiveV1 {
     /// Reads the file.
     pub fn open(file: V1File) -> Result<Self> {
         let mut live = Self::unread(file);
-        live.catch_up(&mut |_, _| {})?;
+        live.catch_up(&mut |_| {})?;
         live.require_session()?;
         Ok(live)
+    }
+
+    /// The session as the file tells it; the file is read for it.
+    pub fn fold(file: V1File) -> Result<SessionState> {
+        let mut live = Self::unread(file);
+        let mut state = SessionState::new(live.session_id.clone());
+        live.catch_up(&mut |taken| {
+            state.apply(&taken.new.record, state.seq + 1, taken.new.at_ms);
+        })?;
+        live.require_session()?;
+        state.session_id = live.session_id;
+        Ok(state)
     }
 
     /// A file that nothing was read of yet.
@@ -75,7 +127,6 @@ impl LiveV1 {
         let unknown = SessionId::from_stored(fallback_id(file.address()));
         Self {
             mapper: Mapper::new(file.name(), Want::Records),
-            state: SessionState::new(unknown.clone()),
             session_id: unknown,
             file,
             seq: 0,
@@ -105,6 +156,11 @@ impl LiveV1 {
         &self.session_id
     }
 
+    /// Whether the file is a database, which has to be read whole to see whether it changed.
+    pub(crate) fn is_database(&self) -> bool {
+        self.file.format() == V1Format::SqliteV1
+    }
+
     /// The file.
     #[must_use]
     pub fn file(&self) -> &V1File {
@@ -124,10 +180,13 @@ impl LiveV1 {
         self.mapper.report()
     }
 
-    /// The fold over what the file says.
-    #[must_use]
-    pub fn state(&self) -> &SessionState {
-        &self.state
+    /// How many records the file came to so far.
+    pub(crate) fn record_count(&self) -> u64 {
+        self.seq
+    }
+
+    pub(crate) fn placer(&self) -> &Placer {
+        self.mapper.placer()
     }
 
     /// The entry that the conversation goes on from: the last of the file, since V1 stores no other.
@@ -139,7 +198,7 @@ impl LiveV1 {
     /// Whether an entry is in the file.
     #[must_use]
     pub fn contains(&self, entry: &EntryId) -> bool {
-        self.mapper.placer().contains(entry)
+        self.mapper.placer().node_of(entry.as_str()).is_some()
     }
 
     /// Every record of the file from its beginning, as the mapping makes them.
@@ -155,8 +214,8 @@ impl LiveV1 {
     /// Takes what other programs appended since; `visit` gets the new records. A file that was written
     /// anew is read from its beginning, and the answer says so.
     pub fn refresh(&mut self, visit: &mut dyn FnMut(NewRecord)) -> Result<bool> {
-        let anew = self.restart_if_rewritten(&mut |_, new| visit(new))?;
-        self.catch_up(&mut |_, new| visit(new))?;
+        let anew = self.restart_if_rewritten(&mut |taken| visit(taken.new))?;
+        self.catch_up(&mut |taken| visit(taken.new))?;
         Ok(anew)
     }
 
@@ -183,7 +242,7 @@ impl LiveV1 {
             || !self.ending.fits(&*file)?)
     }
 
-    pub(super) fn catch_up(&mut self, visit: &mut Visit<'_>) -> Result<()> {
+    pub(crate) fn catch_up(&mut self, visit: &mut Visit<'_>) -> Result<()> {
         while !self.read_on(visit)? {}
         Ok(())
     }
@@ -196,32 +255,38 @@ impl LiveV1 {
         }
     }
 
-    /// The same for a caller that has no place to give them to yet.
-    pub(crate) fn read_batch(mut self) -> Result<(Self, Vec<NewRecord>, bool)> {
-        let mut news = Vec::new();
-        let is_end = self.read_on(&mut |_, new| news.push(new))?;
-        Ok((self, news, is_end))
+    /// The record of a line that was read before, made again from the file. `None` where another program has changed
+    /// the line since.
+    pub(crate) fn record_again(
+        &self,
+        lines: &mut LineReader<'_>,
+        place: &LinePlace,
+        form: Form,
+        at_ms: i64,
+    ) -> Result<Option<NewRecord>> {
+        let Some(bytes) = lines.read(place)? else { return Ok(None) };
+        let number = u64::from(place.number);
+        let again = record_again(form, number, bytes, at_ms, self.mapper.placer());
+        Ok(again.map(decoded))
     }
 
     fn take(&mut self, record: Envelope<'static>) -> NewRecord {
         let new = decoded(record);
         if self.seq == 0 {
             self.session_id = self.mapper.session_id(&fallback_id(self.file.address()));
-            self.state = SessionState::new(self.session_id.clone());
         }
         self.seq += 1;
-        self.state.apply(&new.record, self.seq, new.at_ms);
         if let Some(entry) = new.record.as_entry() {
             self.last = Some(entry.id.clone());
         }
         new
     }
 
-    fn give_out(&mut self, at: u64, visit: &mut Visit<'_>) -> usize {
-        let records = self.mapper.take();
+    fn give_out(&mut self, place: LinePlace, visit: &mut Visit<'_>) -> usize {
+        let records = self.mapper.take_mapped();
         let count = records.len();
-        for record in records {
-            visit(at, self.take(record));
+        for Mapped { record, form } in records {
+            visit(Taken { place, form, new: self.take(record) });
         }
         count
     }
@@ -243,11 +308,11 @@ impl LiveV1 {
             if !line.ended && !is_whole(&line) {
                 break;
             }
-            let at = self.read_to;
+            let place = LinePlace::of(self.read_to, &line);
             self.mapper.line(&line);
             self.unended = !line.ended;
             self.read_to = lines.position();
-            records += self.give_out(at, visit);
+            records += self.give_out(place, visit);
             if records >= BATCH_RECORDS || self.read_to - from >= BATCH_BYTES as u64 {
                 is_end = false;
                 break;
@@ -279,12 +344,52 @@ impl LiveV1 {
             if number > known {
                 let content = Content::Bytes(text.as_bytes());
                 self.mapper.line(&Line { number, content, ended: true });
-                self.give_out(number, visit);
+                let place = LinePlace { at: number, ..LinePlace::default() };
+                self.give_out(place, &mut |taken| {
+                    visit(Taken { form: taken.form.kept(), ..taken });
+                });
             }
             Ok(())
         })?;
         self.database = Some(snapshot);
         Ok(())
+    }
+}
+
+/// Reads lines of a file that was read before, by their places. Lines near each other are read from the file once.
+pub(crate) struct LineReader<'a> {
+    file: Option<&'a dyn File>,
+    at: u64,
+    chunk: Vec<u8>,
+}
+
+impl<'a> LineReader<'a> {
+    /// Without a file no line can be read.
+    pub(crate) fn new(file: Option<&'a dyn File>) -> Self {
+        Self { file, at: 0, chunk: Vec::new() }
+    }
+
+    /// The bytes of a line; `None` where they are no longer what they were.
+    fn read(&mut self, place: &LinePlace) -> Result<Option<&[u8]>> {
+        let len = usize::try_from(place.len).unwrap_or(usize::MAX);
+        if self.part(place.at, len).is_none()
+            && let Some(file) = self.file
+        {
+            // A walk to the root goes backwards, one to the leaf forwards: the line is in the middle.
+            let around = CHUNK_BYTES.saturating_sub(len) / 2;
+            self.at = place.at.saturating_sub(around as u64);
+            let before = usize::try_from(place.at - self.at).unwrap_or_default();
+            self.chunk.resize(before + len + around, 0);
+            let read = file.read_at(self.at, &mut self.chunk)?;
+            self.chunk.truncate(read);
+        }
+        let bytes = self.part(place.at, len);
+        Ok(bytes.filter(|bytes| check_of(bytes) == place.check))
+    }
+
+    fn part(&self, at: u64, len: usize) -> Option<&[u8]> {
+        let from = usize::try_from(at.checked_sub(self.at)?).ok()?;
+        self.chunk.get(from..from.checked_add(len)?)
     }
 }
 

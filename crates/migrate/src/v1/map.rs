@@ -3,39 +3,22 @@
 //! | line | record |
 //! |---|---|
 //! | (before all) | `meta`: created, working directory, fork |
-//! | header | `v1`: `{"line":1,"what":"header","json":{...}}` |
-//! | entry | `entry`: `{"foreign":"pi","json":{...}}`, the JSON as it came |
-//! | anything else | `v1`: `{"line":n,"what":"...","json":...}`, or `"text"`, or `"base64"` |
 //! | blank | counted |
-//!
-//! A `v1` record is of a kind that folds pass over: it carries what an export must give back and what is
-//! not part of the tree. The one thing ever added to an entry's JSON is `firstKeptEntryId` of a version-1
-//! compaction; the entry's origin says so, and [`super::source_line`] takes it off again.
+//! | any other | one record: see [`super::line_record`] |
 
-use std::borrow::Cow;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bough_record::Envelope;
 use bough_session::codec;
 use bough_session::{FORMAT_PI, JsonMap, MetaChange, Record, SessionId, Unseen, hex};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::header::{CURRENT_VERSION, V1Header};
 use super::line_header::{LineHeader, ParsedLine, parse_line};
+use super::line_record::{Form, Kept, Mapped, What, entry_record, json_of, text_of, v1_record};
 use super::lines::{Content, Line};
 use super::place::{Place, Placer};
 use super::report::{FindingKind, V1Report};
 use crate::limits::CWD_BYTES_MAX;
-
-/// The kind of a record that carries a line which is not an entry.
-pub const V1_KIND: &str = "v1";
-
-/// The members of an entry's origin that say what was added to its JSON.
-pub(super) const ORIGIN: &str = "v1";
-pub(super) const ADDED: &str = "added";
-pub(super) const FIRST_KEPT: &str = "firstKeptEntryId";
 
 /// What is made of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +42,7 @@ pub(crate) struct Mapper {
     looks_like_pi: bool,
     /// Lines before the first one that is JSON; they wait for the `meta` record.
     waiting: Vec<Envelope<'static>>,
-    ready: Vec<Envelope<'static>>,
+    ready: Vec<Mapped>,
 }
 
 /// The digest of everything that is kept of a file, in order.
@@ -139,6 +122,11 @@ impl Mapper {
 
     /// The records made since the last call.
     pub(crate) fn take(&mut self) -> Vec<Envelope<'static>> {
+        records_of(self.take_mapped())
+    }
+
+    /// The same, with what each was made from.
+    pub(crate) fn take_mapped(&mut self) -> Vec<Mapped> {
         std::mem::take(&mut self.ready)
     }
 
@@ -174,31 +162,24 @@ impl Mapper {
 
     fn bytes(&mut self, number: u64, bytes: &[u8], ended: bool) {
         self.report.crlf += u64::from(ended && bytes.ends_with(b"\r"));
-        let Ok(text) = std::str::from_utf8(bytes) else {
-            return self.opaque(number, "not_utf8", Some(FindingKind::NotUtf8), Kept::Bytes(bytes));
+        let Some(text) = text_of(number, bytes) else {
+            return self.opaque(number, What::NotUtf8, Kept::Bytes(bytes));
         };
-        let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
-        let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
-        if trimmed.is_empty() {
+        let json = json_of(text);
+        if json.is_empty() {
             self.report.blank += 1;
             return;
         }
-        let json = one_line(trimmed);
         match parse_line(&json) {
             ParsedLine::Object(line_header) => self.object(number, &json, &line_header),
             ParsedLine::OtherJson => {
                 self.begin(None);
                 self.placer.pass();
-                let kept = Kept::Json(&json);
-                self.opaque(number, "not_an_object", Some(FindingKind::NotAnObject), kept);
+                self.opaque(number, What::NotAnObject, Kept::Json(&json));
             }
             ParsedLine::NotJson => {
-                let (what, kind) = if ended {
-                    ("not_json", FindingKind::NotJson)
-                } else {
-                    ("torn", FindingKind::TornTail)
-                };
-                self.opaque(number, what, Some(kind), Kept::Text(text));
+                let what = if ended { What::NotJson } else { What::Torn };
+                self.opaque(number, what, Kept::Text(text));
             }
         }
     }
@@ -213,11 +194,8 @@ impl Mapper {
             return self.entry(number, json, line_header);
         }
         self.placer.pass();
-        if first && header.is_some() {
-            self.opaque(number, "header", None, Kept::Json(json));
-        } else {
-            self.opaque(number, "header_again", Some(FindingKind::HeaderAgain), Kept::Json(json));
-        }
+        let what = if first && header.is_some() { What::Header } else { What::HeaderAgain };
+        self.opaque(number, what, Kept::Json(json));
     }
 
     /// The first line that is JSON decides who the session is.
@@ -243,10 +221,11 @@ impl Mapper {
         self.last_ms = header.timestamp_ms;
         self.placer = Placer::new(&header.id, header.version < 2);
         if self.want == Want::Records {
-            self.ready.push(meta_record(&header));
+            self.ready.push(Mapped { record: meta_record(&header), form: Form::Kept });
         }
         self.header = Some(header);
-        self.ready.append(&mut self.waiting);
+        let waiting = self.waiting.drain(..);
+        self.ready.extend(waiting.map(|record| Mapped { record, form: Form::Kept }));
     }
 
     fn entry(&mut self, number: u64, json: &str, line_header: &LineHeader) {
@@ -261,7 +240,10 @@ impl Mapper {
         self.report.note_type(line_header.kind.as_deref());
         self.content.add(json.as_bytes(), true);
         if self.want == Want::Records {
-            self.ready.push(entry_record(json, place, self.last_ms));
+            let is_as_it_came = place.first_kept.is_none();
+            let form = Form::Entry(place.node);
+            let form = if is_as_it_came { form } else { form.kept() };
+            self.ready.push(Mapped { record: entry_record(json, place, self.last_ms), form });
         }
     }
 
@@ -277,8 +259,8 @@ impl Mapper {
     }
 
     /// Keeps a line that is not an entry.
-    fn opaque(&mut self, line: u64, what: &str, finding: Option<FindingKind>, kept: Kept<'_>) {
-        if let Some(kind) = finding {
+    fn opaque(&mut self, line: u64, what: What, kept: Kept<'_>) {
+        if let Some(kind) = what.finding() {
             self.report.find(line, kind, None);
         }
         self.report.kept += 1;
@@ -287,14 +269,17 @@ impl Mapper {
             return;
         }
         let record = v1_record(self.last_ms, kept.payload(line, what));
-        if self.header.is_none() { self.waiting.push(record) } else { self.ready.push(record) }
+        match self.header {
+            None => self.waiting.push(record),
+            Some(_) => self.ready.push(Mapped { record, form: Form::Opaque(what) }),
+        }
     }
 
-    /// Keeps something that is no line, such as the side table of a database.
-    pub(crate) fn aside(&mut self, what: &str, json: &Value) {
+    /// Keeps the side table of a database, which is no line.
+    pub(crate) fn aside(&mut self, json: &Value) {
         self.begin(None);
         let text = json.to_string();
-        self.opaque(0, what, None, Kept::Json(&text));
+        self.opaque(0, What::SqliteMeta, Kept::Json(&text));
     }
 
     /// Says why entries lost their parents, as far as the file has been read.
@@ -320,8 +305,12 @@ impl Mapper {
             content: self.content,
             looks_like_pi: self.looks_like_pi,
         };
-        (file, self.ready)
+        (file, records_of(self.ready))
     }
+}
+
+fn records_of(mapped: Vec<Mapped>) -> Vec<Envelope<'static>> {
+    mapped.into_iter().map(|mapped| mapped.record).collect()
 }
 
 /// Types of entries that pi has written at some time.
@@ -342,41 +331,6 @@ fn is_pi_type(kind: &str) -> bool {
     )
 }
 
-/// A line break between tokens becomes a space: records are lines. Inside a string JSON has none. A file's lines
-/// have carriage returns at most, the rows of a database any.
-fn one_line(text: &str) -> Cow<'_, str> {
-    if text.contains(['\r', '\n']) {
-        Cow::Owned(text.replace(['\r', '\n'], " "))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-/// A line that is kept as it is.
-enum Kept<'a> {
-    Json(&'a str),
-    Text(&'a str),
-    Bytes(&'a [u8]),
-}
-
-impl Kept<'_> {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Json(text) | Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
-        }
-    }
-
-    fn payload(&self, line: u64, what: &str) -> String {
-        let start = format!("{{\"line\":{line},\"what\":\"{what}\",");
-        match self {
-            Self::Json(json) => format!("{start}\"json\":{json}}}"),
-            Self::Text(text) => format!("{start}\"text\":{}}}", Value::from(*text)),
-            Self::Bytes(bytes) => format!("{start}\"base64\":\"{}\"}}", STANDARD.encode(bytes)),
-        }
-    }
-}
-
 fn meta_record(header: &V1Header) -> Envelope<'static> {
     let mut metadata = JsonMap::new();
     if let Some(cwd) = header.cwd.as_ref().filter(|cwd| cwd.len() <= CWD_BYTES_MAX) {
@@ -390,41 +344,4 @@ fn meta_record(header: &V1Header) -> Envelope<'static> {
         ..MetaChange::default()
     };
     codec::encode(&Record::Meta(change), header.timestamp_ms).into_owned()
-}
-
-/// A record of kind [`V1_KIND`].
-pub(crate) fn v1_record(at_ms: i64, payload: String) -> Envelope<'static> {
-    Envelope::plain(V1_KIND, at_ms, payload)
-}
-
-/// The record of an entry. Built as text, so that a line of many megabytes is copied once.
-fn entry_record(json: &str, place: Place, at_ms: i64) -> Envelope<'static> {
-    let mut payload = String::with_capacity(json.len() + 96);
-    payload.push_str("{\"foreign\":\"pi\",\"json\":");
-    match &place.first_kept {
-        None => payload.push_str(json),
-        Some(id) => {
-            payload.push_str(json.strip_suffix('}').unwrap_or(json));
-            payload.push_str(&added(id));
-        }
-    }
-    if place.first_kept.is_some() {
-        let origin = json!({ ORIGIN: { ADDED: FIRST_KEPT } });
-        payload.push_str(&format!(",\"origin\":{origin}"));
-    }
-    payload.push('}');
-    Envelope {
-        kind: Cow::Borrowed("entry"),
-        id: Some(place.id.into()),
-        parent: place.parent.map(Into::into),
-        target: None,
-        revision: None,
-        at_ms,
-        payload: payload.into(),
-    }
-}
-
-/// The end of an object to which the kept entry was added.
-fn added(id: &str) -> String {
-    format!(",\"{FIRST_KEPT}\":{}}}", Value::from(id))
 }

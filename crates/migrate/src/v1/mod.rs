@@ -3,7 +3,9 @@
 mod append;
 mod file;
 mod header;
+mod ids;
 mod line_header;
+mod line_record;
 mod lines;
 mod live;
 mod map;
@@ -16,16 +18,18 @@ mod time;
 
 pub use file::{OsV1Files, V1File, V1Files, V1Format};
 pub use header::{CURRENT_VERSION, V1Header};
+pub use line_record::V1_KIND;
 pub use lines::{Content, Line, Lines, Snapshot};
 pub use live::LiveV1;
-pub use map::V1_KIND;
 pub use names::{SessionFileName, Spelling, guess_project, project_folder};
 pub use report::{Finding, FindingKind, V1Report};
 pub use time::{format_iso, parse_iso};
 
 pub(crate) use line_header::{Field, ParsedLine, parse_line};
+pub(crate) use line_record::{Form, v1_record};
 pub(crate) use lines::digest_of_prefix;
-pub(crate) use live::fallback_id;
-pub(crate) use map::{ContentDigest, Mapper, Tally, Want, v1_record};
+pub(crate) use live::{LinePlace, LineReader, Taken, fallback_id};
+pub(crate) use map::{ContentDigest, Mapper, Tally, Want};
+pub(crate) use place::Node;
 pub(crate) use source_line::{SourceLine, source_json, source_line, source_line_of};
 pub(crate) use sqlite::SqliteSession;

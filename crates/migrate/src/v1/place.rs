@@ -10,20 +10,25 @@
 //! | version 1, which has neither ids nor parents | each entry follows the one before it |
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use bough_session::limits::ENTRY_ID_BYTES_MAX;
 use bough_session::{EntryId, hex};
 use sha2::{Digest as _, Sha256};
 
+use super::ids::{IdNumber, IdTable};
 use super::line_header::{Field, LineHeader};
 use super::report::{FindingKind, V1Report};
 
-type Node = u32;
+/// The number of an entry among the entries of its file, in their order. A parent's number is smaller.
+pub(crate) type Node = u32;
+
+/// Stands for no node where one is stored.
+const NONE: Node = Node::MAX;
 
 /// Where an entry goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
+    pub(crate) node: Node,
     pub(crate) id: String,
     pub(crate) parent: Option<String>,
     /// For a version-1 compaction: the entry that its line number speaks of.
@@ -35,11 +40,16 @@ pub(crate) struct Place {
 pub(crate) struct Placer {
     salt: String,
     linear: bool,
-    /// The newest node of each id, in the file's words and in ours.
-    nodes: HashMap<Arc<str>, Node>,
+    /// Ids in the file's words and in ours.
+    ids: IdTable,
+    /// The newest node of each of them.
+    newest: Vec<Node>,
+    /// The node that has each of them in the log.
+    named: Vec<Node>,
     /// The id of each node in the log.
-    names: Vec<Arc<str>>,
-    parents: Vec<Option<Node>>,
+    names: Vec<IdNumber>,
+    /// The parent of each node.
+    parents: Vec<Node>,
     /// Entries whose parent was not known when they came.
     orphans: Vec<Orphan>,
     /// Version 1 only: the node of each line that is JSON, the header being the first.
@@ -77,7 +87,7 @@ impl Placer {
         let raw = line_header.id.text().filter(|id| EntryId::parse(*id).is_ok());
         let parent = self.parent_of(node, line, line_header, report);
         let id = match raw {
-            Some(id) if !self.nodes.contains_key(id) => id.to_owned(),
+            Some(id) if self.ids.find(id).is_none() => id.to_owned(),
             Some(id) => {
                 report.find(line, FindingKind::DuplicateId, Some(id));
                 self.another_name(id, line)
@@ -91,9 +101,9 @@ impl Placer {
             }
         };
         let first_kept = self.first_kept(line, line_header, report);
-        let name = parent.and_then(|parent| self.name_of(parent));
+        let name = parent.and_then(|parent| self.name_of(parent)).map(str::to_owned);
         self.add(node, &id, line_header.id.text(), parent);
-        Place { id, parent: name, first_kept }
+        Place { node, id, parent: name, first_kept }
     }
 
     fn parent_of(
@@ -114,7 +124,7 @@ impl Placer {
             report.find(line, FindingKind::ParentSelf, Some(wanted));
             return None;
         }
-        let found = self.nodes.get(wanted).copied();
+        let found = self.newest_of(wanted);
         if found.is_none() {
             self.orphans.push(Orphan { node, line, parent: wanted.into() });
         }
@@ -133,7 +143,7 @@ impl Placer {
             return None;
         }
         let node = usize::try_from(index).ok().and_then(|index| self.by_index.get(index)).copied();
-        let name = node.flatten().and_then(|node| self.name_of(node));
+        let name = node.flatten().and_then(|node| self.name_of(node)).map(str::to_owned);
         if name.is_none() {
             report.find(line, FindingKind::KeptLineUnknown, None);
         }
@@ -145,16 +155,30 @@ impl Placer {
         self.orphans.len() as u64
     }
 
-    /// Whether an entry has this id in the log.
-    pub(crate) fn contains(&self, id: &EntryId) -> bool {
-        // Ids that a log cannot have are among the nodes too, in the file's words.
-        self.nodes.contains_key(id.as_str()) && EntryId::parse(id.as_str()).is_ok()
+    /// The entry that has this id in the log. Where an id comes twice in the file, that is the first.
+    pub(crate) fn node_of(&self, id: &str) -> Option<Node> {
+        stored(&self.named, self.ids.find(id)?)
+    }
+
+    /// The id of an entry in the log.
+    pub(crate) fn name_of(&self, node: Node) -> Option<&str> {
+        self.ids.get(*self.names.get(usize::try_from(node).ok()?)?)
+    }
+
+    /// The parent of an entry.
+    pub(crate) fn parent(&self, node: Node) -> Option<Node> {
+        stored(&self.parents, node)
+    }
+
+    /// The entry that a line means that names a parent so: the newest so far.
+    fn newest_of(&self, id: &str) -> Option<Node> {
+        stored(&self.newest, self.ids.find(id)?)
     }
 
     /// Version 1 only: the number of an entry's line among those that are JSON, the header's being 0.
     pub(crate) fn index_of(&self, id: &str) -> Option<usize> {
-        let node = self.nodes.get(id)?;
-        self.by_index.iter().position(|known| known.as_ref() == Some(node))
+        let node = self.newest_of(id)?;
+        self.by_index.iter().position(|known| *known == Some(node))
     }
 
     /// The number that the next line will have.
@@ -163,21 +187,31 @@ impl Placer {
     }
 
     fn add(&mut self, node: Node, id: &str, raw: Option<&str>, parent: Option<Node>) {
-        let name: Arc<str> = id.into();
-        self.nodes.insert(Arc::clone(&name), node);
+        let name = self.point(id, node);
+        if let Some(named) = usize::try_from(name).ok().and_then(|at| self.named.get_mut(at)) {
+            *named = node;
+        }
         self.names.push(name);
         if let Some(raw) = raw.filter(|raw| *raw != id) {
-            self.nodes.insert(raw.into(), node);
+            self.point(raw, node);
         }
-        self.parents.push(parent);
+        self.parents.push(parent.unwrap_or(NONE));
         if self.linear {
             self.by_index.push(Some(node));
         }
     }
 
-    fn name_of(&self, node: Node) -> Option<String> {
-        let index = usize::try_from(node).ok()?;
-        self.names.get(index).map(|name| name.to_string())
+    /// Makes a node the newest of an id.
+    fn point(&mut self, id: &str, node: Node) -> IdNumber {
+        let number = self.ids.add(id);
+        match usize::try_from(number).ok().and_then(|at| self.newest.get_mut(at)) {
+            Some(newest) => *newest = node,
+            None => {
+                self.newest.push(node);
+                self.named.push(NONE);
+            }
+        }
+        number
     }
 
     fn another_name(&self, id: &str, line: u64) -> String {
@@ -187,7 +221,7 @@ impl Placer {
             if name.len() > ENTRY_ID_BYTES_MAX {
                 return self.fresh_name(line);
             }
-            if !self.nodes.contains_key(name.as_str()) {
+            if self.ids.find(&name).is_none() {
                 return name;
             }
             number += 1;
@@ -200,7 +234,7 @@ impl Placer {
         loop {
             let digest = Sha256::digest(format!("{}\0{line}\0{attempt}", self.salt));
             let name = hex(digest.get(..4).unwrap_or_default());
-            if !self.nodes.contains_key(name.as_str()) {
+            if self.ids.find(&name).is_none() {
                 return name;
             }
             attempt += 1;
@@ -212,8 +246,8 @@ impl Placer {
         let orphans = std::mem::take(&mut self.orphans);
         let mut later = HashMap::new();
         for orphan in &orphans {
-            if let Some(parent) = self.nodes.get(&*orphan.parent) {
-                later.insert(orphan.node, *parent);
+            if let Some(parent) = self.newest_of(&orphan.parent) {
+                later.insert(orphan.node, parent);
             }
         }
         let cycles = self.nodes_in_cycles(&later);
@@ -243,14 +277,15 @@ impl Placer {
                 }
                 path.insert(node, order.len());
                 order.push(node);
-                next = later.get(&node).copied().or_else(|| {
-                    usize::try_from(node)
-                        .ok()
-                        .and_then(|at| self.parents.get(at).copied().flatten())
-                });
+                next = later.get(&node).copied().or_else(|| self.parent(node));
             }
             done.extend(order);
         }
         found
     }
+}
+
+/// What is stored at a place, where it is a node.
+fn stored(nodes: &[Node], at: u32) -> Option<Node> {
+    nodes.get(usize::try_from(at).ok()?).copied().filter(|node| *node != NONE)
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::map::{ADDED, FIRST_KEPT, ORIGIN, V1_KIND};
+use super::line_record::{ADDED, FIRST_KEPT, ORIGIN, V1_KIND};
 
 /// A line of the file, as a record kept it.
 #[derive(Clone, Debug, PartialEq, Eq)]

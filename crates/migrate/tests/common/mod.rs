@@ -1,6 +1,8 @@
 //! A data directory and V1 files on one disk, real or simulated, and what they must come to.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod pieces;
+
 use std::sync::Arc;
 
 use bough_log::{Maintenance, Options};

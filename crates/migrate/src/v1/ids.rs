@@ -1,0 +1,78 @@
+//! Ids by number, each stored once.
+//!
+//! A session of a million entries has a million ids, and each of them is looked up when a line names its parent. As
+//! texts of their own in a map they take more memory than anything else that is kept of a file.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use hashbrown::HashTable;
+
+/// The number of an id, in the order in which the ids came.
+pub(crate) type IdNumber = u32;
+
+/// Ids by number, and numbers by id.
+#[derive(Debug, Default)]
+pub(crate) struct IdTable {
+    /// All ids, one behind the other.
+    text: String,
+    /// Where each of them ends.
+    ends: Vec<u64>,
+    numbers: HashTable<IdNumber>,
+    hasher: RandomState,
+}
+
+impl IdTable {
+    /// The number of an id that came before.
+    pub(crate) fn find(&self, id: &str) -> Option<IdNumber> {
+        let is_it = |number: &IdNumber| self.get(*number) == Some(id);
+        self.numbers.find(self.hasher.hash_one(id), is_it).copied()
+    }
+
+    /// The number of an id, a new one if it did not come before.
+    pub(crate) fn add(&mut self, id: &str) -> IdNumber {
+        if let Some(number) = self.find(id) {
+            return number;
+        }
+        let number = IdNumber::try_from(self.ends.len()).unwrap_or(IdNumber::MAX);
+        self.text.push_str(id);
+        self.ends.push(self.text.len() as u64);
+        let Self { text, ends, numbers, hasher } = self;
+        let rehash =
+            |number: &IdNumber| hasher.hash_one(text_of(text, ends, *number).unwrap_or_default());
+        numbers.insert_unique(hasher.hash_one(id), number, rehash);
+        number
+    }
+
+    /// The id of a number.
+    pub(crate) fn get(&self, number: IdNumber) -> Option<&str> {
+        text_of(&self.text, &self.ends, number)
+    }
+}
+
+fn text_of<'a>(text: &'a str, ends: &[u64], number: IdNumber) -> Option<&'a str> {
+    let number = usize::try_from(number).ok()?;
+    let before = number.checked_sub(1).and_then(|before| ends.get(before));
+    let at = |place: u64| usize::try_from(place).ok();
+    text.get(at(before.copied().unwrap_or_default())?..at(*ends.get(number)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_id_has_one_number() {
+        let mut ids = IdTable::default();
+        for round in 0..2 {
+            for number in 0..2_000_u32 {
+                assert_eq!(ids.add(&format!("id{number}")), number, "round {round}");
+            }
+        }
+        assert_eq!(ids.add(""), 2_000);
+        assert_eq!(ids.get(1_234), Some("id1234"));
+        assert_eq!(ids.get(2_000), Some(""));
+        assert_eq!(ids.get(2_001), None);
+        assert_eq!(ids.find("id0"), Some(0));
+        assert_eq!(ids.find("id2000"), None);
+    }
+}
