@@ -1,4 +1,4 @@
-//! Links between documents lead somewhere.
+//! Links between documents lead somewhere, and tests that tables name are there.
 
 use super::Finding;
 use super::tree::{TextFile, Tree};
@@ -9,6 +9,38 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .filter(|file| file.path.ends_with(".md") && !file.is_sample())
         .flat_map(|page| check_page(tree, page))
         .collect()
+}
+
+/// Pages with a table whose rows name the tests that keep them true.
+const PAGES_WITH_TESTS: [&str; 2] = ["docs/RECOVERY.md", "docs/COMPATIBILITY.md"];
+
+pub(super) fn check_named_tests(tree: &Tree) -> Vec<Finding> {
+    let pages = PAGES_WITH_TESTS.into_iter().filter_map(|path| tree.get(path));
+    let mut findings = Vec::new();
+    for page in pages {
+        for (number, line) in prose(&page.text) {
+            for name in named_tests(line).filter(|name| !has_function(tree, name)) {
+                let text = format!("there is no test {name}");
+                findings.push(Finding::at("tests", &page.path, number, text));
+            }
+        }
+    }
+    findings
+}
+
+/// The names of tests in a line: `place::of::the_test`, in marks of code.
+fn named_tests(line: &str) -> impl Iterator<Item = &str> {
+    let is_path = |text: &&str| {
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_/:".contains(c);
+        text.contains("::") && text.contains('/') && text.chars().all(is_word)
+    };
+    let code = line.split('`').skip(1).step_by(2).filter(is_path);
+    code.filter_map(|path| path.rsplit_once("::").map(|(_, name)| name))
+}
+
+fn has_function(tree: &Tree, name: &str) -> bool {
+    let wanted = format!("fn {name}(");
+    tree.rust().any(|file| file.text.contains(&wanted))
 }
 
 fn check_page(tree: &Tree, page: &TextFile) -> Vec<Finding> {
@@ -121,6 +153,20 @@ mod tests {
         check_link("../gone/", "gone, which does not exist");
         check_link("other.md#nowhere", "no heading");
         check_link("#nowhere", "no heading");
+    }
+
+    #[test]
+    fn tests_that_a_table_names_are_there() {
+        let tree = planted(&[
+            (
+                "docs/RECOVERY.md",
+                "| x | `log/it/recovery::is_there` `session::get` `log/a::gone` |\n",
+            ),
+            ("crates/log/tests/it/recovery.rs", "#[test]\nfn is_there() {}\n"),
+        ]);
+        let texts: Vec<String> =
+            check_named_tests(&tree).into_iter().map(|finding| finding.text).collect();
+        assert_eq!(texts, ["there is no test gone"]);
     }
 
     #[test]

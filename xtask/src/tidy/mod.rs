@@ -88,6 +88,7 @@ fn inspect(root: &Path) -> Result<Report, String> {
     findings.extend(headers::check(&tree));
     findings.extend(headers::check_doctests(&tree));
     findings.extend(docs::check(&tree));
+    findings.extend(docs::check_named_tests(&tree));
     findings.extend(budget::check(&metadata));
     findings.sort();
     Ok(Report { findings, sizes: sizes::measure(&tree), dependencies: budget::used(&metadata) })

@@ -441,6 +441,30 @@ async fn a_binding_is_known_by_what_it_asks_for() {
     assert_eq!(second.called("ui::on").await["data"]["title"], "wanted");
 }
 
+/// The adapter `fs` counts changes only while the process runs: a place from before a restart cannot be gone on from, and what
+/// happens from then on is delivered.
+#[tokio::test]
+async fn without_a_count_that_outlives_the_process_a_binding_goes_on_at_the_present() {
+    let place = Place::with("adapter: {name: fs}").await;
+    let mut first = place.worker().await;
+    first.host("ui::on").await;
+    first.bind("one", "session::created", "ui::on", json!({})).await;
+    first.call("session::create", json!({"title": "heard"})).await;
+    let call = first.called("ui::on").await;
+    first.answer(&call, json!({})).await;
+    first.call("engine::workers::list", json!({})).await;
+    drop(first);
+    let mut writer = place.worker().await;
+    writer.call("session::create", json!({"title": "before the restart"})).await;
+    drop(writer);
+    let place = Place::again(place.stop().await).await;
+    let mut second = place.worker().await;
+    second.host("ui::on").await;
+    second.bind("two", "session::created", "ui::on", json!({})).await;
+    second.call("session::create", json!({"title": "after it"})).await;
+    assert_eq!(second.called("ui::on").await["data"]["title"], "after it");
+}
+
 /// SDK 0.26 has no triggers: it observes, once the server says that it can.
 #[tokio::test]
 async fn sdk_0_26_observes_sessions() {

@@ -480,6 +480,7 @@ impl Worker {
         let frame = self.call_frame(function, data).await;
         let error = &frame["error"];
         assert!(error.is_object(), "{frame}");
+        assert_eq!(error.get("stacktrace"), None, "it is for the log");
         (error["code"].as_str().unwrap().to_owned(), error["message"].as_str().unwrap().to_owned())
     }
 

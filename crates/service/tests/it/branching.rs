@@ -3,6 +3,8 @@
 use crate::common;
 use crate::common::{Bed, assistant, stores, user};
 use bough_service::limits::BUILD_BATCH_RECORDS;
+use bough_session::SessionId;
+use bough_store::StoreExt;
 use serde_json::{Value, json};
 
 on_every_store!(
@@ -17,6 +19,7 @@ on_every_store!(
     a_whole_fork_under_fresh_ids_has_the_same_tree,
     the_leaf_moves_anywhere_and_appends_follow_it,
     the_leaf_moves_before_the_first_entry,
+    a_leaf_that_is_where_it_should_be_is_not_written,
     a_session_is_read_as_it_is_kept,
     a_branch_is_read_by_its_end,
     branches_are_listed_with_depth_and_label,
@@ -238,6 +241,18 @@ async fn the_leaf_moves_anywhere_and_appends_follow_it(bed: Bed) {
     let (code, text) = bed.err("session::append", request).await;
     assert_eq!(code, "session/parent_not_found");
     assert_eq!(text, format!("parent entry ghost does not exist in session {id}"));
+}
+
+async fn a_leaf_that_is_where_it_should_be_is_not_written(bed: Bed) {
+    let id = bed.create(json!({})).await;
+    bed.say(&id, "a").await;
+    let b = bed.say(&id, "b").await;
+    let session = SessionId::from_stored(id.as_str());
+    let store = bed.service.store();
+    let before = store.state(&session).await.unwrap().unwrap().head;
+    let moved = bed.ok("session::set-active-leaf", json!({"session_id": id, "entry_id": b})).await;
+    assert_eq!(moved, json!({"active_leaf": b}));
+    assert_eq!(store.state(&session).await.unwrap().unwrap().head, before);
 }
 
 async fn the_leaf_moves_before_the_first_entry(mut bed: Bed) {
