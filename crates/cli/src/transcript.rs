@@ -163,8 +163,11 @@ fn shown_note(custom: &CustomPayload) -> Shown {
             note(&format!("session is called {:?}", info.name), String::new())
         }
         Some(Bookkeeping::Label(label)) => {
-            let name = label.label.as_deref().unwrap_or("(no label)");
-            note(&format!("label {name:?} on {}", label.target_id), String::new())
+            let about = match &label.label {
+                Some(name) => format!("label {name:?} on {}", label.target_id),
+                None => format!("label taken off {}", label.target_id),
+            };
+            note(&about, String::new())
         }
         None => note(&custom.custom_type, String::new()),
     }
@@ -223,6 +226,12 @@ mod tests {
 
     #[test]
     fn bookkeeping_is_a_note() {
+        for (label, about) in [(json!("x"), "label \"x\" on e"), (json!(null), "label taken off e")]
+        {
+            let data = json!({"target_id": "e", "label": label});
+            let custom = json!({"custom": {"custom_type": "bough.label", "data": data}});
+            check(custom, Speaker::Note, about, &[]);
+        }
         check(
             json!({"custom": {"custom_type": "bough.model_change", "data": {"provider": "p", "model_id": "m"}}}),
             Speaker::Note,

@@ -60,7 +60,9 @@ pub(crate) fn inspect(
     let changed = match intact {
         Err(detail) => Some(detail.clone()),
         Ok(()) if rest.foreign > 0 && !since.keys.is_empty() => {
-            Some(format!("{} lines were added to it", rest.foreign))
+            let (count, lines) =
+                (rest.foreign, if rest.foreign == 1 { "line was" } else { "lines were" });
+            Some(format!("{count} {lines} added to it"))
         }
         Ok(()) => None,
     };
