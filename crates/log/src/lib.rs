@@ -25,6 +25,7 @@ mod id_tables;
 mod ids;
 mod load;
 mod maintain;
+mod measure;
 mod migration;
 mod nonces;
 mod open;
@@ -55,6 +56,7 @@ pub use bough_record::{
 pub use container::Container;
 pub use error::{Damage, DamageKind, LogError, Result};
 pub use load::OpenReport;
+pub use measure::LogSizes;
 pub use migration::{Staging, Switch};
 pub use options::{Durability, Maintenance, Options};
 pub use pending::{CommitTask, Pending};

@@ -1,6 +1,7 @@
 //! Checking everything: every byte of every file of a log against every invariant. Reads only.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::ControlFlow;
 
 use bough_platform::RelPath;
 
@@ -50,8 +51,8 @@ impl<F: Fold> LogStore<F> {
         self.verify_container(container, Some(id))
     }
 
-    /// Checks every log, live and in the trash; `visit` is called with each.
-    pub fn verify_all(&self, visit: &mut dyn FnMut(VerifyReport)) -> Result<()> {
+    /// Checks every log, live and in the trash; `visit` is called with each and says whether to go on.
+    pub fn verify_all(&self, visit: &mut dyn FnMut(VerifyReport) -> ControlFlow<()>) -> Result<()> {
         let disk = &self.inner.platform.disk;
         let sessions = RelPath::parse(crate::container::SESSIONS)?;
         let mut folders = vec![RelPath::parse(TRASH)?];
@@ -61,17 +62,43 @@ impl<F: Fold> LogStore<F> {
         for folder in folders {
             for listed in disk.list(&folder)? {
                 let container = Container { dir: folder.join(&listed.name)? };
-                if listed.is_dir {
-                    visit(self.verify_container(container, None)?);
-                } else if parse_container_name(&listed.name).is_some() {
-                    visit(VerifyReport {
-                        damage: vec![container.no_folder()],
-                        ..nothing_found("")
-                    });
+                let report = if listed.is_dir {
+                    self.verify_settled(&container)?
+                } else {
+                    let is_ours = parse_container_name(&listed.name).is_some();
+                    let damage = vec![container.no_folder()];
+                    is_ours.then(|| VerifyReport { damage, ..nothing_found("") })
+                };
+                if report.is_some_and(|report| visit(report).is_break()) {
+                    return Ok(());
                 }
             }
         }
         Ok(())
+    }
+
+    /// Checks the log in a folder, which others may open, close, delete or purge meanwhile: what looks like damage then is
+    /// looked at again. `None` when the folder has gone.
+    fn verify_settled(&self, container: &Container) -> Result<Option<VerifyReport>> {
+        /// Damage is still there at the next look; what another process was just doing is not.
+        const TRIES: u32 = 8;
+        let disk = &self.inner.platform.disk;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let holder = disk.lock_holder(&container.lock()?)?;
+            let report = self.verify_container(container.clone(), None);
+            if report.as_ref().is_ok_and(VerifyReport::is_well) {
+                return report.map(Some);
+            }
+            if disk.stat(&container.dir)?.is_none() {
+                return Ok(None);
+            }
+            let is_quiet = holder.is_none() && disk.lock_holder(&container.lock()?)?.is_none();
+            if is_quiet && tries > 1 || tries == TRIES {
+                return report.map(Some);
+            }
+        }
     }
 
     fn verify_container(&self, container: Container, id: Option<&str>) -> Result<VerifyReport> {

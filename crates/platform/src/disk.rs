@@ -28,6 +28,9 @@ pub struct Listed {
 pub struct Stat {
     /// Length in bytes; for a directory, whatever the file system says.
     pub len: u64,
+    /// Bytes that it occupies on the disk: whole blocks, and less than `len` where the file system saves some. `len` where
+    /// that is not known.
+    pub allocated: u64,
     /// Whether it is a directory.
     pub is_dir: bool,
     /// Last change of the content, milliseconds since the epoch; 0 where it is not known.
@@ -154,6 +157,26 @@ impl dyn Disk + '_ {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Bytes that a path occupies on the disk, with all that is in it. What goes away meanwhile is not counted.
+    pub fn allocated(&self, path: &RelPath) -> io::Result<u64> {
+        let Some(stat) = self.stat(path)? else { return Ok(0) };
+        let mut bytes = stat.allocated;
+        if stat.is_dir {
+            for listed in self.list_if_there(path)? {
+                bytes += self.allocated(&path.join(&listed.name)?)?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The names in a directory; none where there is no such directory.
+    pub fn list_if_there(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
+        match self.list(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            listed => listed,
         }
     }
 

@@ -122,6 +122,7 @@ impl Disk for OsDisk {
         match fs::symlink_metadata(self.at(path)) {
             Ok(meta) => Ok(Some(Stat {
                 len: meta.len(),
+                allocated: allocated(&meta),
                 is_dir: meta.is_dir(),
                 modified_ms: modified_ms(&meta),
             })),
@@ -315,6 +316,11 @@ mod system {
         file.write_at(bytes, at)
     }
 
+    /// The system counts in blocks of 512 bytes, whatever the file system's are.
+    pub(super) fn allocated(meta: &fs::Metadata) -> u64 {
+        meta.blocks().saturating_mul(512)
+    }
+
     pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
         fs::File::open(path)?.sync_all()
     }
@@ -348,6 +354,10 @@ mod system {
         file.seek_write(bytes, at)
     }
 
+    pub(super) fn allocated(meta: &fs::Metadata) -> u64 {
+        meta.len()
+    }
+
     /// NTFS journals names by itself and has no call for this.
     pub(super) fn sync_dir(_: &Path) -> io::Result<()> {
         Ok(())
@@ -360,8 +370,8 @@ mod system {
 }
 
 use system::{
-    follow_no_links, is_still_at, positional_read, positional_write, private_dir, private_file,
-    sync_dir,
+    allocated, follow_no_links, is_still_at, positional_read, positional_write, private_dir,
+    private_file, sync_dir,
 };
 
 #[cfg(test)]
@@ -450,6 +460,21 @@ mod tests {
         fs::write(dir.path().join("outside"), b"secret").unwrap();
         std::os::unix::fs::symlink(dir.path().join("outside"), disk.root().join("link")).unwrap();
         assert!(disk.open(&path("link"), Access::Read).is_err());
+    }
+
+    #[test]
+    fn what_a_folder_occupies_is_what_is_in_it_and_itself() {
+        let (_dir, disk) = disk();
+        let disk: &dyn Disk = &disk;
+        disk.create_dir(&path("d")).unwrap();
+        let empty = disk.allocated(&path("d")).unwrap();
+        let file = disk.create(&path("d/f")).unwrap();
+        file.write_at(0, &[7; 10_000]).unwrap();
+        file.sync().unwrap();
+        let bytes = disk.allocated(&path("d/f")).unwrap();
+        assert!(bytes > 0, "a file with bytes occupies some");
+        assert_eq!(disk.allocated(&path("d")).unwrap(), empty + bytes);
+        assert_eq!(disk.allocated(&path("absent")).unwrap(), 0);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use index::{
     SessionFacts, SessionPut, SessionUpdate,
 };
 pub use matching::Matched;
-pub use native::{IndexFile, NativeIndex};
+pub use native::{INDEX_FILE, IndexFile, NativeIndex};
 pub use query::dates::begin_of_date;
 pub use query::{Filters, NameFilter, NameKind, Phrase, Query, QueryError, parse_query};
 pub use snippet::{Snippet, snippet};

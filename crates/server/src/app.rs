@@ -12,6 +12,7 @@ use crate::api::StreamBytes;
 use crate::config::LimitsConfig;
 use crate::engine::ConfigurationOffer;
 use crate::guard::Guard;
+use crate::inspection::Inspection;
 use crate::metrics::Metrics;
 use crate::net::Connections;
 use crate::shutdown::Shutdown;
@@ -27,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) metrics: Metrics,
     pub(crate) shutdown: Shutdown,
     pub(crate) health: Health,
+    pub(crate) inspection: Inspection,
     pub(crate) http_connections: Connections,
     pub(crate) bus_connections: Connections,
     pub(crate) requests: Places,
@@ -103,6 +105,7 @@ impl App {
             metrics: Metrics::default(),
             shutdown,
             health: Health::default(),
+            inspection: Inspection::default(),
             http_connections: Connections::default(),
             bus_connections: Connections::default(),
             requests: Places::default(),

@@ -274,6 +274,12 @@ const HTTP_ERRORS: &[ErrorCode] = &[
         "Connect with a WebSocket client.",
     ),
     code(
+        "http/cannot_verify",
+        &[409],
+        "The server's store keeps no files here that could be verified.",
+        "Verify where the sessions are: on the main instance, or with the native adapter.",
+    ),
+    code(
         "http/internal",
         &[500],
         "The server failed while it worked on the request.",

@@ -20,6 +20,7 @@ mod console;
 mod engine;
 mod error_codes;
 mod guard;
+mod inspection;
 mod integration;
 mod logs;
 mod mcp;

@@ -132,6 +132,15 @@ pub const BUS_CONFIGURATIONS: usize = 1000;
 /// How often a change of a worker's settings is tried when others change them at the same time.
 pub const BUS_CONFIGURATION_ATTEMPTS: usize = 8;
 
+/// The shortest and the longest pause between two measurements of the store's files.
+pub const MEASURE_PAUSE_MIN: Duration = Duration::from_secs(60);
+/// See [`MEASURE_PAUSE_MIN`].
+pub const MEASURE_PAUSE_MAX: Duration = Duration::from_secs(3600);
+/// The pause is this many times as long as the measurement took, so that measuring takes a hundredth of the time.
+pub const MEASURE_PAUSE_SHARE: u32 = 100;
+/// Damaged sessions that the result of a verification names.
+pub const DAMAGED_SESSIONS_NAMED_MAX: usize = 100;
+
 /// How long a closing server waits for requests that are being worked on.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often deleted sessions are looked at, whose retention has ended.

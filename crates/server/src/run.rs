@@ -28,8 +28,8 @@ use crate::settings::{Applier, AskError, Environment, Sources, mark, offer, serv
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
 use crate::tasks::{
-    close_abandoned_streams, keep_index, look_at_store_first, sweep_trash, watch_settings,
-    watch_store,
+    close_abandoned_streams, keep_index, look_at_store_first, measure_store, sweep_trash,
+    watch_settings, watch_store,
 };
 
 /// Connects to an iii engine.
@@ -217,6 +217,7 @@ impl Server {
             wrap_native: options.wrap_native.clone(),
             data_dir: loaded.data_dir.clone(),
             disk: place.disk.clone(),
+            shared: place.shared.clone(),
             clock: place.clock.clone(),
             entropy: place.entropy.clone(),
             address: place.reachable(),
@@ -261,6 +262,7 @@ impl Server {
             options.mcp_host.clone(),
         );
         app.set_own_settings(offer(&config));
+        app.inspection.set_directory(sources.directory(&config)?);
         let applier = Arc::new(Applier::new(sources, app.clone(), config, tokens, is_engine_asked));
         service.set_reload(applier.clone());
         let mut bindings = Vec::new();
@@ -337,6 +339,7 @@ impl Server {
         self.tasks.spawn(watch_settings(self.app.clone(), applier, watched));
         self.tasks.spawn(watch_store(self.app.clone()));
         self.tasks.spawn(sweep_trash(self.app.clone()));
+        self.tasks.spawn(measure_store(self.app.clone()));
         self.tasks.spawn(keep_index(self.app.clone()));
         self.tasks.spawn(close_abandoned_streams(self.app.clone()));
     }

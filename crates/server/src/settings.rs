@@ -8,16 +8,20 @@ use bough_platform::{Clock, Disk, Entropy};
 use bough_search::SearchIndex;
 use bough_service::{Reload, ReloadError, Service, Settings};
 use bough_store::Store;
+use bough_store::shared_state::SharedState;
 use serde_json::Value;
 
 use crate::app::App;
 use crate::config::{self, AdapterConfig, Config, ConfigError, Loaded, Overrides, beside};
 use crate::engine::{ConfigurationOffer, EngineError, EngineLink};
 use crate::guard::{GuardRules, LocalKey, TokenFile, Tokens};
+use crate::inspection::StoreDirectory;
 use crate::logs;
 use crate::own_address::OwnAddresses;
 use crate::run::NativeWrapper;
-use crate::stores::{OpenError, StoreContext, open_index, open_store, where_kept};
+use crate::stores::{
+    OpenError, StoreContext, native_directory, open_index, open_store, where_kept,
+};
 
 /// Looks up an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -30,6 +34,7 @@ pub(crate) struct Sources {
     pub(crate) wrap_native: Option<NativeWrapper>,
     pub(crate) data_dir: PathBuf,
     pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) shared: Arc<dyn SharedState>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) address: String,
@@ -96,6 +101,17 @@ impl Sources {
         config: &Config,
     ) -> Result<Option<Arc<dyn SearchIndex>>, OpenError> {
         open_index(config, &self.context())
+    }
+
+    /// Where the files of that store are, and where the results of looking at them are kept.
+    pub(crate) fn directory(&self, config: &Config) -> Result<Option<StoreDirectory>, OpenError> {
+        let found = native_directory(config, &self.context())?;
+        Ok(found.map(|(path, platform)| StoreDirectory {
+            path,
+            platform,
+            server_disk: self.disk.clone(),
+            shared: self.shared.clone(),
+        }))
     }
 
     fn context(&self) -> StoreContext<'_> {
@@ -258,6 +274,7 @@ impl Applier {
     ) -> Result<(), OpenError> {
         let store = self.sources.open(new).await?;
         let index = self.sources.open_index(new)?;
+        let directory = self.sources.directory(new)?;
         // Both may be on one directory, where a session has one writer: what is held is let go before others ask for it.
         let before = service.store();
         let let_go = before.close().await;
@@ -270,6 +287,7 @@ impl Applier {
             service.swap_store(store)
         };
         service.set_search_index(index);
+        self.app.inspection.set_directory(directory);
         // Calls that began there have it still; they open again what they need.
         if let Err(error) = let_go.and(previous.close().await) {
             tracing::error!(%error, "the store before did not close well");

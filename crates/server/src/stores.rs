@@ -86,6 +86,17 @@ fn native_dir(native: &NativeConfig, data_dir: &Path, lookup: Lookup<'_>) -> Pat
     }
 }
 
+/// The directory whose files a configuration's store keeps the sessions in; `None` where they cannot be looked at from here.
+pub(crate) fn native_directory(
+    config: &Config,
+    context: &StoreContext<'_>,
+) -> Result<Option<(PathBuf, Platform)>, OpenError> {
+    let AdapterConfig::Native(native) = &config.adapter else { return Ok(None) };
+    let dir = native_dir(native, context.data_dir, context.lookup);
+    let platform = context.platform(&dir)?;
+    Ok(Some((dir, platform)))
+}
+
 /// Makes the store that a configuration asks for.
 pub(crate) async fn open_store(
     config: &Config,

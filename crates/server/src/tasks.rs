@@ -9,7 +9,11 @@ use bough_service::{Scope, Service};
 
 use crate::app::App;
 use crate::guard::TOKENS_FILE;
-use crate::limits::{SETTINGS_POLL, STREAM_SWEEP_MAX, STREAM_SWEEP_MIN, TRASH_SWEEP};
+use crate::inspection::StoreDirectory;
+use crate::limits::{
+    MEASURE_PAUSE_MAX, MEASURE_PAUSE_MIN, MEASURE_PAUSE_SHARE, SETTINGS_POLL, STREAM_SWEEP_MAX,
+    STREAM_SWEEP_MIN, TRASH_SWEEP,
+};
 use crate::settings::{Applier, FileMark, mark};
 
 /// Looks at the settings files until the server ends, and applies what changed. The local key is put back where another
@@ -96,6 +100,41 @@ pub(crate) async fn sweep_trash(app: App) {
             return;
         }
     }
+}
+
+/// Measures now and then what the store occupies, in a small part of the time.
+pub(crate) async fn measure_store(app: App) {
+    loop {
+        let begun = app.clock.monotonic();
+        let looking = app.clone();
+        let look = move || looking.inspection.measure(&looking.shutdown);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(look).await {
+            tracing::warn!(%error, "the store could not be measured");
+        }
+        let took = app.clock.monotonic().saturating_sub(begun);
+        let rest = took.saturating_mul(MEASURE_PAUSE_SHARE);
+        if !pause(&app, rest.clamp(MEASURE_PAUSE_MIN, MEASURE_PAUSE_MAX)).await {
+            return;
+        }
+    }
+}
+
+/// Checks every byte of the store, and keeps the result.
+pub(crate) async fn verify_store(app: App, directory: StoreDirectory, started_at: i64) {
+    let looking = (directory.clone(), app.clone());
+    let look = move || looking.0.verify(started_at, &looking.1.shutdown);
+    let found = tokio::task::spawn_blocking(look).await.ok().flatten();
+    if let Some(found) = found {
+        let (sessions, damaged) = (found.sessions, found.damaged);
+        match found.status() {
+            "well" => tracing::info!(sessions, "the store was verified"),
+            status => tracing::error!(sessions, damaged, status, "verifying the store found"),
+        }
+        if let Err(error) = directory.keep(&found).await {
+            tracing::error!(%error, "the result of the verification could not be kept");
+        }
+    }
+    app.inspection.end_verification();
 }
 
 /// Closes messages as aborted that were begun as streams and do not grow any more.

@@ -105,6 +105,11 @@ impl Scope {
         self.require(Right::Metrics)
     }
 
+    /// Refuses a caller who may not administer the server.
+    pub fn may_administer(&self) -> Result<(), ServiceError> {
+        self.require(Right::Admin)
+    }
+
     /// Refuses a function that the caller may not call.
     pub(crate) fn allow(&self, function: &str, right: Right) -> Result<(), ServiceError> {
         let listed = self.functions.as_ref().is_none_or(|names| names.contains(function));

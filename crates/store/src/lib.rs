@@ -28,7 +28,7 @@ mod store;
 mod store_ext;
 mod types;
 
-pub use bough_log::{Damage, DamageKind, Durability, SalvageReport, VerifyReport};
+pub use bough_log::{Damage, DamageKind, Durability, LogSizes, SalvageReport, VerifyReport};
 pub use bough_record::{ChainHash, Head, PathStart, Position};
 pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
 pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, FeedEnd, SessionWatch, Wake};
@@ -36,7 +36,9 @@ pub use error::StoreError;
 pub use fs::FsStore;
 pub use listing::{list_states, usage_of_states};
 pub use memory::MemoryStore;
-pub use native::{NativeOptions, NativeStore, holds_sessions, salvage, verify};
+pub use native::{
+    CATALOGUE_FILE, NativeOptions, NativeStore, holds_sessions, measure, salvage, verify,
+};
 pub use opaque_cursor::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::{Draft, Store};
 pub use store_ext::StoreExt;

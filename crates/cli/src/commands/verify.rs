@@ -1,3 +1,5 @@
+use std::ops::ControlFlow;
+
 use bough_platform::Platform;
 use bough_store::{StoreError, VerifyReport};
 use serde::Serialize;
@@ -38,6 +40,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     bough_store::verify(Platform::system(&data_dir)?, only, &mut |report| {
         bar.set(reports.len() as u64 + 1, 0, &report.id);
         reports.push(report);
+        ControlFlow::Continue(())
     })
     .map_err(store_failed)?;
     drop(bar);

@@ -1,6 +1,8 @@
 //! `verify` sees everything, `salvage` saves what is whole, and neither touches what it reads.
 
-use bough_log::{DamageKind, Expected, LogError, LogStore, Options, SalvageReport};
+use std::ops::ControlFlow;
+
+use bough_log::{DamageKind, Expected, LogError, LogStore, Options, SalvageReport, VerifyReport};
 use bough_platform::{Disk, Platform, RelPath};
 use bough_record::Envelope;
 
@@ -133,9 +135,8 @@ fn verifying_everything_looks_into_the_trash_too() {
     fill(&process.store, "s", 3);
     process.store.delete("s", 5, "{}").unwrap();
     machine.change("0000000000000001.seg", |bytes| bytes[60] ^= 1);
-    let mut wrong = 0;
-    machine.look().verify_all(&mut |report| wrong += usize::from(!report.is_well())).unwrap();
-    assert_eq!(wrong, 1);
+    let reports = verify_all(&machine.look());
+    assert_eq!(reports.iter().filter(|report| !report.is_well()).count(), 1);
 }
 
 #[test]
@@ -193,7 +194,90 @@ fn a_container_that_is_a_link_is_refused_by_all() {
     ] {
         assert!(matches!(&refused, Some(LogError::Corrupt(_))), "{refused:?}");
     }
-    let mut reports = Vec::new();
-    store.verify_all(&mut |report| reports.push(report)).unwrap();
+    let reports = verify_all(&store);
     assert_eq!((reports.len(), reports[0].damage.len()), (1, 1));
+}
+
+/// Two sessions whose folders are in one shard, the first in order first.
+fn neighbours(machine: &Machine, process: &Process) -> (String, String) {
+    for number in 0..2_000 {
+        fill(&process.store, &format!("n{number}"), 1);
+        let manifests: Vec<String> =
+            machine.disk.files().into_iter().map(|(path, _)| path.to_string()).collect();
+        let mut shards = std::collections::BTreeMap::<&str, Vec<&str>>::new();
+        for path in manifests.iter().filter(|path| path.ends_with("manifest.json")) {
+            let parts: Vec<&str> = path.split('/').collect();
+            shards.entry(parts[1]).or_default().push(parts[2].split('.').next().unwrap());
+        }
+        if let Some(two) = shards.values_mut().find(|two| two.len() == 2) {
+            two.sort_unstable();
+            return (two[0].to_owned(), two[1].to_owned());
+        }
+    }
+    panic!("no two of so many ids are in one shard");
+}
+
+#[test]
+fn a_session_that_is_deleted_while_everything_is_verified_is_not_damaged() {
+    let machine = Machine::new();
+    let process = machine.start();
+    let (first, second) = neighbours(&machine, &process);
+    let (mut found, mut deleted) = (Vec::new(), false);
+    let look = machine.look();
+    let visit = &mut |report: VerifyReport| {
+        if report.id == first {
+            process.store.delete(&second, 5, "{}").unwrap();
+            deleted = true;
+        }
+        found.extend(report.damage);
+        ControlFlow::Continue(())
+    };
+    look.verify_all(visit).unwrap();
+    assert!(deleted);
+    assert_eq!(found, []);
+}
+
+#[test]
+fn a_verification_ends_when_it_is_told_to() {
+    let machine = Machine::new();
+    let process = machine.start();
+    fill(&process.store, "a", 1);
+    fill(&process.store, "b", 1);
+    let mut count = 0;
+    let visit = &mut |_| {
+        count += 1;
+        ControlFlow::Break(())
+    };
+    machine.look().verify_all(visit).unwrap();
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn measuring_counts_bytes_by_folder_and_sessions_by_their_checkpoints() {
+    let machine = Machine::new();
+    let process = machine.start();
+    for id in ["closed", "open", "deleted", "broken"] {
+        fill(&process.store, id, 3);
+    }
+    process.store.close_all().unwrap();
+    append(&process.store, "open", 4);
+    process.store.delete("deleted", 5, "{}").unwrap();
+    let sizes = |go_on| machine.look().measure(&mut || go_on).unwrap();
+    let found = sizes(ControlFlow::Continue(())).unwrap();
+    assert_eq!((found.logs, found.checkpointed, found.dirty, found.unreadable), (3, 2, 1, 0));
+    let bytes_in = |folder: &str| -> u64 {
+        let files = machine.disk.files().into_iter();
+        let files = files.filter(|(path, _)| path.as_str().starts_with(folder));
+        files.map(|(_, bytes)| bytes.len() as u64).sum()
+    };
+    assert_eq!((found.live_bytes, found.trash_bytes), (bytes_in("sessions/"), bytes_in("trash/")));
+    assert!(found.trash_bytes > 0);
+    let manifest = machine.disk.files().into_iter().map(|(path, _)| path);
+    let broken = |path: &RelPath| {
+        path.as_str().contains("/broken.") && path.as_str().ends_with("manifest.json")
+    };
+    machine.disk.plant(&manifest.into_iter().find(broken).unwrap(), b"{}").unwrap();
+    let found = sizes(ControlFlow::Continue(())).unwrap();
+    assert_eq!((found.checkpointed, found.dirty, found.unreadable), (1, 1, 1));
+    assert_eq!(sizes(ControlFlow::Break(())), None, "it is not half a measurement");
 }

@@ -4,7 +4,7 @@ use bough_log::format::{LedgerEvent, Outcome, Phase, ROW_BYTES};
 use bough_log::{DamageKind, Envelope, Expected, LogStore, PathStart, kind};
 use bough_testkit::{Call, Fault, FaultPlan};
 
-use crate::support::{Machine, append, entry, fill, numbers};
+use crate::support::{Machine, append, entry, fill, numbers, verify_all};
 
 const ENTRIES: u64 = 12;
 
@@ -208,7 +208,6 @@ fn a_log_in_the_trash_without_its_manifest_is_kept() {
     assert_eq!(process.store.trash().unwrap(), []);
     assert_eq!(process.store.purge(i64::MAX).unwrap(), 0);
     assert!(machine.has("0000000000000001.seg"));
-    let mut reports = Vec::new();
-    process.store.verify_all(&mut |report| reports.push(report)).unwrap();
+    let reports = verify_all(&process.store);
     assert_eq!(reports[0].damage[0].kind, DamageKind::Manifest);
 }

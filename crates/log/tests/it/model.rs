@@ -373,7 +373,9 @@ fn run(options: Options, steps: &[Step]) {
     }
     run.process.store.close_all().unwrap();
     let look = run.machine.look();
-    look.verify_all(&mut |report| assert!(report.is_well(), "{:?}", report.damage)).unwrap();
+    for report in verify_all(&look) {
+        assert!(report.is_well(), "{:?}", report.damage);
+    }
 }
 
 proptest! {

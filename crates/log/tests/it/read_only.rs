@@ -1,6 +1,7 @@
 //! Looking never writes, whatever state the files are in.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +52,8 @@ fn look_at_everything(dir: &Path) {
         drop(store.ledger(&id));
         store.verify(&id).unwrap();
     }
-    store.verify_all(&mut |_| {}).unwrap();
+    store.verify_all(&mut |_| ControlFlow::Continue(())).unwrap();
+    store.measure(&mut || ControlFlow::Continue(())).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let target = <LogStore>::open(Platform::system(elsewhere.path()).unwrap(), options()).unwrap();
     store.salvage_all(&target, &mut |_| {}).unwrap();

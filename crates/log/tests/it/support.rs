@@ -1,5 +1,6 @@
 //! Stores on a simulated disk, and files of them taken apart and put together again.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +11,17 @@ use bough_log::{
 };
 use bough_platform::{Disk, Platform, RelPath};
 use bough_testkit::{SimClock, SimDisk, SimEntropy};
+
+/// What checking every log of a store finds.
+pub(crate) fn verify_all(store: &LogStore) -> Vec<VerifyReport> {
+    let mut reports = Vec::new();
+    let visit = &mut |report| {
+        reports.push(report);
+        ControlFlow::Continue(())
+    };
+    store.verify_all(visit).unwrap();
+    reports
+}
 
 /// A simulated machine with one data directory.
 pub(crate) struct Machine {

@@ -31,6 +31,9 @@ use crate::SearchError;
 use crate::index::{CandidatePage, IndexBatch, IndexLock, IndexedSession, SearchAsk, SearchIndex};
 use crate::limits::{BUSY_TIMEOUT, OPEN_PAUSE, OPEN_RETRIES_MAX, READERS_KEPT};
 
+/// The file of the index in a data directory.
+pub const INDEX_FILE: &str = "search.sqlite";
+
 /// Where an index is.
 #[derive(Clone, Debug)]
 pub struct IndexFile {
@@ -72,9 +75,8 @@ impl NativeIndex {
         folder: &std::path::Path,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SearchError> {
-        const NAME: &str = "search.sqlite";
-        let name = RelPath::parse(NAME).map_err(std::io::Error::from)?;
-        Ok(Self::new(IndexFile { disk, name, path: folder.join(NAME), clock }))
+        let name = RelPath::parse(INDEX_FILE).map_err(std::io::Error::from)?;
+        Ok(Self::new(IndexFile { disk, name, path: folder.join(INDEX_FILE), clock }))
     }
 
     /// An index that lasts as long as the process.

@@ -11,6 +11,8 @@ use super::pages::json_page;
 use super::problem::Problem;
 use crate::app::App;
 use crate::guard::Caller;
+use crate::inspection::Verification;
+use crate::tasks::verify_store;
 
 /// What a caller may see of the whole: its own sessions, and with the right to see metrics what the server is doing. Why
 /// something is wrong may name places and addresses, so only who administers the server sees it.
@@ -25,29 +27,81 @@ pub(crate) async fn health(
     let trouble = app.health.trouble();
     let is_ready = trouble.is_none() && !app.shutdown.has_begun();
     let is_admin = scope.has(Right::Admin);
+    let sees_all = scope.has(Right::Metrics);
+    let verification = if sees_all { verification(&app, is_admin).await } else { Value::Null };
     let body = json!({
         "status": if is_ready { "ready" } else { "not ready" },
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_ms": u64::try_from(app.clock.monotonic().as_millis()).unwrap_or(u64::MAX),
         "draining": app.shutdown.has_begun(),
-        "store": store(&app, &sums, trouble.filter(|_| is_admin)),
+        "store": store(&app, &sums, trouble.filter(|_| is_admin), sees_all),
+        "verification": verification,
         "search": search,
         "config": config(reload, is_admin),
-        "now": scope.has(Right::Metrics).then(|| now(&app)),
-        "since_start": scope.has(Right::Metrics).then(|| since_start(&app)),
+        "now": sees_all.then(|| now(&app)),
+        "since_start": sees_all.then(|| since_start(&app)),
         "limits": app.limits(),
     });
     Ok(json_page(StatusCode::OK, &body))
 }
 
-fn store(app: &App, sums: &StatsResponse, trouble: Option<String>) -> Value {
+fn store(app: &App, sums: &StatsResponse, trouble: Option<String>, sees_all: bool) -> Value {
+    let measured = app.inspection.measured().filter(|_| sees_all);
     json!({
         "kind": app.service.store().capabilities().name,
         "is_reachable": app.health.trouble().is_none(),
         "trouble": trouble,
         "sessions": sums.sessions,
         "reopened_sessions": app.service.reopened_sessions(),
+        "size": measured.map(|measured| measured.size),
+        "checkpoints": measured.map(|measured| measured.checkpoints),
     })
+}
+
+/// Begins to check every byte of the store, unless that is being done already. The result is told by `/v1/health`.
+pub(crate) async fn verify(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    caller.scope.may_administer()?;
+    let directory = app.inspection.directory().ok_or_else(nothing_to_verify)?;
+    if let Some(started_at) = app.inspection.begin_verification(app.clock.now_ms()) {
+        tokio::spawn(verify_store(app.clone(), directory, started_at));
+    }
+    Ok(json_page(StatusCode::ACCEPTED, &verification(&app, true).await))
+}
+
+fn nothing_to_verify() -> Problem {
+    let detail = "this server's store keeps no files here that could be verified";
+    let hint = "Verify where the sessions are: on the main instance, or with the native adapter.";
+    Problem::new(StatusCode::CONFLICT, "http/cannot_verify", detail, hint)
+}
+
+/// The last verification, and whether one is running. `null` for a store without files.
+async fn verification(app: &App, is_admin: bool) -> Value {
+    let Some(directory) = app.inspection.directory() else { return Value::Null };
+    let running_since = app.inspection.running_since();
+    let last = match directory.last_verification().await {
+        Ok(last) => last,
+        Err(error) => {
+            // Not `never`: that would be a claim.
+            tracing::error!(%error, "the result of the last verification could not be read");
+            return Value::Null;
+        }
+    };
+    let status = last.as_ref().map_or("never", Verification::status);
+    let last = last.map(|last| {
+        json!({
+            "started_at": last.started_at,
+            "finished_at": last.finished_at,
+            "sessions": last.sessions,
+            "bytes": last.bytes,
+            "damaged": last.damaged,
+            "damaged_sessions": is_admin.then_some(last.damaged_sessions),
+            "failure": last.failure.filter(|_| is_admin),
+        })
+    });
+    json!({ "status": status, "running_since": running_since, "last": last })
 }
 
 fn config(mut reload: ReloadStatus, is_admin: bool) -> ReloadStatus {

@@ -31,6 +31,7 @@ pub(crate) fn http_router(app: &App) -> Router {
             post(delta_stream::append_deltas),
         )
         .route("/v1/health", get(health::health))
+        .route("/v1/verify", post(health::verify))
         .route("/v1/events", get(events::of_all))
         .route("/v1/sessions/{session_id}/events", get(events::of_session))
         .merge(crate::mcp::router())

@@ -1,5 +1,7 @@
 //! Checking a data directory and saving what is whole of a damaged one.
 
+use std::ops::ControlFlow;
+
 use bough_log as log;
 use bough_platform::Platform;
 use bough_session::{SessionId, SessionState};
@@ -8,18 +10,32 @@ use super::convert;
 use crate::StoreError;
 
 /// Checks every byte of one session, or of all of them, live and in the trash; `visit` is called with each
-/// report. Reads only, also while other processes write.
+/// report and says whether to go on. Reads only, also while other processes write.
 pub fn verify(
     platform: Platform,
     session: Option<&SessionId>,
-    visit: &mut dyn FnMut(log::VerifyReport),
+    visit: &mut dyn FnMut(log::VerifyReport) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let store = <log::LogStore<SessionState>>::open_to_look(platform, log::Options::default());
     let result = match session {
-        Some(session) => store.verify(session.as_str()).map(visit),
+        Some(session) => store.verify(session.as_str()).map(|report| {
+            // There is no other to go on to.
+            let _ = visit(report);
+        }),
         None => store.verify_all(visit),
     };
     result.map_err(|error| convert::error(error, &named(session)))
+}
+
+/// Measures what the sessions of a data directory occupy. It looks at every file, so it takes time in proportion to the
+/// sessions; `pause` is called after each and says whether to go on. `None` when it said no. Reads only.
+pub fn measure(
+    platform: Platform,
+    pause: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Option<log::LogSizes>, StoreError> {
+    <log::LogStore<SessionState>>::open_to_look(platform, log::Options::default())
+        .measure(pause)
+        .map_err(|error| convert::error(error, &named(None)))
 }
 
 /// Copies what is whole of one session, or of all of them, into another data directory; `visit` is called

@@ -46,7 +46,10 @@ use committers::Committers;
 use touched::Touched;
 use writes::LiveSlot;
 
-pub use care::{holds_sessions, salvage, verify};
+pub use care::{holds_sessions, measure, salvage, verify};
+
+/// The file of the catalogue in a data directory.
+pub const CATALOGUE_FILE: &str = "catalogue.sqlite";
 
 /// How a native store behaves.
 #[derive(Clone, Debug)]

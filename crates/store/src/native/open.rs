@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::committers::Committers;
 use super::touched::Touched;
-use super::{NativeOptions, Shared, convert, listing};
+use super::{CATALOGUE_FILE, NativeOptions, Shared, convert, listing};
 use crate::StoreError;
 use crate::catalogue::{Catalogue, CatalogueFile, Found, cannot_write};
 use crate::changes::ChangeHub;
@@ -32,11 +32,10 @@ impl Shared {
         let whole = SessionId::from_stored("(all)");
         let log = <log::LogStore<SessionState>>::open(platform.clone(), log_options)
             .map_err(|error| convert::error(error, &whole))?;
-        let name = "catalogue.sqlite";
         let file = CatalogueFile {
             disk: Arc::clone(&platform.disk),
-            name: RelPath::parse(name).map_err(std::io::Error::from)?,
-            path: root.join(name),
+            name: RelPath::parse(CATALOGUE_FILE).map_err(std::io::Error::from)?,
+            path: root.join(CATALOGUE_FILE),
             clock: Arc::clone(&platform.clock),
         };
         let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;

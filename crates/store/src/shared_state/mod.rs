@@ -16,7 +16,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub use memory::MemorySharedState;
-pub use native::NativeSharedState;
+pub use native::{NativeSharedState, SHARED_FILE};
 
 use limits::{CHANGES_PER_CALL_MAX, DOCUMENT_BYTES_MAX, KEY_BYTES_MAX};
 

@@ -12,8 +12,8 @@ use super::{
     Change, Document, Persistence, SharedState, SharedStateError, check, limits::KEY_BYTES_MAX,
 };
 
-/// The file's name in the data directory.
-const FILE: &str = "shared.sqlite";
+/// The file of the documents in a data directory.
+pub const SHARED_FILE: &str = "shared.sqlite";
 /// The version of the tables, kept in the file's header.
 const TABLES_VERSION: i64 = 1;
 /// How long a call waits for another process that is writing.
@@ -34,8 +34,8 @@ struct File {
 impl NativeSharedState {
     /// Opens the documents of a data directory, making the file where it is missing. `disk` is rooted at `directory`.
     pub fn open(disk: &dyn Disk, directory: &Path) -> Result<Self, SharedStateError> {
-        let path = directory.join(FILE);
-        let name = RelPath::parse(FILE).map_err(|error| unavailable(&error))?;
+        let path = directory.join(SHARED_FILE);
+        let name = RelPath::parse(SHARED_FILE).map_err(|error| unavailable(&error))?;
         // Made here, so that only its owner can read it; SQLite gives its side files the same rights.
         match disk.create(&name) {
             Ok(_) => {}
@@ -277,7 +277,7 @@ mod tests {
 
     impl Factory for Native {
         fn fresh(&self) -> Arc<dyn SharedState> {
-            for name in [FILE, "shared.sqlite-wal", "shared.sqlite-shm"] {
+            for name in [SHARED_FILE, "shared.sqlite-wal", "shared.sqlite-shm"] {
                 let disk = OsDisk::open(self.0.path()).unwrap();
                 // The first time there is nothing to remove.
                 let _ = disk.remove_file(&RelPath::parse(name).unwrap()).is_ok();
@@ -299,10 +299,12 @@ mod tests {
     async fn a_damaged_file_is_named_and_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let disk = OsDisk::open(dir.path()).unwrap();
-        let file = disk.create(&RelPath::parse(FILE).unwrap()).unwrap();
+        let file = disk.create(&RelPath::parse(SHARED_FILE).unwrap()).unwrap();
         file.write_at(0, &[b'x'; 4096]).unwrap();
         let error = open(dir.path()).unwrap_err();
-        assert!(matches!(&error, SharedStateError::Corrupt { path, .. } if path.ends_with(FILE)));
+        assert!(
+            matches!(&error, SharedStateError::Corrupt { path, .. } if path.ends_with(SHARED_FILE))
+        );
     }
 
     #[tokio::test]

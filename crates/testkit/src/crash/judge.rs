@@ -1,6 +1,7 @@
 //! The judge: opens a store from an image and holds it against what was asked and answered.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::engine::LogStore;
@@ -199,6 +200,7 @@ impl Process {
             if let Some(damage) = report.damage.first() {
                 wrong = Some(Verdict::broken(format!("{} after recovery: {damage}", report.id)));
             }
+            ControlFlow::Continue(())
         });
         checked.map_err(|error| Verdict::broken(format!("checking fails: {error}")))?;
         wrong.map_or(Ok(()), Err)

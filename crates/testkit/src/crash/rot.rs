@@ -2,6 +2,7 @@
 //! it changes nothing; it is never passed over in silence, and what is reported is left as it is.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -264,7 +265,10 @@ fn write(disk: &SimDisk, scale: Scale) -> Result<LogStore, Verdict> {
 
 fn is_reported_by_verify(disk: &SimDisk, scale: Scale) -> bool {
     let mut found = false;
-    let checked = look(disk, scale).verify_all(&mut |report| found |= !report.is_well());
+    let checked = look(disk, scale).verify_all(&mut |report| {
+        found |= !report.is_well();
+        ControlFlow::Continue(())
+    });
     found || checked.is_err()
 }
 

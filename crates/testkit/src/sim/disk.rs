@@ -428,9 +428,12 @@ impl Inner {
 fn stat_of(inode: &Inode) -> Stat {
     match inode {
         Inode::File(file) => {
-            Stat { len: file.cache.len() as u64, is_dir: false, modified_ms: file.modified_ms }
+            let len = file.cache.len() as u64;
+            Stat { len, allocated: len, is_dir: false, modified_ms: file.modified_ms }
         }
-        Inode::Dir(dir) => Stat { len: 0, is_dir: true, modified_ms: dir.modified_ms },
+        Inode::Dir(dir) => {
+            Stat { len: 0, allocated: 0, is_dir: true, modified_ms: dir.modified_ms }
+        }
     }
 }
 

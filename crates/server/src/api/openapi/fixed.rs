@@ -25,6 +25,7 @@ pub(super) fn operations(components: &mut Components) -> Vec<(&'static str, &'st
             page("getVersion", "What runs here, and which clients it serves", version),
         ),
         ("/v1/health", "get", health::operation(components)),
+        ("/v1/verify", "post", health::verify(components)),
         ("/metrics", "get", metrics()),
         ("/v1/call/{function_id}", "post", call_by_name()),
         ("/v1/login", "post", described("login", log_in, "browsers", answer("200", login))),
