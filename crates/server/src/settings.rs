@@ -176,6 +176,7 @@ pub(crate) fn service_settings(config: &Config) -> Settings {
         default_list_limit: config.default_list_limit,
         max_list_limit: config.max_list_limit,
         trash_retention: config.retention.trash.duration(),
+        idempotency_keys: config.retention.idempotency_keys.duration(),
         stream_abandoned_after: config.streaming.abandoned_after.duration(),
     }
 }

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// How long an idempotency key means the call that it was first used for, when nobody says otherwise.
+pub const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// How far the clocks of servers on one store may be apart.
+pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
 /// How often a write tries again when others keep changing the session under it.
 pub const WRITE_ATTEMPTS_MAX: u32 = 32;
 /// The first wait before such a retry; it doubles up to [`WRITE_RETRY_WAIT_MAX`].

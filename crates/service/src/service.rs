@@ -15,7 +15,7 @@ use crate::reload::{Reload, ReloadDesk};
 use crate::runtime::Runtime;
 use crate::search::SearchSlot;
 use crate::settings::{Settings, SharedSettings};
-use crate::terms::{CallTerms, KeyedIds};
+use crate::terms::{CallTerms, KeyedIds, key_window};
 
 /// Every session rule, over one store at a time. Cheap to clone; all clones are the same service.
 ///
@@ -65,7 +65,8 @@ impl Service {
     /// The same service, for one call on these terms.
     #[must_use]
     pub fn on_terms(&self, terms: CallTerms) -> Self {
-        let keyed = terms.key.map(|key| Arc::new(KeyedIds::new(key)));
+        let window = key_window(self.now_ms(), self.settings().idempotency_keys);
+        let keyed = terms.key.map(|key| Arc::new(KeyedIds::new(key, window)));
         let is_replay = Arc::default();
         Self { shared: self.shared.clone(), keyed, life: terms.life, is_replay }
     }
@@ -83,6 +84,11 @@ impl Service {
     /// Whether this call may have been made before, so that what it makes may be there already.
     pub(crate) fn may_repeat(&self) -> bool {
         self.keyed.is_some()
+    }
+
+    /// What the ids of this call are made from, when it has a key.
+    pub(crate) fn keyed(&self) -> Option<&KeyedIds> {
+        self.keyed.as_deref()
     }
 
     pub(crate) const fn expected_incarnation(&self) -> Option<Incarnation> {

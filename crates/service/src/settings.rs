@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bough_session::limits::{PAGE_DEFAULT, PAGE_MAX, clamp_page};
 
-use crate::limits::STREAM_ABANDONED_AFTER;
+use crate::limits::{IDEMPOTENCY_KEYS, STREAM_ABANDONED_AFTER};
 
 /// What may be set; read anew by each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Settings {
     pub max_list_limit: usize,
     /// How long deleted sessions are kept; `None` is until they are purged by hand.
     pub trash_retention: Option<Duration>,
+    /// How long an idempotency key means the call that it was first used for; `None` is for ever.
+    pub idempotency_keys: Option<Duration>,
     /// How long a message that streams may stand still before it is closed as aborted; `None` is for ever.
     pub stream_abandoned_after: Option<Duration>,
 }
@@ -28,6 +30,7 @@ impl Default for Settings {
             default_list_limit: PAGE_DEFAULT,
             max_list_limit: PAGE_MAX,
             trash_retention: Some(TRASH_RETENTION),
+            idempotency_keys: Some(IDEMPOTENCY_KEYS),
             stream_abandoned_after: Some(STREAM_ABANDONED_AFTER),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bough_service::limits::STREAM_ABANDONED_AFTER;
+use bough_service::limits::{IDEMPOTENCY_KEYS, STREAM_ABANDONED_AFTER};
 use bough_session::limits::{PAGE_DEFAULT, PAGE_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -181,11 +181,17 @@ pub enum Durability {
 pub struct RetentionConfig {
     /// Deleted sessions, before they are removed for good: a length of time such as `30d`, or `forever`.
     pub trash: Span,
+    /// Idempotency keys: how long the same key means the same request, from its first use on. A change of this forgets the keys from
+    /// before it.
+    pub idempotency_keys: Span,
 }
 
 impl Default for RetentionConfig {
     fn default() -> Self {
-        Self { trash: Span::For(Duration::from_secs(30 * 86_400)) }
+        Self {
+            trash: Span::For(Duration::from_secs(30 * 86_400)),
+            idempotency_keys: Span::For(IDEMPOTENCY_KEYS),
+        }
     }
 }
 

@@ -22,6 +22,7 @@ const LISTS_AND_GUARD: &[Change] = &[
     ("default_list_limit", "default_list_limit: 2"),
     ("max_list_limit", "max_list_limit: 2"),
     ("retention.trash", "retention: {trash: forever}"),
+    ("retention.idempotency_keys", "retention: {idempotency_keys: 1ms}"),
     ("allow.hosts", "allow: {hosts: [bough.example]}"),
     ("allow.origins", "allow: {origins: ['https://page.example']}"),
     ("allow.proxies", "allow: {proxies: ['127.0.0.1']}"),
@@ -133,6 +134,12 @@ async fn is_in_force(place: &Place, field: &str) -> bool {
             client.delete(&format!("/v1/sessions/{id}")).await.ok();
             let trash = client.get("/v1/trash").await.ok();
             trash["sessions"][0].get("expires_at").is_none()
+        }
+        "retention.idempotency_keys" => {
+            let keyed = client.with("idempotency-key", "k");
+            let made = keyed.post("/v1/sessions", json!({})).await.ok();
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            keyed.post("/v1/sessions", json!({})).await.ok() != made
         }
         "allow.hosts" => client.with("host", "bough.example").get("/healthz").await.status == 200,
         "allow.origins" => {

@@ -15,6 +15,7 @@ use super::finish;
 use super::given::{DEFAULT_FORMAT, GivenContent, GivenEntry, GivenParent};
 use super::lifecycle::first_record;
 use super::meta::{merged, meta_record};
+use super::repeats::{FirstDrawn, find_first_use};
 use crate::api::{
     AppendEntriesRequest, AppendEntriesResponse, AppendEntryRequest, AppendManyRequest,
     AppendManyResponse, AppendRequest, AppendResponse, AppendedEntry, MetaPatch, NewEntry,
@@ -31,6 +32,9 @@ pub(crate) async fn append(
     scope: &Scope,
     request: AppendRequest,
 ) -> Result<AppendResponse, ServiceError> {
+    if request.entry_id.is_none() {
+        find_first_use(service, FirstDrawn::Entry(&request.session_id, 0)).await?;
+    }
     let drawn = service.fresh_entry_id()?;
     let given = match (request.message, request.custom) {
         (Some(message), None) => checked_message(message),
@@ -64,6 +68,7 @@ pub(crate) async fn append_many(
     request: AppendManyRequest,
 ) -> Result<AppendManyResponse, ServiceError> {
     check_batch_records(request.messages.len())?;
+    find_first_use(service, FirstDrawn::Entry(&request.session_id, 0)).await?;
     let mut entries = Vec::with_capacity(request.messages.len());
     let mut parent_id = request.parent_id;
     let origin = checked_origin(request.origin);
@@ -90,6 +95,9 @@ pub(crate) async fn append_entry(
     scope: &Scope,
     request: AppendEntryRequest,
 ) -> Result<AppendedEntry, ServiceError> {
+    if request.entry_id.is_none() {
+        find_first_use(service, FirstDrawn::Entry(&request.session_id, 0)).await?;
+    }
     let entry = NewEntry {
         entry_id: request.entry_id,
         parent_id: request.parent_id,
@@ -118,6 +126,11 @@ pub(crate) async fn append_entries(
 ) -> Result<AppendEntriesResponse, ServiceError> {
     let count = request.entries.len();
     check_batch_records(count)?;
+    // They are written together, so one of them tells of all.
+    let first = request.entries.iter().position(|entry| entry.entry_id.is_none());
+    if let Some(first) = first {
+        find_first_use(service, FirstDrawn::Entry(&request.session_id, first as u64)).await?;
+    }
     let mut entries = Vec::with_capacity(count);
     for (index, entry) in request.entries.into_iter().enumerate() {
         let at = format!("/entries/{index}");

@@ -9,6 +9,7 @@ use bough_store::{PathQuery, PathStart, Store, StoreError, StoreExt};
 
 use super::append::check_leaf;
 use super::reading::{Direction, Walk};
+use super::repeats::{FirstDrawn, find_first_use};
 use crate::api::{
     Branch, BranchesRequest, BranchesResponse, ClearActiveLeafRequest, ClearActiveLeafResponse,
     SetActiveLeafRequest, SetActiveLeafResponse, SetLabelRequest, SetLabelResponse,
@@ -51,6 +52,7 @@ pub(crate) async fn set_label(
     scope: &Scope,
     request: SetLabelRequest,
 ) -> Result<SetLabelResponse, ServiceError> {
+    find_first_use(service, FirstDrawn::Entry(&request.session_id, 0)).await?;
     let change = SetLabel {
         scope: scope.clone(),
         fresh_id: service.fresh_entry_id()?,

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::lifecycle::check_meta;
 use super::reading::{Direction, Walk, visible_entry};
-use super::repeats::RepeatCheck;
+use super::repeats::{FirstDrawn, RepeatCheck, find_first_use};
 use crate::api::{ForkRequest, ForkResponse};
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
@@ -27,6 +27,9 @@ pub(crate) async fn fork(
     request: ForkRequest,
 ) -> Result<ForkResponse, ServiceError> {
     let runtime = service.runtime();
+    if request.new_session_id.is_none() {
+        find_first_use(service, FirstDrawn::Session).await?;
+    }
     let session_id = new_id(service, request.new_session_id.as_ref())?;
     let repeat = RepeatCheck::of(service, "session::fork", &request);
     let source = &request.session_id;

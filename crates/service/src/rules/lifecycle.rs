@@ -6,7 +6,7 @@ use bough_session::{JsonMap, MetaChange, Record, SessionId, SessionMeta, Session
 use bough_store::Snapshot;
 
 use super::meta::version;
-use super::repeats::RepeatCheck;
+use super::repeats::{FirstDrawn, RepeatCheck, find_first_use};
 use crate::api::{
     CreateRequest, CreateResponse, DescribeResponse, EnsureRequest, EnsureResponse, GetRequest,
     GetResponse,
@@ -24,6 +24,7 @@ pub(crate) async fn create(
 ) -> Result<CreateResponse, ServiceError> {
     let repeat = RepeatCheck::of(service, "session::create", &request);
     let first = first_record(scope, request.title, request.description, request.metadata)?;
+    find_first_use(service, FirstDrawn::Session).await?;
     let session_id = service.fresh_session_id()?;
     if let Some(repeat) = repeat {
         let first = Record::Meta(MetaChange { digest: Some(repeat.digest), ..first });

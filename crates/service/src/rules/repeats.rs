@@ -1,10 +1,11 @@
-//! Requests that make a session and are made again.
+//! Requests with a key, which may be made again.
 //!
-//! With an `Idempotency-Key` the id of the session comes from the key. The first record of the session keeps a digest of the
-//! request, so that the same request is told from another one with the same key: after changes of the session, after a restart,
-//! and in a copy. A key is good for as long as the session is there.
+//! The ids of what such a request makes come from its key. What it made keeps a digest of the request (a session in its first
+//! record, an entry with itself), so that the same request is told from another one with the same key: after changes, after a
+//! restart, and in a copy. A key is good for [`Settings::idempotency_keys`](crate::Settings::idempotency_keys) from its first use
+//! on, whatever it made; after that it is a new one.
 
-use bough_session::{Record, RequestDigest, SessionId};
+use bough_session::{EntryId, Record, RequestDigest, SessionId};
 use bough_store::{Position, StoreExt};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +13,43 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ServiceError;
 use crate::service::Service;
+use crate::terms::{is_key_good, key_windows};
+
+/// The first thing that a request draws an id for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FirstDrawn<'a> {
+    /// A session.
+    Session,
+    /// An entry of a session, after so many ids that are not used.
+    Entry(&'a SessionId, u64),
+}
+
+/// Finds out when the key of a call was first used, if it has one and it is still good. Before this, a call must draw no id.
+pub(crate) async fn find_first_use(
+    service: &Service,
+    first: FirstDrawn<'_>,
+) -> Result<(), ServiceError> {
+    let Some(keyed) = service.keyed() else { return Ok(()) };
+    let (now_ms, lifetime) = (service.now_ms(), service.settings().idempotency_keys);
+    let store = service.store();
+    for window in key_windows(now_ms, lifetime) {
+        let made_at = match first {
+            FirstDrawn::Session => {
+                let id = SessionId::generate(keyed.id(window, 0));
+                store.state(&id).await?.map(|found| found.state.created_at)
+            }
+            FirstDrawn::Entry(session, number) => {
+                let id = EntryId::generate(keyed.id(window, number));
+                store.entry(session, &id).await?.map(|found| found.entry.timestamp)
+            }
+        };
+        if made_at.is_some_and(|made_at| is_key_good(made_at, now_ms, lifetime)) {
+            keyed.set_window(window);
+            return Ok(());
+        }
+    }
+    Ok(())
+}
 
 /// What a request that may be made again says.
 #[derive(Clone, Copy, Debug)]

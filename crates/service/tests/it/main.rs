@@ -26,6 +26,7 @@ mod entries;
 mod events;
 mod forks;
 mod hiding;
+mod keys;
 mod lifecycle;
 mod model;
 mod own_writes;
