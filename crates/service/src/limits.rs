@@ -49,6 +49,8 @@ pub const STATS_ROWS: usize = 1000;
 pub const STATS_ROWS_MAX: usize = 10_000;
 /// Characters of what a node of a tree shows of its entry.
 pub const TREE_PREVIEW_CHARS_MAX: usize = 120;
+/// Records that are read for one page of a tree; a page may end before it is full.
+pub const TREE_RECORDS_PER_PAGE_MAX: usize = 16 * SCAN_ENTRIES;
 /// How far before their ends two branches may part to be compared, in entries.
 pub const COMPARED_ENTRIES_MAX: usize = 20_000;
 

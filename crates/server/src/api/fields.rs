@@ -4,6 +4,8 @@
 use bough_service::Function;
 use serde_json::{Map, Value};
 
+use super::names::nearest;
+
 /// One field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
@@ -95,8 +97,8 @@ fn main_type(schema: &Value) -> Option<&str> {
 /// Why the parameters of a query are not a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueryError {
-    #[error("there is no parameter `{name}` here; there are: {known}")]
-    Unknown { name: String, known: String },
+    #[error("there is no parameter `{name}` here{meant} (there are: {known})")]
+    Unknown { name: String, meant: String, known: String },
     #[error("`{name}` must be {expected}")]
     Type { name: String, expected: &'static str },
     #[error("`{name}` is there more than once")]
@@ -135,8 +137,10 @@ fn take_pair(
     });
     let Some((field, member)) = member else {
         let known: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
-        let name = name.chars().filter(|c| !c.is_control()).take(64).collect();
-        return Err(QueryError::Unknown { name, known: known.join(", ") });
+        let name: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
+        let meant = nearest(&name, known.iter().copied());
+        let meant = meant.map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default();
+        return Err(QueryError::Unknown { name, meant, known: known.join(", ") });
     };
     let object = request.entry(field.name.clone()).or_insert_with(|| Value::Object(Map::new()));
     let twice = || QueryError::Twice { name: field.name.clone() };
@@ -222,7 +226,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let refusal = |query: &str| from_query(query, &list_fields()).unwrap_err().to_string();
-        assert!(refusal("limt=5").contains("there is no parameter `limt`"));
+        assert!(refusal("limt=5").contains("no parameter `limt` here: did you mean `limit`?"));
         assert!(refusal("limit=five").contains("a whole number"));
         assert!(refusal("limit=5&limit=6").contains("more than once"));
         assert!(refusal("metadata=owner").contains("JSON"));

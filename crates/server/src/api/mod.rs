@@ -15,6 +15,7 @@ mod message_events;
 mod names;
 mod openapi;
 mod pages;
+mod plain_words;
 mod problem;
 mod record;
 mod reference;

@@ -34,7 +34,7 @@ fn words<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The known name that is most like another, if one is.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
     let alike = known.map(|known| (strsim::normalized_levenshtein(&name, known), known));
     let best = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;

@@ -8,6 +8,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::names::with_nearest;
+use super::plain_words::plain;
 use crate::error_codes::{error_code, page_of};
 use crate::guard::Refusal;
 
@@ -155,6 +156,7 @@ fn detail(error: &ServiceError) -> String {
         ServiceError::InvalidEntryKind { entry } => {
             format!("entry {entry} is a custom entry; only messages can be changed")
         }
+        ServiceError::EmptyBatch => "a batch must have at least one entry".to_owned(),
         other => other.to_string(),
     }
 }
@@ -168,11 +170,12 @@ fn malformed(detail: &str, path: &str) -> Problem {
         None => path.to_owned(),
     };
     let is_message = is_message || path.starts_with("/message");
+    let detail = plain(detail);
     let hint = if is_message { MESSAGE_HINT } else { "See /docs for the fields." };
     let mut problem =
-        Problem::new(StatusCode::BAD_REQUEST, "session/malformed_request", detail, hint);
+        Problem::new(StatusCode::BAD_REQUEST, "session/malformed_request", detail.clone(), hint);
     if !path.is_empty() {
-        problem.field = Some(FieldError { path, detail: detail.to_owned() }.into());
+        problem.field = Some(FieldError { path, detail }.into());
     }
     problem
 }

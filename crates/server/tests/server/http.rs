@@ -277,3 +277,38 @@ async fn a_problem_names_paths_and_no_functions() {
         assert!(!refused.json().to_string().contains("::"), "{}", refused.json());
     }
 }
+
+/// Whoever sends JSON does not know what Rust calls its types.
+#[tokio::test]
+async fn problems_speak_of_json() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let id = new_session(&client).await;
+    let at = |rest: &str| format!("/v1/sessions/{id}{rest}");
+    let bad = [
+        ("POST", at("/entries/e/delta"), json!({"block": "x", "text": "t"}), "/block"),
+        ("POST", at("/entries/e/delta"), json!({"block": -1, "text": "t"}), "/block"),
+        ("POST", at("/entries/batch"), json!({"entries": {}}), "/entries"),
+        ("POST", at("/entries/batch"), json!({"entries": [5]}), "/entries/0"),
+        ("PATCH", at(""), json!({"metadata": []}), "/metadata"),
+        ("PUT", at("/status"), json!({"status": "bored"}), "/status"),
+        ("PUT", at("/status"), json!({}), "/status"),
+        ("POST", at("/entries"), json!({"message": "hello"}), "/message"),
+        (
+            "POST",
+            at("/entries"),
+            json!({"message": {"role": "assistant", "content": "x", "usage": {"input": -5}}}),
+            "/message",
+        ),
+    ];
+    for (method, path, body, field) in bad {
+        let refused = client.send(method, &path, Some(body.to_string())).await;
+        assert_eq!(refused.problem(400), "session/malformed_request", "{body}");
+        let problem = refused.json();
+        assert_eq!(problem["errors"][0]["path"], field, "{problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        for word in ["u32", "u64", "struct", "sequence", "map", "variant", "column", "``"] {
+            assert!(!detail.contains(word), "{word}: {detail}");
+        }
+    }
+}

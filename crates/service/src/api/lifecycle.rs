@@ -133,7 +133,8 @@ pub struct ListRequest {
     pub task_status: Option<TaskStatus>,
     /// Only sessions whose id begins so.
     pub id_prefix: Option<String>,
-    /// Only sessions with this text, as in `session::search`.
+    /// Only sessions with these words in title, description, task, first message, model or working directory. Searching looks into every
+    /// message.
     pub query: Option<String>,
     /// Whether to say more of each session: `details`. Default false.
     pub include_details: Option<bool>,

@@ -86,6 +86,8 @@ impl RecordingStream {
             return Err(ServiceError::RecordingGap { after, position });
         }
         let known = usize::try_from(position - after).unwrap_or(usize::MAX);
+        // Those are not shown to the recorder, which tells of the others that it has.
+        lock(&self.notices).already += known.min(new.events.len()) as u64;
         let mut sessions = BTreeSet::new();
         for (event, unknown_fields) in new.events.into_iter().skip(known) {
             self.got += 1;

@@ -13,7 +13,9 @@ use crate::api::{
 };
 use crate::cursor;
 use crate::error::ServiceError;
-use crate::limits::{COMPARED_ENTRIES_MAX, SCAN_ENTRIES, TREE_PREVIEW_CHARS_MAX};
+use crate::limits::{
+    COMPARED_ENTRIES_MAX, SCAN_ENTRIES, TREE_PREVIEW_CHARS_MAX, TREE_RECORDS_PER_PAGE_MAX,
+};
 use crate::scope::Scope;
 use crate::service::Service;
 
@@ -27,23 +29,38 @@ pub(crate) async fn tree(
     let state = runtime.need(scope, session).await?.state;
     let limit = service.settings().page(request.limit);
     let after = request.cursor.as_deref().map(cursor::decode::<u64>).transpose()?;
-    let after = Position::at(after.unwrap_or_default());
-    let page = runtime.store.records(session, after, limit.min(SCAN_ENTRIES)).await?;
-    let mut nodes = Vec::new();
-    for stored in &page.records {
-        let Record::Entry(added) = stored.record.known() else { continue };
-        // What it says now: a reply that was streamed began empty.
-        let stored = visible_entry(&*runtime.store, session, &added.id).await?;
-        if let Some(StoredEntry { mut entry, .. }) = stored {
-            if state.hidden_count > 0 {
-                entry.parent_id = visible_parent(&*runtime.store, session, &entry).await?;
-            }
-            nodes.push(node(&entry, &state));
+    let mut at = Position::at(after.unwrap_or_default());
+    let (mut nodes, mut read, mut more) = (Vec::new(), 0, true);
+    // Most records are entries; those that are not must not make a page of nothing.
+    while more && nodes.len() < limit && read < TREE_RECORDS_PER_PAGE_MAX {
+        let wanted = (limit - nodes.len()).min(SCAN_ENTRIES);
+        let page = runtime.store.records(session, at, wanted).await?;
+        for stored in &page.records {
+            let Record::Entry(added) = stored.record.known() else { continue };
+            nodes.extend(node_of(&*runtime.store, &state, &added.id).await?);
         }
+        read += page.records.len();
+        more = page.more;
+        at = page.position_after(at);
     }
-    let next = page.more.then(|| page.position_after(after).seq);
-    let next_cursor = next.map(|next| cursor::encode(&next)).transpose()?;
+    let next_cursor = more.then(|| cursor::encode(&at.seq)).transpose()?;
     Ok(TreeResponse { nodes, active_leaf: state.leaf, next_cursor })
+}
+
+/// An entry as a node, with what it says now: a reply that was streamed began empty. `None` for one that is hidden.
+async fn node_of(
+    store: &dyn Store,
+    state: &SessionState,
+    entry_id: &EntryId,
+) -> Result<Option<TreeNode>, ServiceError> {
+    let session = &state.session_id;
+    let Some(StoredEntry { mut entry, .. }) = visible_entry(store, session, entry_id).await? else {
+        return Ok(None);
+    };
+    if state.hidden_count > 0 {
+        entry.parent_id = visible_parent(store, session, &entry).await?;
+    }
+    Ok(Some(node(&entry, state)))
 }
 
 /// The nearest entry above that was not hidden.

@@ -38,8 +38,10 @@ async fn nodes_come_in_pages_with_what_they_say_now(bed: Bed) {
     loop {
         let page =
             bed.ok("session::tree", json!({"session_id": id, "limit": 2, "cursor": cursor})).await;
-        nodes.extend(page["nodes"].as_array().unwrap().clone());
+        let some = page["nodes"].as_array().unwrap();
         cursor = page["next_cursor"].clone();
+        assert!(some.len() == 2 || cursor.is_null(), "a page is full while there are more");
+        nodes.extend(some.clone());
         if cursor.is_null() {
             break;
         }
