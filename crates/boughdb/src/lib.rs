@@ -54,6 +54,7 @@
 //! - It knows no HTTP, no bus and no file formats.
 
 mod bough;
+mod documents;
 mod error;
 mod messages;
 mod recorder;
@@ -63,6 +64,7 @@ mod subscription;
 pub mod recording;
 
 pub use bough::Bough;
+pub use documents::Documents;
 pub use error::Error;
 pub use messages::{assistant, user};
 pub use recorder::Recorder;

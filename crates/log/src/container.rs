@@ -65,6 +65,11 @@ impl Container {
         self.file("lock")
     }
 
+    /// The mark of a container that stands in the place of another life, until that is gone.
+    pub(crate) fn replaces(&self) -> Result<RelPath> {
+        self.file("replaces")
+    }
+
     pub(crate) fn segments(&self) -> Result<RelPath> {
         self.file("segments")
     }

@@ -36,6 +36,7 @@ mod read_only;
 mod reader;
 mod rebuild;
 mod record;
+mod replace;
 mod rows;
 mod salvage;
 mod scan;

@@ -48,9 +48,9 @@ pub struct Switch<'a> {
 /// A container that is being built in `staging/`, where no reader looks.
 #[derive(Debug)]
 pub struct Staging<F: Fold = ()> {
-    outer: LogStore<F>,
-    inner: LogStore<F>,
-    dir: RelPath,
+    pub(crate) outer: LogStore<F>,
+    pub(crate) inner: LogStore<F>,
+    pub(crate) dir: RelPath,
 }
 
 impl<F: Fold> LogStore<F> {
@@ -119,7 +119,11 @@ impl<F: Fold> LogStore<F> {
         switched
     }
 
-    fn take_writer_lock(&self, container: &Container, id: &str) -> Result<Box<dyn Lock>> {
+    pub(crate) fn take_writer_lock(
+        &self,
+        container: &Container,
+        id: &str,
+    ) -> Result<Box<dyn Lock>> {
         let inner = &self.inner;
         take_lock(&inner.platform, &inner.options, &container.lock()?, LOCK_TRIES)?
             .ok_or_else(|| not_found(id))
@@ -190,7 +194,7 @@ impl<F: Fold> LogStore<F> {
         self.move_container(&away.dir, &home.dir)
     }
 
-    fn move_container(&self, from: &RelPath, to: &RelPath) -> Result<()> {
+    pub(crate) fn move_container(&self, from: &RelPath, to: &RelPath) -> Result<()> {
         let disk = &self.inner.platform.disk;
         disk.rename(from, to)?;
         // A move between folders is certain only when both are synced.

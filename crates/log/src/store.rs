@@ -350,6 +350,18 @@ impl<F: Fold> LogStore<F> {
 
     /// The container of the live log of an id.
     pub(crate) fn locate(&self, id: &str) -> Result<Option<Container>> {
+        /// Two lives may be told apart by a mark that goes between listing and reading it; then one of them is gone.
+        const LOOKS: u32 = 3;
+        for _ in 1..LOOKS {
+            match self.look_for(id) {
+                Err(LogError::Corrupt(_)) => {}
+                found => return found,
+            }
+        }
+        self.look_for(id)
+    }
+
+    fn look_for(&self, id: &str) -> Result<Option<Container>> {
         let escaped = escape_id(id)?;
         let dir = shard_dir(id)?;
         let listed = match self.inner.platform.disk.list(&dir) {
@@ -364,6 +376,13 @@ impl<F: Fold> LogStore<F> {
             return Ok(None);
         };
         if let Some(second) = names.next() {
+            let [one, other] = [first, second].map(|listed| dir.join(&listed.name));
+            let (one, other) = (Container { dir: one? }, Container { dir: other? });
+            if let Some(answering) = self.answering(&one, &other)
+                && names.next().is_none()
+            {
+                return Ok(Some(answering));
+            }
             let text = format!("two lives of one id: {} and {}", first.name, second.name);
             return Err(Damage::new(DamageKind::Manifest, dir.as_str(), 0, text).into());
         }
@@ -433,6 +452,12 @@ impl<F: Fold> LogStore<F> {
                 let text = format!("the manifest is of {:?}", writer.id);
                 return Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, text).into());
             }
+            if self.locate(id)?.as_ref() != Some(&container) {
+                // Another life was put in its place before the lock was ours.
+                writer.release()?;
+                continue;
+            }
+            self.remove_replaced(id, &container)?;
             if writer.read_state().deleted_at_ms.is_some() {
                 writer.close()?;
                 return Ok(Opened::Deleted(container));

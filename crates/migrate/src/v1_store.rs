@@ -283,6 +283,7 @@ impl Store for V1Store {
             Write::Create(_) if is_here => Err(StoreError::Exists { session: session.clone() }),
             Write::Create(_) => unsupported("have others beside it"),
             Write::Step(_) => unsupported("be streamed to"),
+            Write::Replace { .. } => unsupported("be put in the place of another"),
             Write::Append { .. } if !is_here => {
                 Err(StoreError::NotFound { session: session.clone() })
             }

@@ -120,6 +120,18 @@ pub(crate) const FUNCTION_ERRORS: &[ErrorCode] = &[
         "Read it, then change it.",
     ),
     code(
+        "session/document_conflict",
+        &[409, 412],
+        "The document has another version than the one that was expected, or there is none.",
+        "Read it, then put what is meant for what is there.",
+    ),
+    code(
+        "session/document_not_found",
+        &[404],
+        "The scope has no document under this key.",
+        "List the documents of the scope.",
+    ),
+    code(
         "session/other_content",
         &[422],
         "The key or the entry id was used for another content.",

@@ -28,6 +28,8 @@ pub enum Tag {
     Entry(u64),
     /// The entry that a session's entries end with.
     Leaf(EntryId),
+    /// A document at a version.
+    Document(u64),
 }
 
 /// What the `ETag` of a function's answers names.
@@ -42,6 +44,8 @@ pub enum TagKind {
     Step,
     /// The active leaf.
     Leaf,
+    /// A document.
+    Document,
 }
 
 /// What `If-Match` asks of a function.
@@ -53,6 +57,8 @@ pub enum Precondition {
     Revision,
     /// That the session still says of itself what it said at the tag.
     Version,
+    /// That the document still has the version of the tag.
+    Document,
 }
 
 /// What repeating a request with the same `Idempotency-Key` means to a function.

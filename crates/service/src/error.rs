@@ -110,6 +110,22 @@ pub enum ServiceError {
         /// Its version now.
         version: String,
     },
+    /// The document is at another version than the caller expected.
+    #[error("the document {key} {}", at_version(*version))]
+    DocumentConflict {
+        /// The key.
+        key: String,
+        /// Its version now; 0 when there is no such document.
+        version: u64,
+    },
+    /// The scope has no such document.
+    #[error("there is no document {key} in the scope {scope}")]
+    DocumentNotFound {
+        /// The scope.
+        scope: String,
+        /// The key.
+        key: String,
+    },
     /// What the request would make was made before, by a request with another content.
     #[error("{what} was made before, by a request with another content")]
     OtherContent {
@@ -209,6 +225,10 @@ fn in_words(holder: &str) -> String {
     }
 }
 
+fn at_version(version: u64) -> String {
+    if version == 0 { "does not exist".to_owned() } else { format!("is at version {version}") }
+}
+
 fn name_leaf(entry: &str) -> &str {
     if entry.is_empty() { "empty" } else { entry }
 }
@@ -253,6 +273,8 @@ impl ServiceError {
             Self::LoopNotFound { .. } => "session/loop_not_found",
             Self::LeafConflict { .. } => "session/leaf_conflict",
             Self::VersionConflict { .. } => "session/version_conflict",
+            Self::DocumentConflict { .. } => "session/document_conflict",
+            Self::DocumentNotFound { .. } => "session/document_not_found",
             Self::OtherContent { .. } => "session/other_content",
             Self::RevisionConflict { .. } => "session/revision_conflict",
             Self::NotStreaming { .. } => "session/not_streaming",
@@ -276,15 +298,17 @@ impl ServiceError {
             Self::InvalidCursor { .. }
             | Self::InvalidRequest { .. }
             | Self::Malformed { .. }
-            | Self::Limit(LimitError::Empty { .. }) => 400,
+            | Self::Limit(LimitError::Empty { .. } | LimitError::Reserved { .. }) => 400,
             Self::Forbidden { .. } => 403,
             Self::NotFound { .. }
             | Self::EntryNotFound { .. }
+            | Self::DocumentNotFound { .. }
             | Self::LoopNotFound { .. }
             | Self::NotInTrash { .. }
             | Self::UnknownFunction { .. } => 404,
             Self::LeafConflict { .. }
             | Self::VersionConflict { .. }
+            | Self::DocumentConflict { .. }
             | Self::RevisionConflict { .. }
             | Self::NotStreaming { .. }
             | Self::OtherLife { .. }
@@ -327,6 +351,7 @@ impl ServiceError {
                 "Send less at once, or keep large content elsewhere and refer to it."
             }
             Self::Limit(LimitError::Empty { .. }) => "Use one character or more.",
+            Self::Limit(LimitError::Reserved { .. }) => "Choose another id.",
             Self::RecordingGap { .. } => "Send the events after that one.",
             Self::LoopNotFound { .. } => "List the loops of the session.",
             Self::LeafConflict { .. } => {
@@ -335,6 +360,10 @@ impl ServiceError {
             Self::VersionConflict { .. } => {
                 "Read the session again, then send the change for what is there."
             }
+            Self::DocumentConflict { .. } => {
+                "Read the document again, then send the change for what is there."
+            }
+            Self::DocumentNotFound { .. } => "List the documents with GET /v1/kv/{scope}.",
             Self::OtherContent { .. } => {
                 "Repeat a request as it was; use a fresh Idempotency-Key or entry_id for another content."
             }
@@ -383,6 +412,9 @@ impl ServiceError {
                 Some(json!({ "expected_leaf": expected, "active_leaf": actual }))
             }
             Self::VersionConflict { version, .. } => Some(json!({ "version": version })),
+            Self::DocumentConflict { key, version } => {
+                Some(json!({ "key": key, "version": version }))
+            }
             Self::RevisionConflict { revision } => Some(json!({ "revision": revision })),
             Self::RecordingGap { position, .. } => Some(json!({ "position": position })),
             Self::NotStreaming { revision, .. } => Some(json!({ "revision": revision })),

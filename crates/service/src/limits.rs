@@ -40,6 +40,24 @@ pub const ENTRIES_LOOKED_AT_MAX: usize = 10_000;
 pub const ENTRIES_PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes of the largest page of entries; one entry more at the most.
 pub const ENTRIES_PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Keys that one call asks documents for.
+pub const DOCUMENT_KEYS_PER_CALL_MAX: usize = 1000;
+/// How often a read of documents begins again because another process has compacted their log meanwhile.
+pub const DOCUMENT_READ_ATTEMPTS_MAX: u32 = 8;
+/// About how many bytes a record of a document takes beside its key and its value.
+pub const DOCUMENT_RECORD_OVERHEAD: usize = 512;
+/// A log of documents is compacted when its overwritten records have more bytes than its live ones, and more than this.
+pub const DOCUMENT_DEAD_BYTES_MIN: usize = 1024 * 1024;
+/// About how many bytes a key takes in memory beside its own.
+pub const DOCUMENT_KEY_OVERHEAD: usize = 160;
+/// Bytes that the keys of one scope may take in memory.
+pub const DOCUMENT_SCOPE_KEYS_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes that the keys of all scopes in use take in memory; beyond that, they are read again when they are needed.
+pub const DOCUMENT_KEYS_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of records that are read at a time when the keys of a scope are read.
+pub const DOCUMENT_INDEX_READ_BYTES: usize = 4 * 1024 * 1024;
+/// Records that are read at a time then: the first time, and at the most.
+pub const DOCUMENT_INDEX_READ_RECORDS: (usize, usize) = (64, 4096);
 /// How many entries a scan over a path reads at a time.
 pub const SCAN_ENTRIES: usize = 500;
 

@@ -334,6 +334,30 @@ functions! {
         (HideEntriesRequest) -> HideEntriesResponse,
         Write, at(Post, "/v1/sessions/{session_id}/entries/hide"),
         "Hide entries from every read; what follows them stays. Fires session::message-removed for each.";
+    "session::kv::put" put_document = rules::documents::put,
+        (PutDocumentRequest) -> PutDocumentResponse,
+        Write, at(Put, "/v1/kv/{scope}/{key}"),
+        "Put a JSON document under a key of a scope, if it has the version that is expected of it.",
+        if_match Document, repeat ByKey, tag Document |answer| Some(Tag::Document(answer.version));
+    "session::kv::write" write_documents = rules::documents::write,
+        (WriteDocumentsRequest) -> WriteDocumentsResponse,
+        Write, at(Post, "/v1/kv/{scope}"),
+        "Put and delete documents of a scope, all or none, in one durable write.",
+        repeat ByKey;
+    "session::kv::get" get_document = rules::documents::get,
+        (GetDocumentRequest) -> Option<Document>,
+        Read, at(Get, "/v1/kv/{scope}/{key}"),
+        "Read a document by its key (null when unknown).",
+        tag Document |answer| answer.as_ref().map(|found| Tag::Document(found.version));
+    "session::kv::list" list_documents = rules::documents::list,
+        (ListDocumentsRequest) -> ListDocumentsResponse,
+        Read, at(Get, "/v1/kv/{scope}"),
+        "Read the documents of a scope in the order of their keys, by the beginning of the keys or by several keys, page by page.";
+    "session::kv::delete" delete_document = rules::documents::delete,
+        (DeleteDocumentRequest) -> DeleteDocumentResponse,
+        Write, at(Delete, "/v1/kv/{scope}/{key}"),
+        "Delete a document, if it has the version that is expected of it.",
+        if_match Document;
     "session::fork" fork = rules::fork::fork, (ForkRequest) -> ForkResponse,
         Write, at(Post, "/v1/sessions/{session_id}/fork"),
         "Copy the path up to an entry, or the whole tree, into a new session; fires session::created.",

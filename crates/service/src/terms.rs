@@ -40,6 +40,10 @@ impl KeyedIds {
         self.window.store(window, Ordering::Relaxed);
     }
 
+    pub(crate) const fn key(&self) -> [u8; 32] {
+        self.key
+    }
+
     /// The next id of the call. A call draws its ids in one order, whenever it is made.
     pub(crate) fn next(&self) -> [u8; 16] {
         let number = self.drawn.fetch_add(1, Ordering::Relaxed);

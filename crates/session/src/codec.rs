@@ -12,6 +12,7 @@
 //! | `removed` | | | the hidden entry | `message?` (when it was one), `preview?` (when the session's preview was its beginning) |
 //! | `leaf` | | | the new leaf, absent for none | `{}` |
 //! | `loop` | | | | `loop`, `phase?`, `entry?`, `event` |
+//! | `kv` | | | | `key`, `version`, `created_at?` (when it is not the record's time), `request?`, `value?` (absent: the key is taken away) |
 //! | `tomb`, `restored` | | | | `{}` |
 //!
 //! A `rev` also has a `revision`: the one that it leads to. The active leaf follows from the first
@@ -34,7 +35,9 @@ use crate::diff::ContentChange;
 use crate::formats::{ForeignBody, Replaced};
 use crate::json::Short;
 use crate::limits::SHORT_PAYLOAD_BYTES;
-use crate::record::{LoopEvent, LoopPhase, MetaChange, Record, Removal, StatusChange};
+use crate::record::{
+    DocumentRecord, LoopEvent, LoopPhase, MetaChange, Record, Removal, StatusChange,
+};
 use crate::revision::{Delta, Revision};
 use crate::{
     CustomPayload, Entry, EntryBody, EntryId, EntryMarks, JsonMap, LoopId, OpaqueBody, RawJson,
@@ -69,6 +72,7 @@ pub fn encode(record: &Record, at_ms: i64) -> Envelope<'_> {
             Envelope { target: leaf.as_ref().map(name), ..plain("leaf", "{}".to_owned()) }
         }
         Record::Loop(event) => plain("loop", encode_loop(event)),
+        Record::Document(document) => plain("kv", encode_document(document)),
         Record::Tombstone => plain("tomb", "{}".to_owned()),
         Record::Restored => plain("restored", "{}".to_owned()),
         Record::Unknown(verbatim) | Record::Newer { verbatim, .. } => verbatim.borrowed(),
@@ -143,6 +147,7 @@ fn encode_meta(change: &MetaChange) -> String {
     payload.put_some("archived", change.archived.as_ref());
     payload.put_some("task_name", change.task_name.as_ref());
     payload.put_some("digest", change.digest.as_ref());
+    payload.put_some("kind", change.kind.as_ref());
     payload.finish()
 }
 
@@ -208,6 +213,16 @@ fn encode_loop(event: &LoopEvent) -> String {
     payload.finish()
 }
 
+fn encode_document(document: &DocumentRecord) -> String {
+    let mut payload = Payload::default();
+    payload.put("key", &document.key);
+    payload.put("version", &document.version);
+    payload.put_some("created_at", document.created_at.as_ref());
+    payload.put_some("request", document.request.as_ref());
+    payload.put_some("value", document.value.as_ref());
+    payload.finish()
+}
+
 /// The record, and whether all of its fields are known. `None` when it cannot be read.
 fn decode_known(stored: &Envelope<'_>) -> Option<(Record, bool)> {
     // The log's own records have no payload to speak of.
@@ -222,6 +237,7 @@ fn decode_known(stored: &Envelope<'_>) -> Option<(Record, bool)> {
         kind::REMOVED => Record::Removed(decode_removal(target()?, &mut fields)?),
         "leaf" => Record::Leaf(target()),
         "loop" => Record::Loop(decode_loop(&mut fields)?),
+        "kv" => Record::Document(decode_document(&mut fields)?),
         "tomb" => Record::Tombstone,
         "restored" => Record::Restored,
         _ => return None,
@@ -243,6 +259,7 @@ fn decode_meta(fields: &mut Fields<'_>) -> Option<MetaChange> {
         archived: fields.get("archived")?,
         task_name: fields.get("task_name")?,
         digest: fields.get("digest")?,
+        kind: fields.get("kind")?,
     })
 }
 
@@ -299,6 +316,17 @@ fn decode_loop(fields: &mut Fields<'_>) -> Option<LoopEvent> {
         phase: fields.get::<LoopPhase>("phase")?,
         entry_id: fields.get("entry")?,
         event: fields.need::<RawJson>("event")?,
+    })
+}
+
+fn decode_document(fields: &mut Fields<'_>) -> Option<DocumentRecord> {
+    Some(DocumentRecord {
+        key: fields.need("key")?,
+        version: fields.need("version")?,
+        created_at: fields.get("created_at")?,
+        request: fields.get("request")?,
+        // A value of `null` is a value; only an absent one takes the key away.
+        value: fields.get_raw("value").map(RawJson::from),
     })
 }
 

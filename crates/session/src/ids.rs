@@ -20,7 +20,7 @@ use crate::limits::{
 };
 
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $limit:ident) => {
+    ($(#[$doc:meta])* $name:ident, $what:expr, $limit:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -106,9 +106,14 @@ fn shared_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D
     deserializer.deserialize_str(Text)
 }
 
+/// What an id of a session is called in messages.
+const SESSION_ID: &str = "session id";
+/// Ids of sessions that hold documents begin so, and no others.
+const DOCUMENTS_PREFIX: &str = "bough.kv:";
+
 text_id!(
     /// Names a session.
-    SessionId, "session id", SESSION_ID_BYTES_MAX
+    SessionId, SESSION_ID, SESSION_ID_BYTES_MAX
 );
 text_id!(
     /// Names an entry within its session.
@@ -124,6 +129,18 @@ impl SessionId {
     #[must_use]
     pub fn generate(random: [u8; 16]) -> Self {
         Self(with_hex("s_", &random).into())
+    }
+
+    /// The session that holds the documents of a scope.
+    #[must_use]
+    pub fn of_documents(scope: &str) -> Self {
+        Self(format!("{DOCUMENTS_PREFIX}{scope}").into())
+    }
+
+    /// Whether this is the id of a session that holds documents by key. Such a session is in no list, feed or count.
+    #[must_use]
+    pub fn is_documents(&self) -> bool {
+        self.0.starts_with(DOCUMENTS_PREFIX)
     }
 }
 
@@ -148,6 +165,9 @@ fn check_id(what: &'static str, text: &str, limit: usize) -> Result<(), LimitErr
     if text.is_empty() {
         return Err(LimitError::Empty { what });
     }
+    if what == SESSION_ID && text.starts_with(DOCUMENTS_PREFIX) {
+        return Err(LimitError::Reserved { what, prefix: DOCUMENTS_PREFIX });
+    }
     check_at_most(what, "bytes", text.len(), limit)
 }
 
@@ -160,6 +180,16 @@ mod tests {
         assert_eq!(SessionId::generate([0xab; 16]).as_str(), "s_abababababababababababababababab");
         assert!(EntryId::generate([0; 16]).as_str().starts_with("e_0000"));
         EntryId::parse(EntryId::generate([7; 16]).to_string()).unwrap();
+    }
+
+    #[test]
+    fn ids_of_documents_are_given_to_no_other_session() {
+        let documents = SessionId::of_documents("app");
+        assert!(documents.is_documents());
+        let refused = SessionId::parse(documents.as_str()).unwrap_err().to_string();
+        assert_eq!(refused, "session id cannot begin with `bough.kv:`");
+        assert!(!SessionId::parse("bough.kv").unwrap().is_documents());
+        EntryId::parse(documents.as_str()).unwrap();
     }
 
     #[test]

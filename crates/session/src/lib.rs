@@ -66,7 +66,10 @@ pub use meta::{
     ModelName, SessionDetails, SessionMeta, SessionStatus, TaskStatus, agent_of, project_of,
     tenant_of,
 };
-pub use record::{LoopEvent, LoopPhase, MetaChange, NewRecord, Record, Removal, StatusChange};
+pub use record::{
+    DocumentRecord, KIND_DOCUMENTS, LoopEvent, LoopPhase, MetaChange, NewRecord, Record, Removal,
+    StatusChange,
+};
 pub use revision::{Delta, Finish, Revision, RevisionError, UsageChange, settle};
 pub use tree::BranchHead;
 pub use usage::{UsageByModel, UsageTotals, usage_of_path};

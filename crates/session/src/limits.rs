@@ -46,6 +46,10 @@ pub const LABEL_BYTES_MAX: usize = 512;
 pub const JSON_DEPTH_MAX: usize = 64;
 /// Deepest nesting that is shown of JSON that another program stored; as deep as those readers follow.
 pub const SHOWN_DEPTH_MAX: usize = 120;
+/// Longest key of a document, in bytes.
+pub const DOCUMENT_KEY_BYTES_MAX: usize = 1024;
+/// Longest name of a scope of documents, in bytes.
+pub const DOCUMENT_SCOPE_BYTES_MAX: usize = 256;
 /// Most records of one batch.
 pub const BATCH_RECORDS_MAX: usize = 10_000;
 /// Largest batch, in bytes of compact JSON.
@@ -96,6 +100,14 @@ pub enum LimitError {
     Empty {
         /// What was empty.
         what: &'static str,
+    },
+    /// A name of a kind that is kept for something else.
+    #[error("{what} cannot begin with `{prefix}`")]
+    Reserved {
+        /// What was named.
+        what: &'static str,
+        /// How such names begin.
+        prefix: &'static str,
     },
     /// Too long, too many or too large.
     #[error("{what} is {actual} {unit}; at most {limit} are allowed")]
@@ -208,6 +220,17 @@ pub fn check_opaque(body: &OpaqueBody) -> Result<(), LimitError> {
     check_at_most("custom_type", "bytes", length, CUSTOM_TYPE_BYTES_MAX)?;
     check_levels("data", body.data.depth())?;
     check_at_most("custom entry", "bytes", body.data.get().len(), MESSAGE_BYTES_MAX)
+}
+
+/// Checks a document under a key.
+pub fn check_document(key: &str, value: Option<&RawJson>) -> Result<(), LimitError> {
+    if key.is_empty() {
+        return Err(LimitError::Empty { what: "key" });
+    }
+    check_at_most("key", "bytes", key.len(), DOCUMENT_KEY_BYTES_MAX)?;
+    let Some(value) = value else { return Ok(()) };
+    check_levels("value", value.depth())?;
+    check_at_most("value", "bytes", value.get().len(), MESSAGE_BYTES_MAX)
 }
 
 /// Checks a message that came in a format: its JSON, and what it says.

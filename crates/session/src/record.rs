@@ -25,6 +25,8 @@ pub enum Record {
     Leaf(Option<EntryId>),
     /// Something happened in a loop of an agent.
     Loop(LoopEvent),
+    /// A document is put under a key, or taken away; in sessions of kind [`KIND_DOCUMENTS`] only.
+    Document(DocumentRecord),
     /// The session is deleted.
     Tombstone,
     /// The session is back.
@@ -39,6 +41,25 @@ pub enum Record {
         /// The record as it came.
         verbatim: Envelope<'static>,
     },
+}
+
+/// The kind of the sessions that hold documents by key instead of a conversation.
+pub const KIND_DOCUMENTS: &str = "kv";
+
+/// A document under a key, as of now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentRecord {
+    /// The key.
+    pub key: String,
+    /// The version that the key has with this record. Versions are counted through the whole session, so that no key ever
+    /// has the same one twice.
+    pub version: u64,
+    /// When the document was first put, where that was before this record.
+    pub created_at: Option<i64>,
+    /// Which request made the record, where it may be repeated.
+    pub request: Option<RequestDigest>,
+    /// The document, kept byte for byte; `None` takes the key away.
+    pub value: Option<RawJson>,
 }
 
 /// A record and when it was made, as it is handed to a store.
@@ -87,6 +108,8 @@ pub struct MetaChange {
     pub task_name: Option<String>,
     /// What the request said that made the session, so that a repeated request is told from another one; said at creation.
     pub digest: Option<RequestDigest>,
+    /// What the session is, where it is no conversation; said at creation. See [`KIND_DOCUMENTS`].
+    pub kind: Option<String>,
 }
 
 /// A new status.

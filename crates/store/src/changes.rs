@@ -136,6 +136,10 @@ impl ChangeHub {
         };
         let end = FeedEnd { incarnation, position: range.end, deleted };
         self.tell(session, Some(end), |state| {
+            if session.is_documents() {
+                // Documents are in no feed.
+                return;
+            }
             let change = change(state.number);
             state.remember(change, self.shared.most);
         })

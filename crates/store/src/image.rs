@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use crate::StoreError;
 use crate::types::{
-    EntryQuery, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, Steps, StoredEntry,
-    StoredRecord,
+    EntryQuery, PathPage, PathQuery, RecordFilter, RecordPage, RecordQuery, Snapshot, Steps,
+    StoredEntry, StoredRecord,
 };
 use bough_record::{ChainHash, Envelope, Head, PathStart, Position};
 
@@ -204,6 +204,9 @@ impl Image {
     }
 
     pub(crate) fn records(&self, query: &RecordQuery) -> RecordPage {
+        if let RecordFilter::Numbers(numbers) = &query.filter {
+            return self.numbered(numbers);
+        }
         let known = usize::try_from(query.after.seq).unwrap_or(usize::MAX);
         let news = self.records.iter().skip(known);
         let mut wanted = news.filter(|stored| query.wants(stored));
@@ -216,6 +219,17 @@ impl Image {
                 .collect(),
             end: Position::new(self.seq(), self.last_step),
             more: wanted.next().is_some(),
+        }
+    }
+
+    fn numbered(&self, numbers: &[u64]) -> RecordPage {
+        let place = |number: &u64| usize::try_from(number.checked_sub(1)?).ok();
+        let found = numbers.iter().filter_map(|number| self.records.get(place(number)?));
+        RecordPage {
+            incarnation: self.incarnation,
+            records: found.map(|stored| self.shown(stored)).collect(),
+            end: Position::new(self.seq(), self.last_step),
+            more: false,
         }
     }
 

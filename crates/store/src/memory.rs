@@ -170,6 +170,26 @@ impl MemoryStore {
         Ok(appended)
     }
 
+    /// Puts a session in the place of another.
+    fn replace(
+        &self,
+        session: &SessionId,
+        expected: &Head,
+        batch: Batch,
+    ) -> Result<Appended, StoreError> {
+        let incarnation = draw(self.shared.entropy.as_ref())?;
+        let mut rooms = self.lock();
+        let room = rooms.live.get_mut(session).ok_or_else(|| not_found(session))?;
+        room.newest().ok_or_else(|| not_found(session))?.expect_head(expected)?;
+        let mut image = Image::new(session, incarnation);
+        image.check(&batch.records)?;
+        for new in batch.records {
+            image.push(new);
+        }
+        room.told = Position::default();
+        Ok(self.settle(session, room, image))
+    }
+
     /// Appends the records that `make` makes of the newest image, if it does and they fit.
     fn append_made(
         &self,
@@ -234,6 +254,7 @@ impl Store for MemoryStore {
             Write::Append { expected, batch } => self.append_made(session, |newest| {
                 newest.expect_head(&expected).map(|()| batch.records)
             }),
+            Write::Replace { expected, batch } => self.replace(session, &expected, batch),
             Write::Step(delta) => {
                 self.append_made(session, |newest| Ok(vec![delta_record(newest, delta)?]))
             }

@@ -21,6 +21,9 @@ pub trait Draft: Send {
 
     /// Shows the session. It is durable when the call returns. `Exists` when its id is in use.
     async fn finish(self: Box<Self>) -> Result<Appended, StoreError>;
+
+    /// Puts the session in the place of the one that ends at `expected`; see [`Write::Replace`].
+    async fn replace(self: Box<Self>, expected: &Head) -> Result<Appended, StoreError>;
 }
 
 /// Sessions as logs of records: compare-and-append, read, list, delete.

@@ -25,6 +25,7 @@ mod processes;
 #[cfg(unix)]
 mod read_only;
 mod recovery;
+mod replace;
 mod revisions;
 mod streams;
 mod support;

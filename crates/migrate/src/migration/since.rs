@@ -253,7 +253,9 @@ impl Gather {
             Record::Loop(_) => self.lose(LostKind::LoopEvent),
             Record::Leaf(_) | Record::Streaming(_) | Record::Tombstone | Record::Restored => {}
             Record::Unknown(stored) if stored.kind == bough_log::kind::STREAM => {}
-            Record::Unknown(_) | Record::Newer { .. } => self.lose(LostKind::Unknown),
+            Record::Document(_) | Record::Unknown(_) | Record::Newer { .. } => {
+                self.lose(LostKind::Unknown);
+            }
         }
     }
 

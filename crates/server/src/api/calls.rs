@@ -227,7 +227,7 @@ impl Asked<'_> {
         let tells_tag = match self.plan.function.tag {
             Some(TagKind::Session) => true,
             Some(TagKind::Entry) => life.is_none(),
-            Some(TagKind::Step | TagKind::Leaf) | None => false,
+            Some(TagKind::Step | TagKind::Leaf | TagKind::Document) | None => false,
         };
         if !tells_tag {
             return Ok(Before { tag: None, life });
@@ -278,6 +278,7 @@ impl Before {
             Tag::Session => self.tag.clone(),
             Tag::Entry(revision) => Some(entry_tag(self.life?, *revision)),
             Tag::Leaf(entry) => Some(tag(entry.as_str())),
+            Tag::Document(version) => Some(tag(&version.to_string())),
         }
     }
 }
@@ -286,16 +287,22 @@ impl Before {
 struct Named {
     session: String,
     entry: Option<String>,
+    /// The scope and the key of a document.
+    document: Option<(String, String)>,
 }
 
 impl Named {
     fn of(request: &Request) -> Self {
         let session = request.text("session_id").unwrap_or_default();
-        Self { session, entry: request.text("entry_id") }
+        let document = request.text("scope").zip(request.text("key"));
+        Self { session, entry: request.text("entry_id"), document }
     }
 
     /// Over HTTP, what is not there is a 404.
     fn not_there(self) -> Problem {
+        if let Some((scope, key)) = self.document {
+            return ServiceError::DocumentNotFound { scope, key }.into();
+        }
         match self.entry {
             Some(entry) => ServiceError::EntryNotFound { session: self.session, entry }.into(),
             None => ServiceError::NotFound { session: self.session }.into(),

@@ -5,6 +5,7 @@
 //! | a session | its life, position and version | `expected_version`: entries that come meanwhile do not fail a change |
 //! | an entry | its session's life and its revision | `expected_revision` in that life |
 //! | a session's entries | its active leaf | `expected_leaf` |
+//! | a document | its version | `expected_version`; `If-None-Match: *` means that there is none |
 
 use bough_service::{
     Answer, CallTerms, Function, Precondition, Repeat, Request, Scope, ServiceError,
@@ -115,6 +116,7 @@ impl Conditions {
                 | ServiceError::OtherLife { .. }
                 | ServiceError::RevisionConflict { .. }
                 | ServiceError::VersionConflict { .. }
+                | ServiceError::DocumentConflict { .. }
         );
         let problem = Problem::from(error);
         let failed = is_conflict && self.if_match.is_there;
@@ -138,7 +140,7 @@ fn apply_if_match(
 ) -> Result<IfMatch, Problem> {
     let mut given = headers.get_all(IF_MATCH).iter();
     let (Some(value), more) = (given.next(), given.next()) else {
-        return Ok(IfMatch::default());
+        return apply_if_none_match(precondition, headers, request);
     };
     let precondition = precondition.ok_or_else(no_precondition)?;
     let value = value.to_str().unwrap_or_default().trim();
@@ -152,6 +154,10 @@ fn apply_if_match(
             let (_, version) = text.rsplit_once('.').ok_or_else(not_one_tag)?;
             ("expected_version", Value::String(version.to_owned()), None)
         }
+        Precondition::Document => {
+            let version = text.parse::<u64>().map_err(|_| not_one_tag())?;
+            ("expected_version", Value::from(version), None)
+        }
         Precondition::Revision => {
             let (life, revision) = text.split_once('.').ok_or_else(not_one_tag)?;
             let revision = revision.parse::<u64>().map_err(|_| not_one_tag())?;
@@ -159,24 +165,45 @@ fn apply_if_match(
             ("expected_revision", Value::from(revision), Some(life))
         }
     };
-    if !request.put(field, wanted) {
-        let detail = format!("If-Match and `{field}` say different things");
-        return Err(Problem::bad_request(detail, "Send one of the two."));
-    }
+    ask_for(request, "If-Match", field, wanted)?;
     Ok(IfMatch { is_there: true, life })
+}
+
+/// A write with `If-None-Match: *` is for something that must not be there yet; only documents are written in this way.
+fn apply_if_none_match(
+    precondition: Option<Precondition>,
+    headers: &HeaderMap,
+    request: &mut Request,
+) -> Result<IfMatch, Problem> {
+    let is_any = |value: &http::HeaderValue| value.as_bytes().trim_ascii() == b"*";
+    let must_not_exist = headers.get(IF_NONE_MATCH).is_some_and(is_any);
+    if precondition != Some(Precondition::Document) || !must_not_exist {
+        return Ok(IfMatch::default());
+    }
+    ask_for(request, "If-None-Match", "expected_version", Value::from(0))?;
+    Ok(IfMatch { is_there: true, life: None })
+}
+
+/// Puts what a header asks for into the request, unless that asks for something else.
+fn ask_for(request: &mut Request, header: &str, field: &str, wanted: Value) -> Result<(), Problem> {
+    if request.put(field, wanted) {
+        return Ok(());
+    }
+    let detail = format!("{header} and `{field}` say different things");
+    Err(Problem::bad_request(detail, "Send one of the two."))
 }
 
 fn not_one_tag() -> Problem {
     let detail = "If-Match must be one ETag that this server gave, or *";
     Problem::bad_request(
         detail,
-        "Send the ETag of the entry, of the session's entries, or of the session.",
+        "Send the ETag of the entry, of the session's entries, of the session, or of the document.",
     )
 }
 
 fn no_precondition() -> Problem {
     let detail = "this resource has no precondition by If-Match";
-    let hint = "Entries have one (their revision), so have the active leaf and the session itself.";
+    let hint = "Entries have one (their revision), so have the active leaf, the session itself and documents.";
     Problem::bad_request(detail, hint)
 }
 
@@ -204,7 +231,8 @@ fn idempotency_key(
         let hint = "Send `expected_revision` or If-Match: a delta that was added already is then not added again.";
         return Err(Problem::bad_request(detail, hint));
     }
-    let session = request.text("session_id").unwrap_or_default();
+    let named = request.text("session_id").or_else(|| request.text("scope"));
+    let session = named.unwrap_or_default();
     let tenant = Value::Object(scope.metadata().clone()).to_string();
     let parts = ["bough idempotency key", &tenant, function.id, &session].map(str::as_bytes);
     let mut hash = Sha256::new();
@@ -271,6 +299,23 @@ mod tests {
         assert_eq!(request.get("expected_revision"), Some(json!(3)));
         let (_, request) = apply(Some(Precondition::Leaf), "\"\"", json!({})).unwrap();
         assert_eq!(request.get("expected_leaf"), Some(json!("")));
+    }
+
+    #[test]
+    fn a_document_is_written_over_a_version_or_over_nothing() {
+        let document = Some(Precondition::Document);
+        let (found, request) = apply(document, "\"7\"", json!({})).unwrap();
+        assert!(found.is_there);
+        assert_eq!(request.get("expected_version"), Some(json!(7)));
+        apply(document, "\"x\"", json!({})).unwrap_err();
+        let mut request = Request::from(json!({}));
+        let found = apply_if_match(document, &headers("if-none-match", "*"), &mut request).unwrap();
+        assert!(found.is_there);
+        assert_eq!(request.get("expected_version"), Some(json!(0)));
+        let mut other = Request::from(json!({}));
+        apply_if_match(Some(Precondition::Leaf), &headers("if-none-match", "*"), &mut other)
+            .unwrap();
+        assert_eq!(other.names().count(), 0);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod events;
 mod guard;
 mod http;
 mod killed;
+mod kv;
 mod original;
 mod panics;
 mod place;

@@ -5,6 +5,7 @@
 
 mod branching;
 mod config;
+mod documents;
 mod entries;
 mod feed;
 mod lifecycle;
@@ -22,6 +23,7 @@ pub use bough_session::JsonMap;
 
 pub use branching::*;
 pub use config::*;
+pub use documents::*;
 pub use entries::*;
 pub use feed::*;
 pub use lifecycle::*;

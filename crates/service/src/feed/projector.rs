@@ -135,6 +135,7 @@ impl EventProjector {
             Record::Entry(_)
             | Record::Leaf(_)
             | Record::Streaming(_)
+            | Record::Document(_)
             | Record::Unknown(_)
             | Record::Newer { .. } => {}
         }

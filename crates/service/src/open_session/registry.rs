@@ -7,7 +7,7 @@ use bough_store::{Position, RecordPage, Store, StoreError};
 
 use super::session::{OpenSession, lock};
 use crate::feed::{Deletions, GlobalFeedTail};
-use crate::limits::{OPEN_SESSIONS_MAX, RECENT_WRITES_BYTES_MAX};
+use crate::limits::{DOCUMENT_KEYS_BYTES_MAX, OPEN_SESSIONS_MAX, RECENT_WRITES_BYTES_MAX};
 
 /// The sessions of one store that are in use. Idle ones are forgotten when there are many.
 pub(crate) struct OpenSessions {
@@ -24,6 +24,8 @@ pub(super) struct Shared {
     pub(super) global_tail: Mutex<Weak<GlobalFeedTail>>,
     /// What the recent writes of all sessions take in memory.
     pub(super) recent_bytes: Arc<AtomicUsize>,
+    /// What the keys of all documents take in memory.
+    pub(super) documents_bytes: Arc<AtomicUsize>,
 }
 
 impl OpenSessions {
@@ -33,6 +35,7 @@ impl OpenSessions {
             store,
             global_tail: Mutex::default(),
             recent_bytes: Arc::default(),
+            documents_bytes: Arc::default(),
         };
         Self { shared: Arc::new(shared), sessions: Mutex::default(), uses: AtomicU64::new(0) }
     }
@@ -89,6 +92,13 @@ impl OpenSessions {
     pub(crate) fn bound_recent_writes(&self) {
         if self.shared.recent_bytes.load(Ordering::Relaxed) > RECENT_WRITES_BYTES_MAX {
             lock(&self.sessions).values().for_each(|open| open.forget_recent_writes());
+        }
+    }
+
+    /// Forgets where the documents of all sessions are when that takes too much memory. They are read again when they are used.
+    pub(crate) fn bound_documents(&self) {
+        if self.shared.documents_bytes.load(Ordering::Relaxed) > DOCUMENT_KEYS_BYTES_MAX {
+            lock(&self.sessions).values().for_each(|open| open.forget_documents());
         }
     }
 

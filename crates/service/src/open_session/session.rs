@@ -9,6 +9,7 @@ use super::recent_writes::{RecentWrite, RecentWrites};
 use super::registry::Shared;
 use super::streams::StreamingMessages;
 use crate::feed::{Deletions, SessionTail};
+use crate::rules::documents::DocumentIndex;
 
 /// What the service knows of one session while somebody writes or follows it.
 pub(crate) struct OpenSession {
@@ -33,6 +34,8 @@ pub(crate) struct WriteState {
     pub(crate) streams: StreamingMessages,
     /// Steps of a message were written since the last batch, which puts them together.
     pub(crate) has_steps: bool,
+    /// Where the documents of a session of that kind are, as of the last accepted write that it has seen.
+    pub(crate) documents: Option<DocumentIndex>,
     issued: u64,
 }
 
@@ -122,6 +125,7 @@ impl OpenSession {
         let reopened = self.has_failed.load(Ordering::Acquire);
         if reopened {
             self.forget(state).await;
+            state.documents = None;
             self.store().reopen(&self.id).await?;
             self.has_failed.store(false, Ordering::Release);
         }
@@ -150,8 +154,11 @@ impl OpenSession {
         state.known = Known::Nothing;
         state.streams.clear();
         if let Some(newest) = state.newest.take() {
-            // Whether it failed is for those who wait for an answer; here only that it ended matters.
-            drop(newest.wait().await);
+            // Whether it failed is for those who wait for an answer. Here it matters that it ended, and that nothing is kept of one
+            // that failed.
+            if newest.wait().await.is_err() {
+                state.documents = None;
+            }
         }
         lock(&self.uncommitted).clear();
     }
@@ -193,6 +200,18 @@ impl OpenSession {
     /// An entry that was accepted and is not durable yet.
     pub(crate) fn uncommitted(&self, entry: &EntryId) -> Option<UncommittedEntry> {
         lock(&self.uncommitted).get(entry).map(|(_, entry)| entry.clone())
+    }
+
+    /// An index of documents of a session, which counts what all of them take in memory.
+    pub(crate) fn new_documents(&self, incarnation: Incarnation) -> DocumentIndex {
+        DocumentIndex::new(incarnation, self.shared.documents_bytes.clone())
+    }
+
+    /// Forgets where the documents are, unless somebody writes or reads them now.
+    pub(super) fn forget_documents(&self) {
+        if let Ok(mut state) = self.write_state.try_lock() {
+            state.documents = None;
+        }
     }
 
     /// Whether somebody follows the session, or all sessions.

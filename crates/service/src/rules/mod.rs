@@ -3,6 +3,7 @@
 pub(crate) mod append;
 pub(crate) mod branching;
 pub(crate) mod config;
+pub(crate) mod documents;
 pub(crate) mod entries;
 pub(crate) mod finish;
 pub(crate) mod fork;

@@ -16,6 +16,7 @@ use crate::open_session::{
     AcceptedState, CommitNotifier, CommitWaiter, Known, OpenSession, RecentWrite, UncommittedEntry,
     WriteState,
 };
+use crate::rules::documents::DocumentFact;
 use crate::runtime::Runtime;
 use crate::service::Service;
 
@@ -244,6 +245,8 @@ impl WriteJob {
         };
         fold(Arc::make_mut(&mut before.state), &records, self.now_ms);
         let added = added_entries(&records);
+        let documents =
+            state.documents.as_ref().map(|_| DocumentFact::of_new(&records, self.now_ms));
         for record in &records {
             if let Record::Revision(Revision { entry_id, .. })
             | Record::Removed(Removal { entry_id, .. }) = record
@@ -256,6 +259,10 @@ impl WriteJob {
         let for_feeds = self.open.is_followed().then(|| records.clone());
         let batch = Batch { records, state: Some(before.state.clone()) };
         let appended = self.runtime.store.append(self.open.id(), &before.head, batch).await?;
+        if let (Some(index), Some(documents)) = (&mut state.documents, documents) {
+            index.apply_new(documents, appended.head.seq);
+            self.runtime.sessions.bound_documents();
+        }
         let recent = for_feeds.and_then(|all| RecentWrite::batch(before.position, &appended, all));
         self.keep_for_feeds(&appended, recent);
         Ok(self.accepted(state, (before.position, before.state), appended, added))

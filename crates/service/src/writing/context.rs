@@ -1,8 +1,12 @@
-use bough_session::{EntryId, SessionId, SessionState};
-use bough_store::{Store, StoreExt};
+use std::sync::Arc;
+
+use bough_session::{EntryId, Incarnation, Record, SessionId, SessionState};
+use bough_store::{Head, Position, RecordQuery, Store, StoreExt, StoredRecord};
 
 use crate::error::ServiceError;
-use crate::open_session::{OpenSession, StreamingMessage, UncommittedEntry, WriteState};
+use crate::limits::{DOCUMENT_INDEX_READ_BYTES, DOCUMENT_INDEX_READ_RECORDS};
+use crate::open_session::{Known, OpenSession, StreamingMessage, UncommittedEntry, WriteState};
+use crate::rules::documents::{DocumentIndex, KeptRecord};
 use crate::rules::reading::visible_entry;
 use crate::runtime::is_visible;
 use crate::scope::Scope;
@@ -60,6 +64,63 @@ impl WriteContext<'_> {
         }
     }
 
+    /// The head and the state of the session, if it exists.
+    pub(crate) fn accepted(&self) -> Option<(Head, Arc<SessionState>)> {
+        self.write_state.accepted().map(|accepted| (accepted.head, accepted.state.clone()))
+    }
+
+    /// Where the documents of the session are, as of the last accepted write.
+    pub(crate) async fn documents(&mut self) -> Result<&mut DocumentIndex, ServiceError> {
+        let head = self.write_state.accepted().map(|accepted| accepted.head);
+        let head = head.ok_or_else(|| ServiceError::not_found(self.session()))?;
+        let known = self.write_state.documents.take();
+        let known = known.filter(|index| index.incarnation == head.incarnation);
+        let mut index = known.unwrap_or_else(|| self.open.new_documents(head.incarnation));
+        if index.seq < head.seq {
+            // What is on its way is read when it is durable.
+            self.flush().await?;
+            self.read_documents(&mut index, head).await?;
+        }
+        Ok(self.write_state.documents.insert(index))
+    }
+
+    /// Reads the records that an index has not seen, as many at a time as fit in memory.
+    async fn read_documents(
+        &self,
+        index: &mut DocumentIndex,
+        head: Head,
+    ) -> Result<(), ServiceError> {
+        let (mut count, most) = DOCUMENT_INDEX_READ_RECORDS;
+        while index.seq < head.seq {
+            let after = Position::at(index.seq);
+            let query = RecordQuery::after(after, count).of(head.incarnation);
+            let page = self.store().read_records(self.session(), &query).await?;
+            page.records.iter().for_each(|stored| index.apply(stored));
+            if page.records.is_empty() {
+                return Err(ServiceError::storage("the records of the documents end too early"));
+            }
+            let bytes: usize = page.records.iter().map(bytes_of).sum();
+            let each = (bytes / page.records.len()).max(1);
+            count = (DOCUMENT_INDEX_READ_BYTES / each).clamp(1, most);
+        }
+        Ok(())
+    }
+
+    /// Puts off the compaction of the documents' log.
+    pub(crate) fn put_off_compaction(&mut self) {
+        if let Some(index) = &mut self.write_state.documents {
+            index.put_off_compaction();
+        }
+    }
+
+    /// Notes that a log with only these records has taken the place of the session's.
+    pub(crate) fn replaced_documents(&mut self, incarnation: Incarnation, kept: &[KeptRecord]) {
+        self.write_state.known = Known::Nothing;
+        if let Some(index) = &mut self.write_state.documents {
+            index.renumber(incarnation, kept);
+        }
+    }
+
     /// Where to read what is durable.
     pub(crate) fn store(&self) -> &dyn Store {
         self.open.store()
@@ -80,5 +141,15 @@ impl WriteContext<'_> {
             self.write_state.streams.put(StreamingMessage::of(stored.entry));
         }
         Ok(self.write_state.streams.get(id))
+    }
+}
+
+/// Bytes of what a record of a document holds.
+fn bytes_of(stored: &StoredRecord) -> usize {
+    match stored.record.known() {
+        Record::Document(document) => {
+            document.key.len() + document.value.as_ref().map_or(0, |value| value.get().len())
+        }
+        _ => 0,
     }
 }

@@ -22,6 +22,7 @@ mod branching;
 mod busy;
 mod concurrency;
 mod cuts;
+mod documents;
 mod entries;
 mod events;
 mod forks;

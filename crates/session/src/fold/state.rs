@@ -115,6 +115,9 @@ pub struct SessionState {
     /// How many entries were hidden. Where there are none, a read need not look for them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hidden_count: u64,
+    /// What it is, where it is no conversation; see [`KIND_DOCUMENTS`](crate::KIND_DOCUMENTS).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// How many compactions its log has, on any branch: entries, and blocks over recorded loops. `None` in a snapshot from
     /// before this was counted. Where there are none, a context need not be searched for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,6 +160,7 @@ impl SessionState {
             custom_types: Some(CustomTypes::default()),
             forks: Some(Arc::default()),
             hidden_count: 0,
+            kind: None,
             compactions: Some(0),
         }
     }
@@ -184,6 +188,7 @@ impl SessionState {
                 self.leaf_before_labels = None;
             }
             Record::Loop(event) => self.apply_loop(event),
+            Record::Document(_) => self.touch(at_ms),
             Record::Tombstone => self.deleted = true,
             Record::Restored => self.deleted = false,
             Record::Unknown(_) | Record::Newer { .. } => {}
@@ -287,6 +292,9 @@ impl SessionState {
         }
         if change.task_name.is_some() {
             self.task_name.clone_from(&change.task_name);
+        }
+        if change.kind.is_some() {
+            self.kind.clone_from(&change.kind);
         }
         self.apply_times(change, at_ms);
     }

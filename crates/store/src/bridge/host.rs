@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer, UNCHANGED};
-use crate::types::{Appended, ChangeCursor, ChangePage, Loaded};
+use crate::types::{Appended, ChangeCursor, ChangePage, Loaded, Write};
 use crate::{Store, StoreError, StoreExt};
 use bough_session::codec;
 
@@ -43,6 +43,10 @@ async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, 
         }
         CommitRequest::Append { session_id, expected, records } => {
             durable(store.append(&session_id, &expected, records.into()).await?).await
+        }
+        CommitRequest::Replace { session_id, expected, records } => {
+            let write = Write::Replace { expected, batch: records.into() };
+            durable(store.write(&session_id, write).await?).await
         }
         CommitRequest::Delta { session_id, delta } => {
             let step = codec::decode_delta(&delta);

@@ -38,6 +38,17 @@ pub enum CommitRequest {
         #[schemars(with = "Vec<Value>")]
         records: Vec<NewRecord>,
     },
+    /// Put a session with these records in the place of the one whose log ends at `expected`.
+    Replace {
+        /// The session.
+        session_id: SessionId,
+        /// Where its log must end.
+        #[schemars(with = "Value")]
+        expected: Head,
+        /// The records of the new one.
+        #[schemars(with = "Vec<Value>")]
+        records: Vec<NewRecord>,
+    },
     /// Add one step of a stream.
     Delta {
         /// The session.

@@ -156,6 +156,9 @@ impl Store for BridgeStore {
             Write::Append { expected, batch: Batch { records, .. } } => {
                 CommitRequest::Append { session_id, expected, records }
             }
+            Write::Replace { expected, batch: Batch { records, .. } } => {
+                CommitRequest::Replace { session_id, expected, records }
+            }
             Write::Step(delta) => {
                 CommitRequest::Delta { session_id, delta: codec::encode_delta(&delta) }
             }

@@ -147,25 +147,32 @@ impl Catalogue {
     /// Queues what is now known of a session. It is listed from now on, and written at the next flush.
     pub fn put(&self, row: CatalogueRow) {
         let session = row.listed.meta.session_id.clone();
-        self.lock_pending().add(session, Pending::Put(Box::new(row)));
+        self.queue(session, Pending::Put(Box::new(row)));
     }
 
     /// Queues that a session which is listed has come to a new place: the feed has it at the next flush, and the row follows
     /// when it is put.
     pub fn moved(&self, session: SessionId, incarnation: Incarnation, position: Position) {
-        self.lock_pending().add(session, Pending::Moved { incarnation, position });
+        self.queue(session, Pending::Moved { incarnation, position });
     }
 
     /// Queues that a life of a session is gone.
     pub fn remove(&self, session: &SessionId, incarnation: Incarnation, position: Position) {
         let gone = Pending::Gone { incarnation, position };
-        self.lock_pending().add(session.clone(), gone);
+        self.queue(session.clone(), gone);
     }
 
     /// Queues that a life which was gone is back.
     pub fn revive(&self, row: CatalogueRow) {
         let session = row.listed.meta.session_id.clone();
-        self.lock_pending().add(session, Pending::Revived(Box::new(row)));
+        self.queue(session, Pending::Revived(Box::new(row)));
+    }
+
+    /// Sessions that hold documents are neither listed nor in the feed.
+    fn queue(&self, session: SessionId, change: Pending) {
+        if !session.is_documents() {
+            self.lock_pending().add(session, change);
+        }
     }
 
     /// Writes what is queued, in one transaction; says how many changes there were. When it fails,

@@ -11,6 +11,7 @@ mod life;
 mod lists;
 mod make;
 mod paths;
+mod replace;
 mod streams;
 mod usage;
 
@@ -99,6 +100,9 @@ pub fn cases() -> Vec<Case> {
         lists::cursors_go_through_all_pages,
         lists::a_session_that_moves_is_returned_at_least_once,
         lists::foreign_cursors_are_refused,
+        replace::a_session_is_replaced_where_it_ends_as_expected,
+        replace::records_are_read_by_their_numbers,
+        replace::documents_are_not_listed,
         usage::sums_are_kept_apart_as_asked,
         usage::a_deleted_session_is_no_longer_summed,
         feeds::watches_wake_for_what_is_durable,

@@ -179,6 +179,7 @@ fn meta_between(old: &SessionMeta, new: &SessionMeta, first: bool) -> MetaChange
         archived: None,
         task_name: None,
         digest: None,
+        kind: None,
     }
 }
 

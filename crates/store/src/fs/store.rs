@@ -50,6 +50,9 @@ impl Store for FsStore {
             Write::Create(batch) => shared.create(&session, &batch.records),
             Write::Append { expected, batch } => shared
                 .append(&session, |disk, slot| slot.append(disk, Some(&expected), batch.records)),
+            Write::Replace { .. } => {
+                Err(StoreError::Unsupported { capability: "be put in the place of another" })
+            }
             Write::Step(delta) => {
                 shared.append(&session, |disk, slot| slot.append_delta(disk, delta))
             }

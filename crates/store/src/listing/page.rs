@@ -66,7 +66,8 @@ pub(crate) fn compose(
 pub(crate) fn matches(query: &ListQuery, listed: &Listed) -> bool {
     let Listed { meta, details, .. } = listed;
     let same = |wanted: Option<bool>| wanted.is_none_or(|wanted| wanted == details.archived);
-    query.status.is_none_or(|status| status == meta.status)
+    !id_of(listed).is_documents()
+        && query.status.is_none_or(|status| status == meta.status)
         && (query.task_status.is_none() || query.task_status == details.task_status)
         && (query.task_name.is_none() || query.task_name == details.task_name)
         && query.id_prefix.as_ref().is_none_or(|prefix| id_of(listed).as_str().starts_with(prefix))

@@ -42,7 +42,9 @@ pub(crate) fn report(mut sums: Vec<UsageSum>, query: &UsageQuery) -> UsageReport
 
 fn matches(query: &UsageQuery, listed: &Listed) -> bool {
     let metadata = listed.meta.metadata.as_ref();
-    metadata_matches(&query.metadata, metadata) && metadata_matches(&query.scope, metadata)
+    !listed.meta.session_id.is_documents()
+        && metadata_matches(&query.metadata, metadata)
+        && metadata_matches(&query.scope, metadata)
 }
 
 /// Whether a row belongs to what is asked for.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bough_log as log;
+use bough_record::Head;
 use bough_session::{NewRecord, SessionId, SessionState, codec, hex};
 
+use super::writes::{Live, hold};
 use super::{Shared, convert, task_failed};
 use crate::StoreError;
 use crate::store::Draft;
@@ -83,6 +85,27 @@ impl Draft for NativeDraft {
             staging.move_in(session.as_str())
         })
         .await?;
+        self.shown().await
+    }
+
+    async fn replace(mut self: Box<Self>, expected: &Head) -> Result<Appended, StoreError> {
+        let (shared, expected) = (Arc::clone(&self.shared), *expected);
+        self.step(move |staging, session| {
+            // Held until the new log answers: nothing is accepted for the old one meanwhile.
+            let slot = shared.slot(session);
+            let mut live = hold(&slot);
+            let replaced = staging.replace(session.as_str(), expected);
+            *live = Live::default();
+            replaced
+        })
+        .await?;
+        self.shown().await
+    }
+}
+
+impl NativeDraft {
+    /// Tells of the session that stands now.
+    async fn shown(&self) -> Result<Appended, StoreError> {
         let (shared, session) = (Arc::clone(&self.shared), self.session.clone());
         let shown = tokio::task::spawn_blocking(move || {
             let missing = || StoreError::NotFound { session: session.clone() };

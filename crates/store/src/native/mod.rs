@@ -28,6 +28,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_log as log;
 use bough_platform::{Lock, Platform};
+use bough_session::limits::BATCH_RECORDS_MAX;
 use bough_session::{BranchHead, EntryId, Incarnation, NewRecord, Record, SessionId, SessionState};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -235,6 +236,13 @@ impl Store for NativeStore {
                 };
                 let appended = self.accepting(session, append).await?;
                 Ok(if is_listed { self.shown_when_durable(appended) } else { appended })
+            }
+            Write::Replace { expected, batch } => {
+                let mut draft = self.draft(session).await?;
+                for part in batch.records.chunks(BATCH_RECORDS_MAX) {
+                    draft.add(part.to_vec()).await?;
+                }
+                draft.replace(&expected).await
             }
             Write::Step(delta) => {
                 self.accepting(session, move |shared| {

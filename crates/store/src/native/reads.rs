@@ -143,11 +143,12 @@ impl Shared {
         session: &SessionId,
         query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
-        self.read_incarnation(session, query.incarnation, |reader| match query.filter {
+        self.read_incarnation(session, query.incarnation, |reader| match &query.filter {
             RecordFilter::All => records_of(reader, session, query),
             RecordFilter::WithoutEntries { up_to } => {
-                records_without_entries(reader, session, query, up_to)
+                records_without_entries(reader, session, query, *up_to)
             }
+            RecordFilter::Numbers(numbers) => records_numbered(reader, session, numbers),
         })
     }
 
@@ -269,6 +270,23 @@ fn records_of(
         check_whole(reader, session)?;
     }
     Ok(RecordPage { incarnation: head.incarnation, records, end, more })
+}
+
+/// The records with these numbers: one look-up each.
+fn records_numbered(
+    reader: &log::Reader<SessionState>,
+    session: &SessionId,
+    numbers: &[u64],
+) -> Result<RecordPage, StoreError> {
+    let log::Moment { head, last_step, .. } = reader.moment();
+    let mut records = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let found = reader.record(*number).map_err(|error| convert::error(error, session))?;
+        records.extend(found.map(convert::stored_record));
+    }
+    hide_records(reader, session, &mut records)?;
+    let end = Position::new(head.seq, last_step);
+    Ok(RecordPage { incarnation: head.incarnation, records, end, more: false })
 }
 
 /// Takes away what the records say of entries that were hidden since.

@@ -44,7 +44,7 @@ pub struct RecordQuery {
 }
 
 /// Which records of a session to read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordFilter {
     /// All of them, and the steps of streams.
@@ -55,6 +55,8 @@ pub enum RecordFilter {
         /// The number of the last record.
         up_to: u64,
     },
+    /// Those with these numbers, in this order. One that does not exist is left out.
+    Numbers(Vec<u64>),
 }
 
 impl RecordQuery {
@@ -66,23 +68,36 @@ impl RecordQuery {
 
     /// The same of another incarnation.
     #[must_use]
-    pub const fn of(self, incarnation: Incarnation) -> Self {
+    pub fn of(self, incarnation: Incarnation) -> Self {
         Self { incarnation: Some(incarnation), ..self }
     }
 
     /// The same up to a number, without records that add or change entries.
     #[must_use]
-    pub const fn without_entries(self, up_to: u64) -> Self {
+    pub fn without_entries(self, up_to: u64) -> Self {
         Self { filter: RecordFilter::WithoutEntries { up_to }, ..self }
+    }
+
+    /// The records of an incarnation with these numbers.
+    #[must_use]
+    pub fn numbers(incarnation: Incarnation, numbers: Vec<u64>) -> Self {
+        let first = numbers.iter().min().map_or(0, |first| first.saturating_sub(1));
+        Self {
+            incarnation: Some(incarnation),
+            after: Position::at(first),
+            limit: numbers.len(),
+            filter: RecordFilter::Numbers(numbers),
+        }
     }
 
     /// Whether a record is one of those that are asked for.
     #[must_use]
     pub fn wants(&self, stored: &StoredRecord) -> bool {
         let is_entry = || stored.record.changed_entry().is_some();
-        match self.filter {
+        match &self.filter {
             RecordFilter::All => true,
-            RecordFilter::WithoutEntries { up_to } => stored.seq <= up_to && !is_entry(),
+            RecordFilter::WithoutEntries { up_to } => stored.seq <= *up_to && !is_entry(),
+            RecordFilter::Numbers(numbers) => numbers.contains(&stored.seq),
         }
     }
 }

@@ -46,6 +46,16 @@ pub enum Write {
         /// What is appended.
         batch: Batch,
     },
+    /// Puts a session with these records in the place of the one that ends at `expected`: a new incarnation, and what the old one
+    /// held beyond it is gone for good. Readers see one or the other, also after a crash.
+    ///
+    /// `Conflict` when the session ends elsewhere, and nothing is changed.
+    Replace {
+        /// Where the old log must end.
+        expected: Head,
+        /// The records of the new one, the first of which is a [`Record::Meta`].
+        batch: Batch,
+    },
     /// Adds one step of a stream to a message, if the message is at the revision before it, counting the steps that were
     /// accepted and are not yet durable. `RevisionConflict` otherwise.
     ///
@@ -58,7 +68,7 @@ impl Write {
     /// Refuses what no store takes, before anything is looked at.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         match self {
-            Self::Create(batch) => check_first(&batch.records),
+            Self::Create(batch) | Self::Replace { batch, .. } => check_first(&batch.records),
             Self::Append { batch, .. } => check_batch(&batch.records),
             Self::Step(_) => Ok(()),
         }

@@ -1,12 +1,13 @@
 //! The bounds of what a request may hold, from the modules that check them.
 
 use bough_service::limits::{
-    ENTRIES_IDS_MAX, QUERY_BYTES_MAX, RECORDING_EVENTS_PER_CALL_MAX, RECORDING_ID_BYTES_MAX,
+    DOCUMENT_KEYS_PER_CALL_MAX, ENTRIES_IDS_MAX, QUERY_BYTES_MAX, RECORDING_EVENTS_PER_CALL_MAX,
+    RECORDING_ID_BYTES_MAX,
 };
 use bough_session::limits::{
-    BATCH_RECORDS_MAX, CUSTOM_TYPE_BYTES_MAX, DESCRIPTION_BYTES_MAX, ENTRY_ID_BYTES_MAX,
-    LABEL_BYTES_MAX, LOOP_ID_BYTES_MAX, REASON_BYTES_MAX, SESSION_ID_BYTES_MAX,
-    TASK_NAME_BYTES_MAX, TITLE_BYTES_MAX,
+    BATCH_RECORDS_MAX, CUSTOM_TYPE_BYTES_MAX, DESCRIPTION_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX,
+    DOCUMENT_SCOPE_BYTES_MAX, ENTRY_ID_BYTES_MAX, LABEL_BYTES_MAX, LOOP_ID_BYTES_MAX,
+    REASON_BYTES_MAX, SESSION_ID_BYTES_MAX, TASK_NAME_BYTES_MAX, TITLE_BYTES_MAX,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +27,10 @@ fn bound(name: &str) -> Option<(&'static str, usize)> {
         "label" => LABEL_BYTES_MAX,
         "custom_type" => CUSTOM_TYPE_BYTES_MAX,
         "query" => QUERY_BYTES_MAX,
+        "scope" => DOCUMENT_SCOPE_BYTES_MAX,
+        "key" | "prefix" => DOCUMENT_KEY_BYTES_MAX,
+        "keys" => return Some(("maxItems", DOCUMENT_KEYS_PER_CALL_MAX)),
+        "put" | "delete" => return Some(("maxItems", BATCH_RECORDS_MAX)),
         "ids" => return Some(("maxItems", ENTRIES_IDS_MAX)),
         "entries" => return Some(("maxItems", BATCH_RECORDS_MAX)),
         "events" => return Some(("maxItems", RECORDING_EVENTS_PER_CALL_MAX)),

@@ -9,8 +9,18 @@ use crate::api::EXAMPLE_MESSAGE;
 const DEPTH_MAX: usize = 8;
 
 /// Members that are not required and shown all the same: without them a request says nothing.
-const SHOWN: [&str; 9] =
-    ["message", "title", "entries", "value", "text", "events", "label", "task", "stop_reason"];
+const SHOWN: [&str; 10] = [
+    "message",
+    "title",
+    "entries",
+    "value",
+    "text",
+    "events",
+    "label",
+    "task",
+    "stop_reason",
+    "put",
+];
 
 /// Lists that are empty when all is well.
 const EMPTY: [&str; 2] = ["notices", "losses"];
@@ -112,6 +122,9 @@ fn of_array(components: &Components, schema: &Value, name: &str, depth: usize) -
 fn text(name: &str) -> &'static str {
     match name {
         "session_id" | "session" => "first",
+        "scope" => "my-app",
+        "key" => "user-1",
+        "prefix" => "user-",
         "title" => "My first session",
         "description" => "What it is about",
         "text" | "query" => "hello",

@@ -175,6 +175,9 @@ pub(super) fn header_parameters(function: &Function) -> Vec<Value> {
             Precondition::Version => {
                 "Change only if the session says of itself what it said at this ETag."
             }
+            Precondition::Document => {
+                "Change only if the document has the version of this ETag; `If-None-Match: *` puts it only if there is none."
+            }
             Precondition::Revision => "Change only if the entry is at the revision of this ETag.",
         };
         headers.push(header("If-Match", about, text.clone()));

@@ -134,6 +134,14 @@ impl Original {
         self.refresh(session, &mut kept).await?;
         let present = kept.image().cloned();
         let (image, records, is_new) = match write {
+            _ if session.is_documents() => {
+                return Err(StoreError::Unsupported { capability: "hold documents by key" });
+            }
+            Write::Replace { .. } => {
+                return Err(StoreError::Unsupported {
+                    capability: "be put in the place of another",
+                });
+            }
             Write::Create(_) if present.is_some() => {
                 return Err(StoreError::Exists { session: session.clone() });
             }

@@ -1,0 +1,115 @@
+//! Putting a log that was built in `staging/` in the place of a live one of the same id.
+//!
+//! ```text
+//!   staging/<name>/...            built and closed like any log, with the mark `replaces`: the old life
+//!   --- rename ---                two lives of the id stand in the shard; the mark says which one answers
+//!   --- rename, remove ---        the old life is gone, then the mark
+//! ```
+//!
+//! The first rename is the switch. It happens under the writer's lock of the old life, after its head was compared. Whoever
+//! takes that lock later looks again which life answers, so that nobody appends to the old one.
+
+use bough_platform::RelPath;
+
+use crate::container::{Container, STAGING, not_found, parse_container_name, shard_dir};
+use crate::error::{LogError, Result};
+use crate::load::{Horizon, Trust, load, read_manifest};
+use crate::migration::Staging;
+use crate::store::LogStore;
+use bough_record::{Fold, Head, Incarnation};
+
+/// Bytes of an incarnation in a mark, and a few more than that.
+const MARK_BYTES_MAX: u64 = 64;
+
+impl<F: Fold> Staging<F> {
+    /// Puts the log that was built here in the place of the live one, if that ends at `expected`. What the old life held is
+    /// removed. [`LogError::Conflict`] when it ends elsewhere, [`LogError::Locked`] while another process writes it.
+    pub fn replace(&self, id: &str, expected: Head) -> Result<()> {
+        self.inner.close(id)?;
+        let staged = self.inner.locate(id)?.ok_or_else(|| not_found(id))?;
+        self.inner.mark_as_replacing(&staged, expected.incarnation)?;
+        let outer = &self.outer;
+        outer.close(id)?;
+        let _shard = outer.lock_shard(id)?;
+        let old = outer.locate(id)?.ok_or_else(|| not_found(id))?;
+        let lock = outer.take_writer_lock(&old, id)?;
+        if let Err(error) = outer.expect_end(&old, expected) {
+            lock.remove()?;
+            return Err(error);
+        }
+        // A third life that an earlier crash left goes before the second comes.
+        outer.remove_replaced(id, &old)?;
+        let from = RelPath::parse(&format!("{}/{}", self.dir, staged.dir))?;
+        let new = Container { dir: shard_dir(id)?.join(staged.dir.file_name())? };
+        outer.move_container(&from, &new.dir)?;
+        // The new log answers. What is left to do the next writer does too; the lock goes with the folder that it lies in.
+        drop(outer.remove_replaced(id, &new));
+        drop(lock);
+        Ok(())
+    }
+}
+
+impl<F: Fold> LogStore<F> {
+    fn mark_as_replacing(&self, container: &Container, old: Incarnation) -> Result<()> {
+        let disk = &self.inner.platform.disk;
+        let file = disk.create(&container.replaces()?)?;
+        file.write_at(0, old.to_string().as_bytes())?;
+        file.sync()?;
+        Ok(disk.sync_dir(&container.dir)?)
+    }
+
+    /// Refuses a log that does not end where the caller believes.
+    fn expect_end(&self, container: &Container, expected: Head) -> Result<()> {
+        let files = self.files(container.clone());
+        let manifest = read_manifest(&files)?;
+        let current =
+            load::<()>(files, manifest, Trust::Checkpoint, Horizon::WholeTail)?.state.head;
+        if current == expected { Ok(()) } else { Err(LogError::Conflict { current }) }
+    }
+
+    /// Of two lives of an id, the one that answers: it says that it stands in the other's place.
+    pub(crate) fn answering(&self, first: &Container, second: &Container) -> Option<Container> {
+        let replaces = |new: &Container, old: &Container| {
+            let life = parse_container_name(old.dir.file_name()).map(|(_, life)| life);
+            life.is_some() && self.replaced_by(new) == life
+        };
+        if replaces(first, second) {
+            return Some(first.clone());
+        }
+        replaces(second, first).then(|| second.clone())
+    }
+
+    /// The life that a container stands in the place of, as its mark says.
+    fn replaced_by(&self, container: &Container) -> Option<Incarnation> {
+        let path = container.replaces().ok()?;
+        let bytes = self.inner.platform.disk.read_all(&path, MARK_BYTES_MAX).ok()?;
+        std::str::from_utf8(&bytes).ok()?.parse().ok()
+    }
+
+    /// Removes the life that a container stands in the place of, if it is still there, and then the mark. For whoever holds
+    /// the container's lock, or the shard's.
+    pub(crate) fn remove_replaced(&self, id: &str, container: &Container) -> Result<()> {
+        let Some(life) = self.replaced_by(container) else {
+            return Ok(());
+        };
+        let disk = &self.inner.platform.disk;
+        let old = Container::live(id, life)?;
+        // The new life must be certain to stand here before the old one goes.
+        disk.sync_dir(&container.dir.parent())?;
+        let doomed = old.moved_to(STAGING)?;
+        if if_there(disk.rename(&old.dir, &doomed.dir))? {
+            disk.remove_tree(&doomed.dir)?;
+        }
+        disk.sync_dir(&container.dir.parent())?;
+        if_there(disk.remove_file(&container.replaces()?)).map(drop)
+    }
+}
+
+/// Whether something was there to be moved or removed: another process may finish the same replacement.
+fn if_there(done: std::io::Result<()>) -> Result<bool> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
