@@ -1,10 +1,11 @@
 #!/bin/sh
 # Tests the Python client and its adapters, the adapters with the suites of their frameworks.
 #
-#   tests/python/run.sh             what every run tests: client, adapters, agents
+#   tests/python/run.sh             what every run tests: client, adapters, agents, stores
 #   tests/python/run.sh client      types, examples and tests of the client, and that it can be installed
 #   tests/python/run.sh adapters    our tests of the adapters, with the suites that the frameworks publish for them
 #   tests/python/run.sh agents      the session tests of the OpenAI Agents SDK, from its source
+#   tests/python/run.sh stores      LangGraph's own tests of stores, from its source, without those of vectors
 #   tests/python/run.sh langgraph   LangGraph's own tests, from its source (minutes; `cargo xtask test --stage suites-all`)
 #
 # Installs the frameworks from PyPI into the build directory, and PostgreSQL from Debian where there is none. BOUGH may name the program to
@@ -30,8 +31,18 @@ client() {
     PYTHONPATH="$scratch/site" "$python" -c "import boughdb"
 }
 
+# LangChain's suite for key-value stores. Without what it depends on for the other suites: that contradicts what is pinned here.
+langchain_tests() {
+    folder="$installed/langchain-tests-$1"
+    if [ ! -d "$folder" ]; then
+        "$installed/python/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$folder" "langchain-tests==$1"
+    fi
+    PYTHONPATH="$PYTHONPATH:$folder"
+}
+
 adapters() {
     find_postgres
+    langchain_tests 1.1.9
     $pytest -p no:asyncio -p bough_server "$here"
 }
 
@@ -60,13 +71,19 @@ agents() {
         tests/test_run_impl_resume_paths.py tests/test_tool_batch_failure_history.py tests/test_tool_failure_boundaries.py
 }
 
+stores() {
+    cd "$(tests_of langgraph-checkpoint 4.3.1)"
+    $pytest -o addopts= -o asyncio_mode=auto -p langgraph_store_plugin --basetemp "$scratch/tests" \
+        -k "not vector and not embed and not non_ascii" tests/test_store.py
+}
+
 langgraph() {
     cd "$(tests_of langgraph 1.2.20)"
     NO_DOCKER=true $pytest -o addopts= -p langgraph_plugin --basetemp "$scratch/tests" -k "sqlite and not aes" tests
 }
 
 case "${1:-all}" in
-    client | adapters | agents | langgraph) "$1" ;;
-    all) client; adapters; agents ;;
-    *) echo "unknown: $1 (client, adapters, agents, langgraph or nothing)" >&2; exit 2 ;;
+    client | adapters | agents | stores | langgraph) "$1" ;;
+    all) client; adapters; agents; stores ;;
+    *) echo "unknown: $1 (client, adapters, agents, stores, langgraph or nothing)" >&2; exit 2 ;;
 esac

@@ -165,12 +165,17 @@ def test_a_thread_that_another_saver_deleted_begins_anew(url: str) -> None:
     assert [message.content for message in compiled(saver).get_state(thread()).values["messages"]] == ["two", "No. (1)"]
 
 
-def test_a_pruned_thread_goes_on(url: str) -> None:
+def test_a_pruned_thread_goes_on(url: str, bough: Bough) -> None:
     saver = new_saver(url)
     for text in ("one", "two"):
         ask(compiled(saver), text)
     saver.prune(["t"])
     assert len(list(saver.list(thread()))) == 1
+    # What was pruned is hidden from every read, not only from ours.
+    session = bough.session(saver._threads.session_id("t"))
+    left = session.entries(limit=500, custom_type="langgraph.checkpoint")["entries"]
+    assert {entry["entry_id"].rsplit("|", 1)[0] for entry in left} == {left[0]["entry_id"].rsplit("|", 1)[0]}
+    assert len(conversation(bough, saver)) == 4
     ask(compiled(BoughSaver(url, prefix=saver._threads.prefix)), "three")
     state = compiled(saver).get_state(thread()).values
     assert [message.content for message in state["messages"]][::2] == ["one", "two", "three"]

@@ -10,6 +10,7 @@
 """
 
 from ._async.client import AsyncBough
+from ._async.documents import AsyncDocuments
 from ._async.recording import AsyncRecording
 from ._async.reply import AsyncReply
 from ._async.session import AsyncSession
@@ -19,6 +20,7 @@ from ._errors import (
     BoughError,
     Conflict,
     ConnectionFailed,
+    DocumentConflict,
     Forbidden,
     InvalidRequest,
     LeafConflict,
@@ -28,6 +30,7 @@ from ._errors import (
 )
 from ._requests import Retries
 from ._sync.client import Bough
+from ._sync.documents import Documents
 from ._sync.recording import Recording
 from ._sync.reply import Reply
 from ._sync.session import Session
@@ -37,11 +40,14 @@ from ._types import (
     Branch,
     Context,
     Custom,
+    Document,
+    DocumentRemoval,
     Entry,
     EntryPage,
     Event,
     Format,
     FormattedConversation,
+    NewDocument,
     NewEntry,
     Role,
     SearchHit,
@@ -51,6 +57,7 @@ from ._types import (
     Status,
     StopReason,
     Usage,
+    WrittenDocuments,
 )
 
 __version__ = "0.1.0"
@@ -59,6 +66,7 @@ __all__ = [
     "ApiError",
     "Appended",
     "AsyncBough",
+    "AsyncDocuments",
     "AsyncRecording",
     "AsyncReply",
     "AsyncSession",
@@ -70,6 +78,10 @@ __all__ = [
     "ConnectionFailed",
     "Context",
     "Custom",
+    "Document",
+    "DocumentConflict",
+    "DocumentRemoval",
+    "Documents",
     "Entry",
     "EntryPage",
     "Event",
@@ -78,6 +90,7 @@ __all__ = [
     "FormattedConversation",
     "InvalidRequest",
     "LeafConflict",
+    "NewDocument",
     "NewEntry",
     "NotFound",
     "Recording",
@@ -95,4 +108,5 @@ __all__ = [
     "Unavailable",
     "Usage",
     "Watch",
+    "WrittenDocuments",
 ]

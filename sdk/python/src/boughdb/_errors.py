@@ -71,11 +71,28 @@ class LeafConflict(Conflict):
         return self.data.get("active_leaf") or None
 
 
+class DocumentConflict(Conflict):
+    """A document does not have the version that `expected_version` named; `version` is what it has now."""
+
+    @property
+    def key(self) -> str:
+        """The key of the document."""
+        return str(self.data.get("key", ""))
+
+    @property
+    def version(self) -> int:
+        """Its version, or 0 when there is no such document."""
+        return int(self.data.get("version", 0))
+
+
 class Unavailable(ApiError):
     """The server is too busy, starts, or another process holds the session: 423, 429, 502, 503 and 504."""
 
 
-_BY_CODE: dict[str, type[ApiError]] = {"session/leaf_conflict": LeafConflict}
+_BY_CODE: dict[str, type[ApiError]] = {
+    "session/leaf_conflict": LeafConflict,
+    "session/document_conflict": DocumentConflict,
+}
 _BY_STATUS: dict[int, type[ApiError]] = {
     400: InvalidRequest,
     401: Forbidden,

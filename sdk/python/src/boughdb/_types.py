@@ -95,6 +95,45 @@ class Branch(TypedDict):
     label: NotRequired[str]
 
 
+class Document(TypedDict):
+    """A document by key."""
+
+    key: str
+    version: int
+    created_at: int
+    updated_at: int
+    value: NotRequired[Any]
+
+
+class NewDocument(TypedDict):
+    """A document to put."""
+
+    key: str
+    value: Any
+    expected_version: NotRequired[int]
+
+
+class DocumentRemoval(TypedDict):
+    """A document to delete."""
+
+    key: str
+    expected_version: NotRequired[int]
+
+
+class PutDocument(TypedDict):
+    """A document that was put."""
+
+    key: str
+    version: int
+
+
+class WrittenDocuments(TypedDict):
+    """What a batch of documents did."""
+
+    documents: list[PutDocument]
+    deleted: int
+
+
 class Usage(TypedDict, total=False):
     """What one message cost."""
 

@@ -13,6 +13,7 @@ from .._local import AsyncLocalTransport, LocalServer
 from .._requests import Retries, body, new_id, new_key, path
 from .._settings import DEFAULT_TIMEOUT, Settings
 from .._types import Role, SearchResult, SessionMeta, Status
+from .documents import AsyncDocuments
 from .http import AsyncHttp
 from .recording import AsyncRecording
 from .session import AsyncSession
@@ -113,6 +114,10 @@ class AsyncBough:
     def session(self, session_id: str) -> AsyncSession:
         """Names a session, without asking whether it exists."""
         return AsyncSession(self._http, session_id)
+
+    def documents(self, scope: str) -> AsyncDocuments:
+        """Names a scope of documents by key, without asking whether it has any."""
+        return AsyncDocuments(self._http, scope)
 
     def list(
         self,

@@ -336,8 +336,19 @@ class AsyncSession:
             if conflict.attempts == 1 or conflict.active_leaf != entry_id:
                 raise
 
-    async def fork(self, entry_id: str, *, title: str | None = None) -> AsyncSession:
-        """Copies the path to an entry into a new session.
+    async def fork(
+        self,
+        entry_id: str | None = None,
+        *,
+        title: str | None = None,
+        new_session_id: str | None = None,
+        whole: bool = False,
+        keep_ids: bool = False,
+    ) -> AsyncSession:
+        """Copies the path to an entry, by default the active path, into a new session.
+
+        With `whole`, every branch is copied. The new session has the id `new_session_id`, or one that the server draws; with
+        `keep_ids`, the copies have the ids of the entries.
 
         >>> session = await bough.create("Weather")
         >>> first = await session.append("Will it rain?")
@@ -345,9 +356,23 @@ class AsyncSession:
         >>> (await fork.meta())["forked_from"] == session.id
         True
         """
-        sent = body(entry_id=entry_id, title=title)
+        sent = body(entry_id=entry_id, title=title, new_session_id=new_session_id, whole=whole or None, keep_ids=keep_ids or None)
         answer = await self._http.call("POST", self._path("fork"), body=sent, key=new_key())
         return AsyncSession(self._http, answer["session_id"])
+
+    async def hide(self, entry_ids: Iterable[str]) -> int:
+        """Hides entries from every read, all or none, and returns how many were hidden now. What follows them stays.
+
+        >>> session = await bough.create("Weather")
+        >>> asked = await session.append("My password is 1234.")
+        >>> _ = await session.append("Will it rain?")
+        >>> await session.hide([asked["entry_id"]])
+        1
+        >>> [item["message"]["content"][0]["text"] async for item in session.messages()]
+        ['Will it rain?']
+        """
+        answer = await self._http.call("POST", self._path("entries", "hide"), body={"entry_ids": list(entry_ids)})
+        return answer["hidden"]
 
     # The session itself.
 

@@ -14,6 +14,7 @@ from .._local import LocalTransport, LocalServer
 from .._requests import Retries, body, new_id, new_key, path
 from .._settings import DEFAULT_TIMEOUT, Settings
 from .._types import Role, SearchResult, SessionMeta, Status
+from .documents import Documents
 from .http import Http
 from .recording import Recording
 from .session import Session
@@ -114,6 +115,10 @@ class Bough:
     def session(self, session_id: str) -> Session:
         """Names a session, without asking whether it exists."""
         return Session(self._http, session_id)
+
+    def documents(self, scope: str) -> Documents:
+        """Names a scope of documents by key, without asking whether it has any."""
+        return Documents(self._http, scope)
 
     def list(
         self,

@@ -337,8 +337,19 @@ class Session:
             if conflict.attempts == 1 or conflict.active_leaf != entry_id:
                 raise
 
-    def fork(self, entry_id: str, *, title: str | None = None) -> Session:
-        """Copies the path to an entry into a new session.
+    def fork(
+        self,
+        entry_id: str | None = None,
+        *,
+        title: str | None = None,
+        new_session_id: str | None = None,
+        whole: bool = False,
+        keep_ids: bool = False,
+    ) -> Session:
+        """Copies the path to an entry, by default the active path, into a new session.
+
+        With `whole`, every branch is copied. The new session has the id `new_session_id`, or one that the server draws; with
+        `keep_ids`, the copies have the ids of the entries.
 
         >>> session = bough.create("Weather")
         >>> first = session.append("Will it rain?")
@@ -346,9 +357,23 @@ class Session:
         >>> (fork.meta())["forked_from"] == session.id
         True
         """
-        sent = body(entry_id=entry_id, title=title)
+        sent = body(entry_id=entry_id, title=title, new_session_id=new_session_id, whole=whole or None, keep_ids=keep_ids or None)
         answer = self._http.call("POST", self._path("fork"), body=sent, key=new_key())
         return Session(self._http, answer["session_id"])
+
+    def hide(self, entry_ids: Iterable[str]) -> int:
+        """Hides entries from every read, all or none, and returns how many were hidden now. What follows them stays.
+
+        >>> session = bough.create("Weather")
+        >>> asked = session.append("My password is 1234.")
+        >>> _ = session.append("Will it rain?")
+        >>> session.hide([asked["entry_id"]])
+        1
+        >>> [item["message"]["content"][0]["text"] for item in session.messages()]
+        ['Will it rain?']
+        """
+        answer = self._http.call("POST", self._path("entries", "hide"), body={"entry_ids": list(entry_ids)})
+        return answer["hidden"]
 
     # The session itself.
 

@@ -9,14 +9,15 @@ from .._errors import NotFound
 from .._operations import Call, Operation
 from .._requests import new_key, path
 from .._types import Entry, NewEntry
-from ._documents import CHECKPOINT, REMOVED, new_document, parent_of
+from ._documents import CHECKPOINT, new_document, parent_of
 from ._ids import new_id_of, prefix_of
 from ._listing import Listed, all_threads, checkpoints
 from ._messages import Serde
 from ._threads import PREFIX, THREAD, Threads
 
-# How many entries are copied at once.
+# How many entries are copied at once, and hidden.
 _COPIED_AT_ONCE = 1000
+_HIDDEN_AT_ONCE = 1000
 
 
 def delete_thread(threads: Threads, thread_id: str) -> Operation[None]:
@@ -95,18 +96,19 @@ def _with_ancestors(newest: Listed, by_id: dict[tuple[str, str], Listed]) -> lis
 
 
 def _keep(threads: Threads, thread_id: str, found: list[Listed], kept: list[Listed]) -> Operation[None]:
-    """Removes all checkpoints but these, after giving these the values that they have from removed ones."""
+    """Hides all checkpoints but these with their writes, after giving these the values that they have from removed ones."""
     ids = {(one.namespace, one.checkpoint_id) for one in kept}
     gone = [one for one in found if (one.namespace, one.checkpoint_id) not in ids]
     if not gone:
         return
     documents = {one.entry_id: one.document for one in found}
     removed = {one.entry_id for one in gone}
-    batch: list[NewEntry] = []
+    hidden: list[str] = []
     for one in gone:
         prefix = prefix_of(one.namespace, one.checkpoint_id)
         entries = yield from threads.entries(thread_id, id_prefix=prefix, order="oldest")
-        batch.append(_new(one, REMOVED, {"ids": [entry["entry_id"] for entry in entries]}, one.entry_id))
+        hidden.extend(entry["entry_id"] for entry in entries)
+    batch: list[NewEntry] = []
     for one in kept:
         channels = {
             name: documents[stored["@"]]["c"][name] if stored.get("@") in removed else stored
@@ -114,13 +116,17 @@ def _keep(threads: Threads, thread_id: str, found: list[Listed], kept: list[List
         }
         if channels != one.document["c"]:
             # At the place of the one that it replaces, so that it holds the same messages.
-            batch.append(_new(one, CHECKPOINT, {**one.document, "c": channels}, one.entry_id))
+            batch.append(_new(one, {**one.document, "c": channels}))
     threads.forget(thread_id)
-    yield from _append(threads, thread_id, batch, {})
+    if batch:
+        yield from _append(threads, thread_id, batch, {})
+    place = path("sessions", threads.session_id(thread_id), "entries", "hide")
+    for first in range(0, len(hidden), _HIDDEN_AT_ONCE):
+        yield Call("POST", place, body={"entry_ids": hidden[first : first + _HIDDEN_AT_ONCE]})
 
 
-def _new(one: Listed, custom_type: str, data: dict[str, Any], parent_id: str) -> NewEntry:
-    return new_document(new_id_of(one.namespace, one.checkpoint_id), custom_type, data, parent_id)
+def _new(one: Listed, document: dict[str, Any]) -> NewEntry:
+    return new_document(new_id_of(one.namespace, one.checkpoint_id), CHECKPOINT, document, one.entry_id)
 
 
 def _append(threads: Threads, thread_id: str, batch: list[NewEntry], more: dict[str, Any]) -> Operation[None]:
