@@ -1,5 +1,6 @@
 /** The client. */
 
+import { Documents } from "./documents.js";
 import { Http } from "./http.js";
 import { newKey, path, RETRIES, type QueryValue, type Retries } from "./requests.js";
 import { Session, watchParams, type WatchOptions } from "./session.js";
@@ -95,6 +96,11 @@ export class Bough {
   /** Names a session, without asking whether it exists. */
   session(sessionId: string): Session {
     return new Session(this.#http, sessionId);
+  }
+
+  /** Names a scope of documents by key, without asking whether it has any. */
+  documents(scope: string): Documents {
+    return new Documents(this.#http, scope);
   }
 
   /** The sessions, the most recently changed first. Pages are read as they are needed. */

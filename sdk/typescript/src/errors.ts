@@ -84,12 +84,32 @@ export class LeafConflict extends Conflict {
   }
 }
 
+/** A document does not have the version that `expectedVersion` named; `version` is what it has now. */
+export class DocumentConflict extends Conflict {
+  override readonly name = "DocumentConflict";
+
+  /** The key of the document. */
+  get key(): string {
+    return String(this.data["key"] ?? "");
+  }
+
+  /** Its version, or 0 when there is no such document. */
+  get version(): number {
+    return Number(this.data["version"] ?? 0);
+  }
+}
+
 /** The server is too busy, starts, or another process holds the session: 423, 429, 502, 503 and 504. */
 export class Unavailable extends ApiError {
   override readonly name = "Unavailable";
 }
 
 type ErrorClass = new (status: number, problem: Json, retryAfter?: number) => ApiError;
+
+const BY_CODE: ReadonlyMap<unknown, ErrorClass> = new Map<unknown, ErrorClass>([
+  ["session/leaf_conflict", LeafConflict],
+  ["session/document_conflict", DocumentConflict],
+]);
 
 const BY_STATUS: ReadonlyMap<number, ErrorClass> = new Map<number, ErrorClass>([
   ...[400, 413, 415, 422].map((status): [number, ErrorClass] => [status, InvalidRequest]),
@@ -102,7 +122,7 @@ const BY_STATUS: ReadonlyMap<number, ErrorClass> = new Map<number, ErrorClass>([
 /** Returns the error that a response describes, and reads its body. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const problem = await problemOf(response);
-  const found = problem["code"] === "session/leaf_conflict" ? LeafConflict : BY_STATUS.get(response.status);
+  const found = BY_CODE.get(problem["code"]) ?? BY_STATUS.get(response.status);
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   return new (found ?? ApiError)(response.status, problem, Number.isFinite(seconds) ? seconds : undefined);
 }

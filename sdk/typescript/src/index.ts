@@ -1,9 +1,11 @@
 export { Bough, type BoughOptions, type ListOptions, type LocalOptions, type SessionOptions } from "./client.js";
+export { Documents } from "./documents.js";
 export {
   ApiError,
   BoughError,
   Conflict,
   ConnectionFailed,
+  DocumentConflict,
   Forbidden,
   InvalidRequest,
   LeafConflict,
@@ -17,6 +19,7 @@ export {
   Session,
   type AppendOptions,
   type EntriesOptions,
+  type ForkOptions,
   type MessagesOptions,
   type StreamOptions,
   type WatchOptions,

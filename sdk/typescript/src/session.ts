@@ -65,6 +65,13 @@ export interface EntriesOptions {
   cursor?: string;
 }
 
+export interface ForkOptions {
+  title?: string;
+  newSessionId?: string;
+  whole?: boolean;
+  keepIds?: boolean;
+}
+
 export interface WatchOptions {
   /** Begin behind this cursor; `"start"` is before the first event. By default the feed begins now. */
   after?: string;
@@ -226,11 +233,22 @@ export class Session {
     }
   }
 
-  /** Copies the path to an entry into a new session. */
-  async fork(entryId: string, options: { title?: string } = {}): Promise<Session> {
-    const body = { entry_id: entryId, title: options.title };
+  /**
+   * Copies the path to an entry, by default the active path, into a new session. With `whole`, every branch is copied; with
+   * `keepIds`, the copies have the ids of the entries. The server draws the new session's id where `newSessionId` is not given.
+   */
+  async fork(entryId?: string, options: ForkOptions = {}): Promise<Session> {
+    const { title, newSessionId, whole, keepIds } = options;
+    const body = { entry_id: entryId, title, new_session_id: newSessionId, whole, keep_ids: keepIds };
     const answer = await this.#http.call<{ session_id: string }>("POST", this.#path("fork"), { body, key: newKey() });
     return new Session(this.#http, answer.session_id);
+  }
+
+  /** Hides entries from every read, all or none, and returns how many were hidden now. What follows them stays. */
+  async hide(entryIds: Iterable<string>): Promise<number> {
+    const body = { entry_ids: [...entryIds] };
+    const answer = await this.#http.call<{ hidden: number }>("POST", this.#path("entries", "hide"), { body });
+    return answer.hidden;
   }
 
   /** Changes the title, the description or some of the metadata: members that are `null` in `metadata` are removed. */

@@ -56,6 +56,35 @@ export type EntryPage = Sent<Schemas["EntriesResult"]>;
 /** One branch, by the entry at its end. */
 export type Branch = Sent<Schemas["Branch"]>;
 
+/** A document by key. */
+export interface Document {
+  key: string;
+  version: number;
+  created_at: number;
+  updated_at: number;
+  /** Absent where only keys were asked for. */
+  value?: unknown;
+}
+
+/** A document to put. */
+export interface NewDocument {
+  key: string;
+  value: unknown;
+  expected_version?: number;
+}
+
+/** A document to delete. */
+export interface DocumentRemoval {
+  key: string;
+  expected_version?: number;
+}
+
+/** What a batch of documents did. */
+export interface WrittenDocuments {
+  documents: { key: string; version: number }[];
+  deleted: number;
+}
+
 /** What one message cost. */
 export type Usage = Sent<Schemas["Usage"]>;
 
