@@ -102,19 +102,21 @@ fn bench(root: &Path, rest: &[String]) -> ExitCode {
             "console    first paint and frames of the console with 100,000 sessions and entries"
         );
         println!("recorder   the recorder beside phi-core: recording, session files, navigation");
+        println!("search     search over a million entries beside ripgrep, plain FTS5 and tantivy");
     }
     done
 }
 
-/// The benches link other databases, which nobody should have to build for ordinary work. The recorder's peer needs the most
-/// packages, and has its bench in the workspace of the compatibility tests.
+/// The benches link other databases, which nobody should have to build for ordinary work. The peers of the recorder and of search
+/// need the most packages, and have their benches in the workspace of the compatibility tests.
 fn bench_command(root: &Path, rest: &[String]) -> Command {
     let mut command = shell::cargo(root);
     command.args(["run", "--quiet", "--release"]);
-    if rest.iter().any(|word| word == "recorder") {
+    let apart = ["recorder", "search"].iter().find(|name| rest.iter().any(|word| word == *name));
+    if let Some(name) = apart {
         command.args(["--manifest-path", "tests/compat/Cargo.toml", "--target-dir"]);
         command.arg(shell::target_dir(root));
-        command.args(["--package", "bough-recorder-bench"]);
+        command.arg("--package").arg(format!("bough-{name}-bench"));
     } else {
         command.args(["--package", "bough-bench", "--bin", "bough-bench"]);
     }
