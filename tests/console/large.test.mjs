@@ -5,8 +5,8 @@ import { close, launch, open, see } from "./browser.mjs";
 import { makeLongSession, makeSessions, withoutWaitingForTheDisk } from "./fill.mjs";
 import { Bough } from "./server.mjs";
 
-const SESSIONS = Number(process.env.BOUGH_CONSOLE_SESSIONS ?? 100_000);
-const ENTRIES = Number(process.env.BOUGH_CONSOLE_ENTRIES ?? 100_000);
+const SESSIONS = Number(process.env.BOUGH_CONSOLE_SESSIONS ?? 3_000);
+const ENTRIES = Number(process.env.BOUGH_CONSOLE_ENTRIES ?? 10_000);
 /** A row and a message are small, but a page that held all of them would not move any more. */
 const ROWS_IN_PAGE_MAX = 80;
 const MESSAGES_IN_PAGE_MAX = 240;
