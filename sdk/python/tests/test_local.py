@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from boughdb import AsyncBough, Bough, StartFailed
-from boughdb._local import LocalServer, socket_for
+from boughdb._local import LocalServer, find_program, socket_for
 
 PROGRAM = """
 import socket, sys
@@ -167,6 +167,15 @@ def test_there_must_be_a_program(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(StartFailed), Bough.local(folder) as bough:
         bough.create()
+
+
+def test_the_program_beside_python_is_found_without_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH")
+    monkeypatch.setenv("PATH", "")
+    program = tmp_path / ("bough.exe" if os.name == "nt" else "bough")
+    program.touch()
+    monkeypatch.setattr("sysconfig.get_path", lambda *_: str(tmp_path))
+    assert find_program() == str(program)
 
 
 def test_a_long_path_has_its_socket_elsewhere(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { Readable } from "node:stream";
 
 import { StartFailed } from "./errors.js";
+import { installedProgram } from "./program.js";
 import { sleep } from "./time.js";
 
 /** How long the program may take until it answers, and how often it is looked for meanwhile, in milliseconds. */
@@ -130,7 +131,7 @@ export class LocalServer {
     const words = ["serve", "--data-dir", this.folder, "--idle-exit", String(this.#idleExit), ...place];
     const log = openSync(this.#log, "a");
     try {
-      return new Program(spawn(process.env["BOUGH"] || "bough", words, { stdio: ["ignore", log, log], detached: true, windowsHide: true }));
+      return new Program(spawn(installedProgram() ?? "bough", words, { stdio: ["ignore", log, log], detached: true, windowsHide: true }));
     } finally {
       closeSync(log);
     }

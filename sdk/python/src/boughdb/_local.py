@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from dataclasses import dataclass
@@ -140,11 +141,21 @@ def socket_for(folder: Path) -> Path:
 
 def find_program() -> str:
     """The program that came with this package, or the one on the `PATH`; the variable `BOUGH` names another one."""
-    bundled = Path(__file__).with_name("bin") / ("bough.exe" if sys.platform == "win32" else "bough")
-    found = os.environ.get("BOUGH") or (str(bundled) if bundled.exists() else shutil.which("bough"))
+    found = os.environ.get("BOUGH") or _installed_program() or shutil.which("bough")
     if found is None:
         raise StartFailed("there is no program `bough` on the PATH; install it, or set BOUGH to where it is")
     return found
+
+
+def _installed_program() -> str | None:
+    """The program among the scripts of this Python, of its user, or of the folder that `pip install --target` filled.
+
+    Scripts are on the `PATH` only where the environment was activated.
+    """
+    name = "bough.exe" if sys.platform == "win32" else "bough"
+    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))]
+    folders.append(str(Path(__file__).parents[1] / "bin"))
+    return next((str(file) for file in (Path(folder, name) for folder in folders) if file.is_file()), None)
 
 
 class _Route:
