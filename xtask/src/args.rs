@@ -1,5 +1,9 @@
 //! What was typed, turned once into what was meant.
 
+use std::path::PathBuf;
+
+use crate::package::Kind;
+
 /// One task with its options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
@@ -8,6 +12,7 @@ pub(crate) enum Task {
     Tidy {
         json: bool,
     },
+    Package(PackageOptions),
     /// Arguments for the crash harness, passed on as they are.
     Crash {
         rest: Vec<String>,
@@ -27,6 +32,18 @@ pub(crate) struct TestOptions {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct PackageOptions {
+    pub(crate) kinds: Vec<Kind>,
+    /// For which system; this machine's when it is not said.
+    pub(crate) target: Option<String>,
+    /// The program to pack; one is built when it is not said.
+    pub(crate) program: Option<PathBuf>,
+    /// The cargo profile to build with.
+    pub(crate) profile: Option<String>,
+    pub(crate) json: bool,
+}
+
 impl TestOptions {
     /// Whether a stage is to be run: one that was named, or a usual one when none was.
     pub(crate) fn wants(&self, stage: &str, is_usual: bool) -> bool {
@@ -42,6 +59,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Task, String> {
         "help" | "--help" | "-h" => Ok(Task::Help),
         "test" => test_options(rest).map(Task::Test),
         "tidy" => Ok(Task::Tidy { json: only_json(rest)? }),
+        "package" => package_options(rest).map(Task::Package),
         "crash" => Ok(Task::Crash { rest: rest.to_vec() }),
         "bench" if rest.is_empty() => Err("bench needs a name, or 'list'".to_owned()),
         "bench" => Ok(Task::Bench { rest: rest.to_vec() }),
@@ -62,6 +80,28 @@ fn test_options(arguments: &[String]) -> Result<TestOptions, String> {
             }
             other => return Err(format!("test does not know {other:?}")),
         }
+    }
+    Ok(options)
+}
+
+fn package_options(arguments: &[String]) -> Result<PackageOptions, String> {
+    let mut options = PackageOptions::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().cloned().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--json" => options.json = true,
+            "--target" => options.target = Some(value()?),
+            "--profile" => options.profile = Some(value()?),
+            "--program" => options.program = Some(value()?.into()),
+            word => {
+                let kinds = Kind::named(word);
+                options.kinds.extend(kinds.ok_or(format!("package does not know {word:?}"))?);
+            }
+        }
+    }
+    if options.kinds.is_empty() {
+        return Err("package needs a kind: archive, wheel, npm, deb, image or all".to_owned());
     }
     Ok(options)
 }
@@ -102,8 +142,29 @@ mod tests {
     }
 
     #[test]
+    fn packages_are_chosen_by_kind_and_target() {
+        let expected = PackageOptions {
+            kinds: vec![Kind::Archive, Kind::Wheel],
+            target: Some("x86_64-unknown-linux-musl".to_owned()),
+            program: Some("a/bough".into()),
+            ..PackageOptions::default()
+        };
+        let line = "package archive --target x86_64-unknown-linux-musl wheel --program a/bough";
+        assert_eq!(parsed(line), Ok(Task::Package(expected)));
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused() {
-        for line in ["tets", "test --stage", "test --quick", "tidy now", "bench"] {
+        for line in [
+            "tets",
+            "test --stage",
+            "test --quick",
+            "tidy now",
+            "bench",
+            "package",
+            "package rpm",
+            "package deb --target",
+        ] {
             assert!(parsed(line).is_err(), "{line}");
         }
         assert_eq!(parsed(""), Ok(Task::Help));

@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test`, `tidy`, `crash` and `bench`.
+//! The project's own tasks: `cargo xtask test`, `tidy`, `package`, `crash` and `bench`.
 //!
 //! Invariants:
 //! - Everything a check needs is installed by the check itself; nothing is expected of the machine but
@@ -16,6 +16,7 @@
 mod args;
 mod counts;
 mod external;
+mod package;
 mod shell;
 mod stages;
 mod tidy;
@@ -34,6 +35,9 @@ The project's own tasks.
       named: --list says which.
   cargo xtask tidy [--json]
       The rules that the compiler does not know, and a report of sizes.
+  cargo xtask package [archive|wheel|npm|deb|image|all]... [--target TRIPLE] [--program FILE] [--profile NAME] [--json]
+      What is handed out, in 'packages' in the build directory: one stripped program for a target, in each form. Without
+      --program it is built, with the profile 'dist' and for glibc 2.17.
   cargo xtask crash [--short [--slice NUMBER/COUNT]] [--seed N] [--replay PLACE] [--json]
       Crashes, faults, rot and kills against the log. Without --short: the full run. A slice is a part of
       what a short run leaves out; the test stage takes one that the commit chooses.
@@ -61,6 +65,7 @@ fn run(task: Task) -> ExitCode {
         }
         Task::Test(options) => stages::run(&root, &options),
         Task::Tidy { json } => tidy::run(&root, json),
+        Task::Package(options) => package::run(&root, &options),
         Task::Crash { rest } => forward(crash_command(&root).arg("--").args(rest)),
         Task::Bench { rest } => bench(&root, &rest),
     }

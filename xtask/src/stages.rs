@@ -9,20 +9,8 @@ use serde::Serialize;
 use crate::args::TestOptions;
 use crate::counts::{self, Counts};
 use crate::external::{self, External};
+use crate::package::TARGETS;
 use crate::{crash_command, shell, tidy};
-
-/// The targets that the product is meant for; those that the toolchain has are checked.
-const TARGETS: [&str; 9] = [
-    "x86_64-apple-darwin",
-    "aarch64-apple-darwin",
-    "i686-pc-windows-msvc",
-    "x86_64-pc-windows-msvc",
-    "aarch64-pc-windows-msvc",
-    "x86_64-unknown-linux-gnu",
-    "aarch64-unknown-linux-gnu",
-    "x86_64-unknown-linux-musl",
-    "armv7-unknown-linux-gnueabihf",
-];
 
 /// The stage that also builds the program.
 const TESTS: &str = "test";
@@ -246,7 +234,8 @@ fn targets(root: &Path) -> Result<Counts, String> {
     let host = about_rustc.lines().find_map(|line| line.strip_prefix("host: "));
     let mut counts = Counts::default();
     // This machine's own target is what every other stage compiles.
-    for target in TARGETS.into_iter().filter(|target| Some(*target) != host) {
+    let triples = TARGETS.iter().map(|target| target.triple);
+    for target in triples.filter(|triple| Some(*triple) != host) {
         if !installed.lines().any(|line| line == target) {
             eprintln!("      {target}: not in this toolchain");
             continue;
