@@ -97,10 +97,13 @@ impl<F: Fold> LogStore<F> {
         // The new life must be certain to stand here before the old one goes.
         disk.sync_dir(&container.dir.parent())?;
         let doomed = old.moved_to(STAGING)?;
-        if if_there(disk.rename(&old.dir, &doomed.dir))? {
+        let is_moved = if_there(disk.rename(&old.dir, &doomed.dir))?;
+        // A move between folders is certain only when both are synced, and the mark is needed until it is.
+        disk.sync_dir(&container.dir.parent())?;
+        disk.sync_dir(&doomed.dir.parent())?;
+        if is_moved {
             disk.remove_tree(&doomed.dir)?;
         }
-        disk.sync_dir(&container.dir.parent())?;
         if_there(disk.remove_file(&container.replaces()?)).map(drop)
     }
 }
