@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use boughdb::{Bough, Error, EventPayload, Session, StartAt, assistant, user};
+use boughdb::{Bough, Error, EventPayload, FinishOptions, Session, StartAt, StreamOptions, user};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -39,10 +39,11 @@ async fn main() -> Result<(), Error> {
 
 async fn speak(session: Session) -> Result<(), Error> {
     session.append(user("Tell me about boughs.")).await?;
-    let reply = session.append(assistant("local", "small", "")).await?;
+    let mut reply = session.stream(StreamOptions::model("small")).await?;
     for token in ["A bough ", "is a ", "main branch ", "of a tree."] {
-        session.stream(&reply, token).await?;
+        reply.text(token).await?;
     }
+    reply.finish(FinishOptions::default()).await?;
     session.set_status(boughdb::SessionStatus::Done, None).await
 }
 

@@ -7,10 +7,12 @@ use bough_recorder::{
 };
 use bough_search::NativeIndex;
 use bough_service::api::{
-    CreateRequest, EnsureRequest, GetRequest, ListRequest, SearchRequest, SearchResponse,
+    CreateRequest, EnsureRequest, ListRequest, ListResponse, SearchRequest, SearchResponse,
+    UndeleteRequest,
 };
 use bough_service::{EventFilter, Scope, Service, ServiceError, StartAt};
 use bough_session::{SessionId, SessionMeta};
+use bough_store::shared_state::NativeSharedState;
 use bough_store::{MemoryStore, NativeOptions, NativeStore, Store};
 
 use crate::{Error, Recorder, Session, Subscription};
@@ -41,6 +43,8 @@ impl Bough {
         let disk = platform.disk.clone();
         let store = NativeStore::open(platform, root.clone(), options).await?;
         let bough = Self::with_doors(Arc::new(store), clock.clone(), entropy);
+        // A reply that a crash left open is found here by whoever closes abandoned ones.
+        bough.service.set_open_streams(Arc::new(NativeSharedState::open(&*disk, &root)?));
         bough.service.set_search_index(Some(Arc::new(NativeIndex::in_folder(disk, &root, clock)?)));
         Ok(bough)
     }
@@ -88,43 +92,115 @@ impl Bough {
 
     /// Makes a session.
     pub async fn create(&self, title: &str) -> Result<Session, Error> {
-        let request = CreateRequest { title: Some(title.to_owned()), ..CreateRequest::default() };
+        let title = Some(title.to_owned());
+        self.create_with(CreateRequest { title, ..CreateRequest::default() }).await
+    }
+
+    /// The same with a description and metadata, which lists, feeds and scopes filter by.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), boughdb::Error> {
+    /// use boughdb::Bough;
+    /// use boughdb::api::{CreateRequest, ListRequest};
+    /// use serde_json::json;
+    ///
+    /// let bough = Bough::in_memory()?;
+    /// let metadata = json!({ "user": "u7" }).as_object().cloned();
+    /// let request = CreateRequest { metadata: metadata.clone(), ..CreateRequest::default() };
+    /// bough.create_with(request).await?;
+    /// bough.create("of somebody else").await?;
+    /// let page = bough.list_with(ListRequest { metadata, ..ListRequest::default() }).await?;
+    /// assert_eq!(page.sessions.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn create_with(&self, request: CreateRequest) -> Result<Session, Error> {
         let created = self.service.create(&self.scope, request).await?;
         Ok(self.at(created.session_id))
     }
 
     /// The session with an id of your own; made if it is missing.
     pub async fn ensure(&self, id: &str) -> Result<Session, Error> {
+        self.ensure_with(id, CreateRequest::default()).await
+    }
+
+    /// The same; the request counts only when the session is made.
+    pub async fn ensure_with(&self, id: &str, request: CreateRequest) -> Result<Session, Error> {
         let request = EnsureRequest {
             session_id: SessionId::from_stored(id),
-            title: None,
-            description: None,
-            metadata: None,
+            title: request.title,
+            description: request.description,
+            metadata: request.metadata,
         };
         let ensured = self.service.ensure(&self.scope, request).await?;
         Ok(self.at(ensured.session_id))
     }
 
-    /// The session with an id, if there is one.
-    pub async fn session(&self, id: &str) -> Result<Option<Session>, Error> {
-        let request = GetRequest { session_id: SessionId::from_stored(id) };
-        let found = self.service.get(&self.scope, request).await?;
-        Ok(found.map(|found| self.at(found.meta.session_id)))
+    /// Names a session, without asking whether there is one; [`Session::exists`] asks.
+    #[must_use]
+    pub fn session(&self, id: &str) -> Session {
+        self.at(SessionId::from_stored(id))
     }
 
-    /// The sessions that changed last, the first page of them. [`Service::list`] has filters, orders and further pages.
+    /// The sessions that changed last, the first page of them.
     pub async fn list(&self) -> Result<Vec<SessionMeta>, Error> {
-        let page = self.service.list(&self.scope, ListRequest::default()).await?;
-        Ok(page.sessions)
+        Ok(self.list_with(ListRequest::default()).await?.sessions)
+    }
+
+    /// A page of sessions, with filters and in an order; the next one with its `next_cursor` as `cursor`.
+    pub async fn list_with(&self, request: ListRequest) -> Result<ListResponse, Error> {
+        Ok(self.service.list(&self.scope, request).await?)
+    }
+
+    /// Brings a deleted session back.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), boughdb::Error> {
+    /// let bough = boughdb::Bough::in_memory()?;
+    /// let session = bough.ensure("chat-42").await?;
+    /// session.delete().await?;
+    /// assert!(bough.undelete("chat-42").await?.exists().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn undelete(&self, id: &str) -> Result<Session, Error> {
+        let request = UndeleteRequest { session_id: SessionId::from_stored(id), incarnation: None };
+        self.service.undelete(&self.scope, request).await?;
+        Ok(self.session(id))
     }
 
     /// Searches everything that was said, the best hits first: words, `"a phrase"`, `role:user`, `tool:bash`, `after:2026-10-01`.
-    /// [`Service::search`] has further pages.
+    /// [`Bough::search_with`] has further pages.
     ///
     /// The index takes up what is new when somebody searches; a program that runs long keeps it up with
     /// [`Service::keep_indexing`].
     pub async fn search(&self, query: &str) -> Result<SearchResponse, Error> {
-        let request = SearchRequest { query: query.to_owned(), ..SearchRequest::default() };
+        let query = query.to_owned();
+        self.search_with(SearchRequest { query, ..SearchRequest::default() }).await
+    }
+
+    /// The same in sessions with some metadata, with a page size, and from a cursor on.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), boughdb::Error> {
+    /// use boughdb::Bough;
+    /// use boughdb::api::SearchRequest;
+    ///
+    /// let bough = Bough::in_memory()?;
+    /// let session = bough.create("Weather").await?;
+    /// session.append_many(["Will it rain?", "Rain or snow?"]).await?;
+    /// let mut request = SearchRequest { query: "rain".into(), limit: Some(1), ..SearchRequest::default() };
+    /// let first = bough.search_with(request.clone()).await?;
+    /// request.cursor = first.next_cursor;
+    /// let second = bough.search_with(request).await?;
+    /// assert_ne!(first.hits[0].entry_id, second.hits[0].entry_id);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn search_with(&self, request: SearchRequest) -> Result<SearchResponse, Error> {
         Ok(self.service.search(&self.scope, request).await?)
     }
 
@@ -162,7 +238,7 @@ impl Bough {
     /// recorder.finish().await?;
     ///
     /// // A recorded session is a session like any other, and keeps its loops.
-    /// let session = bough.session("chat-1").await?.expect("it was recorded");
+    /// let session = bough.session("chat-1");
     /// assert_eq!(session.messages().await?.len(), 2);
     /// let recorded = bough.recorded("chat-1").await?.expect("it has loops");
     /// assert_eq!(recorded.loops[0].loop_id, "chat-1.main.1");

@@ -2,6 +2,7 @@ use bough_recorder::DurableError;
 use bough_search::SearchError;
 use bough_service::ServiceError;
 use bough_store::StoreError;
+use bough_store::shared_state::SharedStateError;
 
 /// Why something did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,9 @@ pub enum Error {
     /// The folder cannot be used.
     #[error("the folder cannot be used: {0}")]
     Folder(#[from] std::io::Error),
+    /// The documents that programs on one folder share cannot be read.
+    #[error(transparent)]
+    Shared(#[from] SharedStateError),
     /// The search index cannot be made.
     #[error(transparent)]
     Search(#[from] SearchError),
@@ -29,7 +33,11 @@ impl Error {
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Self::Service(error) => Some(error.code()),
-            Self::Store(_) | Self::Folder(_) | Self::Search(_) | Self::Recording(_) => None,
+            Self::Store(_)
+            | Self::Folder(_)
+            | Self::Shared(_)
+            | Self::Search(_)
+            | Self::Recording(_) => None,
         }
     }
 }

@@ -37,12 +37,25 @@
 //! bough.close().await?;
 //!
 //! let again = Bough::open(path).await?;
-//! let session = again.session("chat-42").await?.expect("it is there");
+//! let session = again.session("chat-42");
 //! assert_eq!(session.messages().await?.len(), 1);
 //! # again.close().await?;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The calls have the names and arguments of the Python and TypeScript clients; what is optional there is a struct of options here
+//! ([`AppendOptions`], [`MessagesOptions`], …) that a call ending in `_with` takes.
+//!
+//! | to | use |
+//! |---|---|
+//! | append in any provider's format, read in any other | [`Session::append_with`], [`Session::messages_with`], [`Format`] |
+//! | append several entries at once, also documents | [`Session::append_many`], [`BatchEntry`] |
+//! | write a reply while it is made | [`Session::stream`], [`Reply`] |
+//! | read by id, custom type or prefix, newest first | [`Session::entries`] |
+//! | change only what nobody else changed | [`Session::append_after`], [`Session::update`], [`Session::switch_if`], [`Session::set_meta`] |
+//! | branch, fork, hide | [`Session::append_to`], [`Session::fork_with`], [`Session::hide`] |
+//! | find what was said | [`Bough::search`] |
 //!
 //! An agent's events become sessions, too: see [`Recorder`] and [`recording`].
 //!
@@ -56,8 +69,11 @@
 mod bough;
 mod documents;
 mod error;
+mod message_input;
 mod messages;
+mod options;
 mod recorder;
+mod reply;
 mod session;
 mod subscription;
 
@@ -66,21 +82,28 @@ pub mod recording;
 pub use bough::Bough;
 pub use documents::Documents;
 pub use error::Error;
+pub use message_input::MessageInput;
 pub use messages::{assistant, user};
+pub use options::{
+    AppendOptions, BatchEntry, BatchOptions, ContextOptions, EntriesOptions, ForkOptions,
+    MessagesOptions,
+};
 pub use recorder::Recorder;
-pub use session::{ForkOptions, PathMessage, Session};
+pub use reply::{FinishOptions, Reply, StreamOptions};
+pub use session::{PathMessage, Session};
 pub use subscription::Subscription;
 
 pub use bough_platform::Platform;
 pub use bough_search::SearchError;
 pub use bough_service::api;
+pub use bough_service::api::{AppendedEntry, EntryItem, EntryOrder, MetaPatch};
 pub use bough_service::{
     Delivery, EventFilter, EventKind, EventPayload, FeedCursor, FeedEvent, FeedItem, GapReason,
     Right, Scope, Service, ServiceError, StartAt,
 };
 pub use bough_session::{
-    AgentMessage, AssistantMessage, ContentBlock, CustomPayload, EntryId, JsonMap, Role, SessionId,
-    SessionMeta, SessionStatus, StopReason, Usage, UserMessage,
+    AgentMessage, AssistantMessage, ContentBlock, CustomPayload, EntryId, Format, JsonMap, RawJson,
+    Role, SessionId, SessionMeta, SessionStatus, StopReason, Usage, UserMessage,
 };
 pub use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, StoreError};
 

@@ -4,8 +4,19 @@
 //! and which of them was chosen, which sub-agents were spawned, what each turn said and cost. [`crate::Recorder`] makes
 //! it from the events of an agent and stores it while they arrive; [`SessionRecorder`] makes it in memory.
 //!
-//! Messages and usage here are phi-core's ([`PhiMessage`], [`PhiUsage`]); those of the rest of this crate
-//! ([`crate::AgentMessage`], [`crate::Usage`]) are what the store makes of them.
+//! Events carry messages as phi-core has them ([`PhiMessage`]). One of this crate's own ([`crate::AgentMessage`], [`crate::user`],
+//! [`crate::assistant`]) becomes one with `into()`, and [`PhiMessage::canonical`] is the way back:
+//!
+//! ```
+//! use boughdb::recording::{AgentEnd, PhiMessage, Timestamp};
+//! use boughdb::{assistant, user};
+//!
+//! let said = vec![user("Hello").into(), assistant("local", "small", "Hi!").into()];
+//! let end = AgentEnd::new("s.main.1", said, Timestamp::now());
+//! assert_eq!(end.messages[0].text(), "Hello");
+//! assert_eq!(end.messages[1].canonical().map(|message| message.text()), Some("Hi!".to_owned()));
+//! # let _: &PhiMessage = &end.messages[0];
+//! ```
 //!
 //! ```
 //! use boughdb::recording::{AgentEnd, AgentStart, SessionRecorder, SessionRecorderConfig, Timestamp};

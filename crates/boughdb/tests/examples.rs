@@ -42,9 +42,9 @@ fn live_subscribe_goes_on_where_it_stopped() {
     assert_eq!(away, 4, "{lines:?}");
     assert_eq!(lines[0], r#"added    "Tell me about boughs.""#);
     let revisions = lines.iter().filter(|line| line.starts_with("revision")).count();
-    assert!((1..=4).contains(&revisions), "each revision at most once: {lines:?}");
+    assert!((1..=5).contains(&revisions), "each revision at most once: {lines:?}");
     let last = lines.iter().rfind(|line| line.starts_with("revision")).unwrap();
-    assert_eq!(last, r#"revision 4 "A bough is a main branch of a tree.""#);
+    assert_eq!(last, r#"revision 5 "A bough is a main branch of a tree.""#);
     assert_eq!(lines.last().unwrap(), "session::status-changed");
 }
 
@@ -187,4 +187,26 @@ fn chat_server_shows_the_reply_to_who_follows() {
 
     let mut lines = BufReader::new(events).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.starts_with("data: ") && line.contains("You asked: Why?")));
+}
+
+#[test]
+fn a_message_comes_back_in_every_format() {
+    let lines = run("any_format");
+    assert_eq!(lines[0], "anthropic: as it came: true");
+    assert!(lines[1].starts_with("openai-chat: ") && lines[1].contains("Rain?"), "{lines:?}");
+    assert!(lines[2].starts_with("gemini: ") && lines[2].contains("parts"), "{lines:?}");
+}
+
+#[test]
+fn entries_are_found_by_key_and_changed_once() {
+    assert_eq!(
+        run("batches_and_keys"),
+        [
+            "made with 3 entries",
+            "newest state: {\"step\":2}",
+            "by prefix: 2",
+            "a second writer: session/leaf_conflict",
+            "hidden: 1, left: 0 messages",
+        ]
+    );
 }

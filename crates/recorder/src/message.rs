@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::open_enums::PhiStopReason;
 use crate::short::ShortText;
 
+mod canonical;
 mod fast;
 mod read;
 mod write;
