@@ -112,16 +112,6 @@ fn a_query_that_cannot_be_read_says_what_to_write() {
 }
 
 #[test]
-fn a_word_that_must_not_be_there_needs_no_quotes() {
-    let place = Place::new();
-    let (_, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
-    let found = place.json(&["search", "test", "-role:assistant"]);
-    assert_eq!(entries(&found), [said[4].as_str()]);
-    let found = place.json(&["search", "-parser", "role:user", "-n", "5"]);
-    assert_eq!(entries(&found), [said[4].as_str()]);
-}
-
-#[test]
 fn deleted_sessions_are_not_found_and_restored_ones_are() {
     let place = Place::new();
     let (session, said) = place.with(async |sessions| sessions.conversation("Date parser").await);

@@ -25,7 +25,7 @@ Examples:
   bough search 'is:title release' --json")]
 pub(crate) struct Args {
     /// What to look for; quote it for the shell when it has quotes of its own
-    #[arg(required = true, value_name = "QUERY", allow_hyphen_values = true)]
+    #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
 
     /// How many hits to show
