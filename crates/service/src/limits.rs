@@ -132,6 +132,8 @@ pub const QUERY_BYTES_MAX: usize = 1024;
 pub const SEARCH_WAIT: Duration = Duration::from_millis(300);
 /// Candidates of the index that one call compares with the store; with fewer hits than asked for, the page goes on with its cursor.
 pub const SEARCH_COMPARED_MAX: usize = 500;
+/// Records that a search reads at once to compare all candidates of a session; where there are more, each is read by itself.
+pub const SEARCH_END_RECORDS: usize = 512;
 /// Sessions that a search counts of those which are not indexed to their end.
 pub const SEARCH_STALE_COUNTED: usize = 10_000;
 /// Changed sessions that the index takes up in one round.

@@ -4,6 +4,7 @@
 //! index has not heard yet.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bough_search::{Candidate, Document, Query, SearchAsk, parse_query, snippet};
 use bough_session::limits::{STATE_LABELS_MAX, check_at_most};
@@ -22,7 +23,7 @@ use crate::error::ServiceError;
 use crate::limits::{QUERY_BYTES_MAX, SEARCH_COMPARED_MAX, SEARCH_WAIT};
 use crate::runtime::Runtime;
 use crate::scope::Scope;
-use crate::search::{Search, agent_of_state, failed};
+use crate::search::{Search, SessionEnd, agent_of_state, failed};
 use crate::service::Service;
 
 pub(crate) async fn search(
@@ -113,7 +114,14 @@ struct Finder<'a> {
     query: &'a Query,
     request: &'a SearchRequest,
     /// Sessions of candidates, as far as the caller may see them and the query asks for them.
-    sessions: HashMap<SessionId, Option<Snapshot>>,
+    sessions: HashMap<SessionId, Option<Arc<Found>>>,
+}
+
+/// A session with candidates.
+struct Found {
+    snapshot: Snapshot,
+    /// The records from the first candidate on, where they are few.
+    end: Option<SessionEnd>,
 }
 
 impl Finder<'_> {
@@ -139,8 +147,9 @@ impl Finder<'_> {
             };
             let page = search.index.search(&ask).await.map_err(failed)?;
             compared += page.candidates.len();
+            let firsts = first_numbers(&page.candidates);
             for candidate in &page.candidates {
-                hits.extend(self.hit(candidate).await?);
+                hits.extend(self.hit(candidate, &firsts).await?);
             }
             cursor = page.next_cursor;
             if cursor.is_none() || hits.len() >= limit || compared >= SEARCH_COMPARED_MAX {
@@ -150,12 +159,16 @@ impl Finder<'_> {
     }
 
     /// The hit that a candidate is, if it is one.
-    async fn hit(&mut self, candidate: &Candidate) -> Result<Option<SearchHit>, ServiceError> {
-        let Some(snapshot) = self.session(candidate).await? else { return Ok(None) };
-        let state = &snapshot.state;
+    async fn hit(
+        &mut self,
+        candidate: &Candidate,
+        firsts: &HashMap<SessionId, u64>,
+    ) -> Result<Option<SearchHit>, ServiceError> {
+        let Some(session) = self.session(candidate, firsts).await? else { return Ok(None) };
+        let state = &session.snapshot.state;
         let found = match candidate.seq {
             0 => Some((None, Document::of_session(state))),
-            _ => self.document(candidate, state).await?,
+            _ => self.document(candidate, &session).await?,
         };
         let Some((entry, document)) = found else { return Ok(None) };
         let Some(matched) = self.query.matches(&document) else { return Ok(None) };
@@ -166,7 +179,7 @@ impl Finder<'_> {
         });
         let entry_id = entry.map(|entry| document.label_of.clone().unwrap_or(entry));
         let on_active_path = match &entry_id {
-            Some(entry) => self.is_on_path(&candidate.session_id, entry, state).await?,
+            Some(entry) => self.is_on_path(&session, entry).await?,
             None => None,
         };
         Ok(Some(SearchHit {
@@ -183,15 +196,30 @@ impl Finder<'_> {
     }
 
     /// The session of a candidate, if the caller may see it and the query asks for it.
-    async fn session(&mut self, candidate: &Candidate) -> Result<Option<Snapshot>, ServiceError> {
+    async fn session(
+        &mut self,
+        candidate: &Candidate,
+        firsts: &HashMap<SessionId, u64>,
+    ) -> Result<Option<Arc<Found>>, ServiceError> {
         let id = &candidate.session_id;
         if !self.sessions.contains_key(id) {
             let seen = self.runtime.seen(self.scope, id).await?;
-            let wanted = seen.filter(|snapshot| self.wants(&snapshot.state));
-            self.sessions.insert(id.clone(), wanted);
+            let found = match seen.filter(|snapshot| self.wants(&snapshot.state)) {
+                Some(snapshot) => Some(Arc::new(self.found(snapshot, firsts.get(id)).await?)),
+                None => None,
+            };
+            self.sessions.insert(id.clone(), found);
         }
         let known = self.sessions.get(id).cloned().flatten();
-        Ok(known.filter(|known| known.head.incarnation == candidate.incarnation))
+        Ok(known.filter(|known| known.snapshot.head.incarnation == candidate.incarnation))
+    }
+
+    async fn found(&self, snapshot: Snapshot, first: Option<&u64>) -> Result<Found, ServiceError> {
+        let end = match first {
+            Some(first) => SessionEnd::read(&*self.runtime.store, &snapshot, *first).await?,
+            None => None,
+        };
+        Ok(Found { snapshot, end })
     }
 
     fn wants(&self, state: &SessionState) -> bool {
@@ -207,9 +235,10 @@ impl Finder<'_> {
     async fn document(
         &self,
         candidate: &Candidate,
-        state: &SessionState,
+        session: &Found,
     ) -> Result<Option<(Option<EntryId>, Document)>, ServiceError> {
-        let Some(stored) = self.entry(candidate).await? else { return Ok(None) };
+        let state = &session.snapshot.state;
+        let Some(stored) = self.entry(candidate, session).await? else { return Ok(None) };
         let agent = agent_of_state(state);
         let document = Document::of_entry(stored.seq, &stored.entry, agent.as_deref());
         let Some(mut document) = document else { return Ok(None) };
@@ -223,7 +252,16 @@ impl Finder<'_> {
         Ok(is_label.then_some((Some(stored.entry.id), document)))
     }
 
-    async fn entry(&self, candidate: &Candidate) -> Result<Option<StoredEntry>, ServiceError> {
+    async fn entry(
+        &self,
+        candidate: &Candidate,
+        found: &Found,
+    ) -> Result<Option<StoredEntry>, ServiceError> {
+        let is_of_now = candidate.old_revision.is_none();
+        let read = found.end.as_ref().filter(|_| is_of_now);
+        if let Some(stored) = read.and_then(|end| end.entry(candidate.seq)) {
+            return Ok(Some(stored));
+        }
         let (store, session) = (&self.runtime.store, &candidate.session_id);
         let before = Position::at(candidate.seq.saturating_sub(1));
         let page = match store.records(session, before, 1).await {
@@ -244,20 +282,31 @@ impl Finder<'_> {
     /// Whether an entry is on the active path: whether a page of it can begin there.
     async fn is_on_path(
         &self,
-        session: &SessionId,
+        found: &Found,
         entry: &EntryId,
-        state: &SessionState,
     ) -> Result<Option<bool>, ServiceError> {
-        if state.leaf.as_ref() == Some(entry) {
-            return Ok(Some(true));
+        let state = &found.snapshot.state;
+        let known = found.end.as_ref().and_then(|end| end.is_active(entry));
+        if known.is_some() || state.leaf.as_ref() == Some(entry) {
+            return Ok(known.or(Some(true)));
         }
         let start = PathStart::After(entry.clone());
         let query = PathQuery { leaf: None, start, limit: 1 };
-        match self.runtime.store.path(session, &query).await {
+        match self.runtime.store.path(&state.session_id, &query).await {
             Ok(_) => Ok(Some(true)),
             Err(StoreError::NotOnPath { .. }) => Ok(Some(false)),
             Err(StoreError::NotFound { .. } | StoreError::EntryNotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The first record of each session that candidates name, except for the sessions themselves.
+fn first_numbers(candidates: &[Candidate]) -> HashMap<SessionId, u64> {
+    let mut firsts: HashMap<SessionId, u64> = HashMap::new();
+    for candidate in candidates.iter().filter(|candidate| candidate.seq > 0) {
+        let first = firsts.entry(candidate.session_id.clone()).or_insert(candidate.seq);
+        *first = candidate.seq.min(*first);
+    }
+    firsts
 }

@@ -2,6 +2,7 @@
 
 mod follow;
 mod gather;
+mod session_end;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -21,6 +22,7 @@ use crate::limits::{
 use crate::service::Service;
 use follow::{Follower, Round};
 pub(crate) use gather::agent_of_state;
+pub(crate) use session_end::SessionEnd;
 
 /// An index and who keeps it up with the store.
 pub(crate) struct Search {
