@@ -282,9 +282,9 @@ pub(crate) fn questions(entries: usize) -> Vec<Questions> {
     let two = each(&|n| format!("{} {}", word(n % 20), word(900 + n * 13)));
     let phrases = each(&|n| phrase(entries, n));
     let frequent = each(&|n| format!("{} {}", word(n % 7), word(1 + n % 5)));
-    let identifiers = each(&|n| identifier(50 + n * 100));
+    let identifiers = each(&|n| identifier(5 + n * 5));
     let parts = each(&|n| {
-        let mut random = Random::new((50 + n * 100) ^ 0xabcd);
+        let mut random = Random::new((5 + n * 5) ^ 0xabcd);
         word(random.below(3_000))
     });
     let chinese = each(&|n| {
