@@ -20,7 +20,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
 use axum::routing::{get, post};
-use boughdb::{Bough, Error, StartAt, Subscription, assistant, user};
+use boughdb::{Bough, Error, FinishOptions, StartAt, StreamOptions, Subscription, user};
 use futures_util::{Stream, stream};
 use tokio::net::TcpListener;
 
@@ -57,10 +57,11 @@ async fn ask(
 async fn answer(bough: &Bough, id: &str, question: &str) -> Result<(), Error> {
     let chat = bough.ensure(id).await?;
     chat.append(user(question)).await?;
-    let reply = chat.append(assistant("local", "example", "")).await?;
+    let mut reply = chat.stream(StreamOptions::model("example")).await?;
     for piece in model(question) {
-        chat.stream(&reply, piece).await?;
+        reply.text(piece).await?;
     }
+    reply.finish(FinishOptions::default()).await?;
     Ok(())
 }
 
