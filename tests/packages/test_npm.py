@@ -24,6 +24,7 @@ CONFIG = """
 storage: {folder}/storage
 auth: {{htpasswd: {{file: {folder}/htpasswd}}}}
 packages: {{"**": {{access: $all, publish: $all}}}}
+max_body_size: 200mb
 middlewares: {{audit: {{enabled: false}}}}
 log: {{type: stdout, format: pretty, level: warn}}
 """
