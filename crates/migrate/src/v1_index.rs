@@ -175,12 +175,14 @@ impl V1Index {
         if query.incarnation.is_some_and(|asked| asked != self.incarnation) {
             return Err(StoreError::NotFound { session: self.state.session_id.clone() });
         }
-        let last = match query.filter {
-            RecordFilter::All => self.state.seq,
-            RecordFilter::WithoutEntries { up_to } => up_to.min(self.state.seq),
+        let after = query.after.seq.saturating_add(1);
+        let numbers: Box<dyn Iterator<Item = u64> + '_> = match &query.filter {
+            RecordFilter::All => Box::new(after..=self.state.seq),
+            RecordFilter::WithoutEntries { up_to } => Box::new(after..=self.state.seq.min(*up_to)),
+            RecordFilter::Numbers(numbers) => Box::new(numbers.iter().copied()),
         };
-        let wants = |row: &Row| query.filter == RecordFilter::All || row.form.node().is_none();
-        let numbers = query.after.seq.saturating_add(1)..=last;
+        let takes_entries = !matches!(query.filter, RecordFilter::WithoutEntries { .. });
+        let wants = |row: &Row| takes_entries || row.form.node().is_none();
         let mut wanted = numbers.filter(|seq| self.row(*seq).is_some_and(wants));
         let file = Bodies::open(live)?;
         let mut lines = file.reader();

@@ -182,6 +182,16 @@ export interface components {
             /** @description For the next page; absent on the last. A branch that goes on meanwhile is at the front of a new list. */
             next_cursor?: string | null;
         };
+        Checkpoints: {
+            /** @description Sessions whose newest checkpoint knows all their records. */
+            checkpointed: number;
+            /** @description Sessions with records after their newest checkpoint: opening one reads those. */
+            dirty: number;
+            /** @description When the files were looked at, milliseconds since the epoch. */
+            measured_at: number;
+            /** @description Sessions whose manifest cannot be read. */
+            unreadable: number;
+        };
         /** @description Output of `session::clear-active-leaf`. */
         ClearActiveLeafResult: {
             /** @description Whether the active path had an end before. */
@@ -297,6 +307,11 @@ export interface components {
              */
             data: unknown;
         };
+        /** @description Output of `session::kv::delete`. */
+        DeleteDocumentResult: {
+            /** @description Whether it was there. */
+            deleted: boolean;
+        };
         /** @description Output of `session::delete`. */
         DeleteResult: {
             /** @description False when the session did not exist (no event fires). */
@@ -348,6 +363,32 @@ export interface components {
             meta: components["schemas"]["SessionMeta"];
             /** @description Names what the session says of itself; `session::patch` takes it as `expected_version`. Entries do not change it. */
             version: string;
+        };
+        /** @description A document. Output of `session::kv::get`; `null` when there is none. */
+        Document: {
+            /**
+             * Format: int64
+             * @description When it was first put, milliseconds since epoch.
+             */
+            created_at: number;
+            /** @description The key. */
+            key: string;
+            /**
+             * Format: int64
+             * @description When it was put last, milliseconds since epoch.
+             */
+            updated_at: number;
+            /** @description The value, byte for byte as it was put. Absent where only keys were asked for. */
+            value?: unknown;
+            /** @description Its version. */
+            version: number;
+        };
+        /** @description One document that a batch takes away. */
+        DocumentRemoval: {
+            /** @description Take it away only if the document has this version. */
+            expected_version?: number | null;
+            /** @description The key within the scope. */
+            key: string;
         };
         /** @description Input of `session::ensure`. */
         EnsureRequest: {
@@ -641,6 +682,7 @@ export interface components {
             store: components["schemas"]["StoreHealth"];
             /** @description How long it runs, in milliseconds. */
             uptime_ms: number;
+            verification: components["schemas"]["Verification"] | null;
             /** @description The version of the program. */
             version: string;
         };
@@ -785,6 +827,13 @@ export interface components {
              * @default 30s
              */
             write_stall_timeout: string;
+        };
+        /** @description Output of `session::kv::list`. */
+        ListDocumentsResult: {
+            /** @description One page, in the order of the keys. */
+            documents: components["schemas"]["Document"][];
+            /** @description Present when more pages remain. */
+            next_cursor?: string | null;
         };
         /**
          * @description The order of a list.
@@ -1136,6 +1185,15 @@ export interface components {
             /** @description Who serves it. */
             provider: string;
         };
+        /** @description One document of a batch. */
+        NewDocument: {
+            /** @description Put it only if the document has this version; 0: only if there is none. */
+            expected_version?: number | null;
+            /** @description The key within the scope. */
+            key: string;
+            /** @description Any JSON value. It is kept byte for byte. */
+            value: unknown;
+        };
         /** @description One entry of a batch: exactly one of `message` and `custom`. */
         NewEntry: {
             /** @description A document of the application, kept byte for byte. */
@@ -1240,6 +1298,20 @@ export interface components {
         PurgeResult: {
             /** @description False when no such session is in the trash. */
             purged: boolean;
+        };
+        /** @description Input of `session::kv::put`. */
+        PutDocumentRequest: {
+            /** @description Put it only if the document has this version; 0: only if there is none. Otherwise `session/document_conflict`. */
+            expected_version?: number | null;
+            /** @description Any JSON value. It is kept byte for byte. */
+            value: unknown;
+        };
+        /** @description A document that was put. Output of `session::kv::put`. */
+        PutDocumentResult: {
+            /** @description The key. */
+            key: string;
+            /** @description Its version now. Each version is larger than all before it in the scope. */
+            version: number;
         };
         /** @description What can be read of one session as its store keeps it: the reads of the store protocol that are about one session. */
         RawRead: components["schemas"]["StateRawRead"] | components["schemas"]["EntryRawRead"] | components["schemas"]["PathRawRead"] | components["schemas"]["RecordsRawRead"] | components["schemas"]["BranchHeadsRawRead"];
@@ -1857,6 +1929,7 @@ export interface components {
             ok?: unknown;
         };
         StoreHealth: {
+            checkpoints: components["schemas"]["Checkpoints"] | null;
             /** @description Whether the store answers. */
             is_reachable: boolean;
             /** @description The adapter. */
@@ -1865,8 +1938,27 @@ export interface components {
             reopened_sessions: number;
             /** @description Sessions that the caller sees. */
             sessions: number;
+            size: components["schemas"]["StoreSize"] | null;
             /** @description Why it does not. */
             trouble?: string | null;
+        };
+        StoreSize: {
+            /** @description Bytes of the catalogue, which is derived from the sessions. */
+            catalogue_bytes: number;
+            /** @description When the files were looked at, milliseconds since the epoch. */
+            measured_at: number;
+            /** @description Bytes of the search index, which is derived too. */
+            search_bytes: number;
+            /** @description Bytes of the sessions. */
+            sessions_bytes: number;
+            /** @description Bytes of the small documents that servers share. */
+            shared_bytes: number;
+            /** @description Bytes of sessions that are being built. */
+            staging_bytes: number;
+            /** @description Bytes on the disk, all together. */
+            total_bytes: number;
+            /** @description Bytes of deleted sessions until their retention ends. */
+            trash_bytes: number;
         };
         /** @description What went wrong while a message streamed: words, or words and a kind. */
         StreamError: string | components["schemas"]["StreamErrorObject"];
@@ -2147,6 +2239,32 @@ export interface components {
              */
             timestamp: number;
         };
+        Verification: {
+            last: components["schemas"]["VerificationResult"] | null;
+            /** @description Since when one is running, milliseconds since the epoch. */
+            running_since: number | null;
+            /**
+             * @description How the last verification that came to its end ended. `failed`: it could not look at every session.
+             * @enum {string}
+             */
+            status: "never" | "well" | "damaged" | "failed";
+        };
+        VerificationResult: {
+            /** @description Bytes that were read. */
+            bytes: number;
+            /** @description Sessions with damage. */
+            damaged: number;
+            /** @description The first of them. Only callers with the right `admin` see them. */
+            damaged_sessions?: string[] | null;
+            /** @description Why not every session was checked. */
+            failure?: string | null;
+            /** @description When it ended, milliseconds since the epoch. */
+            finished_at: number;
+            /** @description Sessions that were checked, live and deleted. */
+            sessions: number;
+            /** @description When it began, milliseconds since the epoch. */
+            started_at: number;
+        };
         Version: {
             /** @description The version of the API, as in its paths. */
             api: string;
@@ -2182,6 +2300,26 @@ export interface components {
         };
         /** @description Why a store did not do something. */
         WireError: components["schemas"]["NotFoundWireError"] | components["schemas"]["EntryNotFoundWireError"] | components["schemas"]["NotOnPathWireError"] | components["schemas"]["ExistsWireError"] | components["schemas"]["ConflictWireError"] | components["schemas"]["RevisionConflictWireError"] | components["schemas"]["LockedWireError"] | components["schemas"]["InvalidWireError"] | components["schemas"]["InvalidCursorWireError"] | components["schemas"]["LatchedWireError"] | components["schemas"]["FullWireError"] | components["schemas"]["FailedWireError"];
+        /** @description Input of `session::kv::write`. */
+        WriteDocumentsRequest: {
+            /**
+             * @description Documents to take away in the same write. Those that are not there are passed over.
+             * @default []
+             */
+            delete: components["schemas"]["DocumentRemoval"][];
+            /**
+             * @description Documents to put, all or none, in one durable write. Each key may be there once.
+             * @default []
+             */
+            put: components["schemas"]["NewDocument"][];
+        };
+        /** @description Output of `session::kv::write`. */
+        WriteDocumentsResult: {
+            /** @description How many were taken away. */
+            deleted: number;
+            /** @description The documents that were put, in the order of the request. */
+            documents: components["schemas"]["PutDocumentResult"][];
+        };
     };
     responses: never;
     parameters: never;

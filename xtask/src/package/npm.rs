@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::steps::{self, Place};
 use super::targets::{TARGETS, Target};
@@ -35,7 +35,7 @@ fn platform_manifest(target: &Target, version: &str) -> Value {
         "license": "MIT OR Apache-2.0",
         "os": [os],
         "cpu": [cpu],
-        "files": [target.program()],
+        "files": [target.program(), "LICENSE-APACHE", "LICENSE-MIT"],
         "preferUnplugged": true,
     });
     if let (Some(libc), Some(fields)) = (target.npm_libc, manifest.as_object_mut()) {
@@ -62,9 +62,8 @@ fn main_package(place: &Place<'_>) -> Result<PathBuf, String> {
     let folder = steps::empty_folder(&place.work.join("npm-main"))?;
     steps::copy(&client.join("README.md"), &folder.join("README.md"))?;
     licences(place, &folder)?;
-    let manifest = steps::read(&client.join("package.json"))?;
-    let manifest = published_manifest(&manifest, &place.version)?;
-    steps::write(&folder.join("package.json"), &format!("{manifest:#}\n"))?;
+    steps::copy(&client.join("package.json"), &folder.join("package.json"))?;
+    publish_manifest(&folder, &place.version)?;
     let copied = Command::new("cp").args(["-R", "dist"]).arg(&folder).current_dir(&client).status();
     if !copied.is_ok_and(|status| status.success()) {
         return Err("the built client cannot be copied".to_owned());
@@ -72,17 +71,23 @@ fn main_package(place: &Place<'_>) -> Result<PathBuf, String> {
     pack(place, &folder)
 }
 
-fn published_manifest(text: &str, version: &str) -> Result<Value, String> {
-    let mut fields: Map<String, Value> = serde_json::from_str(text)
-        .map_err(|error| format!("sdk/typescript/package.json: {error}"))?;
-    for name in ["devDependencies", "scripts"] {
-        fields.remove(name);
-    }
-    let platforms =
-        TARGETS.iter().map(|target| (format!("{SCOPE}/{}", target.npm), version.into()));
-    let platforms: Map<String, Value> = platforms.collect();
-    fields.insert("optionalDependencies".to_owned(), Value::Object(platforms));
-    Ok(Value::Object(fields))
+/// Makes the manifest of the client that of the package. npm edits it, because the order of its members means something: of
+/// `exports` and `imports` the first that fits is taken.
+fn publish_manifest(folder: &Path, version: &str) -> Result<(), String> {
+    let pkg = || {
+        let mut command = Command::new("npm");
+        command.arg("pkg").current_dir(folder);
+        command
+    };
+    steps::run(pkg().args(["delete", "devDependencies", "scripts"]))?;
+    steps::run(pkg().arg("set").args(platform_dependencies(version)))
+}
+
+/// The platform packages, as `npm pkg set` takes them.
+fn platform_dependencies(version: &str) -> impl Iterator<Item = String> {
+    TARGETS
+        .iter()
+        .map(move |target| format!("optionalDependencies[{SCOPE}/{}]={version}", target.npm))
 }
 
 fn licences(place: &Place<'_>, folder: &Path) -> Result<(), String> {
@@ -116,16 +121,14 @@ mod tests {
         let windows = Target::find("i686-pc-windows-msvc").unwrap();
         let manifest = platform_manifest(windows, "1.2.3");
         assert_eq!((&manifest["os"], &manifest["cpu"]), (&json!(["win32"]), &json!(["ia32"])));
-        assert_eq!(manifest["files"], json!(["bough.exe"]));
+        assert_eq!(manifest["files"][0], "bough.exe");
         assert!(manifest.get("libc").is_none());
     }
 
     #[test]
-    fn the_main_package_may_do_without_any_platform_package() {
-        let text = r#"{"name": "boughdb", "devDependencies": {"typescript": "1"}}"#;
-        let manifest = published_manifest(text, "1.2.3").unwrap();
-        assert_eq!(manifest["optionalDependencies"].as_object().unwrap().len(), TARGETS.len());
-        assert_eq!(manifest["optionalDependencies"]["@boughdb/linux-x64"], "1.2.3");
-        assert!(manifest.get("devDependencies").is_none());
+    fn the_main_package_names_every_platform_package() {
+        let names: Vec<String> = platform_dependencies("1.2.3").collect();
+        assert_eq!(names.len(), TARGETS.len());
+        assert!(names.contains(&"optionalDependencies[@boughdb/linux-x64]=1.2.3".to_owned()));
     }
 }

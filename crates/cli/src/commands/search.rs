@@ -73,8 +73,10 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
 
 /// A query that is not understood is explained by the help of this command.
 fn explained(error: CallError) -> CommandError {
+    let is_query = error.code == "session/invalid_request";
     let mut failed = CommandError::from(error);
-    if failed.kind == ErrorKind::Usage {
+    if is_query {
+        failed.kind = ErrorKind::Usage;
         failed.hints = vec!["`bough help search` shows what a query can have".to_owned()];
     }
     failed

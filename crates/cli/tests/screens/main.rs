@@ -363,7 +363,7 @@ fn planted_words_are_found_in_narrow_and_wide_windows() {
             let row = terminal.wait_until(query, |text| {
                 text.lines().nth(1).is_some_and(|line| line.contains(query))
                     && text.contains("1 hit")
-                    && !text.contains("searching")
+                    && !text.contains("Searching")
             });
             let kind = if entry.is_some() { "plantedtitle" } else { "title" };
             assert!(row.contains(kind), "{query}: {row}");

@@ -445,7 +445,10 @@ async fn a_binding_is_known_by_what_it_asks_for() {
 /// happens from then on is delivered.
 #[tokio::test]
 async fn without_a_count_that_outlives_the_process_a_binding_goes_on_at_the_present() {
-    let place = Place::with("adapter: {name: fs}").await;
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().display();
+    let place =
+        Place::with(&format!("adapter: {{name: fs, config: {{data_dir: '{folder}'}}}}")).await;
     let mut first = place.worker().await;
     first.host("ui::on").await;
     first.bind("one", "session::created", "ui::on", json!({})).await;

@@ -47,6 +47,7 @@ fn a_meta_change_holds_what_changes() {
         archived: Some(false),
         task_name: Some("n".into()),
         digest: None,
+        kind: None,
     };
     check(
         Record::Meta(change),

@@ -94,7 +94,8 @@ impl Changes {
                 return Err(ServiceError::invalid(format!("the key {key} is there twice")));
             }
         }
-        let name = |new: &NewDocument| service.keyed().map(|call| request_of(&call.key(), &new.key));
+        let name =
+            |new: &NewDocument| service.keyed().map(|call| request_of(&call.key(), &new.key));
         let requests = put.iter().map(name).collect();
         Ok(Self { put, delete, requests })
     }
