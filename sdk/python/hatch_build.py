@@ -1,7 +1,7 @@
 """Puts the program `bough` among the scripts of a wheel, where the environment names one.
 
-`cargo xtask package wheel` sets BOUGH_WHEEL_PROGRAM and BOUGH_WHEEL_PLATFORM. Without them the wheel is the client alone, for every
-platform, and the client takes the `bough` on the PATH.
+`cargo xtask package wheel` sets BOUGH_WHEEL_PROGRAM and BOUGH_WHEEL_PLATFORM. Without them the wheel is the client alone, for
+every platform, and the client takes the `bough` on the PATH.
 """
 
 from __future__ import annotations

@@ -8,8 +8,13 @@ const BATCH = 500;
 const WRITERS = 32;
 
 /** Nothing here is about power cuts, and waiting for the disk a hundred thousand times takes minutes. */
-export async function withoutWaitingForTheDisk(server) {
+export function withoutWaitingForTheDisk(server) {
   writeFileSync(join(server.data, "config.yaml"), "durability: may_lose_newest_on_power_cut\n");
+}
+
+/** For sessions that are only listed: a hundred thousand folders take minutes to make and to remove. */
+export function inMemory(server) {
+  writeFileSync(join(server.data, "config.yaml"), "adapter:\n  name: memory\n");
 }
 
 /** Makes sessions `n0`, `n1` and so on, called “Session 0” and so on. */
@@ -39,11 +44,14 @@ function put(server, agent, path, body) {
   });
 }
 
-/** Makes a session whose messages are “Entry 0 of many” and so on. */
+/** Makes a session whose messages are “Entry 0 of many” and so on, and says the ids of all of them. */
 export async function makeLongSession(server, id, count) {
+  const ids = [];
   await server.session(id, { title: "Long" });
   for (let first = 0; first < count; first += BATCH) {
     const size = Math.min(BATCH, count - first);
-    await server.appendMany(id, Array.from({ length: size }, (_, at) => user(`Entry ${first + at} of many`)));
+    const { entries } = await server.appendMany(id, Array.from({ length: size }, (_, at) => user(`Entry ${first + at} of many`)));
+    ids.push(...entries.map((entry) => entry.entry_id));
   }
+  return ids;
 }

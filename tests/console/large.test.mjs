@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { close, launch, open, see } from "./browser.mjs";
-import { makeLongSession, makeSessions, withoutWaitingForTheDisk } from "./fill.mjs";
+import { inMemory, makeLongSession, makeSessions } from "./fill.mjs";
 import { Bough } from "./server.mjs";
 
 const SESSIONS = Number(process.env.BOUGH_CONSOLE_SESSIONS ?? 3_000);
@@ -11,18 +11,21 @@ const ENTRIES = Number(process.env.BOUGH_CONSOLE_ENTRIES ?? 10_000);
 const ROWS_IN_PAGE_MAX = 80;
 const MESSAGES_IN_PAGE_MAX = 240;
 
-let server;
+/** One server with many sessions, and one with a long session. */
+let many;
+let long;
+let ids;
 let browser;
 
 before(async () => {
-  [server, browser] = await Promise.all([Bough.start(withoutWaitingForTheDisk), launch()]);
-  await makeSessions(server, SESSIONS);
-  await makeLongSession(server, "long", ENTRIES);
+  [many, long, browser] = await Promise.all([Bough.start(inMemory), Bough.start(), launch()]);
+  await makeSessions(many, SESSIONS);
+  ids = await makeLongSession(long, "long", ENTRIES);
 });
 
 after(async () => {
   await browser.close();
-  await server.stop();
+  await Promise.all([many.stop(), long.stop()]);
 });
 
 /** Whether rows are drawn where the list was scrolled to. */
@@ -49,9 +52,9 @@ async function scrollToTheLast([count, most]) {
 }
 
 test("many sessions are scrolled to the last one with few rows in the page", async () => {
-  const page = await open(browser, server, "#/sessions");
-  await see(page, "Long");
-  const drawn = await page.evaluate(scrollToTheLast, [SESSIONS + 1, ROWS_IN_PAGE_MAX]);
+  const page = await open(browser, many, "#/sessions");
+  await page.locator(".row").first().waitFor();
+  const drawn = await page.evaluate(scrollToTheLast, [SESSIONS, ROWS_IN_PAGE_MAX]);
   assert.ok(drawn <= ROWS_IN_PAGE_MAX, `${drawn} rows are in the page`);
   await page.waitForFunction(areRowsDrawn);
   const box = page.locator(".virtual");
@@ -74,14 +77,14 @@ test("many sessions are scrolled to the last one with few rows in the page", asy
     await look();
   }
   assert.ok(seen.size > 300, `${seen.size} sessions were seen`);
-  await server.session("newest", { title: "Begun far below" });
+  await many.session("newest", { title: "Begun far below" });
   await page.keyboard.press("Home");
   await see(page, "Begun far below");
   await close(page);
 });
 
 test("a long session opens at its end, and is read in both directions by pages", async () => {
-  const page = await open(browser, server, "#/sessions/long");
+  const page = await open(browser, long, "#/sessions/long");
   await see(page, `Entry ${ENTRIES - 1} of many`);
   const box = page.locator(".transcript-box");
   const read = async (numbers, by) => {
@@ -106,8 +109,7 @@ test("a long session opens at its end, and is read in both directions by pages",
 
 test("a link into the middle of a long session leads there, and on in both directions", async () => {
   const middle = Math.floor(ENTRIES / 2);
-  const entry = await entryThatSays(`Entry ${middle} of many`);
-  const page = await open(browser, server, `#/sessions/long?entry=${entry}`);
+  const page = await open(browser, long, `#/sessions/long?entry=${ids[middle]}`);
   const target = page.locator("[data-target]", { hasText: `Entry ${middle} of many` });
   await target.waitFor();
   const isInSight = await target.evaluate((element) => {
@@ -124,14 +126,3 @@ test("a link into the middle of a long session leads there, and on in both direc
   }
   await close(page);
 });
-
-/** Asks the search, which reads behind the writes, until it has read so far. */
-async function entryThatSays(text) {
-  for (;;) {
-    const { hits } = await server.send("GET", `/search?query=${encodeURIComponent(`"${text}"`)}`);
-    if (hits.length > 0) {
-      return hits[0].entry_id;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { close, launch, open, see } from "./browser.mjs";
+import { checkAccess, close, launch, open, see } from "./browser.mjs";
 import { assistant, Bough } from "./server.mjs";
 
 const DAY = 86_400_000;
@@ -73,5 +73,17 @@ test("health shows the store, who follows it, and its limits", async () => {
   await fact(page, "Search index", "Complete", "yes");
   await close(watching);
   await fact(page, "Now", "Subscribers", "0");
+  await close(page);
+});
+
+test("health says how large the store is, how many sessions are checkpointed, and what the last check of every byte found", async () => {
+  const page = await open(browser, server, "#/health");
+  await panel(page, "Size on disk").locator(".fact", { hasText: "Together" }).getByText(/\d (kB|MB)$/).waitFor();
+  await panel(page, "Store").locator(".fact", { hasText: "Checkpointed" }).waitFor();
+  await panel(page, "Verification").getByText("nothing was checked yet").waitFor();
+  await page.getByRole("button", { name: "Check every byte now" }).click();
+  await panel(page, "Verification").getByText("every byte is what was written").waitFor();
+  await fact(page, "Verification", "Damaged", "0");
+  await checkAccess(page);
   await close(page);
 });

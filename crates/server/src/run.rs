@@ -396,8 +396,9 @@ impl Server {
         };
         format!(
             "Bough is listening.\n  HTTP   http://{http}\n{socket}  bus    {bus}\n  data   {kept}\n\n\
-             Try:\n  curl http://{http}/v1/sessions\n  curl -X PUT http://{http}/v1/sessions/first \
-             -H 'content-type: application/json' -d '{{\"title\":\"My first\"}}'\n  curl -X POST \
+             Open http://{http}/ in a browser to see the sessions live, or try:\n  curl \
+             http://{http}/v1/sessions\n  curl -X PUT http://{http}/v1/sessions/first -H \
+             'content-type: application/json' -d '{{\"title\":\"My first\"}}'\n  curl -X POST \
              http://{http}/v1/sessions/first/entries -H 'content-type: application/json' -d \
              '{{\"message\":{EXAMPLE_MESSAGE}}}'\n  curl -N http://{http}/v1/events?after=start\n  the API: \
              http://{http}/docs\n"

@@ -360,13 +360,13 @@ fn planted_words_are_found_in_narrow_and_wide_windows() {
         terminal.wait_for("Search all sessions");
         for (query, entry) in &planted {
             terminal.press(query);
-            let row = terminal.wait_until(query, |text| {
+            // A narrow window has room for the beginning of a title.
+            let kind = if entry.is_some() { "planted" } else { "title" };
+            terminal.wait_until(query, |text| {
                 text.lines().nth(1).is_some_and(|line| line.contains(query))
                     && text.contains("1 hit")
-                    && !text.contains("Searching")
+                    && text.lines().skip(2).any(|line| line.contains(kind))
             });
-            let kind = if entry.is_some() { "plantedtitle" } else { "title" };
-            assert!(row.contains(kind), "{query}: {row}");
             // All that was typed goes away at once.
             terminal.press("\u{15}");
             terminal.wait_for("Type what you remember");
