@@ -15,6 +15,9 @@ use crate::{crash_command, shell, tidy};
 /// The stage that also builds the program.
 const TESTS: &str = "test";
 
+/// How many sessions, and entries of one session, the console is scrolled through when there is time.
+const LARGE_CONSOLE: &str = "100000";
+
 /// The crates that must compile everywhere.
 const PORTABLE: [&str; 3] = ["bough-platform", "bough-log", "bough-session"];
 
@@ -94,7 +97,7 @@ fn list(root: &Path) -> Vec<Stage> {
         work: Work::External(found),
         is_usual: true,
     }));
-    let about = "what takes too long for every run: the full crash run, LangGraph's tests, lints of the other workspaces";
+    let about = "what takes too long for every run: the full crash run, LangGraph's tests, the console with 100,000 sessions, lints of the other workspaces";
     stages.push(Stage { is_usual: false, ..ours("suites-all", about, suites_all) });
     stages
 }
@@ -278,7 +281,13 @@ fn suites_all(root: &Path) -> Result<Counts, String> {
     }
     let mut langgraph = Command::new("sh");
     langgraph.arg(root.join("tests/python/run.sh")).arg("langgraph");
-    Ok(counts.plus(checked(&mut langgraph)?))
+    counts = counts.plus(checked(&mut langgraph)?);
+    let mut console = Command::new("sh");
+    console.arg(root.join("tests/console/run.sh")).arg("large.test.mjs");
+    console
+        .env("BOUGH_CONSOLE_SESSIONS", LARGE_CONSOLE)
+        .env("BOUGH_CONSOLE_ENTRIES", LARGE_CONSOLE);
+    Ok(counts.plus(checked(&mut console)?))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@
 //! ```
 //!
 //! The calls have the names and arguments of the Python and TypeScript clients; what is optional there is a struct of options here
-//! ([`AppendOptions`], [`MessagesOptions`], …) that a call ending in `_with` takes.
+//! ([`AppendOptions`], [`MessagesOptions`], ...) that a call ending in `_with` takes.
 //!
 //! | to | use |
 //! |---|---|
@@ -109,7 +109,7 @@ pub use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, S
 
 /// The examples of the documents for users, which run as tests.
 #[cfg(doctest)]
-mod documents {
+mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
 
