@@ -17,9 +17,8 @@ if (out === undefined) {
   throw new Error("name the folder to build into: node build.mjs dist");
 }
 
-const built = await build({
+const options = {
   absWorkingDir: here,
-  entryPoints: { app: "src/main.tsx" },
   outdir: "out",
   bundle: true,
   minify: true,
@@ -31,11 +30,13 @@ const built = await build({
   jsxImportSource: "preact",
   legalComments: "none",
   charset: "utf8",
-});
+};
 
-const files = new Map(built.outputFiles.map((file) => [file.path.split("/").pop(), Buffer.from(file.contents)]));
+const boot = await build({ ...options, entryPoints: { boot: "src/boot.ts" }, format: "iife" });
+const program = await build({ ...options, entryPoints: { app: "src/main.tsx" }, splitting: true, chunkNames: "[name]-[hash]" });
+const files = new Map([...named(program.outputFiles), ...named(boot.outputFiles)]);
 files.set("icon.svg", await readFile(join(here, "src/icon.svg")));
-files.set("licences.txt", await licences(built.metafile));
+files.set("licences.txt", await licences([...Object.keys(program.metafile.inputs), ...Object.keys(boot.metafile.inputs)]));
 files.set("index.html", await page(files));
 
 await rm(out, { recursive: true, force: true });
@@ -54,20 +55,57 @@ if (total > COMPRESSED_BYTES_MAX) {
   throw new Error(`the page may take ${COMPRESSED_BYTES_MAX} bytes at most`);
 }
 
-/** Puts the address of each file where the page names the file. */
+/**
+ * The files of a build by their names. A part of the program is named without the hash that the bundler gives it, and names
+ * the parts that it loads by their addresses.
+ */
+function named(outputs) {
+  const contents = new Map(outputs.map((file) => [file.path.split("/").pop(), file.text]));
+  const names = new Map();
+  for (const made of contents.keys()) {
+    names.set(made, made.replace(/-[0-9A-Z]{8}\./, ".").replace(/^chunk\./, "core."));
+  }
+  if (new Set(names.values()).size < names.size) {
+    throw new Error(`two parts of the program have one name: ${[...names.keys()].join(", ")}`);
+  }
+  const done = new Map();
+  const finish = (made) => {
+    const name = names.get(made);
+    if (!done.has(name)) {
+      const text = contents.get(made).replace(/"\.\/([\w-]+\.js)"/g, (whole, other) => (contents.has(other) ? `"./${addressOf(names.get(other), finish(other))}"` : whole));
+      done.set(name, Buffer.from(text));
+    }
+    return done.get(name);
+  };
+  [...contents.keys()].forEach(finish);
+  return done;
+}
+
+/** The last part of the address of a file, which holds its digest. */
+function addressOf(name, bytes) {
+  const digest = createHash("sha256").update(bytes).digest("hex").slice(0, 16);
+  return name.replace(".", `-${digest}.`);
+}
+
+/** Puts what is seen first into the page, and the address of each file where the page names the file. */
 async function page(files) {
   const text = await readFile(join(here, "src/index.html"), "utf8");
-  const named = text.replace(/"\/assets\/([a-z]+)\.([a-z]+)"/g, (_, stem, ending) => {
-    const digest = createHash("sha256").update(files.get(`${stem}.${ending}`)).digest("hex").slice(0, 16);
-    return `"/assets/${stem}-${digest}.${ending}"`;
-  });
-  return Buffer.from(named);
+  const whole = text.replace("<!-- first paint -->", await firstPaint());
+  const addressed = whole.replace(/"\/assets\/([a-z0-9_]+\.[a-z]+)"/g, (_, name) => `"/assets/${addressOf(name, files.get(name))}"`);
+  return Buffer.from(addressed);
+}
+
+/** The frame of the page, as HTML. */
+async function firstPaint() {
+  const { outputFiles } = await build({ ...options, entryPoints: ["src/first_paint.tsx"], platform: "node", target: "node20", metafile: false });
+  const { html } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
+  return html;
 }
 
 /** The licences of the packages that the bundle holds parts of. */
-async function licences(metafile) {
+async function licences(inputs) {
   const packages = new Set();
-  for (const input of Object.keys(metafile.inputs)) {
+  for (const input of inputs) {
     const found = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input);
     if (found) {
       packages.add(found[1]);

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { connection } from "./api/events";
-import { useStore } from "./ui/store";
+import { useStore } from "./ui/use_store";
 
 /** A connection that comes back this soon is not worth a word. */
 const PATIENCE_MS = 700;

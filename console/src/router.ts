@@ -1,5 +1,6 @@
 // Addresses of the console's views. They live behind the `#`, so that the server never sees them.
 
+import { dropEarly } from "./api/early";
 import { Store } from "./ui/store";
 
 export interface SessionFilters {
@@ -104,7 +105,10 @@ export function usageHref({ since, of, by }: UsageQuery): string {
 export const route = new Store<Route>(parseRoute(globalThis.location?.hash ?? ""));
 
 export function startRouter(): void {
-  window.addEventListener("hashchange", () => route.set(parseRoute(location.hash)));
+  window.addEventListener("hashchange", () => {
+    dropEarly();
+    route.set(parseRoute(location.hash));
+  });
 }
 
 export function go(href: string): void {

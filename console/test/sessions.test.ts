@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NO_FILTERS } from "../src/router";
 import { withRows as placed } from "../src/sessions/list";
-import { metadataFilter, searchText, type Row } from "../src/sessions/source";
+import { metadataFilter } from "../src/sessions/addresses";
+import { searchText, type Row } from "../src/sessions/source";
 
 function row(session_id: string, updated_at: number): Row {
   return { meta: { session_id, updated_at, title: "", description: "", status: "idle", created_at: 0, message_count: 0 } };

@@ -22,8 +22,8 @@ export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
 }
 
-/** A page on a view of the console. Errors of scripts and refusals by the page's policy are kept in `page.complaints`. */
-export async function open(browser, server, hash, options = {}) {
+/** A page on a view of the console, after something was done to the empty page. Errors of scripts and refusals by the page's policy are kept in `page.complaints`. */
+export async function open(browser, server, hash, options = {}, prepare = undefined) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
@@ -37,7 +37,8 @@ export async function open(browser, server, hash, options = {}) {
   if (DIST !== undefined) {
     await page.route(/^[^/]+\/\/[^/]+\/(#.*)?$|\/assets\//, serveFromFolder);
   }
-  await page.goto(`${server.origin}/${hash}`);
+  await prepare?.(page);
+  await page.goto(`${server.origin}/${hash}`, { waitUntil: prepare === undefined ? "load" : "commit" });
   return page;
 }
 

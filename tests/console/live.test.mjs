@@ -50,6 +50,24 @@ test("a reply grows as it is written, in two tabs, until it is finished", async 
   }
 });
 
+test("tokens and cost of the session grow with each reply", async () => {
+  await server.session("costs", { title: "What it costs" });
+  await server.append("costs", user("How much?"));
+  const page = await open(browser, server, "#/sessions/costs");
+  const facts = page.locator(".session-facts");
+  await facts.getByText("1 message", { exact: true }).waitFor();
+  await server.append("costs", assistant("Little", { usage: { input: 1000, output: 500, cost_usd: 0.25 } }));
+  await facts.getByText("1.5K tokens").waitFor();
+  await facts.getByText("$0.25").waitFor();
+  await server.append("costs", assistant([]), { entry_id: "more", stream: true });
+  await server.delta("costs", "more", 0, "And more");
+  await server.send("POST", "/sessions/costs/entries/more/finish", { stop_reason: "end", model: "sonnet-large", usage: { input: 2000, output: 500, cost_usd: 0.5 } });
+  await facts.getByText("4K tokens").waitFor();
+  await facts.getByText("$0.75").waitFor();
+  await facts.getByText("3 messages").waitFor();
+  await close(page);
+});
+
 test("a tab that replies is seen by the other", async () => {
   await server.session("tabs", { title: "Tabs" });
   await server.append("tabs", user("Hello"));

@@ -40,6 +40,10 @@ test("a loop says what it did, what a compaction hides, and how it came to it", 
   await side.getByText("14.0 s").waitFor();
   await side.getByText("this stands for 2 messages").waitFor();
   await side.getByText("214 queries (the owner of each row").waitFor();
+  await side.getByText("What it hides").click();
+  assert.equal(await side.locator(".hidden-entries li").count(), 2);
+  assert.equal(await side.evaluate((element) => element.scrollWidth - element.clientWidth), 0);
+  await checkAccess(page);
   await page.getByRole("button", { name: /Loop 4/ }).click();
   await side.getByText("Choosing took 3,140 tokens").waitFor();
   assert.equal((await side.locator(".loops-chain").innerText()).replace(/\s+/g, " "), "1 → 2 → 4");

@@ -85,6 +85,41 @@ test("search finds titles and content as one types, and the filters are in the a
   await close(page);
 });
 
+test("what was found in a title is marked there, beside how the session begins", async () => {
+  const page = await open(browser, server, "#/sessions?text=release");
+  const row = page.locator(".row", { hasText: "Write release notes" });
+  await row.locator(".row-title mark", { hasText: "release" }).waitFor();
+  assert.equal(await row.locator(".row-found").textContent(), "Please write the notes");
+  await close(page);
+});
+
+test("filters without words show the sessions as the list does", async () => {
+  for (const query of ["agent=builder", "tool=bash", "since=24h", "agent=builder&tool=bash&since=7d"]) {
+    const page = await open(browser, server, `#/sessions?${query}`);
+    const row = page.locator(".row", { hasText: "Parse ISO weeks" });
+    for (const fact of ["Idle", "builder", "sonnet-large", "1.5K", "$0.25"]) {
+      await row.getByText(fact).waitFor();
+    }
+    assert.equal(await page.locator(".row-heads").count(), 1, query);
+    assert.equal(await row.locator(".row-link").getAttribute("href"), "#/sessions/week");
+    await close(page);
+  }
+});
+
+test("a filter by time leaves out what was last changed before", async (t) => {
+  const old = await Bough.start();
+  t.after(() => old.stop());
+  await old.record("month", Date.now() - 20 * 24 * 3_600_000);
+  await old.session("today", { title: "Of today" });
+  const page = await open(browser, old, "#/sessions?since=30d");
+  await page.locator(".row").nth(1).waitFor();
+  await page.getByLabel("Time").selectOption("7d");
+  await page.locator(".row").nth(1).waitFor({ state: "detached" });
+  assert.deepEqual(await titles(page), ["Of today"]);
+  assert.match(page.url(), /since=7d/);
+  await close(page);
+});
+
 test("filters by status, agent, tool and metadata narrow the list", async () => {
   const check = async (query, expected) => {
     const page = await open(browser, server, `#/sessions?${query}`);

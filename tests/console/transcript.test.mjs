@@ -91,6 +91,32 @@ test("the page's policy refuses what would make HTML of text", async () => {
   await page.context().close();
 });
 
+test("a compaction shows which messages it hides, and where the model reads on", async () => {
+  await server.session("compacted", { title: "Compacted" });
+  const ids = [];
+  for (const text of ["The first question", "The second question", "The third question"]) {
+    const { entry_id: id } = await server.append("compacted", user(text));
+    ids.push(id);
+  }
+  const data = { summary: "Two questions were asked.", first_kept_entry_id: ids[2], tokens_before: 900 };
+  await server.send("POST", "/sessions/compacted/entries", { custom: { custom_type: "bough.compaction", data } });
+  await server.append("compacted", user("The fourth question"));
+  const page = await open(browser, server, "#/sessions/compacted");
+  const line = page.locator(".kept-line");
+  await line.waitFor();
+  const next = await line.evaluate((element) => element.nextElementSibling.dataset.entry);
+  assert.equal(next, ids[2]);
+  await page.locator(".notice summary").click();
+  const hidden = page.locator(".hidden-entries li");
+  await hidden.first().waitFor();
+  assert.deepEqual(await hidden.locator("a").allInnerTexts(), ["User\nThe first question", "User\nThe second question"]);
+  await page.getByText("it stands for 2 entries").waitFor();
+  await checkAccess(page);
+  await hidden.nth(1).getByRole("link").click();
+  await page.locator(`[data-entry="${ids[1]}"][data-target]`).waitFor();
+  await close(page);
+});
+
 test("a reply is stored, an edit makes a branch, and a fork is a session", async () => {
   await server.session("talk", { title: "Talk" });
   await server.append("talk", user("What is it?"), { entry_id: "q" });

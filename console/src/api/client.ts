@@ -1,6 +1,7 @@
 // Requests to the server, and what to do when it refuses one.
 
 import { Store } from "../ui/store";
+import { takeEarly } from "./early";
 
 /** What the server said about a request that it did not fulfil. */
 export class ApiError extends Error {
@@ -83,7 +84,8 @@ async function request<T>(method: string, path: string, body?: unknown, signal?:
 /** Sends a request; not reaching the server is an `ApiError` too. */
 export async function reach(path: string, options: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, options);
+    const early = options.method === undefined || options.method === "GET" ? takeEarly(path, options.signal) : undefined;
+    return await (early ?? fetch(path, options));
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") {
       throw error;

@@ -36,6 +36,8 @@ export interface LoopSpawn {
 export interface LoopCompaction {
   created_at: number;
   hidden_messages: number;
+  /** How many messages of the loop come before those. */
+  kept_before: number;
   summary: string;
 }
 

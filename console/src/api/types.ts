@@ -168,6 +168,7 @@ export interface SearchSnippet {
 
 export interface SearchHit {
   meta: SessionMeta;
+  details?: SessionDetails;
   preview?: string;
   entry_id?: string;
   role?: Role;

@@ -2,11 +2,13 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { getJson, sessionPath } from "../api/client";
-import type { LoopSummary, LoopUsage } from "../api/loops";
+import type { LoopCompaction, LoopSummary, LoopUsage } from "../api/loops";
 import { loopsHref, sessionHref } from "../router";
+import { HiddenEntries } from "../transcript/hidden";
 import { count, counted, duration, exactTime } from "../ui/format";
+import { Icon } from "../ui/icons";
 import { inert } from "../ui/inert";
-import type { LoopRow } from "./timeline";
+import { hiddenOf, type LoopRow } from "./timeline";
 
 interface DetailsProps {
   session: string;
@@ -18,6 +20,7 @@ interface DetailsProps {
 
 export function LoopDetails({ session, row, byId, titles, onSelect }: DetailsProps) {
   const { loop } = row;
+  const lastEntry = row.entries.at(-1);
   return (
     <>
       <h2>Loop {row.number}</h2>
@@ -31,23 +34,15 @@ export function LoopDetails({ session, row, byId, titles, onSelect }: DetailsPro
         <Origin loop={loop} byId={byId} onSelect={onSelect} />
       </dl>
       {loop.rejection !== undefined && <p class="bad plain">{inert(loop.rejection)}</p>}
-      {row.lastEntry !== undefined && (
-        <a class="button loops-read" href={sessionHref(session, row.lastEntry)}>
+      {lastEntry !== undefined && (
+        <a class="button loops-read" href={sessionHref(session, lastEntry.entry_id)}>
           Read in the transcript
         </a>
       )}
       <Chain session={session} row={row} byId={byId} onSelect={onSelect} />
       <Turns session={session} row={row} />
       {loop.group !== undefined && <Choice loop={loop} byId={byId} />}
-      {loop.compaction !== undefined && (
-        <section>
-          <h3>Compacted</h3>
-          <p class="muted">
-            Since {exactTime(loop.compaction.created_at)} this stands for {counted(loop.compaction.hidden_messages, "message")} in the context:
-          </p>
-          <blockquote class="plain">{inert(loop.compaction.summary)}</blockquote>
-        </section>
-      )}
+      {loop.compaction !== undefined && <Compaction session={session} row={row} compaction={loop.compaction} />}
       {loop.spawned.length > 0 && (
         <section>
           <h3>Sub-agents</h3>
@@ -176,6 +171,31 @@ function Choice({ loop, byId }: { loop: LoopSummary; byId: ReadonlyMap<string, L
         {counted(loop.group?.loop_ids.length ?? 0, "loop")} from the same beginning; {winner === undefined ? "none was chosen yet" : `loop ${winner.number} was chosen`}.
         {judged > 0 && ` Choosing took ${count(judged)} tokens.`}
       </p>
+    </section>
+  );
+}
+
+/** What stands for messages of the loop, and which ones. */
+function Compaction({ session, row, compaction }: { session: string; row: LoopRow; compaction: LoopCompaction }) {
+  const hidden = hiddenOf(row);
+  return (
+    <section>
+      <h3>Compacted</h3>
+      <p class="muted">
+        Since {exactTime(compaction.created_at)} this stands for {counted(compaction.hidden_messages, "message")} in the context:
+      </p>
+      <blockquote class="plain">{inert(compaction.summary)}</blockquote>
+      {hidden.length > 0 && (
+        <details class="fold">
+          <summary class="fold-head">
+            <Icon name="chevron" />
+            What it hides
+          </summary>
+          <div class="fold-body">
+            <HiddenEntries session={session} entries={hidden} />
+          </div>
+        </details>
+      )}
     </section>
   );
 }

@@ -2,6 +2,7 @@
 
 import { ApiError, address, getJson, isAbort, sessionPath } from "../api/client";
 import { EventStream, type ServerEvent } from "../api/events";
+import { readSession } from "../api/session";
 import type { LoopEntry, LoopEntryPage, LoopSummary, LoopsPage, SpawnsAnswer } from "../api/loops";
 import type { SessionDetails, SessionMeta } from "../api/types";
 import { sessionTitle } from "../ui/format";
@@ -92,8 +93,13 @@ export class LoopsSource {
 
   private async load(): Promise<void> {
     try {
-      const [loops, entries, spawns] = await Promise.all([this.readLoops(), this.readEntries(), this.get<SpawnsAnswer>("spawns")]);
-      this.change({ loops, entries, spawns, isCut: loops.length >= LOOPS_MAX || entries.length >= ENTRIES_MAX, error: undefined });
+      const [loops, entries, spawns, { meta, details }] = await Promise.all([
+        this.readLoops(),
+        this.readEntries(),
+        this.get<SpawnsAnswer>("spawns"),
+        readSession(this.session, this.work.signal),
+      ]);
+      this.change({ meta, details, loops, entries, spawns, isCut: loops.length >= LOOPS_MAX || entries.length >= ENTRIES_MAX, error: undefined });
       await this.readTitles(spawns);
     } catch (error) {
       if (!isAbort(error)) {

@@ -21,8 +21,8 @@ export interface LoopRow extends Span {
   number: number;
   loop: LoopSummary;
   calls: ToolSpan[];
-  /** The last entry that it made. */
-  lastEntry: string | undefined;
+  /** What it made, the oldest first. */
+  entries: LoopEntry[];
 }
 
 /** Loops that ran side by side, or one loop. */
@@ -43,7 +43,7 @@ export function rowsOf(loops: LoopSummary[], entries: LoopEntry[], now: number):
     const made = byLoop.get(loop.loop_id) ?? [];
     const calls = callsOf(loop, made, now);
     const end = loop.ended_at ?? (loop.status === "running" ? now : Math.max(loop.started_at, ...made.map((entry) => entry.timestamp)));
-    return { number: at + 1, loop, calls, start: loop.started_at, end: Math.max(end, loop.started_at), lastEntry: made.at(-1)?.entry_id };
+    return { number: at + 1, loop, calls, start: loop.started_at, end: Math.max(end, loop.started_at), entries: made };
   });
 }
 
@@ -66,6 +66,13 @@ export function grouped(rows: LoopRow[]): RowGroup[] {
     }
   }
   return groups;
+}
+
+/** What a summary stands for in the context; nothing where the messages of the loop are not all here. */
+export function hiddenOf({ loop, entries }: LoopRow): LoopEntry[] {
+  const messages = entries.filter((entry) => entry.message !== undefined);
+  const { kept_before: before = 0, hidden_messages: count = 0 } = loop.compaction ?? {};
+  return messages.length === loop.messages ? messages.slice(before, before + count) : [];
 }
 
 function callsOf(loop: LoopSummary, entries: LoopEntry[], now: number): ToolSpan[] {

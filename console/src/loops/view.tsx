@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { SessionHead } from "../transcript/head";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
-import { useStore } from "../ui/store";
+import { useStore } from "../ui/use_store";
 import { Axis } from "./axis";
 import { Family } from "./family";
 import { LoopDetails } from "./details";

@@ -1,10 +1,11 @@
 // The list of sessions, kept current by the feed of all sessions.
 
 import { EventStream, type ServerEvent } from "../api/events";
-import { address, isAbort } from "../api/client";
+import { isAbort } from "../api/client";
 import type { SessionFilters } from "../router";
 import { Store } from "../ui/store";
-import { isSearch, loadNewestRows, loadRow, loadRows, PAGE_ROWS, type Row } from "./source";
+import { listFeedAddress, needsIndex } from "./addresses";
+import { loadNewestRows, loadRow, loadRows, PAGE_ROWS, type Row } from "./source";
 
 export interface ListState {
   rows: Row[];
@@ -14,15 +15,6 @@ export interface ListState {
   isBehind: boolean;
   error: unknown;
 }
-
-const EVENT_TYPES = [
-  "session::created",
-  "session::message-added",
-  "session::status-changed",
-  "session::meta-updated",
-  "session::archived",
-  "session::deleted",
-];
 
 /** Changes are gathered for this long before the rows are read again. */
 const REFRESH_MS = 300;
@@ -43,7 +35,7 @@ export class SessionList {
   private isPaging = false;
 
   constructor(private filters: SessionFilters) {
-    this.stream = new EventStream(address("/v1/events", { types: EVENT_TYPES.join(",") }), {
+    this.stream = new EventStream(listFeedAddress(), {
       onFresh: () => void this.reload(),
       onEvent: (event) => this.take(event),
       onRefused: (error) => this.fail(error),
@@ -99,7 +91,7 @@ export class SessionList {
       }
       this.next = page.next;
       this.state.update((state) => {
-        const fresh = isSearch(this.filters) ? unknownTo(state.rows, page.rows) : page.rows.filter((row) => !this.moved.has(row.meta.session_id));
+        const fresh = needsIndex(this.filters) ? unknownTo(state.rows, page.rows) : page.rows.filter((row) => !this.moved.has(row.meta.session_id));
         return { ...state, rows: [...state.rows, ...fresh], hasMore: page.next !== undefined };
       });
     } catch (error) {
@@ -138,7 +130,7 @@ export class SessionList {
 
   private schedule(): void {
     if (this.refreshTimer === 0) {
-      const pause = isSearch(this.filters) ? SEARCH_REFRESH_MS : REFRESH_MS;
+      const pause = needsIndex(this.filters) ? SEARCH_REFRESH_MS : REFRESH_MS;
       this.refreshTimer = window.setTimeout(() => void this.refresh(), pause);
     }
   }
@@ -151,7 +143,7 @@ export class SessionList {
       this.schedule();
       return;
     }
-    if (isSearch(this.filters) || this.changed.size > PAGE_ROWS) {
+    if (needsIndex(this.filters) || this.changed.size > PAGE_ROWS) {
       await this.reload();
       return;
     }

@@ -1,4 +1,5 @@
 import { Component } from "preact";
+import type { SearchHit } from "../api/types";
 import { sessionHref } from "../router";
 import { agentOf, compact, counted, money, sessionTitle } from "../ui/format";
 import { Highlighted } from "../ui/highlighted";
@@ -27,16 +28,18 @@ export class SessionRow extends Component<SessionRowProps> {
   override render({ row, index, top, isSelected, actions, onFocus }: SessionRowProps) {
     const { meta, details, hit } = row;
     const title = inert(sessionTitle(meta, details));
+    // The place is shown where it is, as long as the title is what was searched.
+    const inTitle = hit?.snippet?.kind === "title" && inert(hit.snippet.text) === title ? hit.snippet : undefined;
     return (
       <li class="row" style={{ top: `${top}px` }} aria-posinset={index + 1} aria-setsize={-1} data-selected={isSelected || undefined}>
         <a class="row-link" href={sessionHref(meta.session_id, hit?.entry_id)} data-index={index} tabIndex={isSelected ? 0 : -1} onFocus={onFocus}>
           <span class="row-title">
             <StatusMark status={meta.status} />
-            <bdi class="ellipsis">{title}</bdi>
+            <bdi class="ellipsis">{inTitle === undefined ? title : <Highlighted text={inTitle.text} places={inTitle.highlights} />}</bdi>
             {meta.forked_from !== undefined && <span class="tag">fork</span>}
           </span>
           <StatusWord status={meta.status} reason={meta.status_reason} />
-          {hit === undefined ? <Facts row={row} /> : <Found row={row} />}
+          {hit === undefined ? <Facts row={row} /> : <Found hit={hit} isInTitle={inTitle !== undefined} />}
           <span class="row-time">
             <Ago at={meta.updated_at} />
           </span>
@@ -67,12 +70,8 @@ function Facts({ row: { meta, details } }: { row: Row }) {
   );
 }
 
-function Found({ row: { hit } }: { row: Row }) {
-  const snippet = hit?.snippet;
-  return (
-    <span class="row-found ellipsis">
-      {snippet !== undefined && <Highlighted text={snippet.text} places={snippet.highlights} />}
-      {snippet === undefined && inert(hit?.preview ?? "")}
-    </span>
-  );
+/** Where something was found, or how the session begins when that was its title. */
+function Found({ hit: { snippet, preview }, isInTitle }: { hit: SearchHit; isInTitle: boolean }) {
+  const isShown = snippet !== undefined && !isInTitle;
+  return <span class="row-found ellipsis">{isShown ? <Highlighted text={snippet.text} places={snippet.highlights} /> : inert(preview ?? "")}</span>;
 }

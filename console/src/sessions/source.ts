@@ -3,6 +3,7 @@
 import { getJson, type Query } from "../api/client";
 import type { SearchHit, SearchPage, SessionDetails, SessionMeta, SessionPage } from "../api/types";
 import type { SessionFilters } from "../router";
+import { FIRST_PAGE_ROWS, isSearch, listAddress, metadataFilter, needsIndex } from "./addresses";
 
 export interface Row {
   meta: SessionMeta;
@@ -18,19 +19,14 @@ export interface RowPage {
   isBehind: boolean;
 }
 
-/** The first page is small, so that it is there at once; who scrolls on gets the largest that servers give. */
-const FIRST_PAGE_ROWS = 100;
+/** The most rows that servers give at once. */
 export const PAGE_ROWS = 500;
-/** Pages of hits that are read for one page of rows: many hits may be of one session. */
-const SEARCH_PAGES_MAX = 4;
-
-export function isSearch(filters: SessionFilters): boolean {
-  return [filters.text, filters.agent, filters.tool, filters.since].some((text) => text.trim() !== "");
-}
+/** Pages of the search that are read for one page of rows: one of them may hold sessions that the filters leave out. */
+const SEARCH_PAGES_MAX = 8;
 
 export async function loadRows(filters: SessionFilters, cursor: string | undefined, signal: AbortSignal): Promise<RowPage> {
   const limit = cursor === undefined ? FIRST_PAGE_ROWS : PAGE_ROWS;
-  return isSearch(filters) ? search(filters, cursor, signal) : list(filters, { cursor, limit }, signal);
+  return needsIndex(filters) ? search(filters, cursor, signal) : list(filters, { cursor, limit }, signal);
 }
 
 /** The most recently changed sessions, as many as one request gives. */
@@ -45,42 +41,51 @@ export async function loadRow(filters: SessionFilters, session: string, signal: 
 }
 
 async function list(filters: SessionFilters, more: Query, signal: AbortSignal): Promise<RowPage> {
-  const query: Query = {
-    include_details: true,
-    status: filters.status,
-    metadata: metadataFilter(filters.metadata),
-    archived: filters.archived ? "only" : "exclude",
-    ...more,
-  };
-  const page = await getJson<SessionPage>("/v1/sessions", query, signal);
-  return { rows: page.sessions.map(({ details, ...meta }) => asRow(meta, details)), next: page.next_cursor, isBehind: false };
+  const page = await getJson<SessionPage>(listAddress(filters, more), {}, signal);
+  const rows = page.sessions.map(({ details, ...meta }) => asRow(meta, details));
+  // The list is in the order of the last change: behind the first session that is too old all are.
+  const recent = rows.filter((row) => row.meta.updated_at >= oldestWanted(filters.since, Date.now()));
+  return { rows: recent, next: recent.length < rows.length ? undefined : page.next_cursor, isBehind: false };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** `24h` and `7d` as the time from which on sessions are wanted. */
+export function oldestWanted(since: string, now: number): number {
+  const [, count, unit] = /^(\d+)([hd])$/.exec(since) ?? [];
+  return count === undefined ? 0 : now - Number(count) * (unit === "d" ? 24 * HOUR_MS : HOUR_MS);
 }
 
 function asRow(meta: SessionMeta, details: SessionDetails | undefined): Row {
   return details === undefined ? { meta } : { meta, details };
 }
 
-/** One row a session, with its best hit. */
+/** One row a session: with its best hit where words are looked for, and as in the list otherwise. */
 async function search(filters: SessionFilters, cursor: string | undefined, signal: AbortSignal): Promise<RowPage> {
   const rows = new Map<string, Row>();
   let next = cursor;
   let isBehind = false;
   for (let pages = 0; pages < SEARCH_PAGES_MAX; pages += 1) {
-    const query: Query = { query: searchText(filters), limit: FIRST_PAGE_ROWS, cursor: next, metadata: metadataFilter(filters.metadata) };
+    const metadata = metadataFilter(filters.metadata);
+    const query: Query = { query: searchText(filters), by_session: true, limit: FIRST_PAGE_ROWS, cursor: next, metadata };
     const page = await getJson<SearchPage>("/v1/search", query, signal);
-    for (const hit of page.hits) {
-      const isAsked = filters.status === "" || hit.meta.status === filters.status;
-      if (isAsked && !rows.has(hit.meta.session_id)) {
-        rows.set(hit.meta.session_id, { meta: hit.meta, hit });
-      }
+    for (const hit of page.hits.filter((found) => isWanted(filters, found))) {
+      const id = hit.meta.session_id;
+      rows.set(id, rows.get(id) ?? { ...asRow(hit.meta, hit.details), ...(isSearch(filters) && { hit }) });
     }
     isBehind ||= page.index?.is_complete === false;
     next = page.next_cursor;
-    if (next === undefined || rows.size >= FIRST_PAGE_ROWS) {
+    if (next === undefined || rows.size > 0) {
       break;
     }
   }
-  return { rows: [...rows.values()], next, isBehind };
+  const found = [...rows.values()];
+  return { rows: isSearch(filters) ? found : found.sort((a, b) => b.meta.updated_at - a.meta.updated_at), next, isBehind };
+}
+
+/** What the search itself does not filter by. */
+function isWanted(filters: SessionFilters, { meta, details }: SearchHit): boolean {
+  return (filters.status === "" || meta.status === filters.status) && (details?.archived ?? false) === filters.archived;
 }
 
 /** The filters in the words of the search. The word that is being typed is looked for as the beginning of one. */
@@ -105,22 +110,4 @@ function asTyped(text: string): string {
     return `${text}"`;
   }
   return /(^|\s)[\p{L}\p{N}_]+$/u.test(text) ? `${text}*` : text;
-}
-
-/** `key=value` as the filter that the API takes; a value that is JSON is taken as such. */
-export function metadataFilter(text: string): string | undefined {
-  const at = text.indexOf("=");
-  if (at <= 0) {
-    return undefined;
-  }
-  const value = text.slice(at + 1).trim();
-  return JSON.stringify({ [text.slice(0, at).trim()]: asJson(value) });
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

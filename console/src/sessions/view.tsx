@@ -7,14 +7,15 @@ import { useShortcuts } from "../ui/keys";
 import type { MenuItem } from "../ui/menu";
 import { usePageTitle } from "../ui/page_title";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
-import { useStore } from "../ui/store";
+import { useStore } from "../ui/use_store";
 import { undoLast } from "../ui/toasts";
 import { VirtualList } from "../ui/virtual_list";
+import { isSearch, needsIndex } from "./addresses";
 import { attempt, remove, rename, setArchived } from "./actions";
 import { FilterBar } from "./filters";
 import { SessionList } from "./list";
 import { SessionRow } from "./row";
-import { isSearch, type Row } from "./source";
+import type { Row } from "./source";
 import { useRowHeight } from "./row_height";
 
 export function SessionsView({ filters }: { filters: SessionFilters }) {
@@ -166,7 +167,7 @@ function ColumnHeads() {
 }
 
 function NoRows({ filters, isBehind }: { filters: SessionFilters; isBehind: boolean }) {
-  if (isSearch(filters) || filters.status !== "" || filters.metadata !== "" || filters.archived) {
+  if (needsIndex(filters) || filters.since !== "" || filters.status !== "" || filters.metadata !== "" || filters.archived) {
     return (
       <EmptyState title="No session matches">
         <p>{isBehind ? "The search index is still reading; results appear as it goes on." : "Use fewer words or filters."}</p>

@@ -7,6 +7,7 @@ import { inert } from "../ui/inert";
 import { Menu, type MenuItem } from "../ui/menu";
 import { speaker } from "./as_markdown";
 import { type Group, isSameGroup } from "./groups";
+import { COMPACTION, HiddenPath } from "./hidden";
 import { Markdown } from "./markdown";
 import { Fold, Picture, ResultContent, ToolCall } from "./tool";
 
@@ -29,7 +30,7 @@ export class EntryView extends Component<MessageProps> {
   override render({ session, group, isStreaming, isTarget, actionsFor }: MessageProps) {
     const { item } = group;
     if (item.message === undefined) {
-      return <Notice item={item} isTarget={isTarget} />;
+      return <Notice session={session} item={item} isTarget={isTarget} />;
     }
     const { message } = item;
     return (
@@ -167,14 +168,14 @@ function Trouble({ message }: { message: Message }) {
 const BOOKKEEPING: Record<string, string> = {
   "bough.model_change": "Model changed",
   "bough.thinking_level_change": "Thinking level changed",
-  "bough.compaction": "Earlier messages were summarised",
+  [COMPACTION]: "Earlier messages were summarised",
   "bough.branch_summary": "Summary of another branch",
   "bough.session_info": "Session named",
   "bough.label": "Label",
 };
 
 /** An entry that is not a message: one line, with what it keeps inside. */
-function Notice({ item, isTarget }: { item: PathItem; isTarget: boolean }) {
+function Notice({ session, item, isTarget }: { session: string; item: PathItem; isTarget: boolean }) {
   const custom = item.custom;
   if (custom === undefined) {
     return null;
@@ -191,7 +192,12 @@ function Notice({ item, isTarget }: { item: PathItem; isTarget: boolean }) {
           </>
         }
       >
-        {() => <NoticeBody custom={custom} />}
+        {() => (
+          <>
+            <NoticeBody custom={custom} />
+            {custom.custom_type === COMPACTION && <HiddenPath session={session} entry={item.entry_id} custom={custom} />}
+          </>
+        )}
       </Fold>
     </div>
   );

@@ -1,7 +1,8 @@
 // Reading a path of a session by pages, from either end or from the middle.
 
-import { getJson, sessionPath } from "../api/client";
+import { getJson } from "../api/client";
 import type { PathItem, PathPage } from "../api/types";
+import { firstAddress, newestAddress, oldestAddress, type PageQuery } from "./addresses";
 
 export interface Part {
   /** Oldest first. */
@@ -10,36 +11,22 @@ export interface Part {
   hasNewer: boolean;
 }
 
-const PAGE_ITEMS = 60;
-
-/** The cursor of a page that goes on behind an entry, in either direction. */
-function cursorAt(entry: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify({ id: entry }))));
-}
-
-interface PageQuery {
-  leaf: string | undefined;
-  after?: string | undefined;
-  limit?: number;
-}
-
 async function page(session: string, end: "oldest" | "newest", query: PageQuery, signal?: AbortSignal): Promise<PathPage> {
-  const parts = end === "oldest" ? ["messages"] : ["messages", "tail"];
-  return getJson<PathPage>(
-    sessionPath(session, ...parts),
-    {
-      limit: query.limit ?? PAGE_ITEMS,
-      include_custom: true,
-      from_entry_id: query.leaf,
-      cursor: query.after === undefined ? undefined : cursorAt(query.after),
-    },
-    signal,
-  );
+  const address = end === "oldest" ? oldestAddress(session, query) : newestAddress(session, query);
+  return getJson<PathPage>(address, {}, signal);
 }
 
-export async function newest(session: string, leaf: string | undefined, signal?: AbortSignal): Promise<Part> {
-  const found = await page(session, "newest", { leaf }, signal);
-  return { items: found.messages.reverse(), hasOlder: found.next_cursor !== undefined, hasNewer: false };
+/** The end of the active path. */
+export async function activeEnd(session: string, signal?: AbortSignal): Promise<Part> {
+  return endOf(await getJson<PathPage>(firstAddress(session), {}, signal));
+}
+
+export async function newest(session: string, leaf: string, signal?: AbortSignal): Promise<Part> {
+  return endOf(await page(session, "newest", { leaf }, signal));
+}
+
+function endOf({ messages, next_cursor: next }: PathPage): Part {
+  return { items: messages.reverse(), hasOlder: next !== undefined, hasNewer: false };
 }
 
 export async function oldest(session: string, leaf: string | undefined, signal?: AbortSignal): Promise<Part> {
@@ -79,4 +66,20 @@ export async function whole(session: string, leaf: string | undefined, most: num
       return { items, hasOlder: false, hasNewer: found.next_cursor !== undefined };
     }
   }
+}
+
+export interface HiddenPart {
+  items: PathItem[];
+  /** Whether there are more than these. */
+  hasMore: boolean;
+}
+
+/** Entries that are shown of those that a compaction hides. */
+const HIDDEN_ENTRIES_MAX = 500;
+
+/** What a compaction hides: its path from the beginning to the entry that it keeps first, or to itself where it keeps none of them. */
+export async function hiddenBy(session: string, compaction: string, firstKept: string | undefined, signal: AbortSignal): Promise<HiddenPart> {
+  const found = await page(session, "oldest", { leaf: compaction, limit: HIDDEN_ENTRIES_MAX }, signal);
+  const ends = found.messages.findIndex((item) => item.entry_id === firstKept || item.entry_id === compaction);
+  return { items: ends < 0 ? found.messages : found.messages.slice(0, ends), hasMore: ends < 0 && found.next_cursor !== undefined };
 }

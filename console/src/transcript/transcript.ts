@@ -1,11 +1,13 @@
 // One session as it is shown: a part of a path, kept current by the session's feed.
 
-import { ApiError, address, isAbort, sessionPath } from "../api/client";
+import { ApiError, isAbort } from "../api/client";
 import { EventStream, type ServerEvent } from "../api/events";
+import { readSession } from "../api/session";
 import type { PathItem, SessionDetails, SessionMeta } from "../api/types";
 import { Store } from "../ui/store";
+import { sessionFeedAddress } from "./addresses";
 import { type Delta, type Finish, type LiveMessage, withDelta, withFinish } from "./live";
-import { around, newerThan, newest, olderThan, oldest, type Part } from "./path";
+import { activeEnd, around, newerThan, newest, olderThan, oldest, type Part } from "./path";
 
 export interface TranscriptState {
   meta: SessionMeta | undefined;
@@ -40,15 +42,8 @@ const START: TranscriptState = {
 /** Entries that are kept in the page; those farther away are read again when somebody scrolls there. */
 const KEPT_ITEMS = 240;
 
-const EVENT_TYPES = [
-  "session::message-added",
-  "session::message-updated",
-  "session::status-changed",
-  "session::meta-updated",
-  "session::leaf-moved",
-  "session::deleted",
-  "session::created",
-];
+/** Messages are gathered for this long before their sums are read. */
+const DETAILS_MS = 250;
 
 export class Transcript {
   readonly state = new Store<TranscriptState>(START);
@@ -59,13 +54,13 @@ export class Transcript {
   private queue: Promise<void> = Promise.resolve();
   private pending: TranscriptState | undefined;
   private isPaging = false;
+  private detailsTimer = 0;
 
   constructor(
     readonly session: string,
     private target: string | undefined,
   ) {
-    const path = address(sessionPath(session, "events"), { snapshot: true, types: EVENT_TYPES.join(",") });
-    this.stream = new EventStream(path, {
+    this.stream = new EventStream(sessionFeedAddress(session), {
       onFresh: () => this.live.clear(),
       onEvent: (event) => this.enqueue(() => this.take(event)),
       onRefused: (error) => this.change({ isLoading: false, error }),
@@ -74,6 +69,7 @@ export class Transcript {
 
   close(): void {
     this.stream.close();
+    window.clearTimeout(this.detailsTimer);
     this.work.abort();
   }
 
@@ -233,7 +229,7 @@ export class Transcript {
     const { signal } = this.work;
     if (this.target === undefined) {
       this.change({ otherLeaf: undefined });
-      this.replaceItems(activeLeaf === undefined ? NOTHING : await newest(this.session, activeLeaf, signal));
+      this.replaceItems(activeLeaf === undefined ? NOTHING : await this.activePath(activeLeaf));
       return;
     }
     const target = this.target;
@@ -250,6 +246,13 @@ export class Transcript {
     }
   }
 
+  /** The end of the active path. The page may have asked for it before it knew the leaf; what it got then may be of another one. */
+  private async activePath(leaf: string): Promise<Part> {
+    const part = await activeEnd(this.session, this.work.signal);
+    const hasLeaf = part.items.some((item) => item.entry_id === leaf);
+    return hasLeaf ? part : newest(this.session, leaf, this.work.signal);
+  }
+
   private replaceItems(part: Part): void {
     const items = part.items.map((item) => this.shown(item));
     this.change({ items, hasOlder: part.hasOlder, hasNewer: part.hasNewer, isLoading: false, error: undefined });
@@ -264,6 +267,7 @@ export class Transcript {
     const isNext = (parent ?? undefined) === activeLeaf;
     this.change({ activeLeaf: id });
     this.countEntry(message !== undefined);
+    this.readDetailsSoon();
     if (otherLeaf !== undefined || items.some((item) => item.entry_id === id)) {
       return;
     }
@@ -301,6 +305,21 @@ export class Transcript {
     const live = this.live.get(finish.entry_id);
     if (live !== undefined) {
       this.setLive(finish.entry_id, withFinish(live, finish));
+    }
+    this.readDetailsSoon();
+  }
+
+  /** Tokens and cost are sums that the server keeps; several messages in a row are read once. */
+  private readDetailsSoon(): void {
+    if (this.detailsTimer === 0) {
+      this.detailsTimer = window.setTimeout(() => {
+        this.detailsTimer = 0;
+        void readSession(this.session, this.work.signal).then(
+          ({ details }) => this.change({ details }),
+          // The next message reads them again.
+          () => undefined,
+        );
+      }, DETAILS_MS);
     }
   }
 

@@ -7,11 +7,12 @@ import { Icon } from "../ui/icons";
 import { useShortcuts } from "../ui/keys";
 import type { MenuItem } from "../ui/menu";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
-import { useStore } from "../ui/store";
+import { useStore } from "../ui/use_store";
 import { messageAsMarkdown } from "./as_markdown";
 import { Composer } from "./composer";
 import { grouped } from "./groups";
 import { SessionHead } from "./head";
+import { firstKept } from "./hidden";
 import { EntryView } from "./message";
 import { useScrollKeeper } from "./scroll";
 import { Transcript } from "./transcript";
@@ -81,6 +82,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
   };
   const { box, content, keeper } = useScrollKeeper(handlers, state.items);
   const groups = useMemo(() => grouped(state.items), [state.items]);
+  const kept = useMemo(() => firstKept(state.items), [state.items]);
   useTarget(entry, state.items, (target) => keeper.current?.toEntry(target) ?? false);
 
   const isGoingUp = useRef(false);
@@ -140,7 +142,12 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
         <div ref={content} class="transcript-content">
           {state.hasOlder && <p class="muted list-note">Loading earlier messages …</p>}
           {groups.length === 0 && <EmptyState title="Nothing was said yet" />}
-          {groups.map((group) =>
+          {groups.map((group) => [
+            group.item.entry_id === kept && (
+              <p key="kept" class="kept-line">
+                From here on the model reads every message; for those above it reads a summary.
+              </p>
+            ),
             group.item.entry_id === edited ? (
               <div key={group.item.entry_id} class="message" data-entry={group.item.entry_id}>
                 <Composer
@@ -165,7 +172,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
                 actionsFor={actionsFor}
               />
             ),
-          )}
+          ])}
           {state.hasNewer && <p class="muted list-note">Loading later messages …</p>}
         </div>
       </div>

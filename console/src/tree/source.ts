@@ -2,8 +2,9 @@
 
 import { ApiError, address, getJson, isAbort, sessionPath } from "../api/client";
 import { EventStream, type ServerEvent } from "../api/events";
+import { readSession } from "../api/session";
 import type { CustomPayload, Message, SessionDetails, SessionMeta } from "../api/types";
-import { firstLine } from "../ui/format";
+import { dataOf, previewOf } from "../transcript/preview";
 import { Store } from "../ui/store";
 import { layOut, type TreeLayout } from "./layout";
 
@@ -49,7 +50,6 @@ const EVENT_TYPES = [
 ];
 
 const PAGE_ENTRIES = 500;
-const PREVIEW_CHARS = 160;
 const REFRESH_MS = 200;
 
 export class TreeSource {
@@ -124,10 +124,10 @@ export class TreeSource {
 
   private async load(): Promise<void> {
     try {
-      await this.readEntries();
+      const [{ meta, details }] = await Promise.all([readSession(this.session, this.work.signal), this.readEntries()]);
       const { activeLeaf } = this;
       const layout = layOut([...this.entries.values()], activeLeaf);
-      this.state.update((state) => ({ ...state, layout, labels: new Map(this.labels), activeLeaf, error: undefined }));
+      this.state.update((state) => ({ ...state, meta, details, layout, labels: new Map(this.labels), activeLeaf, error: undefined }));
     } catch (error) {
       if (!isAbort(error)) {
         this.state.update((state) => ({ ...state, error }));
@@ -152,31 +152,10 @@ export class TreeSource {
 
   private take(item: EntryItem): void {
     const { entry_id: id, parent_id: parent, timestamp: at, message } = item;
-    const { target_id: target, label } = dataOf(item);
+    const { target_id: target, label } = dataOf(item.custom);
     if (item.custom?.custom_type === "bough.label" && typeof target === "string") {
       typeof label === "string" ? this.labels.set(target, label) : this.labels.delete(target);
     }
     this.entries.set(id, { id, parent: parent ?? undefined, at, kind: message?.role ?? "bookkeeping", preview: previewOf(item) });
   }
-}
-
-function dataOf({ custom }: EntryItem): Record<string, unknown> {
-  const data = custom?.data;
-  return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
-}
-
-/** What an entry says, in a line. */
-function previewOf(item: EntryItem): string {
-  const { message } = item;
-  if (message === undefined) {
-    const { label, summary } = dataOf(item);
-    const about = label ?? summary;
-    const name = (item.custom?.custom_type ?? "entry").replace(/^bough\./, "").replaceAll("_", " ");
-    return (typeof about === "string" ? `${name}: ${firstLine(about)}` : name).slice(0, PREVIEW_CHARS);
-  }
-  const content = Array.isArray(message.content) ? message.content : [];
-  const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-  const calls = content.flatMap((block) => (block.type === "function_call" ? [block.function_id] : []));
-  const said = firstLine(text) || calls.join(", ") || message.function_id || message.role;
-  return said.slice(0, PREVIEW_CHARS);
 }

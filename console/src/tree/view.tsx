@@ -9,7 +9,7 @@ import { clockTime, count } from "../ui/format";
 import { Icon } from "../ui/icons";
 import { inert } from "../ui/inert";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
-import { useStore } from "../ui/store";
+import { useStore } from "../ui/use_store";
 import { type TreeLayout, type TreeNode, whereTheyPart } from "./layout";
 import { TreePicture } from "./picture";
 import { TreeSource, type TreeState } from "./source";

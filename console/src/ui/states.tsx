@@ -39,10 +39,18 @@ export function ErrorState({ error, isView = false, onRetry }: ErrorStateProps) 
   );
 }
 
+/** Rows of which nothing is known yet. */
+const LOADING_ROWS = 6;
+
 export function Loading() {
   return (
-    <div class="state" role="status">
+    <div class="loading" role="status">
       <p class="muted">Loading …</p>
+      <div class="loading-rows" aria-hidden="true">
+        {Array.from({ length: LOADING_ROWS }, (_, at) => (
+          <span key={at} />
+        ))}
+      </div>
     </div>
   );
 }

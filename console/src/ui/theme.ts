@@ -9,9 +9,21 @@ const ORDER: Theme[] = ["system", "light", "dark"];
 
 export const theme = new Store<Theme>("system");
 
+/** The page itself has shown it already. */
 export function startTheme(): void {
-  const saved = ORDER.find((name) => name === localStorage.getItem(KEY));
-  choose(saved ?? "system");
+  theme.set(savedTheme());
+}
+
+export function savedTheme(): Theme {
+  return ORDER.find((name) => name === localStorage.getItem(KEY)) ?? "system";
+}
+
+export function showTheme(name: Theme): void {
+  if (name === "system") {
+    delete document.documentElement.dataset["theme"];
+  } else {
+    document.documentElement.dataset["theme"] = name;
+  }
 }
 
 export function nextTheme(): void {
@@ -21,11 +33,10 @@ export function nextTheme(): void {
 
 function choose(name: Theme): void {
   theme.set(name);
+  showTheme(name);
   if (name === "system") {
     localStorage.removeItem(KEY);
-    delete document.documentElement.dataset["theme"];
   } else {
     localStorage.setItem(KEY, name);
-    document.documentElement.dataset["theme"] = name;
   }
 }

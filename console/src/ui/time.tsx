@@ -1,6 +1,7 @@
 // Times that stay true while the page is open.
 
-import { Store, useStore } from "./store";
+import { Store } from "./store";
+import { useStore } from "./use_store";
 import { ago, exactTime } from "./format";
 
 const TICK_MS = 20_000;

@@ -1,6 +1,7 @@
 // Short notices at the foot of the page: what was done, and how to undo it.
 
-import { Store, useStore } from "./store";
+import { Store } from "./store";
+import { useStore } from "./use_store";
 import { Icon } from "./icons";
 
 interface Toast {

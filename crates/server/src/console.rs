@@ -38,20 +38,29 @@ struct Asset {
     compressed: Option<&'static [u8]>,
 }
 
-static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
+/// A file of `console/dist` with its compressed form.
+macro_rules! compressed_asset {
+    ($stem:literal, $ending:literal, $kind:expr) => {
+        Asset::new(
+            ($stem, $ending),
+            $kind,
+            include_bytes!(concat!("../../../console/dist/", $stem, ".", $ending)),
+            Some(include_bytes!(concat!("../../../console/dist/", $stem, ".", $ending, ".gz"))),
+        )
+    };
+}
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+static ASSETS: LazyLock<[Asset; 8]> = LazyLock::new(|| {
     [
-        Asset::new(
-            ("app", "js"),
-            "text/javascript; charset=utf-8",
-            include_bytes!("../../../console/dist/app.js"),
-            Some(include_bytes!("../../../console/dist/app.js.gz")),
-        ),
-        Asset::new(
-            ("app", "css"),
-            "text/css; charset=utf-8",
-            include_bytes!("../../../console/dist/app.css"),
-            Some(include_bytes!("../../../console/dist/app.css.gz")),
-        ),
+        compressed_asset!("app", "css", "text/css; charset=utf-8"),
+        compressed_asset!("boot", "js", SCRIPT),
+        compressed_asset!("app", "js", SCRIPT),
+        compressed_asset!("core", "js", SCRIPT),
+        compressed_asset!("session_views", "js", SCRIPT),
+        compressed_asset!("server_views", "js", SCRIPT),
+        compressed_asset!("colours", "js", SCRIPT),
         Asset::new(
             ("icon", "svg"),
             "image/svg+xml",
@@ -159,20 +168,31 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
+    /// The names of files that stand in a text behind these marks.
+    fn named<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
+        text.split(mark).skip(1).filter_map(|rest| rest.split('"').next())
+    }
+
     #[test]
-    fn the_page_names_every_file_by_its_digest() {
-        for asset in ASSETS.iter() {
-            let address = format!("\"/assets/{}\"", asset.name);
-            assert!(PAGE.contains(&address), "{address} is not in index.html: build the console");
-        }
-        assert_eq!(PAGE.matches("\"/assets/").count(), ASSETS.len());
+    fn every_file_is_named_by_its_digest_and_every_name_is_a_file() {
+        let scripts = ASSETS.iter().filter(|asset| asset.kind == SCRIPT);
+        let texts = scripts.map(|asset| str::from_utf8(asset.bytes).unwrap());
+        // The bundler writes `"./name"` only where a script loads another one.
+        let loaded = texts.flat_map(|text| named(text, "\"./"));
+        let all: BTreeSet<&str> = named(PAGE, "\"/assets/").chain(loaded).collect();
+        let files: BTreeSet<&str> = ASSETS.iter().map(|asset| &*asset.name).collect();
+        assert_eq!(all, files, "build the console");
     }
 
     #[test]
     fn the_page_holds_no_script_and_no_style() {
         assert!(!PAGE.contains("<style") && !PAGE.contains(" style="));
+        assert_eq!(PAGE.matches("<script").count(), 1);
+        assert!(PAGE.contains("<script src=\"/assets/boot-"), "the script is a file");
         assert!(PAGE.contains("></script>"), "the script is a file");
         assert!(!PAGE.contains(" on"), "no handler is in the page");
     }
