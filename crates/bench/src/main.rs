@@ -11,6 +11,7 @@ mod log;
 mod memory;
 mod migrate;
 mod peers;
+mod program;
 mod server;
 mod service;
 
@@ -31,7 +32,7 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "migrate",
-        about: "V1 files of pi: opening, rolling back, migrating many",
+        about: "V1 files of pi: opening, commands on long sessions, rolling back, migrating many",
         run: migrate::run,
     },
     Bench { name: "server", about: "a server: load, live events, memory, kills", run: server::run },

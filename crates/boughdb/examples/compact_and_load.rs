@@ -6,10 +6,9 @@
 
 use boughdb::recording::{
     AgentEnd, AgentStart, BlockCompactionStrategy as _, CompactionConfig, DefaultBlockCompaction,
-    HeuristicTokenCounter, PhiMessage, RecordedSession, Timestamp, TurnId,
-    build_context_from_session,
+    HeuristicTokenCounter, RecordedSession, Timestamp, build_context_from_session,
 };
-use boughdb::{Bough, Error};
+use boughdb::{Bough, Error, assistant, user};
 
 const LOOP: &str = "chat.main.1";
 
@@ -18,15 +17,12 @@ async fn main() -> Result<(), Error> {
     let bough = Bough::in_memory()?;
     let recorder = bough.recorder()?;
     let now = Timestamp::now();
-    let said = (0..40).flat_map(|turn_index| {
-        let turn = Some(TurnId { loop_id: LOOP.to_owned(), turn_index });
-        let text = format!("Answer {turn_index}. {}", "It is a long one. ".repeat(20));
-        let asked = PhiMessage::user(format!("Question {turn_index}?"), 1);
-        let answered = PhiMessage::assistant("local", "small", text, 2);
-        [asked.with_turn_id(turn.clone()), answered.with_turn_id(turn)]
+    let said = (0..40).flat_map(|number| {
+        let text = format!("Answer {number}. {}", "It is a long one. ".repeat(20));
+        [user(&format!("Question {number}?")), assistant("local", "small", &text)]
     });
     recorder.record(AgentStart::new("agent", "chat", LOOP, now)).await?;
-    recorder.record(AgentEnd::new(LOOP, said.collect(), now)).await?;
+    recorder.record(AgentEnd::new(LOOP, said, now)).await?;
     recorder.sync().await?;
     show("before", &bough).await?;
 

@@ -14,19 +14,19 @@ fn main() {
     let at = |second: i64| Timestamp::from_unix_ms(second * 1000);
     let start = |id: &str, second: i64| AgentStart::new("agent", "s", id, at(second));
     recorder.on_event(start("s.a.1", 1).into());
-    recorder.on_event(AgentEnd::new("s.a.1", vec![], at(2)).into());
+    recorder.on_event(AgentEnd::without_messages("s.a.1", at(2)).into());
     recorder.on_event(start("s.a.2", 3).continuing("s.a.1").into());
     recorder.on_event(AgentEnd::rejected("s.a.2", "the network is down", at(4)).into());
     recorder.on_event(start("s.a.3", 5).rerunning("s.a.2", "again").into());
-    recorder.on_event(AgentEnd::new("s.a.3", vec![], at(6)).into());
+    recorder.on_event(AgentEnd::without_messages("s.a.3", at(6)).into());
     recorder.on_event(start("s.a.4", 7).branching("s.a.1", "what if").into());
-    recorder.on_event(AgentEnd::new("s.a.4", vec![], at(8)).into());
+    recorder.on_event(AgentEnd::without_messages("s.a.4", at(8)).into());
 
     let both = ["s.haiku.1", "s.opus.2"];
     recorder.on_event(ParallelLoopStart::new("s", both, at(9)).into());
     for id in both {
         recorder.on_event(start(id, 10).continuing("s.a.3").into());
-        recorder.on_event(AgentEnd::new(id, vec![], at(11)).into());
+        recorder.on_event(AgentEnd::without_messages(id, at(11)).into());
     }
     recorder.on_event(ParallelLoopEnd::new("s", "s.opus.2", 1, at(12)).into());
     recorder.flush();

@@ -5,10 +5,9 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use boughdb::recording::{
-    AgentEnd, AgentEvent, AgentStart, MessageEnd, PhiMessage, PhiUsage, Timestamp, TurnEnd,
-    TurnStart,
+    AgentEnd, AgentEvent, AgentStart, MessageEnd, Timestamp, TurnEnd, TurnStart,
 };
-use boughdb::{Bough, Error};
+use boughdb::{Bough, Error, Usage, assistant, user};
 use tokio::sync::mpsc;
 
 #[tokio::main]
@@ -40,12 +39,11 @@ async fn main() -> Result<(), Error> {
     if let Some(recorded) = bough.recorded("chat-1").await? {
         for one in &recorded.loops {
             let tokens = one.usage.total_tokens;
-            println!(
-                "{}: {:?}, {} turn, {tokens} tokens",
-                one.loop_id,
-                one.status,
-                one.turns.len()
-            );
+            println!("{}: {:?}, {} turn", one.loop_id, one.status, one.turns.len());
+            for message in one.canonical_messages() {
+                let written = message.usage().and_then(|usage| usage.output).unwrap_or(0);
+                println!("  {} ({written} of {tokens} tokens)", message.text());
+            }
         }
     }
     bough.close().await
@@ -54,15 +52,15 @@ async fn main() -> Result<(), Error> {
 /// What an agent says in a loop of one turn.
 fn run_once(session: &str, loop_id: &str, question: &str, answer: &str) -> Vec<AgentEvent> {
     let now = Timestamp::now();
-    let usage = PhiUsage { input: 12, output: 3, total_tokens: 15, ..PhiUsage::default() };
-    let asked = PhiMessage::user(question, 1);
-    let answered = PhiMessage::assistant("local", "small", answer, 2).with_usage(usage);
+    let usage = Usage { input: Some(12), output: Some(3), ..Usage::default() };
+    let asked = user(question);
+    let answered = assistant("local", "small", answer).with_usage(usage);
     vec![
         AgentStart::new("agent", session, loop_id, now).into(),
         TurnStart::new(loop_id, 0, now).into(),
         MessageEnd::new(loop_id, asked.clone()).into(),
         MessageEnd::new(loop_id, answered.clone()).into(),
         TurnEnd::new(loop_id, answered.clone(), now).into(),
-        AgentEnd::new(loop_id, vec![asked, answered], now).into(),
+        AgentEnd::new(loop_id, [asked, answered], now).into(),
     ]
 }

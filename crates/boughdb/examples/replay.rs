@@ -4,8 +4,8 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use boughdb::recording::{AgentEnd, AgentStart, Pace, PhiMessage, Timestamp};
-use boughdb::{Bough, Error};
+use boughdb::recording::{AgentEnd, AgentStart, Pace, Timestamp};
+use boughdb::{Bough, Error, user};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Error> {
         let loop_id = format!("chat.main.{number}");
         let at = Timestamp::from_unix_ms(number * 1000);
         recorder.record(AgentStart::new("agent", "chat", loop_id.as_str(), at)).await?;
-        let said = vec![PhiMessage::user(format!("Question {number}"), 1)];
+        let said = [user(&format!("Question {number}"))];
         recorder.record(AgentEnd::new(loop_id, said, at)).await?;
     }
     recorder.finish().await?;

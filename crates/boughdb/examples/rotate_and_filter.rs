@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use boughdb::Platform;
 use boughdb::recording::{
-    AgentEnd, AgentHandle, AgentStart, FilterResult, InputFilters, PhiMessage, SessionFormation,
+    AgentEnd, AgentHandle, AgentStart, FilterResult, InputFilters, SessionFormation,
     SessionRecorder, SessionRecorderConfig, Timestamp,
 };
+use boughdb::{Platform, user};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let temporary = tempfile::tempdir()?;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let now = Timestamp::now();
         let start = AgentStart::new(agent.agent_id(), agent.session_id(), loop_id.as_str(), now);
         recorder.on_event(start.into());
-        match filters.admit(&loop_id, vec![PhiMessage::user(text, 1)]) {
+        match filters.admit(&loop_id, [user(text)]) {
             Ok(said) => drop(recorder.on_event(AgentEnd::new(loop_id, said, now).into())),
             Err(refused) => {
                 for event in refused.events(now) {
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for session in recorder.drain_completed() {
         let rotated = matches!(session.formation, SessionFormation::InactivityTimeout { .. });
         for one in &session.loops {
-            let said: Vec<String> = one.messages.iter().map(PhiMessage::text).collect();
+            let said: Vec<String> = one.canonical_messages().map(|said| said.text()).collect();
             println!("after a pause: {rotated}, {:?} {:?} {said:?}", one.status, one.rejection);
         }
     }

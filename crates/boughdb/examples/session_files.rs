@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use boughdb::recording::{
-    AgentEnd, AgentStart, FileSystemSessionStore, PhiMessage, SessionRecorder,
-    SessionRecorderConfig, SessionStore as _, Timestamp, list_session_ids, load_session,
-    save_session,
+    AgentEnd, AgentStart, FileSystemSessionStore, SessionRecorder, SessionRecorderConfig,
+    SessionStore as _, Timestamp, list_session_ids, load_session, save_session,
 };
+use boughdb::user;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,8 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let loop_id = format!("{session}.main.1");
         let now = Timestamp::now();
         recorder.on_event(AgentStart::new("agent", session, loop_id.as_str(), now).into());
-        let said = vec![PhiMessage::user("Hello", 1)];
-        recorder.on_event(AgentEnd::new(loop_id, said, now).into());
+        recorder.on_event(AgentEnd::new(loop_id, [user("Hello")], now).into());
     }
     recorder.flush();
     for session in recorder.drain_completed() {

@@ -5,10 +5,10 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use boughdb::recording::{
-    AgentEnd, AgentEvent, AgentStart, PhiMessage, PhiUsage, SpawnGraph, Timestamp,
-    ToolExecutionEnd, ToolExecutionStart, ToolResult, usage_with_sub_agents,
+    AgentEnd, AgentEvent, AgentStart, SpawnGraph, Timestamp, ToolExecutionEnd, ToolExecutionStart,
+    ToolResult, usage_with_sub_agents,
 };
-use boughdb::{Bough, Error};
+use boughdb::{Bough, Error, Usage, assistant};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -16,8 +16,8 @@ async fn main() -> Result<(), Error> {
     let recorder = bough.recorder()?;
     let now = Timestamp::now();
     let answer = |text: &str, input: u64| {
-        let usage = PhiUsage { input, ..PhiUsage::default() };
-        vec![PhiMessage::assistant("local", "small", text, 1).with_usage(usage)]
+        let usage = Usage { input: Some(input), ..Usage::default() };
+        [assistant("local", "small", text).with_usage(usage)]
     };
     let result = ToolResult::text("42").from_sub_agent("child.main.1");
     let events: Vec<AgentEvent> = vec![

@@ -226,14 +226,14 @@ impl Bough {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), boughdb::Error> {
-    /// use boughdb::Bough;
-    /// use boughdb::recording::{AgentEnd, AgentStart, PhiMessage, Timestamp};
+    /// use boughdb::recording::{AgentEnd, AgentStart, Timestamp};
+    /// use boughdb::{Bough, assistant, user};
     ///
     /// let bough = Bough::in_memory()?;
     /// let recorder = bough.recorder()?;
     /// let now = Timestamp::now();
     /// recorder.record(AgentStart::new("agent", "chat-1", "chat-1.main.1", now)).await?;
-    /// let said = vec![PhiMessage::user("Hello", 1), PhiMessage::assistant("local", "small", "Hi!", 2)];
+    /// let said = [user("Hello"), assistant("local", "small", "Hi!")];
     /// recorder.record(AgentEnd::new("chat-1.main.1", said, now)).await?;
     /// recorder.finish().await?;
     ///

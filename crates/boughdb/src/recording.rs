@@ -4,19 +4,37 @@
 //! and which of them was chosen, which sub-agents were spawned, what each turn said and cost. [`crate::Recorder`] makes
 //! it from the events of an agent and stores it while they arrive; [`SessionRecorder`] makes it in memory.
 //!
-//! Events carry messages as phi-core has them ([`PhiMessage`]). One of this crate's own ([`crate::AgentMessage`], [`crate::user`],
-//! [`crate::assistant`]) becomes one with `into()`, and [`PhiMessage::canonical`] is the way back:
+//! Messages go in and come out as everywhere in this crate: [`AgentMessage`](crate::AgentMessage), made by [`user`](crate::user) and
+//! [`assistant`](crate::assistant), with one [`Usage`](crate::Usage).
 //!
 //! ```
-//! use boughdb::recording::{AgentEnd, PhiMessage, Timestamp};
-//! use boughdb::{assistant, user};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), boughdb::Error> {
+//! use boughdb::recording::{AgentEnd, AgentStart, Timestamp};
+//! use boughdb::{Bough, Usage, assistant, user};
 //!
-//! let said = vec![user("Hello").into(), assistant("local", "small", "Hi!").into()];
-//! let end = AgentEnd::new("s.main.1", said, Timestamp::now());
-//! assert_eq!(end.messages[0].text(), "Hello");
-//! assert_eq!(end.messages[1].canonical().map(|message| message.text()), Some("Hi!".to_owned()));
-//! # let _: &PhiMessage = &end.messages[0];
+//! let bough = Bough::in_memory()?;
+//! let recorder = bough.recorder()?;
+//! let now = Timestamp::now();
+//! recorder.record(AgentStart::new("agent", "s", "s.main.1", now)).await?;
+//! let usage = Usage { input: Some(5), output: Some(2), cost_usd: Some(0.01), ..Usage::default() };
+//! let said = [user("Hello"), assistant("local", "small", "Hi!").with_usage(usage)];
+//! recorder.record(AgentEnd::new("s.main.1", said, now)).await?;
+//! recorder.finish().await?;
+//!
+//! let recorded = bough.recorded("s").await?.expect("it has loops");
+//! let back: Vec<_> = recorded.loops[0].canonical_messages().collect();
+//! assert_eq!(back[1].text(), "Hi!");
+//! assert_eq!(back[1].usage().and_then(|usage| usage.cost_usd), Some(0.01));
+//! assert_eq!(Usage::from(recorded.total_usage()).input, Some(5));
+//! # Ok(())
+//! # }
 //! ```
+//!
+//! Underneath, events and loops hold messages as the session files of phi-core do ([`PhiMessage`], [`PhiUsage`]), so that such files are
+//! read and written byte for byte, with members that this version does not know. Programs that need those members look there.
+//!
+//! Loops are told apart, and chained, by their ids:
 //!
 //! ```
 //! use boughdb::recording::{AgentEnd, AgentStart, SessionRecorder, SessionRecorderConfig, Timestamp};
@@ -24,7 +42,7 @@
 //! let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
 //! let now = Timestamp::now();
 //! recorder.on_event(AgentStart::new("agent", "s", "s.main.1", now).into());
-//! recorder.on_event(AgentEnd::new("s.main.1", vec![], now).into());
+//! recorder.on_event(AgentEnd::without_messages("s.main.1", now).into());
 //! recorder.on_event(AgentStart::new("agent", "s", "s.main.2", now).continuing("s.main.1").into());
 //! recorder.flush();
 //!

@@ -1,7 +1,7 @@
 use bough_service::api::{
     AppendDeltaRequest, DeltaBlock, FinishMessageRequest, FinishMessageResponse, StreamError,
 };
-use bough_session::{EntryId, Format, JsonMap, StopReason, Usage};
+use bough_session::{EntryId, StopReason, Usage};
 use serde_json::{Value, json};
 
 use crate::{AppendOptions, Error, Session};
@@ -13,18 +13,8 @@ pub struct StreamOptions {
     pub message: Option<Value>,
     /// The model, when it is known.
     pub model: Option<String>,
-    /// The format of the message. Default: as for [`AppendOptions`].
-    pub format: Option<Format>,
-    /// An id of your own.
-    pub entry_id: Option<EntryId>,
-    /// The parent, when it is not the active leaf.
-    pub parent_id: Option<EntryId>,
-    /// Begin only if the active leaf still is this entry (`""` for a session without entries).
-    pub expected_leaf: Option<String>,
-    /// Your own correlation, kept with the entry and shown on its events.
-    pub origin: Option<JsonMap>,
-    /// Whether to make the session when there is none.
-    pub create: bool,
+    /// Where and how it is appended.
+    pub append: AppendOptions,
 }
 
 impl StreamOptions {
@@ -42,15 +32,7 @@ impl StreamOptions {
             }
             begun.extend(self.model.map(|model| ("model".to_owned(), model.into())));
         }
-        let options = AppendOptions {
-            format: self.format,
-            entry_id: self.entry_id,
-            parent_id: self.parent_id,
-            expected_leaf: self.expected_leaf,
-            origin: self.origin,
-            create: self.create,
-        };
-        (message, options)
+        (message, self.append)
     }
 }
 

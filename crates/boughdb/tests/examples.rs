@@ -65,7 +65,9 @@ fn record_agent_finds_its_session_in_the_store() {
             "1 session, 0 not stored",
             "user: Name a tree.",
             "assistant: Hazel.",
-            "chat-1.small.1: Completed, 1 turn, 15 tokens",
+            "chat-1.small.1: Completed, 1 turn",
+            "  Name a tree. (0 of 15 tokens)",
+            "  Hazel. (3 of 15 tokens)",
         ]
     );
 }

@@ -27,7 +27,7 @@ async fn a_session_has_one_recorder_at_a_time() {
     one.sync().await.unwrap();
     two.record(AgentStart::new("a", "s", "s.c.2", now)).await.unwrap();
     assert!(matches!(two.sync().await.unwrap_err(), Error::Recording(_)));
-    one.record(AgentEnd::new("s.c.1", vec![], now)).await.unwrap();
+    one.record(AgentEnd::without_messages("s.c.1", now)).await.unwrap();
     one.finish().await.unwrap();
     assert_eq!(bough.recorded("s").await.unwrap().unwrap().loops.len(), 1);
 }

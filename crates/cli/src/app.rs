@@ -11,7 +11,7 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::globals::Globals;
 use crate::output::{ColorChoice, Output};
 
-/// What every command is given.
+/// The context of every command.
 pub(crate) struct App {
     pub(crate) globals: Globals,
     pub(crate) output: Output,
@@ -20,7 +20,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Opens the backend, runs `work` with it, and closes it however `work` ended.
+    /// Opens the backend, runs `work` with it, and closes it whatever the result.
     pub(crate) async fn with_backend<T>(
         &self,
         work: impl AsyncFnOnce(&Backend) -> CommandResult<T>,
@@ -66,7 +66,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(2);
     };
     let done = block_on(crate::commands::run(&app, command));
-    // What was printed before a failure is part of the answer.
+    // Output from before a failure is part of the answer.
     let flushed = app.output.flush();
     match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
@@ -81,7 +81,7 @@ fn block_on(work: impl Future<Output = CommandResult<()>>) -> CommandResult<()> 
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(CommandError::from)?;
     let done = runtime.block_on(work);
-    // A request for events may still wait for an answer that nobody needs any more.
+    // A request for events may still be waiting for an answer that is not needed any more.
     runtime.shutdown_background();
     done
 }
@@ -92,7 +92,7 @@ fn explain(error: &clap::Error, args: &[OsString], clock: Arc<dyn Clock>) -> Exi
     if json {
         let output = Output::of_process(true, ColorChoice::Never, clock);
         let text = error.to_string();
-        // What follows the first paragraph is help for people.
+        // The text after the first paragraph is help for people.
         let first = text.split("\n\n").next().unwrap_or_default();
         let message = first.trim_start_matches("error: ").trim().to_owned();
         output.error(&CommandError::usage(message).hint("`bough help` shows the commands"));

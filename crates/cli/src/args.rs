@@ -14,7 +14,7 @@ use crate::globals::Globals;
 /// SESSION is a session's id, a beginning of an id that no other session has, a title, or `last` for the session that
 /// changed last. It can also be the path of a pi session file, which is then read and written in place.
 #[derive(Debug, Parser)]
-// The help names the program as people install it, whatever the file is called that was started.
+// The help shows the installed name of the program, whatever the name of the started file is.
 #[command(name = "bough", bin_name = "bough", version)]
 #[command(max_term_width = 100, propagate_version = false)]
 #[command(after_help = EXAMPLES, after_long_help = LONG_AFTER.as_str())]
@@ -102,7 +102,7 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// The command that is asked for, by its name or by a flag that stands for one.
+    /// The requested command, by its name or by a flag that means the same.
     pub(crate) fn take_command(&mut self) -> Option<Command> {
         let named = self.command.take().or_else(|| self.resume.then(resume));
         named.or_else(|| {

@@ -1,4 +1,4 @@
-//! What went wrong, for a person: a kind that decides the exit code, the error, and what to do next.
+//! Errors for people: a kind that decides the exit code, the error, and the next steps.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +12,7 @@ pub(crate) enum ErrorKind {
     Usage,
     /// There is no such session, entry or file.
     NotFound,
-    /// Somebody else writes, or wrote, there.
+    /// Another process is writing there, or was faster.
     Conflict,
     /// What is stored is damaged.
     Damaged,
@@ -22,7 +22,7 @@ pub(crate) enum ErrorKind {
     Unreachable,
     /// The person said no, or pressed Ctrl-C.
     Cancelled,
-    /// Whoever read our output went away.
+    /// The reader of our output closed the pipe.
     ClosedPipe,
 }
 
@@ -106,7 +106,7 @@ impl CommandError {
         Self::new(ErrorKind::Cancelled, "cancelled; nothing was changed")
     }
 
-    /// Adds what to do next.
+    /// Adds a next step.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
@@ -119,7 +119,7 @@ impl fmt::Display for CommandError {
         let mut source = self.error.source();
         while let Some(error) = source {
             let cause = error.to_string();
-            // Some errors have said already what caused them.
+            // Some errors already include their cause.
             if !text.contains(&cause) {
                 text = format!("{text}: {cause}");
             }

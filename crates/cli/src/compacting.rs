@@ -1,4 +1,4 @@
-//! Compacting a session of the backend: because somebody asked for it, or because it outgrew its model's window.
+//! Compacting a session of the backend, on request or because it exceeds its model's window.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -26,7 +26,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Reads the path and decides; the inner error is why there is nothing to do.
+    /// Reads the path and plans a compaction; the inner error says why there is nothing to do.
     pub(crate) async fn load(
         backend: &Backend,
         session: Summary,
@@ -50,10 +50,10 @@ impl Work {
     }
 }
 
-/// Why a session is not compacted by itself.
+/// Why a session is not compacted automatically.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotDue {
-    /// The configuration says so.
+    /// The configuration disables it.
     #[error("compaction is switched off (`compaction.enabled` in the configuration)")]
     SwitchedOff,
     /// There is nothing to compare with.
@@ -61,15 +61,16 @@ pub(crate) enum NotDue {
         "the window of its model is not known (`compaction.windows` in the configuration can name it)"
     )]
     NoWindow,
-    /// There is room.
+    /// Its context still fits.
     #[error("it fits into its model's window")]
     Fits,
-    /// It is too much, and no cut makes it less.
+    /// Its context does not fit, and no cut makes it smaller.
     #[error("it exceeds its model's window, but {0}")]
     NothingToCut(NothingToCompact),
 }
 
-/// What is to be written for a session, if its context exceeds its model's window less the reserve.
+/// The compaction to write for a session, if its context exceeds its model's window less the
+/// reserve.
 pub(crate) async fn due(
     backend: &Backend,
     session: Summary,
@@ -78,8 +79,8 @@ pub(crate) async fn due(
 ) -> CommandResult<Result<(Work, String), NotDue>> {
     let settings = &configured.settings;
     let window = configured.windows.of_session(&session.details);
-    // Reading a session is the expensive part; without a window there is nothing to decide, and what the newest
-    // answer reported mostly decides it.
+    // Reading a session is the expensive part. Without a window there is nothing to decide, and the report of the
+    // newest answer mostly decides it.
     if !settings.enabled {
         return Ok(Err(NotDue::SwitchedOff));
     }
@@ -93,7 +94,7 @@ pub(crate) async fn due(
     }
     let work = match Work::load(backend, session, settings).await? {
         Ok(work) => work,
-        // What the newest answer reported is of before a compaction that came after it.
+        // The report of the newest answer is from before a later compaction.
         Err((_, why @ NothingToCompact::AllIsRecent)) if reported.is_some() => {
             return Ok(Err(NotDue::NothingToCut(why)));
         }
@@ -106,8 +107,8 @@ pub(crate) async fn due(
     Ok(Ok((work, summary)))
 }
 
-/// How many tokens the context of a path has, read from its end where that is enough: the number that decides about
-/// compaction, and that every command shows.
+/// The tokens of a path's context, read from its end if that is enough: the number that decides about compaction, and
+/// that every command shows.
 pub(crate) async fn tokens_of_context(
     backend: &Backend,
     session: &SessionId,
@@ -137,8 +138,8 @@ async fn end_of_path(
     Ok(items)
 }
 
-/// Compacts sessions of a server that outgrow their windows, for as long as it runs: between turns only, and a session that
-/// went on meanwhile is looked at again.
+/// Compacts sessions of a server that exceed their windows, for as long as it runs: between turns only. A session that
+/// went on meanwhile is checked again.
 pub(crate) async fn keep_compacted(
     app: &App,
     config: Option<&Path>,
@@ -146,14 +147,14 @@ pub(crate) async fn keep_compacted(
     backend: &Backend,
 ) -> Infallible {
     loop {
-        // Begun anew when it fails; what was missed is looked at when the session goes on.
+        // Start again after a failure; a missed session is checked when it goes on.
         let Err(_) = follow(app, config, service, backend).await;
         tracing::warn!("compaction pauses: the changes of the store cannot be read");
         tokio::time::sleep(COMPACT_SETTLE).await;
     }
 }
 
-/// Looks now and then at the sessions that changed. Which ones did is known without reading any of them; to follow their
+/// Checks now and then the sessions that changed. The changes are known without reading any session; following their
 /// events would cost a server a part of every append.
 async fn follow(
     app: &App,
@@ -170,7 +171,7 @@ async fn follow(
     }
 }
 
-/// The sessions that changed since, each once. Where changes are missing, or another store is in place, it begins anew.
+/// The sessions that changed since, each once. Starts again if changes are missing, or the store was replaced.
 async fn changed_since(
     store: &dyn Store,
     cursor: &mut ChangeCursor,
@@ -194,7 +195,7 @@ async fn changed_since(
 async fn look(app: &App, config: Option<&Path>, backend: &Backend, session: &SessionId) {
     match compact_quiet(app, config, backend, session).await {
         Ok(None) => {}
-        // Ids and what is wrong with a session may be callers' words, which are not for a log.
+        // Ids and errors of a session may contain callers' text, which must not be logged.
         Ok(Some(before)) => tracing::info!(tokens = before, "a session was compacted"),
         Err(error) => tracing::warn!(kind = error.kind.as_str(), "a session was not compacted"),
     }
@@ -229,7 +230,7 @@ async fn compact_quiet(
     Ok(Some(before))
 }
 
-/// Whether nothing is on its way: the newest entry is an answer that calls nothing.
+/// Whether the turn is complete: the newest entry is an answer without calls.
 fn is_end_of_turn(item: &PathItem) -> bool {
     let Some(AgentMessage::Assistant(answer)) = item.message() else { return false };
     let calls = |block: &ContentBlock| matches!(block, ContentBlock::FunctionCall(_));

@@ -7,9 +7,9 @@ use bough_platform::Entropy;
 use crate::command_error::{CommandError, CommandResult};
 use crate::files::TempFile;
 
-/// Lets the person edit a text in `$VISUAL` or `$EDITOR` (`vi` without either); what they saved.
+/// Opens a text in `$VISUAL` or `$EDITOR` (`vi` without either) and returns the saved text.
 ///
-/// A person who ends the editor without saving, or saves nothing but spaces, has cancelled.
+/// If the person ends the editor without saving, or saves only spaces, the edit is cancelled.
 pub(crate) fn edit(text: &str, entropy: &dyn Entropy) -> CommandResult<String> {
     let mut random = [0; 8];
     entropy.fill(&mut random)?;

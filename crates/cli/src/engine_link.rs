@@ -1,4 +1,4 @@
-//! Puts the worker's connection to an iii engine behind what the server asks of one.
+//! Implements the server's interface to an iii engine with the worker's connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

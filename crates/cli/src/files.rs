@@ -23,11 +23,11 @@ fn failed(path: &Path, error: std::io::Error) -> CommandError {
     failed
 }
 
-/// The folder and the name of what a path leads to: a person may point at a link.
+/// The folder and the name of a path's target: a person may name a link.
 fn followed(path: &Path) -> CommandResult<(PathBuf, RelPath)> {
     match follow(path) {
         Ok(Some(named)) if named.kind == NamedKind::File => parts(&named.path),
-        // What cannot be followed says why when it is opened.
+        // If it cannot be followed, opening it reports why.
         _ => parts(path),
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn read_text(path: &Path) -> CommandResult<String> {
         .map_err(|_| CommandError::failed(format!("{} is not UTF-8 text", path.display())))
 }
 
-/// A file that is written piece by piece beside the old one, and takes its place at the end.
+/// A file that is written piece by piece beside the old one, and replaces it at the end.
 pub(crate) struct NewFile {
     path: PathBuf,
     disk: OsDisk,
@@ -60,7 +60,7 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file that will be at `path`, or where the link at `path` leads.
+    /// Begins a file that will be at `path`, or at the target of the link at `path`.
     pub(crate) fn begin(path: &Path) -> CommandResult<Self> {
         refuse_special(path)?;
         let (folder, name) = followed(path)?;
@@ -75,7 +75,7 @@ impl NewFile {
         begun.map_err(|error| failed(path, error))
     }
 
-    /// Puts it in its place, once it is on the disk.
+    /// Syncs the file and renames it to its place.
     pub(crate) fn finish(self) -> CommandResult<()> {
         let Self { path, disk, name, temp, file, .. } = self;
         let placed = file.sync().and_then(|()| {
@@ -85,9 +85,9 @@ impl NewFile {
         placed.map_err(|error| failed(&path, error))
     }
 
-    /// Takes it away again.
+    /// Removes it again.
     pub(crate) fn discard(self) {
-        // It is in nobody's way; the next attempt removes it.
+        // It does no harm; the next attempt removes it.
         drop(self.disk.remove_file(&self.temp));
     }
 }
@@ -104,7 +104,7 @@ impl std::io::Write for NewFile {
     }
 }
 
-/// Refuses what a new file must not take the place of: a device or a pipe would be gone.
+/// Refuses a target that a new file must not replace: a device or a pipe would be gone.
 fn refuse_special(path: &Path) -> CommandResult<()> {
     let what = match follow(path).map_err(|error| failed(path, error))?.map(|named| named.kind) {
         None | Some(NamedKind::File) => return Ok(()),
@@ -133,7 +133,7 @@ pub(crate) struct TempFile {
 }
 
 impl TempFile {
-    /// A file with a text in it, with a name that nobody can foresee.
+    /// A file with a text in it, with a name that cannot be guessed.
     pub(crate) fn new(random: [u8; 8], suffix: &str, text: &str) -> CommandResult<Self> {
         let disk = OsDisk::open(std::env::temp_dir())?;
         let name = format!("bough-{}{suffix}", bough_session::hex(&random));
@@ -144,7 +144,7 @@ impl TempFile {
         Ok(made)
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> PathBuf {
         self.disk.root().join(self.name.as_str())
     }
@@ -154,7 +154,7 @@ impl TempFile {
         Ok(self.disk.stat(&self.name)?.map(|stat| stat.modified_ms))
     }
 
-    /// What is in it now.
+    /// Its present content.
     pub(crate) fn read(&self) -> CommandResult<String> {
         read_text(&self.path())
     }
@@ -162,7 +162,7 @@ impl TempFile {
 
 impl Drop for TempFile {
     fn drop(&mut self) {
-        // An editor that renames may have taken it away already.
+        // An editor that renames may have removed it already.
         drop(self.disk.remove_file(&self.name));
     }
 }
@@ -174,7 +174,7 @@ pub(crate) struct TempDir {
 }
 
 impl TempDir {
-    /// An empty directory with a name that nobody can foresee.
+    /// An empty directory with a name that cannot be guessed.
     pub(crate) fn new(entropy: &dyn Entropy) -> CommandResult<Self> {
         let mut random = [0; 8];
         entropy.fill(&mut random)?;
@@ -185,7 +185,7 @@ impl TempDir {
         Ok(Self { disk, name })
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> PathBuf {
         self.disk.root().join(self.name.as_str())
     }
@@ -194,7 +194,7 @@ impl TempDir {
 impl Drop for TempDir {
     fn drop(&mut self) {
         let disk: &dyn Disk = &self.disk;
-        // What cannot be removed is left to the system, which empties its temporary directory.
+        // If it cannot be removed, the system empties its temporary directory.
         drop(disk.remove_tree(&self.name));
     }
 }
@@ -213,7 +213,7 @@ pub(crate) struct Lines<R> {
 pub(crate) enum LineRead {
     /// The line without its end.
     Line(Vec<u8>),
-    /// It was longer than the bound and was passed over.
+    /// It was longer than the bound and was skipped.
     TooLong,
 }
 
@@ -255,7 +255,7 @@ impl<R: std::io::BufRead> Lines<R> {
         if line.last() == Some(&b'\r') {
             line.pop();
         }
-        // Some editors begin a file with a mark that is no part of its text.
+        // Some editors begin a file with a byte order mark, which is not part of its text.
         if self.number == 1 && line.starts_with(BYTE_ORDER_MARK) {
             line.drain(..BYTE_ORDER_MARK.len());
         }
@@ -283,13 +283,12 @@ impl std::io::Read for FileReader {
     }
 }
 
-/// Refuses to write over a file, unless that was asked for.
-pub(crate) fn refuse_existing(path: &Path, force: bool) -> CommandResult<()> {
-    if force || !exists(path) {
+/// Refuses to write over a file; `hint` says what else can be done.
+pub(crate) fn refuse_existing(path: &Path, hint: &str) -> CommandResult<()> {
+    if !exists(path) {
         return Ok(());
     }
-    let text = format!("{} exists already", path.display());
-    Err(CommandError::usage(text).hint("name another file, or pass --force to write over it"))
+    Err(CommandError::usage(format!("{} exists already", path.display())).hint(hint))
 }
 
 #[cfg(test)]
@@ -360,7 +359,7 @@ mod tests {
         assert_eq!(read_text(&path).unwrap(), "one", "what is not finished is not there");
         write("two").finish().unwrap();
         assert_eq!(read_text(&path).unwrap(), "two");
-        assert!(refuse_existing(&path, false).is_err());
+        assert!(refuse_existing(&path, "").is_err());
         assert_eq!(read_text(&folder.path().join("b")).unwrap_err().kind, ErrorKind::NotFound);
         assert_eq!(read_text(Path::new("/")).unwrap_err().kind, ErrorKind::Usage);
     }

@@ -1,4 +1,4 @@
-//! A fork as a session file of pi: the branch as an export writes it, under an id of its own.
+//! A fork as a session file of pi: the branch as an export writes it, with a new id.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) async fn fork_to_file(
     let (id, now_ms) = (fresh_uuid(app.entropy.as_ref())?, app.now_ms());
     let name = SessionFileName { timestamp_ms: now_ms, id: id.clone(), spelling: Spelling::Dashes };
     let path = if files::is_folder(to) { to.join(name.file_name()) } else { to.to_owned() };
-    files::refuse_existing(&path, false)?;
+    files::refuse_existing(&path, "name another file, or a directory")?;
     let mut header = Map::new();
     header.insert("id".to_owned(), Value::from(id.as_str()));
     header.insert("timestamp".to_owned(), Value::from(format_iso(now_ms)));
@@ -64,7 +64,7 @@ fn fresh_uuid(entropy: &dyn Entropy) -> CommandResult<String> {
     Ok(format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)))
 }
 
-/// A writer that puts members into the JSON object on the first line, and passes everything else on.
+/// A writer that adds members to the JSON object on the first line, and passes everything else on.
 struct FirstLine<W> {
     line: Option<Vec<u8>>,
     members: Map<String, Value>,

@@ -43,13 +43,13 @@ impl Globals {
         })
     }
 
-    /// The data directory, for commands that no server can carry out.
+    /// The data directory, for commands that do not work through a server.
     pub(crate) fn data_dir_only(&self, command: &str) -> CommandResult<PathBuf> {
         self.local_only(command)?;
         self.data_dir()
     }
 
-    /// Refuses a server, for commands that none can carry out.
+    /// Refuses a server, for commands that do not work through one.
     pub(crate) fn local_only(&self, command: &str) -> CommandResult<()> {
         let Some(server) = &self.server else { return Ok(()) };
         let text = format!("`bough {command}` works on a data directory, not through {server}");

@@ -1,11 +1,12 @@
 //! The `bough` command and its terminal screens.
 //!
 //! Invariants:
-//! - No storage format is known here: sessions are reached through the functions of the service, in a data
-//!   directory or behind a server, and every command works on either.
-//! - Only `output` and the terminal of `screens` print, and no text of a transcript reaches a terminal as it is.
-//! - A screen is a state, a function from events to states and a function from states to frames; it touches
-//!   neither the store nor the terminal.
+//! - This crate knows no storage format: sessions are reached through the functions of the service, in a data directory
+//!   or behind a server, and every command works on either.
+//! - Only `output` and the terminal of `screens` print, and no text of a transcript reaches a terminal without being
+//!   sanitised.
+//! - A screen is a state, a function from events to states and a function from states to frames; it touches neither the
+//!   store nor the terminal.
 //! - Every bound is in `limits`.
 
 mod app;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How often an index that does not come further is asked again before a command goes on without it.
+/// How often an index without progress is asked again before a command continues without it.
 pub(crate) const INDEX_STALLED_ROUNDS: u32 = 50;
 /// Hits that the search screen shows.
 pub(crate) const SEARCH_HITS_PAGE: usize = 100;
@@ -27,7 +27,7 @@ pub(crate) const TRANSCRIPT_PAGE: usize = 50;
 pub(crate) const TRANSCRIPT_ITEMS_MAX: usize = 20_000;
 /// Lines of one block that the session screen shows.
 pub(crate) const BLOCK_LINES_MAX: usize = 2_000;
-/// Lines of a block that is folded away.
+/// Lines that are shown of a folded block.
 pub(crate) const FOLDED_LINES: usize = 1;
 /// Candidates that are named when an argument matches several sessions.
 pub(crate) const CANDIDATES_SHOWN: usize = 8;
@@ -35,13 +35,13 @@ pub(crate) const CANDIDATES_SHOWN: usize = 8;
 pub(crate) const TITLE_PAGE: usize = 200;
 /// Longest wait of one request for events.
 pub(crate) const EVENTS_WAIT: Duration = Duration::from_secs(20);
-/// A line that grows is ended for a program that reads it, when nothing is added for so long.
+/// A growing line is ended for a program that reads it, if nothing is added for this long.
 pub(crate) const LINE_REST: Duration = Duration::from_secs(2);
 /// Longest wait for a connection to a server.
 pub(crate) const CONNECT_WAIT: Duration = Duration::from_secs(5);
 /// Longest wait for an answer of a server; a request for events may take [`EVENTS_WAIT`].
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(60);
-/// Longest wait for a server to say how it is.
+/// Longest wait for a health answer of a server.
 pub(crate) const HEALTH_WAIT: Duration = Duration::from_secs(5);
 /// Largest answer of a server.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -55,17 +55,17 @@ pub(crate) const SUMMARY_BYTES_MAX: usize = 1024 * 1024;
 pub(crate) const EVENT_LINES_WAITING: usize = 1_024;
 /// Longest line of agent events.
 pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Lines that are not events, and files that are not sessions, of which each is told.
+/// Lines that are not events, and files that are not sessions, that are reported one by one.
 pub(crate) const PASSED_OVER_TOLD: u64 = 10;
-/// Fields of events that are not kept of which each is told.
+/// Unknown fields of events that are reported one by one.
 pub(crate) const UNKNOWN_FIELDS_TOLD: usize = 20;
-/// How often a server looks at the sessions that changed, to compact them.
+/// How often a server checks the sessions that changed, to compact them.
 pub(crate) const COMPACT_SETTLE: Duration = Duration::from_secs(1);
 /// How many changes a server reads at a time to find those sessions.
 pub(crate) const CHANGES_PER_LOOK: usize = 1_000;
 /// How often `bough serve --demo` shows an agent at work.
 pub(crate) const DEMO_ROUNDS_MAX: u32 = 30;
-/// How long it rests in between.
+/// The pause in between.
 pub(crate) const DEMO_REST: Duration = Duration::from_secs(20);
-/// Messages of a client of the Model Context Protocol, and answers to it, that wait to be taken.
+/// Messages from and answers to a client of the Model Context Protocol that may wait.
 pub(crate) const MCP_LINES_WAITING: usize = 64;

@@ -1,4 +1,5 @@
-//! Compacting a recorded session: blocks over its loops, which the recorder's own loader reads too.
+//! Compacting a recorded session with blocks over its loops, which the recorder's own loader reads
+//! too.
 
 use bough_recorder::{RecordFold, RecordSink, RecordedSession, StoreSink};
 use bough_service::compaction::{
@@ -23,7 +24,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a session as the recorder sees it; `None` when its active path does not end in a recorded loop.
+    /// Reads a session as the recorder sees it; `None` if its active path does not end in a recorded loop.
     pub(crate) async fn load(
         app: &App,
         backend: &Backend,
@@ -38,7 +39,7 @@ impl Recorded {
         let fold = backend.fold(session, RecordFold::new(session.as_str())).await?;
         let Some(found) = fold.into_session() else { return Ok(None) };
         let Some(current) = found.get_loop(&loop_id) else { return Ok(None) };
-        // What answers reported before a block was laid over their loop says nothing about the context now.
+        // Reports of answers from before a block was added are not about the present context.
         let tokens = match current.compaction_block {
             Some(_) => backend.context(session, None, None).await?.estimated_tokens,
             None => tokens_of_context(backend, session, None).await?,
@@ -51,7 +52,7 @@ impl Recorded {
         self.tokens
     }
 
-    /// What compacting would do, with the summary from `source`; `None` when it would make the context no smaller.
+    /// The plan of a compaction with the summary from `source`; `None` if it would not make the context smaller.
     pub(crate) async fn plan(
         &self,
         settings: &CompactionSettings,
@@ -77,7 +78,7 @@ impl Recorded {
         self.append(backend, plan.records(self.now_ms)).await
     }
 
-    /// Takes the blocks of the active path off; says how many there were.
+    /// Removes the blocks of the active path; returns how many there were.
     pub(crate) async fn take_back(&self, backend: &Backend) -> CommandResult<usize> {
         let records = undo_blocks(&self.session, &self.loop_id, self.now_ms);
         let count = records.len();
@@ -87,7 +88,7 @@ impl Recorded {
         Ok(count)
     }
 
-    /// What is to be done if the context exceeds the model's window less the reserve.
+    /// The plan, if the context exceeds the model's window less the reserve.
     pub(crate) async fn plan_if_due(
         &self,
         summary: &Summary,
@@ -116,7 +117,7 @@ impl Recorded {
             return Err(CommandError::usage(text).hint(hint));
         }
         let sink = StoreSink::new(backend.reads());
-        // A session that is being recorded is its recorder's: a block beside it would be written over.
+        // While a session is being recorded, its recorder owns it and would overwrite the block.
         let (mut claim, _) = sink.claim(&self.session.session_id).await.map_err(store_failed)?;
         let appended = sink.append(&mut claim, records).await;
         appended.map_err(|error| store_failed(error).into())

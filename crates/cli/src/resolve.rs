@@ -7,7 +7,7 @@ use bough_service::api::MessageItem;
 use bough_session::{Bookkeeping, EntryId, SessionId};
 
 use crate::backend::{Backend, ListRequest, Outline, Summary};
-use crate::command_error::{CommandError, CommandResult};
+use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::files;
 use crate::limits::{CANDIDATES_SHOWN, TITLE_PAGE};
 
@@ -42,6 +42,25 @@ pub(crate) async fn session(backend: &Backend, text: &str) -> CommandResult<Summ
         return Ok(found);
     }
     in_file(backend, text).await?.ok_or_else(|| nothing(text))
+}
+
+/// A session by what it is called; nothing of it need be readable.
+pub(crate) struct Named {
+    pub(crate) id: SessionId,
+    pub(crate) caption: String,
+}
+
+/// Finds the session that an argument names, for commands that find damage or lead out of it: one that is too damaged to be
+/// read is named by its whole id.
+pub(crate) async fn damaged_or_whole(backend: &Backend, text: &str) -> CommandResult<Named> {
+    match session(backend, text).await {
+        Ok(found) => Ok(Named { id: found.id().clone(), caption: found.caption().to_owned() }),
+        Err(error) if error.kind == ErrorKind::Damaged => {
+            let id = text.strip_prefix(ID_MARK).unwrap_or(text);
+            Ok(Named { id: SessionId::from_stored(id), caption: id.to_owned() })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The session of a file of pi that was not brought in: the file itself is read and written.

@@ -14,11 +14,11 @@ use crate::files;
 use crate::globals::Globals;
 use crate::limits::{FILE_BYTES_MAX, SUMMARY_BYTES_MAX};
 
-/// What the configuration says about compaction.
+/// The configuration of compaction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Configured {
     pub(crate) settings: CompactionSettings,
-    /// How much models read at most.
+    /// The context windows of models.
     pub(crate) windows: ModelWindows,
     /// The program that writes summaries, with its arguments; empty when there is none.
     pub(crate) command: Vec<String>,
@@ -57,7 +57,7 @@ impl Configured {
 }
 
 impl Configured {
-    /// Who writes summaries when nobody says: the program, or the fixed rules where there is none.
+    /// The default source of summaries: the program, or the fixed rules if there is none.
     pub(crate) fn source(&self, focus: Option<String>) -> SummarySource {
         if self.command.is_empty() {
             return SummarySource::Digest;
@@ -115,7 +115,7 @@ pub(crate) async fn summarise(
     }
 }
 
-/// The summary of some conversation that is given as text; `digest` is what the fixed rules say.
+/// The summary of a conversation that is given as text; `digest` is the summary by the fixed rules.
 pub(crate) async fn summarise_text(
     digest: String,
     conversation: String,
@@ -130,7 +130,7 @@ pub(crate) async fn summarise_text(
     }
 }
 
-/// The summary of a branch that is left behind.
+/// The summary of the branch that is left.
 pub(crate) async fn summarise_branch(
     items: &[PathItem],
     source: &SummarySource,
@@ -138,7 +138,8 @@ pub(crate) async fn summarise_branch(
     summarise_text(branch_digest(items), conversation_text(items), source).await
 }
 
-/// What a program is given: the summary before, then the conversation, the turn that goes on apart.
+/// The input of the program: the summary before, then the conversation, with the current turn
+/// apart.
 fn input_of(path: &[PathItem], plan: &Plan) -> String {
     let part = |from: usize, to: usize| conversation_text(path.get(from..to).unwrap_or_default());
     let mut input = String::new();
@@ -183,7 +184,7 @@ fn run_blocking(command: &[String], input: String, focus: Option<String>) -> Com
         .map_err(|error| failed(format!("{program} cannot be run: {error}")))?;
     let stdin = child.stdin.take();
     let writer = std::thread::spawn(move || {
-        // A program that does not read everything has seen enough.
+        // The program need not read everything.
         stdin.map(|mut stdin| stdin.write_all(input.as_bytes()))
     });
     let mut output = Vec::new();

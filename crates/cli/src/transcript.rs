@@ -7,7 +7,7 @@ use bough_session::{
 
 use crate::text::{bytes, count, tokens};
 
-/// Who a message is from, as far as it is shown differently.
+/// The author of a message, as far as it is shown differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaker {
     User,
@@ -17,7 +17,7 @@ pub(crate) enum Speaker {
     Note,
 }
 
-/// What a block is; some are folded away.
+/// The kind of a block; some kinds are folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Text,
@@ -33,7 +33,7 @@ pub(crate) enum BlockKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) kind: BlockKind,
-    /// One line that stands for it when it is folded; empty for plain text.
+    /// The line that is shown instead when it is folded; empty for plain text.
     pub(crate) title: String,
     pub(crate) body: String,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Block {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) speaker: Speaker,
-    /// Who speaks, in words.
+    /// The speaker, in words.
     pub(crate) heading: String,
     pub(crate) blocks: Vec<Block>,
 }
@@ -82,7 +82,9 @@ fn assistant_heading(said: &AssistantMessage) -> String {
     let usage = said.usage.as_ref();
     let output = usage.and_then(|usage| usage.output).filter(|output| *output > 0);
     let output = output.map(|output| format!(" · {} out", tokens(output)));
-    format!("assistant {}{}", said.model, output.unwrap_or_default())
+    let model = Some(&said.model).filter(|model| !model.is_empty());
+    let model = model.map(|model| format!(" {model}"));
+    format!("assistant{}{}", model.unwrap_or_default(), output.unwrap_or_default())
 }
 
 fn problem(said: &AssistantMessage) -> Option<Block> {
@@ -222,6 +224,15 @@ mod tests {
             "result of bash failed",
             &[(BlockKind::Result, "1 line")],
         );
+    }
+
+    #[test]
+    fn an_answer_of_an_unnamed_model_has_a_plain_heading() {
+        for (model, heading) in [("", "assistant"), ("m", "assistant m")] {
+            let said = json!({"role": "assistant", "timestamp": 0, "model": model, "provider": "p",
+                "stop_reason": "end", "content": []});
+            check(json!({"message": said}), Speaker::Assistant, heading, &[]);
+        }
     }
 
     #[test]

@@ -276,7 +276,7 @@ fn what_cannot_be_done_says_what_to_do_next() {
 fn damage_is_found_and_what_is_whole_is_copied() {
     let (place, session, _) = one_conversation();
     assert!(place.ok(&["verify", &session]).contains("0 damaged"));
-    let segment = find(&place.data_dir(), "seg");
+    let segment = common::find(&place.data_dir(), "seg");
     let mut bytes = std::fs::read(&segment).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x20;
@@ -285,6 +285,10 @@ fn damage_is_found_and_what_is_whole_is_copied() {
     assert_eq!(checked.code, 5);
     let report: Value = serde_json::from_str(&checked.out).unwrap();
     assert_eq!(report["ok"], false);
+    for name in [session.clone(), format!("id:{session}"), session[..8].to_owned()] {
+        let one = place.run(&["verify", &name]);
+        assert_eq!((one.code, one.out.contains("damaged: ")), (5, true), "{name}: {one:?}");
+    }
     for command in ["show", "export", "tree", "context", "usage", "fork", "tail"] {
         let refused = place.run(&[command, &session]);
         assert_eq!(refused.code, 5, "{command}: {} {}", refused.out, refused.err);
@@ -436,22 +440,6 @@ fn a_closed_pipe_is_no_failure() {
 fn write(path: &std::path::Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
-}
-
-/// The first file below a folder whose name ends so.
-fn find(folder: &std::path::Path, ending: &str) -> std::path::PathBuf {
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == ending) {
-                return path;
-            }
-        }
-    }
-    panic!("no .{ending} file");
 }
 
 #[test]

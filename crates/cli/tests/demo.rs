@@ -28,7 +28,7 @@ fn each_run_writes_new_sessions_of_every_kind() {
     assert!(place.ok(&["verify"]).contains("checked 16 sessions"));
 }
 
-/// Both at once: what was written before, and what an agent writes while one looks.
+/// Both at once: the sessions of the past, and those that an agent writes live.
 #[cfg(unix)]
 #[test]
 fn a_server_with_the_demo_leaves_nothing_behind() {

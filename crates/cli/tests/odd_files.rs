@@ -1,4 +1,4 @@
-//! Files that are not as they should be and commands that cannot do what was asked: what a person is told.
+//! Irregular files and commands that cannot be carried out: the messages that people see.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
@@ -24,7 +24,7 @@ fn compaction(id: &str, parent: &str, kept: &str) -> Value {
         "summary": "what was", "firstKeptEntryId": kept, "tokensBefore": 7})
 }
 
-/// A place with a file of pi; its session is called as the file is.
+/// A place with a file of pi; its session has the file's name.
 fn with_file(name: &str, lines: &[Value]) -> (Place, String) {
     let place = Place::new();
     let file = place.file(&format!("pi/{name}.jsonl"));
@@ -217,6 +217,22 @@ fn a_rollback_of_a_session_that_another_process_writes_is_a_conflict() {
     });
     assert_eq!(answered.code, 4, "{answered:?}");
     place.ok(&["rollback", "held", "--yes"]);
+}
+
+#[test]
+fn a_damaged_session_goes_back_to_its_file_once_the_loss_is_accepted() {
+    let (place, file) = with_file("rotten", &conversation());
+    place.ok(&["migrate", &file]);
+    let segment = common::find(&place.data_dir(), "seg");
+    let rotten = std::fs::read_to_string(&segment).unwrap().replace("Hello", "Jello");
+    std::fs::write(&segment, rotten).unwrap();
+    let refused = place.run(&["rollback", "rotten", "--yes"]);
+    assert_eq!(refused.code, 4, "{refused:?}");
+    for way_out in ["bough salvage", "--accept-loss"] {
+        assert!(refused.err.contains(way_out), "{refused:?}");
+    }
+    place.ok(&["rollback", "rotten", "--yes", "--accept-loss"]);
+    assert!(place.ok(&["show", "rotten"]).contains("Hello"), "the file answers");
 }
 
 #[test]

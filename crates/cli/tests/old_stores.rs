@@ -1,5 +1,5 @@
-//! Data directories that earlier versions wrote (`tests/fixtures`): each is read, verified, written, restarted, restored and
-//! given back by the program of today.
+//! Data directories of earlier versions (`tests/fixtures`): today's program reads, verifies, writes, restarts, restores
+//! and exports each of them.
 #![expect(clippy::disallowed_methods, reason = "tests unpack and compare files of their own")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
@@ -71,7 +71,7 @@ impl Fixture {
         assert_eq!(ids(&page["sessions"]), sessions.into_keys().collect::<Vec<_>>());
     }
 
-    /// Each session takes an entry and keeps it, with all that was there, when its server is killed.
+    /// Each session accepts an entry and keeps it, with everything else, when its server is killed.
     fn check_appends(&self) {
         let sessions = self.expected_in("sessions");
         let server = Client::start(&self.place);
@@ -121,7 +121,7 @@ impl Client {
         serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap()
     }
 
-    /// Everything that a session shows, in the shape that `tests/fixtures/make.py` writes down.
+    /// Everything that a session shows, in the shape that `tests/fixtures/make.py` writes.
     fn session(&self, id: &str) -> Value {
         let path = path(id);
         let branches = self.ok("GET", &format!("{path}/branches?limit=500"), None);
@@ -184,7 +184,7 @@ fn ids(sessions: &Value) -> Vec<String> {
     ids
 }
 
-/// Later versions may say more of a thing, never less and never something else.
+/// Later versions may show more, never less and never something else.
 #[track_caller]
 fn assert_contains(found: &Value, expected: &Value, about: &str) {
     match (found, expected) {
@@ -270,7 +270,7 @@ fn deleted_sessions_are_restored() {
     for (id, expected) in &deleted {
         server.ok("POST", &format!("/v1/trash/{}/undelete", escaped(id)), Some(json!({})));
         let mut expected = expected.clone();
-        // Restoring is a change, and was one when the expectation was written down.
+        // Restoring is a change, also when the expectation was written.
         expected["meta"]["updated_at"].take();
         let mut found = server.session(id);
         found["meta"]["updated_at"].take();

@@ -1,4 +1,4 @@
-//! Session files of pi and the real program: served as they are, brought in, given back, interrupted.
+//! Session files of pi and the real program: served, migrated, rolled back, interrupted.
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -18,7 +18,7 @@ use common::{Place, Server};
 use serde_json::{Value, json};
 
 const NAME: &str = "pi/2026-02-07T14-00-00.000Z_0f0e0d0c.jsonl";
-/// Far longer than anything takes, so that only what never happens fails.
+/// Far longer than anything takes, so that only a hang fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn header(id: &str) -> Value {
@@ -95,7 +95,8 @@ fn a_pi_file_is_brought_in_and_given_back() {
     assert_eq!(place.run(&["migrate", "/no/such/file.jsonl"]).code, 3);
 }
 
-/// A directory as it is found: a session, another file of the same session, one with lines that are odd, and no session at all.
+/// A realistic directory: a session, another file of the same session, one with irregular lines, and a file that is not
+/// a session.
 #[test]
 fn a_directory_of_files_is_brought_in_as_far_as_it_can_be_and_the_rest_is_named() {
     let place = Place::new();
@@ -285,7 +286,7 @@ fn everything_odd_in_a_file_is_kept_and_said() {
     assert_eq!(exported, odd.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// Kills the program at some moment of its work, and expects that the next command finds everything in order.
+/// Kills the program at some moment of its work, and checks that the next command finds everything in order.
 fn killed(place: &Place, args: &[&str], after: Duration) {
     let mut child = place
         .command(args)
@@ -320,7 +321,7 @@ fn a_migration_and_a_rollback_that_are_killed_are_recovered_by_the_next_command(
     let rounds = 4;
     for round in 0..rounds {
         killed(&place, &["migrate", &path], migrating * (2 * round + 1) / (2 * rounds));
-        // Whoever answers now, it is the whole session.
+        // Whichever store is active now, it has the whole session.
         assert_eq!(messages(&place, "killed"), ENTRIES, "round {round}");
         place.ok(&["migrate", &path]);
         let back = ["rollback", "killed", "--yes"];
@@ -332,7 +333,7 @@ fn a_migration_and_a_rollback_that_are_killed_are_recovered_by_the_next_command(
     assert_eq!(lines_of(&path), lines, "the file is as it was");
 }
 
-/// A line of fifty megabytes and ten more around it: memory goes by the longest line, not by the file.
+/// A line of fifty megabytes and ten more around it: memory depends on the longest line, not on the file.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_very_long_line_is_brought_in_with_bounded_memory() {
@@ -342,7 +343,7 @@ fn a_very_long_line_is_brought_in_with_bounded_memory() {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let mut out = std::io::BufWriter::new(std::fs::File::create(&file).unwrap());
     writeln!(out, "{}", header("long")).unwrap();
-    // Line breaks are written in two letters, so that the text is not what stands in the file.
+    // Line breaks are escaped, so the text differs from the bytes in the file.
     let text = "fifteen letters\n".repeat(LINE / 17);
     writeln!(out, "{}", said("a", None, &text)).unwrap();
     let filler = "y".repeat(100_000);
@@ -354,8 +355,8 @@ fn a_very_long_line_is_brought_in_with_bounded_memory() {
     let mut child = place.command(&["migrate", &path]).stdin(Stdio::null()).spawn().unwrap();
     let peak = peak_memory(&mut child);
     assert!(child.wait().unwrap().success());
-    // Two of these hold the line at any time: the reader, the record, its frame, whoever looks into it. The program
-    // itself comes on top.
+    // At most two copies of the line exist at any time, among the reader, the record and its frame. The program itself
+    // comes on top.
     assert!(peak < 3 * LINE as u64, "{peak} bytes at most at once");
     assert_eq!(place.json(&["ls"])["sessions"][0]["message_count"], 101);
 }

@@ -115,13 +115,13 @@ fn in_memory(events: &[Value], include_streaming_events: bool) -> Vec<Value> {
     serde_json::from_str(&text).unwrap()
 }
 
-/// What the library makes of each case is held against the original in its own tests; the program makes the same.
+/// The library's own tests compare each case with phi-core; here the program must give the same sessions.
 #[test]
 fn every_case_gives_the_sessions_that_the_library_makes() {
     let mut seen = 0;
     for entry in std::fs::read_dir(cases()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        // Refusing a session takes a program of one's own.
+        // Refusing a session needs a program that sets the hook.
         if !name.as_bytes()[0].is_ascii_digit() || name.starts_with("29_") {
             continue;
         }
@@ -202,7 +202,7 @@ fn bad_lines_are_reported_with_their_numbers_and_passed_over() {
     assert_eq!(missing.code, 3, "{missing:?}");
 }
 
-/// Nothing of an event is left out without a word, and a word is enough.
+/// Every field that is left out is reported, once.
 #[test]
 fn fields_that_are_not_kept_are_named_once() {
     let mut events = events_of(&case("02_continuation_chain.json"));
@@ -257,12 +257,12 @@ fn loops(place: &Place, session: &str) -> Vec<Value> {
     value["loops"].as_array().cloned().unwrap_or_default()
 }
 
-/// Records events until all of them are stored, and kills the recorder; says which were to be stored.
+/// Records events until all of them are stored, and kills the recorder; returns the stored ones.
 fn record_and_kill(place: &Place, events: &[Value]) -> Vec<Value> {
     let id = events[0]["session_id"].as_str().unwrap();
     let mut recorder = start(place, &["record"]);
     let mut stdin = recorder.stdin.take().unwrap();
-    // The input stays open: nothing but the events themselves makes them durable.
+    // The input stays open: only the events themselves make it durable.
     say(&mut stdin, events);
     let replayed = || {
         let answered = place.run(&["replay", id, "--events-only"]);
@@ -280,7 +280,7 @@ fn record_and_kill(place: &Place, events: &[Value]) -> Vec<Value> {
     said
 }
 
-/// Whoever has the whole stream can record it again, and has the session of one that was not interrupted.
+/// A stream that is recorded again as a whole gives the session of an uninterrupted recording.
 #[test]
 fn a_stream_whose_recorder_was_killed_can_be_recorded_again() {
     let place = Place::new();

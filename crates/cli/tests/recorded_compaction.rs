@@ -1,4 +1,4 @@
-//! Compacting a recorded session: one context, whoever builds it.
+//! Compacting a recorded session: every builder gives the same context.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 mod common;

@@ -1,4 +1,5 @@
-//! The real program beside a server: what the server holds is reached through it, and the server acts by itself.
+//! The real program beside a server: it reaches the server's sessions through the server, which also works in the
+//! background.
 #![expect(clippy::disallowed_methods, reason = "tests make files of their own")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
@@ -10,10 +11,10 @@ use bough_platform::{Clock, SystemClock};
 use common::{Place, Server};
 use serde_json::{Value, json};
 
-/// Far longer than anything takes, so that only what never happens fails.
+/// Far longer than anything takes, so that only a hang fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A conversation that a server has opened for writing, so that nobody else can.
+/// A conversation that a server has locked for writing.
 fn held() -> (Place, Server, String, Vec<String>) {
     let place = Place::new();
     let (session, entries) =
@@ -182,7 +183,7 @@ fn lists_and_trees_of_a_server_say_as_much_as_those_of_a_directory() {
     assert!(table.contains("sonnet-4") && table.contains("$0.03"), "{table}");
 }
 
-/// A loop of an agent whose model has a window of 2,000 tokens, and answers that say how full it is.
+/// A loop of an agent whose model has a window of 2,000 tokens, with answers that report how full it is.
 fn recorded(place: &Place, session: &str, tokens: u64) {
     let usage = json!({"input": tokens, "output": 10, "reasoning": 0, "cache_read": 0, "cache_write": 0, "total_tokens": tokens + 10});
     let loop_id = format!("{session}.loop");
@@ -216,7 +217,7 @@ fn config_snapshot(window: u64) -> Value {
         "thinking_level": "off", "temperature": 0.3})
 }
 
-/// Whether a compaction block lies over the session's loop: 1 when it does.
+/// 1 if a compaction block is over the session's loop, else 0.
 fn compactions(place: &Place, session: &str) -> usize {
     let context = place.json(&["context", session]);
     let messages = context["context"]["messages"].as_array().unwrap();
@@ -254,7 +255,7 @@ fn a_server_compacts_what_outgrows_its_window_by_itself() {
     let settings = format!("{SETTINGS}log:\n  format: json\n");
     std::fs::write(place.data_dir().join("config.yaml"), settings).unwrap();
     let _server = Server::start(&place);
-    // Another process records, and the server hears of it.
+    // Another process records, and the server notices it.
     recorded(&place, "roomy", 800);
     recorded(&place, "full", 1_800);
     let clock = SystemClock::new();

@@ -1,4 +1,5 @@
-//! What the commands print, and how they end, where people stumbled: labels, ids, widths, counts, files.
+//! The output and the exit codes of commands in cases where people had difficulties: labels, ids, widths, counts,
+//! files.
 #![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
@@ -263,7 +264,7 @@ fn a_context_within_a_budget_keeps_the_summary_of_an_old_compaction() {
     assert!(context["estimated_tokens"].as_u64().unwrap() <= 200);
 }
 
-/// The program on a disk that takes no byte: every file may be as long as it is.
+/// The program on a full disk: no file may grow.
 #[cfg(unix)]
 fn on_a_full_disk(place: &Place, args: &[&str]) -> common::Answered {
     let program = env!("CARGO_BIN_EXE_bough");
@@ -367,5 +368,7 @@ fn a_session_file_of_pi_is_forked_into_another_one() {
     assert_eq!(place.json(&["ls"])["sessions"], json!([]), "no session was made");
     let shown = place.json(&["show", fork]);
     assert_eq!(shown["messages"].as_array().unwrap().len(), 1);
-    assert_eq!(place.run(&["fork", &file, "--pi-file", fork]).code, 2, "never over a file");
+    let refused = place.run(&["fork", &file, "--pi-file", fork]);
+    assert_eq!(refused.code, 2, "never over a file");
+    assert!(!refused.err.contains("--force"), "it has no such option: {refused:?}");
 }

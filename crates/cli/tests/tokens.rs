@@ -1,4 +1,4 @@
-//! `bough token`: making tokens, taking them back, and going back to access without them.
+//! `bough token`: creating tokens, revoking them, and returning to access without them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 mod common;

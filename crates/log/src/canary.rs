@@ -14,11 +14,11 @@ pub const NO_CHAIN: &str = "no-chain";
 pub const ROT_IS_TORN: &str = "rot-is-torn";
 /// Take a torn tail for damage.
 pub const TORN_IS_ROT: &str = "torn-is-rot";
-/// Go on writing the segment of an earlier life after an unclean end.
+/// Go on writing the segment of an earlier incarnation after an unclean end.
 pub const APPEND_TO_OLD_SEGMENT: &str = "append-to-old-segment";
 /// Do not take the lock.
 pub const NO_LOCK: &str = "no-lock";
-/// Let a container of another life answer.
+/// Let a container of another incarnation answer.
 pub const INCARNATION_IGNORED: &str = "incarnation-ignored";
 /// Try a failed sync again and believe the second answer.
 pub const NO_LATCH: &str = "no-latch";

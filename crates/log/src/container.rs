@@ -22,7 +22,7 @@ const NAME_CHARS_MAX: usize = 150;
 /// Two hex digits and a half of the id's hash: 4,096 shards.
 const SHARD_DIGITS: usize = 3;
 
-/// The paths of one life of one log.
+/// The paths of one incarnation of one log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
     /// The folder.
@@ -30,7 +30,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// The container in `sessions/` of a life of an id.
+    /// The container in `sessions/` of an incarnation of an id.
     pub(crate) fn live(id: &str, incarnation: Incarnation) -> Result<Self> {
         let dir = shard_dir(id)?.join(&container_name(id, incarnation)?)?;
         Ok(Self { dir })
@@ -42,13 +42,14 @@ impl Container {
         Damage::new(DamageKind::Manifest, self.dir.as_str(), 0, text)
     }
 
-    /// Refuses a manifest of another life than the folder is named after: one was copied or moved over the other.
+    /// Refuses a manifest of another incarnation than the folder is named after: one was copied or moved over the other.
     pub(crate) fn check_life(&self, manifest: &Manifest) -> Result<()> {
         let named = parse_container_name(self.dir.file_name()).map(|(_, life)| life);
         if named == Some(manifest.incarnation) {
             return Ok(());
         }
-        let text = format!("the folder is named after another life than {}", manifest.incarnation);
+        let text =
+            format!("the folder is named after another incarnation than {}", manifest.incarnation);
         Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, text).into())
     }
 
@@ -65,7 +66,7 @@ impl Container {
         self.file("lock")
     }
 
-    /// The mark of a container that stands in the place of another life, until that is gone.
+    /// The mark of a container that stands in the place of another incarnation, until that is gone.
     pub(crate) fn replaces(&self) -> Result<RelPath> {
         self.file("replaces")
     }

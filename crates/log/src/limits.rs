@@ -1,6 +1,8 @@
 //! Every bound of the log, named. What is over a bound is refused with the name of the bound, before
 //! anything is written.
 
+use std::time::Duration;
+
 /// A log's id (a session id), in bytes.
 pub const ID_BYTES_MAX: usize = 1024;
 /// An entry's id, its parent's or its target's, in bytes.
@@ -56,6 +58,8 @@ pub const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Bytes of frames that a page of records holds at the most; a single record that is larger is a page of its own. Those who follow a
 /// log hold one such page each.
 pub const RECORDS_PAGE_BYTES_MAX: u64 = 1024 * 1024;
+/// A folder in `staging/` is marked as in use this often.
+pub const STAGING_ALIVE_EVERY: Duration = Duration::from_secs(60);
 /// A ledger, in bytes.
 pub const LEDGER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Logs that one process holds open for writing; the longest idle ones are closed beyond it.

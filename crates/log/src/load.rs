@@ -82,7 +82,7 @@ pub(crate) struct Loaded<F: Fold> {
 }
 
 impl<F: Fold> Loaded<F> {
-    /// When the log was deleted, if it is: records after the manifest speak, else the manifest. A life that another one
+    /// When the log was deleted, if it is: records after the manifest speak, else the manifest. An incarnation that another one
     /// took the place of is deleted by its manifest alone.
     pub(crate) fn deleted_at_ms(&self) -> Option<i64> {
         if self.state.head.seq > self.manifest.head.seq {
@@ -351,7 +351,7 @@ pub(crate) fn segment_numbers(files: &Files) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// The position that appending goes on from: after an unclean end, never a file of the earlier life.
+/// The position that appending goes on from: after an unclean end, never a file of the earlier incarnation.
 pub(crate) fn append_position<F: Fold>(loaded: &Loaded<F>) -> Position {
     if loaded.report.clean {
         return loaded.manifest.position;

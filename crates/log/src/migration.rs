@@ -1,32 +1,27 @@
-//! The steps of a migration that must stand beside the manifest: building a container out of sight,
-//! moving it in, moving the one pointer, keeping the ledger.
+//! The steps of a migration that must stand beside the manifest: moving the one pointer, keeping the ledger.
 //!
 //! What is migrated, in which order and why is not the log's business; that each step is one durable
 //! change, and that no step leaves the state machine, is.
 //!
 //! ```text
-//!   staging/<name>/sessions/...   built and closed like any log, by a store of its own
+//!   staging/<name>/sessions/...   built like any log, see `staged`
 //!   --- present ---               pointer: the V1 file     state: MIGRATION_STAGING
-//!   --- move_in ---               the same, in sessions/
+//!   --- publish ---               the same, in sessions/
 //!   --- switch ---                pointer: native_v2       state: MIGRATED        (one rename)
 //! ```
 
 use std::io;
-use std::sync::Arc;
 
-use bough_platform::{Access, Disk, Lock, Platform, RelPath};
+use bough_platform::{Access, Disk, Lock, RelPath};
 
-use crate::container::{Container, STAGING, TRASH, not_found};
+use crate::container::{Container, TRASH, not_found};
 use crate::error::{LogError, Result};
 use crate::format::{ActiveStore, LedgerEvent, Manifest, Pointer, StoreState};
 use crate::limits;
 use crate::load::{Horizon, Trust, load, read_manifest};
 use crate::open::take_lock;
-use crate::options::{Maintenance, Options};
 use crate::reader::Reader;
-use crate::record::invalid;
 use crate::store::{ListedLog, LogStore};
-use crate::subdir::Subdir;
 use bough_record::{Fold, Head, Incarnation};
 
 /// A lock that another process looks at for an instant is tried again this often.
@@ -45,35 +40,7 @@ pub struct Switch<'a> {
     pub head: Option<Head>,
 }
 
-/// A container that is being built in `staging/`, where no reader looks.
-#[derive(Debug)]
-pub struct Staging<F: Fold = ()> {
-    pub(crate) outer: LogStore<F>,
-    pub(crate) inner: LogStore<F>,
-    pub(crate) dir: RelPath,
-}
-
 impl<F: Fold> LogStore<F> {
-    /// Begins a folder in `staging/` with a store of its own in it. What an earlier attempt of the same
-    /// name left there is removed.
-    pub fn stage(&self, name: &str) -> Result<Staging<F>> {
-        let Platform { disk, clock, entropy } = &self.inner.platform;
-        let dir = RelPath::parse(STAGING)?.join(name)?;
-        if disk.stat(&dir)?.is_some() {
-            disk.remove_tree(&dir)?;
-        }
-        disk.create_dir(&dir)?;
-        let subdir = Subdir { disk: Arc::clone(disk), dir: dir.clone() };
-        let platform = Platform {
-            disk: Arc::new(subdir),
-            clock: Arc::clone(clock),
-            entropy: Arc::clone(entropy),
-        };
-        let options = Options { maintenance: Maintenance::Inline, ..self.inner.options.clone() };
-        let inner = Self::open(platform, options)?;
-        Ok(Staging { outer: self.clone(), inner, dir })
-    }
-
     /// The manifest of the live container of an id, whatever it points to.
     pub fn manifest(&self, id: &str) -> Result<Option<Manifest>> {
         let Some(container) = self.locate(id)? else {
@@ -166,7 +133,7 @@ impl<F: Fold> LogStore<F> {
         Ok(Reader::read_only(load(files, manifest, Trust::Checkpoint, Horizon::WholeTail)?))
     }
 
-    /// Finishes what a crash in [`Staging::move_in`] left of a life that was being replaced: brings it
+    /// Finishes what a crash in [`StagedLog::publish`](crate::StagedLog::publish) left of an incarnation that was being replaced: brings it
     /// back when nothing took its place, files it as deleted when something did. Says whether it found
     /// one.
     pub fn settle_replaced(&self, id: &str) -> Result<bool> {
@@ -202,7 +169,7 @@ impl<F: Fold> LogStore<F> {
         Ok(disk.sync_dir(&from.parent())?)
     }
 
-    /// A life that was replaced is an ordinary deleted one: it can be read, and its retention ends.
+    /// An incarnation that was replaced is an ordinary deleted one: it can be read, and its retention ends.
     fn file_as_deleted(&self, id: &str, incarnation: Incarnation) -> Result<()> {
         let container = Container::live(id, incarnation)?.moved_to(TRASH)?;
         let manifest = read_manifest(&self.files(container.clone()))?;
@@ -223,71 +190,11 @@ impl<F: Fold> LogStore<F> {
     }
 }
 
-impl<F: Fold> Staging<F> {
-    /// The store in which the container is built.
-    #[must_use]
-    pub fn store(&self) -> &LogStore<F> {
-        &self.inner
-    }
-
-    /// Shows that somebody is still at work here, so that nobody takes the folder for a leftover.
-    pub fn keep_alive(&self) -> Result<()> {
-        let disk = &self.outer.inner.platform.disk;
-        let mark = self.dir.join("alive")?;
-        if disk.stat(&mark)?.is_some() {
-            disk.remove_file(&mark)?;
-        }
-        drop(disk.create(&mark)?);
-        Ok(())
-    }
-
-    /// Closes the log that was built, and says in its manifest that the V1 file is live, not the log.
-    pub fn present(&self, id: &str, source: &Pointer) -> Result<Manifest> {
-        if source.marker() == ActiveStore::NativeV2 {
-            return Err(invalid(
-                "a staged log presents the V1 file that it was made from".to_owned(),
-            ));
-        }
-        self.inner.close(id)?;
-        let through = &[StoreState::MigrationStaging];
-        self.inner
-            .switch(id, &Switch { through, pointer: source.clone(), previous: None, head: None })
-    }
-
-    /// Moves the container among the live ones. A life of the same id that a V1 file answers for makes
-    /// room for it; one that is native is not touched, and the answer is [`LogError::Exists`].
-    pub fn move_in(&self, id: &str) -> Result<()> {
-        let shard = self.outer.lock_shard(id)?;
-        let staged = self.inner.locate(id)?.ok_or_else(|| not_found(id))?;
-        let name = staged.dir.file_name().to_owned();
-        if let Some(old) = self.outer.locate(id)? {
-            let manifest = read_manifest(&self.outer.files(old.clone()))?;
-            if manifest.active_store == ActiveStore::NativeV2 {
-                return Err(LogError::Exists { id: id.to_owned() });
-            }
-            let lock = self.outer.take_writer_lock(&old, id)?;
-            lock.remove()?;
-            self.outer.move_container(&old.dir, &old.moved_to(TRASH)?.dir)?;
-        }
-        let from = RelPath::parse(&format!("{}/{}", self.dir, staged.dir))?;
-        let to = crate::container::shard_dir(id)?.join(&name)?;
-        self.outer.move_container(&from, &to)?;
-        drop(shard);
-        Ok(())
-    }
-
-    /// Removes what is left of the folder.
-    pub fn discard(self) -> Result<()> {
-        self.inner.close_all()?;
-        Ok(self.outer.inner.platform.disk.remove_tree(&self.dir)?)
-    }
-}
-
 /// A ledger as it is on the disk.
-struct Ledger<'a> {
+pub(crate) struct Ledger<'a> {
     disk: &'a dyn Disk,
     container: &'a Container,
-    events: Vec<LedgerEvent>,
+    pub(crate) events: Vec<LedgerEvent>,
     /// Bytes up to the end of the last line that can be believed.
     good: u64,
     len: u64,
@@ -296,7 +203,7 @@ struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    fn read(disk: &'a dyn Disk, container: &'a Container) -> Result<Self> {
+    pub(crate) fn read(disk: &'a dyn Disk, container: &'a Container) -> Result<Self> {
         let bytes = match disk.read_all(&container.ledger()?, limits::LEDGER_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -360,10 +267,13 @@ impl<'a> Ledger<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use bough_platform::Platform;
     use bough_testkit::{SimClock, SimDisk, SimEntropy};
 
     use super::*;
-    use crate::Envelope;
+    use crate::{Envelope, Maintenance, Options, StagedLog};
 
     fn store(disk: &SimDisk) -> LogStore {
         let platform = Platform {
@@ -379,11 +289,16 @@ mod tests {
         Pointer::JsonlV3 { path: "/v1/s.jsonl".to_owned(), snapshot_id: "sha256:0:0".to_owned() }
     }
 
-    fn staged(store: &LogStore, name: &str) -> Staging {
-        let staging = store.stage(name).unwrap();
-        staging.store().create("s", vec![Envelope::plain("meta", 1, "{}")]).unwrap();
-        staging.present("s", &source()).unwrap();
-        staging
+    fn built(store: &LogStore) -> StagedLog {
+        let mut staged = store.stage("m", "s").unwrap();
+        staged.add([Envelope::plain("meta", 1, "{}")]).unwrap();
+        staged
+    }
+
+    fn staged(store: &LogStore) -> StagedLog {
+        let staged = built(store);
+        staged.present(&source()).unwrap();
+        staged
     }
 
     fn switch_to(through: &[StoreState], pointer: Pointer) -> Switch<'_> {
@@ -394,10 +309,10 @@ mod tests {
     fn a_staged_log_is_seen_by_nobody_until_it_is_moved_in_and_served_only_after_the_switch() {
         let disk = SimDisk::new();
         let store = store(&disk);
-        let staging = staged(&store, "m");
+        let staged = staged(&store);
         assert!(!store.contains("s").unwrap());
-        staging.move_in("s").unwrap();
-        staging.discard().unwrap();
+        staged.publish().unwrap();
+        staged.discard().unwrap();
         assert_eq!(store.manifest("s").unwrap().unwrap().state, StoreState::MigrationStaging);
         assert!(store.read("s").is_err(), "the V1 file answers");
         assert!(store.read_segments("s").is_ok());
@@ -408,8 +323,7 @@ mod tests {
     #[test]
     fn a_switch_keeps_to_the_state_machine_and_to_the_head_that_it_was_told() {
         let store = store(&SimDisk::new());
-        let staging = staged(&store, "m");
-        staging.move_in("s").unwrap();
+        staged(&store).publish().unwrap();
         let skipped = store.switch("s", &switch_to(&[StoreState::Dirty], Pointer::NativeV2));
         assert!(matches!(skipped, Err(LogError::Transition { .. })));
         let elsewhere = Switch {
@@ -424,10 +338,28 @@ mod tests {
     fn a_native_log_makes_room_for_nobody() {
         let store = store(&SimDisk::new());
         store.create("s", vec![Envelope::plain("meta", 1, "{}")]).unwrap();
-        let staging = staged(&store, "m");
-        assert!(matches!(staging.move_in("s"), Err(LogError::Exists { .. })));
+        let staged = staged(&store);
+        assert!(matches!(staged.publish(), Err(LogError::Exists { .. })));
         let native = Pointer::NativeV2;
-        assert!(staging.present("s", &native).is_err(), "a staged log is not live");
+        assert!(staged.present(&native).is_err(), "a staged log is not live");
+    }
+
+    #[test]
+    fn a_log_that_a_v1_file_answers_for_makes_room_for_a_migration_only() {
+        let store = store(&SimDisk::new());
+        staged(&store).publish().unwrap();
+        let first = store.manifest("s").unwrap().unwrap().incarnation;
+        assert!(matches!(built(&store).publish(), Err(LogError::Exists { .. })));
+        assert_eq!(store.manifest("s").unwrap().unwrap().incarnation, first);
+        staged(&store).publish().unwrap();
+        assert_ne!(store.manifest("s").unwrap().unwrap().incarnation, first);
+    }
+
+    #[test]
+    fn a_staged_log_that_is_dropped_leaves_nothing_behind() {
+        let disk = SimDisk::new();
+        drop(built(&store(&disk)));
+        assert_eq!(disk.files(), []);
     }
 
     #[test]

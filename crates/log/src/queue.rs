@@ -2,90 +2,26 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::ops::Range;
 use std::sync::Arc;
 
 use bough_platform::Entropy;
-use bough_record::{Envelope, Fold, Head, Incarnation, StoredEnvelope, kind};
+use bough_record::{Envelope, Fold, Head, Incarnation, kind};
 use serde_json::value::RawValue;
 
 use crate::canary;
+use crate::chunk::{Chunk, DeltaChunk, FoldStep, Queued};
+use crate::commit_waiters::CommitWaiters;
 use crate::error::{LogError, Result};
 use crate::format::{BatchPlace, FrameHeader, Position, RowId, StreamLine, encode_frame};
 use crate::limits;
 use crate::nonces::Nonces;
 use crate::options::{Durability, Options};
 use crate::record;
-use crate::sleepers::Sleepers;
 use crate::state::{LogState, Place};
 use crate::writer::Ticket;
 
 /// Called once, when what it waits for is durable or will never be.
 pub(crate) type Notify = Box<dyn FnOnce(Result<Head>) + Send>;
-
-/// Frames that one write and one sync make durable.
-#[derive(Debug)]
-pub(crate) struct Chunk<F: Fold> {
-    pub(crate) segment: u64,
-    pub(crate) offset: u64,
-    pub(crate) first_seq: u64,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) records: Vec<Queued<F>>,
-    /// The head when all of it is durable.
-    pub(crate) head: Head,
-}
-
-/// One encoded record. Its payload is held once: in the bytes of the frame.
-#[derive(Debug)]
-pub(crate) struct Queued<F: Fold> {
-    /// The record without its payload.
-    record: Envelope<'static>,
-    /// Where in the chunk's bytes the payload is.
-    payload: Range<usize>,
-    seq: u64,
-    last_step: Option<u64>,
-    place: Place,
-    fold: FoldStep<F>,
-}
-
-/// How the fold comes to include a record.
-#[derive(Debug)]
-pub(crate) enum FoldStep<F> {
-    /// The log applies the record.
-    Apply,
-    /// A later record of the same batch brings the value.
-    Later,
-    /// The caller folded the batch: this is the value after it.
-    Value(Arc<F>),
-}
-
-impl<F: Fold> Chunk<F> {
-    /// The records, in order.
-    pub(crate) fn stored(&self) -> impl Iterator<Item = (StoredEnvelope<'_>, Place, &FoldStep<F>)> {
-        self.records.iter().map(|queued| (queued.stored(&self.bytes), queued.place, &queued.fold))
-    }
-}
-
-impl<F: Fold> Queued<F> {
-    pub(crate) fn kind(&self) -> &str {
-        &self.record.kind
-    }
-
-    fn stored<'a>(&'a self, bytes: &'a [u8]) -> StoredEnvelope<'a> {
-        let payload = bytes.get(self.payload.clone()).unwrap_or_default();
-        // It was text when it was encoded.
-        let payload = Cow::Borrowed(std::str::from_utf8(payload).unwrap_or_default());
-        let envelope = Envelope { payload, ..self.record.borrowed() };
-        StoredEnvelope { seq: self.seq, last_step: self.last_step, envelope }
-    }
-}
-
-/// Deltas that one write and one sync make durable.
-#[derive(Debug, Default)]
-pub(crate) struct DeltaChunk {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) lines: Vec<StreamLine>,
-}
 
 struct Waiter {
     seq: u64,
@@ -138,7 +74,7 @@ pub(crate) struct Queue<F: Fold> {
     unsynced_from: Option<u64>,
     pub(crate) lead: Lead,
     /// Threads that wait for whoever leads.
-    pub(crate) sleepers: Sleepers,
+    pub(crate) commit_waiters: CommitWaiters,
     pub(crate) latched: Option<String>,
     /// The log was closed; whoever still has this writer asks the store for another.
     pub(crate) closed: bool,
@@ -209,7 +145,7 @@ impl<F: Fold> Queue<F> {
                 Durability::MayLoseNewestOnPowerCut => Some(state.head.seq + 1),
             },
             lead: Lead::Nobody,
-            sleepers: Sleepers::default(),
+            commit_waiters: CommitWaiters::default(),
             latched: None,
             closed: false,
             durable: state.head,
@@ -485,7 +421,7 @@ impl<F: Fold> Queue<F> {
         self.latched.get_or_insert_with(|| cause.to_owned());
         self.chunks.clear();
         self.deltas = DeltaChunk::default();
-        self.sleepers.tell_all_to_look();
+        self.commit_waiters.tell_all_to_look();
         self.waiters.drain(..).map(|waiter| waiter.notify).collect()
     }
 }

@@ -14,17 +14,18 @@ use bough_platform::RelPath;
 use crate::container::{Container, STAGING, not_found, parse_container_name, shard_dir};
 use crate::error::{LogError, Result};
 use crate::load::{Horizon, Trust, load, read_manifest};
-use crate::migration::Staging;
+use crate::staged::StagedLog;
 use crate::store::LogStore;
 use bough_record::{Fold, Head, Incarnation};
 
 /// Bytes of an incarnation in a mark, and a few more than that.
 const MARK_BYTES_MAX: u64 = 64;
 
-impl<F: Fold> Staging<F> {
+impl<F: Fold> StagedLog<F> {
     /// Puts the log that was built here in the place of the live one, if that ends at `expected`. What the old life held is
     /// removed. [`LogError::Conflict`] when it ends elsewhere, [`LogError::Locked`] while another process writes it.
-    pub fn replace(&self, id: &str, expected: Head) -> Result<()> {
+    pub fn replace(&self, expected: Head) -> Result<()> {
+        let id = self.id.as_str();
         self.inner.close(id)?;
         let staged = self.inner.locate(id)?.ok_or_else(|| not_found(id))?;
         self.inner.mark_as_replacing(&staged, expected.incarnation)?;
@@ -94,7 +95,7 @@ impl<F: Fold> LogStore<F> {
         };
         let disk = &self.inner.platform.disk;
         let old = Container::live(id, life)?;
-        // The new life must be certain to stand here before the old one goes.
+        // The new incarnation must be certain to stand here before the old one goes.
         disk.sync_dir(&container.dir.parent())?;
         let doomed = old.moved_to(STAGING)?;
         let is_moved = if_there(disk.rename(&old.dir, &doomed.dir))?;

@@ -7,14 +7,16 @@ use bough_platform::RelPath;
 
 use bough_record::{Envelope, Fold, StoredEnvelope, kind};
 
-use crate::container::{Container, SESSIONS, parse_container_name, unescape_id};
+use crate::container::{Container, SESSIONS, not_found, parse_container_name, unescape_id};
 use crate::error::{Damage, DamageKind, LogError, Result};
-use crate::format::decode_frame;
+use crate::format::{ActiveStore, Pointer, decode_frame};
 use crate::load::{Horizon, read_manifest, segment_numbers};
-use crate::queue::{Expected, NewDelta};
+use crate::migration::{Ledger, Switch};
+use crate::queue::NewDelta;
 use crate::reader::Reader;
 use crate::record::links;
 use crate::scan::{Line, LineScan};
+use crate::staged::StagedLog;
 use crate::store::LogStore;
 
 /// What was saved of one log, and what was not.
@@ -52,9 +54,16 @@ const BATCH: usize = 1_000;
 impl<F: Fold> LogStore<F> {
     /// Copies every frame of a log that is whole by itself into `target`, in order. Frames after damage
     /// are taken too: each one proves itself by its checksum, and the report says what is missing between.
+    /// The copy appears whole, with the way back to a V1 file that the log has.
     pub fn salvage(&self, id: &str, target: &Self) -> Result<SalvageReport> {
-        let container = self.locate(id)?.ok_or_else(|| crate::container::not_found(id))?;
+        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
         self.salvage_container(&container, id, target)
+    }
+
+    /// The same into a log that the caller has begun, and may read there.
+    pub fn salvage_into(&self, staged: &mut StagedLog<F>) -> Result<SalvageReport> {
+        let container = self.locate(&staged.id)?.ok_or_else(|| not_found(&staged.id))?;
+        self.copy_whole(&container, staged)
     }
 
     /// Whether there is a live log, whole or damaged.
@@ -113,38 +122,73 @@ impl<F: Fold> LogStore<F> {
         id: &str,
         target: &Self,
     ) -> Result<SalvageReport> {
-        let mut report = SalvageReport::of(id);
+        if target.contains(id)? {
+            return Err(LogError::Exists { id: id.to_owned() });
+        }
+        let mut random = [0; 8];
+        target.inner.platform.entropy.fill(&mut random)?;
+        let name = format!("salvage-{:016x}", u64::from_be_bytes(random));
+        let mut staged = target.stage(&name, id)?;
+        let report = self.copy_whole(container, &mut staged)?;
+        if staged.has_begun() {
+            self.copy_way_back(container, &staged)?;
+            staged.publish()?;
+        }
+        staged.discard()?;
+        Ok(report)
+    }
+
+    fn copy_whole(
+        &self,
+        container: &Container,
+        staged: &mut StagedLog<F>,
+    ) -> Result<SalvageReport> {
+        let mut report = SalvageReport::of(&staged.id);
         if let Err(LogError::Corrupt(damage)) = read_manifest(&self.files(container.clone())) {
             report.damage.push(damage);
         }
         let records = self.whole_frames(container, &mut report)?;
         let mut placed = Placed::default();
         let mut batch = Vec::new();
-        let mut created = false;
         for record in records {
-            if let Some(record) = placed.place(record, &mut report) {
-                batch.push(record);
-            }
+            batch.extend(placed.place(record, &mut report));
             if batch.len() == BATCH {
-                write(target, id, &std::mem::take(&mut batch), &mut created, &mut report)?;
+                write(staged, &std::mem::take(&mut batch), &mut report)?;
             }
         }
-        write(target, id, &batch, &mut created, &mut report)?;
-        self.save_deltas(container, target, &placed.known, &mut report)?;
-        target.close(id)?;
+        write(staged, &batch, &mut report)?;
+        self.save_deltas(container, staged, &placed.known, &mut report)?;
+        staged.inner.close(&staged.id)?;
         Ok(report)
+    }
+
+    /// Gives a copy the way back to the V1 file that its log came from: the pointer to the file, and the ledger.
+    fn copy_way_back(&self, container: &Container, staged: &StagedLog<F>) -> Result<()> {
+        // A manifest that cannot be read points nowhere.
+        let Ok(old) = read_manifest(&self.files(container.clone())) else { return Ok(()) };
+        let is_file = |pointer: &Pointer| pointer.marker() != ActiveStore::NativeV2;
+        let previous = [old.previous, Some(old.pointer)].into_iter().flatten().find(is_file);
+        if previous.is_none() {
+            return Ok(());
+        }
+        for event in Ledger::read(&*self.inner.platform.disk, container)?.events {
+            staged.inner.record_event(&staged.id, &event)?;
+        }
+        let pointer = Pointer::NativeV2;
+        let switch = Switch { through: &[], pointer, previous, head: None };
+        staged.inner.switch(&staged.id, &switch).map(drop)
     }
 
     /// Deltas that were not settled stream on in the new store.
     fn save_deltas(
         &self,
         container: &Container,
-        target: &Self,
+        staged: &StagedLog<F>,
         known: &HashSet<String>,
         report: &mut SalvageReport,
     ) -> Result<()> {
-        let id = report.id.clone();
-        let Ok(loaded) = self.load_once(&id, container.clone(), Horizon::WholeTail) else {
+        let id = &staged.id;
+        let Ok(loaded) = self.load_once(id, container.clone(), Horizon::WholeTail) else {
             return Ok(());
         };
         for delta in Reader::read_only(loaded).deltas() {
@@ -158,7 +202,7 @@ impl<F: Fold> LogStore<F> {
                 at_ms: delta.at_ms,
                 payload: delta.payload.get().to_owned(),
             };
-            target.enqueue_delta(&id, &new)?.wait()?;
+            staged.inner.enqueue_delta(id, &new)?.wait()?;
             report.saved += 1;
         }
         Ok(())
@@ -273,22 +317,14 @@ impl Placed {
 }
 
 fn write<F: Fold>(
-    target: &LogStore<F>,
-    id: &str,
+    staged: &mut StagedLog<F>,
     batch: &[Envelope<'_>],
-    created: &mut bool,
     report: &mut SalvageReport,
 ) -> Result<()> {
     if batch.is_empty() {
         return Ok(());
     }
-    let count = batch.len() as u64;
-    if *created {
-        target.append(id, Expected::Any, batch)?;
-    } else {
-        target.create(id, batch)?;
-        *created = true;
-    }
-    report.saved += count;
+    staged.add(batch)?;
+    report.saved += batch.len() as u64;
     Ok(())
 }

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::chunk::FoldStep;
 use crate::error::{Damage, DamageKind, Result};
 use crate::format::{BranchHead, BranchHeads, Checkpoint, OffsetRow, Position, RowId};
 use crate::ids::{Ids, Known};
 use crate::limits;
-use crate::queue::FoldStep;
 use crate::rows::Rows;
 use crate::streams::Streams;
 use bough_record::{ChainHash, Envelope, Fold, Head, StoredEnvelope, kind};

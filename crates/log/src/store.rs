@@ -60,7 +60,7 @@ impl<F: Fold> std::fmt::Debug for Inner<F> {
 pub struct ListedLog {
     /// Its id.
     pub id: String,
-    /// Its life.
+    /// Its incarnation.
     pub incarnation: Incarnation,
     /// When it was deleted, if it is in the trash.
     pub deleted_at_ms: Option<i64>,
@@ -73,7 +73,7 @@ impl<F: Fold> LogStore<F> {
         for folder in [SESSIONS, TRASH, STAGING] {
             disk.ensure_dir(&RelPath::parse(folder)?)?;
         }
-        // Also when nothing was made: an earlier life may have ended before it synced what it made.
+        // Also when nothing was made: an earlier incarnation may have ended before it synced what it made.
         disk.sync_dir(&RelPath::root())?;
         disk.sync_dir(&RelPath::parse(SESSIONS)?)?;
         create::sweep_staging(&platform, &options)?;
@@ -383,7 +383,7 @@ impl<F: Fold> LogStore<F> {
             {
                 return Ok(Some(answering));
             }
-            let text = format!("two lives of one id: {} and {}", first.name, second.name);
+            let text = format!("two incarnations of one id: {} and {}", first.name, second.name);
             return Err(Damage::new(DamageKind::Manifest, dir.as_str(), 0, text).into());
         }
         let container = Container { dir: dir.join(&first.name)? };

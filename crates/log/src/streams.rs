@@ -194,8 +194,8 @@ pub(crate) struct StreamFile {
 }
 
 impl StreamFile {
-    /// Makes the file ready in this life, durably, so that a stream that the log knows of always has its
-    /// file. One that an earlier life left is gone on with only while something in it is not settled; its
+    /// Makes the file ready in this incarnation, durably, so that a stream that the log knows of always has its
+    /// file. One that an earlier incarnation left is gone on with only while something in it is not settled; its
     /// name was synced when the log was opened.
     pub(crate) fn ready(
         files: &Files,

@@ -1,11 +1,11 @@
 //! Reading the frames after a known point, and deciding what their end means.
 
 use crate::canary;
+use crate::chunk::FoldStep;
 use crate::error::{Damage, DamageKind, Result};
 use crate::files::{Files, missing_segment};
 use crate::format::{BatchPlace, Frame, decode_frame};
 use crate::load::Horizon;
-use crate::queue::FoldStep;
 use crate::recovery::{Decision, Found, TailFacts, decide};
 use crate::scan::{Line, LineScan};
 use crate::state::{LogState, Place};

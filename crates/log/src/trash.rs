@@ -20,7 +20,7 @@ impl<F: Fold> LogStore<F> {
         self.delete_where(id, Expected::Any, at_ms, payload)
     }
 
-    /// The same, only where the log is what the caller believes: a new life of the id is not what it meant.
+    /// The same, only where the log is what the caller believes: a new incarnation of the id is not what it meant.
     pub fn delete_where(
         &self,
         id: &str,
@@ -84,7 +84,7 @@ impl<F: Fold> LogStore<F> {
         Err(LogError::Exists { id: id.to_owned() })
     }
 
-    /// Brings back a life from the trash: the one named, or the one deleted last.
+    /// Brings back an incarnation from the trash: the one named, or the one deleted last.
     pub fn undelete(
         &self,
         id: &str,
@@ -161,8 +161,8 @@ impl<F: Fold> LogStore<F> {
         Ok(purged)
     }
 
-    /// Removes one deleted life for good; says whether it did. With `deleted_at_ms`, only while that is when it was
-    /// deleted. A life whose undoing was cut short is not deleted: it waits for [`LogStore::undelete`].
+    /// Removes one deleted incarnation for good; says whether it did. With `deleted_at_ms`, only while that is when it was
+    /// deleted. An incarnation whose undoing was cut short is not deleted: it waits for [`LogStore::undelete`].
     pub fn purge_one(
         &self,
         id: &str,

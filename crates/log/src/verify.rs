@@ -24,7 +24,7 @@ use bough_record::{Fold, Incarnation};
 pub struct VerifyReport {
     /// The log's id, where its manifest can be read.
     pub id: String,
-    /// Its life.
+    /// Its incarnation.
     pub incarnation: Option<Incarnation>,
     /// Records that verify, from the first on.
     pub records: u64,

@@ -170,7 +170,7 @@ impl<F: Fold> Writer<F> {
             };
         }
         if queue.lead == Lead::Nobody && !queue.is_empty() {
-            queue.sleepers.hand_over();
+            queue.commit_waiters.hand_over();
         }
         Ok(ticket.head)
     }
@@ -207,9 +207,9 @@ impl<F: Fold> Writer<F> {
     /// Commits one group, or waits for whoever does.
     fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue<F>>, ticket: Ticket) -> Step<'a, F> {
         if queue.lead != Lead::Nobody {
-            let sleeper = queue.sleepers.add(ticket);
+            let waiter = queue.commit_waiters.add(ticket);
             drop(queue);
-            return if sleeper.sleep() { Step::Durable } else { Step::Look(self.queue()) };
+            return if waiter.sleep() { Step::Durable } else { Step::Look(self.queue()) };
         }
         let chunk = queue.next_chunk();
         let deltas = queue.next_deltas();
@@ -239,17 +239,17 @@ impl<F: Fold> Writer<F> {
     /// Tells those who waited for what is durable now, and gives the lead back.
     fn tell_durable<'a>(&'a self, mut queue: MutexGuard<'a, Queue<F>>) -> MutexGuard<'a, Queue<F>> {
         let (durable, delta) = (queue.durable, queue.durable_delta);
-        let sleepers = queue.sleepers.take_durable(durable.seq, delta);
-        if !sleepers.is_empty() {
+        let commit_waiters = queue.commit_waiters.take_durable(durable.seq, delta);
+        if !commit_waiters.is_empty() {
             queue.lead = Lead::Waking;
             drop(queue);
-            sleepers.iter().for_each(|sleeper| sleeper.tell_durable());
+            commit_waiters.iter().for_each(|waiter| waiter.tell_durable());
             queue = self.queue();
         }
         queue.lead = Lead::Nobody;
         if queue.latched.is_some() {
             // Meanwhile: those who came since wait for what will never be.
-            queue.sleepers.tell_all_to_look();
+            queue.commit_waiters.tell_all_to_look();
         }
         let ready = queue.take_ready();
         if !ready.is_empty() {

@@ -26,9 +26,9 @@ pub enum Line {
     TooLong,
 }
 
-/// Talks with one client until it ends its lines, or nobody takes ours any more.
+/// Serves one client until its input ends, or our output is closed.
 ///
-/// Requests are worked on side by side. When the client goes, those that have begun are carried to their end, within a bound.
+/// Requests run concurrently. When the client goes, running requests are completed, within a time limit.
 pub async fn converse(
     host: Arc<dyn Host>,
     mut incoming: mpsc::Receiver<Line>,
@@ -51,11 +51,11 @@ pub async fn converse(
             talk.finish(done).await;
         }
     };
-    // What is late then ends with the process; a write that has begun is whole or not there.
+    // A later one ends with the process; a write that has begun is whole or not there.
     drop(tokio::time::timeout(END_WAIT, rest).await);
 }
 
-/// The id of a request, and its answer; `None` when the client took it back.
+/// The id of a request, and its answer; `None` if the client cancelled it.
 type Done = (Value, Option<Result<Value, RpcError>>);
 type Working = Pin<Box<dyn Future<Output = Done> + Send>>;
 
@@ -65,14 +65,14 @@ struct Conversation {
     /// Whether the client shook hands.
     has_shaken: bool,
     working: FuturesUnordered<Working>,
-    /// What takes a request back, by its id.
+    /// Cancels a request, by its id.
     abort: HashMap<String, AbortHandle>,
     /// What a client that shook hands follows.
     followed: Subscriptions,
     /// What requests listen to, by their ids.
     listeners: HashMap<String, Subscriptions>,
     changes: mpsc::Receiver<Changes>,
-    /// Taken by the task that looks for changes, once somebody wants to know of them.
+    /// Taken by the task that polls for changes, once the client subscribes.
     tell_changes: Option<mpsc::Sender<Changes>>,
 }
 
@@ -93,7 +93,7 @@ impl Conversation {
     }
 
     async fn say(&self, text: String) {
-        // Nobody is there to be told when this fails.
+        // If this fails, the client is gone.
         drop(self.outgoing.send(text).await);
     }
 
@@ -167,7 +167,7 @@ impl Conversation {
         }
     }
 
-    /// Takes a request back that the client does not want answered any more.
+    /// Cancels a request that the client does not want answered any more.
     fn note(&mut self, method: &str, params: &Map<String, Value>) {
         if method != "notifications/cancelled" {
             return;
@@ -196,7 +196,7 @@ impl Conversation {
         }
     }
 
-    /// Begins to look for changes, from now on, unless that was begun before.
+    /// Starts to poll for changes, unless that was started before.
     async fn watch(&mut self) {
         let Some(tell) = self.tell_changes.take() else { return };
         let host = self.host.clone();

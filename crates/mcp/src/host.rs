@@ -7,7 +7,7 @@ use crate::rpc::RpcError;
 
 /// What is offered to clients: tools to call, and resources to read and to follow.
 ///
-/// Tools, resources and answers are JSON in the words of the protocol, without what depends on its version.
+/// Tools, resources and answers are JSON in the terms of the protocol, without parts that depend on its version.
 #[async_trait]
 pub trait Host: Send + Sync {
     /// How a model should use the tools.
@@ -16,8 +16,8 @@ pub trait Host: Send + Sync {
     /// The tools that this caller may call.
     fn tools(&self) -> Vec<Value>;
 
-    /// Calls a tool. What the tool refuses is a result too, which the model reads; an error is for what no model can mend.
-    /// `capabilities` are what the client says that it can do.
+    /// Calls a tool. A refusal by the tool is a result too, which the model reads; an error is for mistakes that no
+    /// model can correct. `capabilities` are those that the client declares.
     async fn call_tool(
         &self,
         name: &str,
@@ -31,13 +31,13 @@ pub trait Host: Send + Sync {
     /// The patterns of the addresses of resources.
     fn templates(&self) -> Vec<Value>;
 
-    /// What a resource says now; `None` where there is none of this address.
+    /// The content of a resource; `None` if there is no resource with this address.
     async fn read(&self, uri: &str) -> Result<Option<Value>, RpcError>;
 
-    /// Whether there is a resource of this address that can be followed.
+    /// Whether a resource with this address can be followed.
     async fn has(&self, uri: &str) -> Result<bool, RpcError>;
 
-    /// Waits for changes after a place, and not for ever; without a place it answers at once with the place that is now.
+    /// Waits for changes after a place, with a time limit; without a place it returns the current place at once.
     async fn changes(&self, after: Option<&str>) -> Result<Changes, RpcError>;
 }
 
@@ -50,6 +50,6 @@ pub struct Changes {
     pub list_changed: bool,
     /// The addresses of the resources that changed.
     pub updated: BTreeSet<String>,
-    /// Whether some changes may be missing here, so that anything may have changed.
+    /// Whether some changes may be missing, so that anything may have changed.
     pub gap: bool,
 }

@@ -1,17 +1,17 @@
 //! The Model Context Protocol (MCP): sessions as tools and resources for agents.
 //!
-//! A [`Host`] has tools and resources; [`SessionHost`] is the one that has Bough's, made from rows of the function table. [`answer`]
-//! answers one request of a client, and [`converse`] holds a whole conversation over lines, as `bough mcp` does on its standard
-//! streams. The server's `/mcp` answers the same requests over HTTP.
+//! A [`Host`] has tools and resources; [`SessionHost`] has Bough's, made from rows of the function table. [`answer`]
+//! answers one request of a client, and [`converse`] serves a whole conversation over lines, as `bough mcp` does on its
+//! standard streams. The server's `/mcp` answers the same requests over HTTP.
 //!
-//! Clients of two kinds are served: those that shake hands first ([`Wire::Handshake`], the protocol of 2025) and those whose every
-//! request says all that is needed ([`Wire::Stateless`], the protocol of 2026).
+//! There are two kinds of clients: those that begin with a handshake ([`Wire::Handshake`], the protocol of 2025) and
+//! those whose every request is complete in itself ([`Wire::Stateless`], the protocol of 2026).
 //!
 //! Invariants:
-//! - It knows no HTTP and no disk: a transport hands requests in and takes answers out.
-//! - No rule about sessions lives here. Every tool is a row of the service's function table.
-//! - What one call answers is bounded: see [`limits`].
-//! - Nothing of a client is kept but what it subscribed to, for as long as its connection.
+//! - It knows no HTTP and no disk: a transport passes requests in and takes answers out.
+//! - It has no rules about sessions. Every tool is a row of the service's function table.
+//! - The answer of one call is bounded: see [`limits`].
+//! - It keeps nothing of a client but its subscriptions, for as long as its connection.
 
 pub mod limits;
 

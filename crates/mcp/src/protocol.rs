@@ -1,4 +1,4 @@
-//! The methods of the protocol, in the versions that are spoken here.
+//! The methods of the protocol, in the supported versions.
 
 use serde_json::{Map, Value, json};
 
@@ -6,9 +6,9 @@ use crate::host::Host;
 use crate::limits::STEADY_TTL;
 use crate::rpc::{Request, RpcError};
 
-/// Versions whose clients shake hands first, the newest first.
+/// Versions with a handshake, the newest first.
 pub const HANDSHAKE_VERSIONS: [&str; 2] = ["2025-11-25", "2025-06-18"];
-/// The version whose requests stand each for itself.
+/// The version with stateless requests.
 pub const STATELESS_VERSION: &str = "2026-07-28";
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -20,26 +20,26 @@ const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 pub enum Wire {
     /// It shakes hands first.
     Handshake {
-        /// Whether it can subscribe to resources: there must be a way to tell it of changes.
+        /// Whether it can subscribe to resources: the transport must be able to send notifications.
         subscribes: bool,
     },
-    /// Each request says all that is needed to answer it.
+    /// Each request is complete in itself.
     Stateless,
 }
 
-/// Every version that is spoken here, the newest first.
+/// Every supported version, the newest first.
 #[must_use]
 pub fn versions() -> Vec<&'static str> {
     std::iter::once(STATELESS_VERSION).chain(HANDSHAKE_VERSIONS).collect()
 }
 
-/// The version that a request itself says it is of.
+/// The version that a request names.
 #[must_use]
 pub fn named_in(params: &Map<String, Value>) -> Option<&str> {
     params.get("_meta")?.get(META_VERSION)?.as_str()
 }
 
-/// Refuses a request that does not say what a stateless one must, or is of a version that is not spoken here.
+/// Refuses a request that lacks what a stateless one must have, or is of an unsupported version.
 pub fn check_stateless(request: &Request) -> Result<(), RpcError> {
     let meta = request.params.get("_meta");
     for key in [META_VERSION, META_CAPABILITIES] {
@@ -56,7 +56,7 @@ pub fn check_stateless(request: &Request) -> Result<(), RpcError> {
     Err(RpcError::new(RpcError::UNSUPPORTED_VERSION, text).with_data(data))
 }
 
-/// Answers a request. What subscribes to changes is the transport's: only it can tell a client of them.
+/// Answers a request. The transport handles subscriptions: only it can send notifications.
 pub async fn answer(host: &dyn Host, wire: Wire, request: &Request) -> Result<Value, RpcError> {
     let params = &request.params;
     let result = match (request.method.as_str(), wire) {
@@ -85,7 +85,7 @@ fn capabilities(wire: Wire) -> Value {
     json!({ "tools": {}, "resources": { "subscribe": follows, "listChanged": follows } })
 }
 
-/// Shakes hands. A client that asks for a version that is not spoken here is offered the newest, and decides.
+/// Answers the handshake. A client that asks for an unsupported version is offered the newest, and decides.
 fn initialize(host: &dyn Host, wire: Wire, params: &Map<String, Value>) -> Value {
     let asked = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
     let [newest, ..] = HANDSHAKE_VERSIONS;

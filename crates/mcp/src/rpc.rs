@@ -14,14 +14,14 @@ pub enum Message {
         /// The rest of it.
         params: Map<String, Value>,
     },
-    /// Answers a request of ours. We send none, so there is nothing to do about it.
+    /// An answer to a request of ours. We send none, so it is ignored.
     Answer,
 }
 
 /// A request of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Names it in its answer: a string or a number.
+    /// The id for its answer: a string or a number.
     pub id: Value,
     /// What is asked for.
     pub method: String,
@@ -32,11 +32,11 @@ pub struct Request {
 /// Why a request was not answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
-    /// What kind of error, as the protocol numbers them.
+    /// The error code of the protocol.
     pub code: i64,
     /// What happened, and the next step.
     pub message: String,
-    /// What a program may want to know of it.
+    /// Details for programs.
     pub data: Option<Value>,
 }
 
@@ -51,13 +51,13 @@ impl RpcError {
     pub const INVALID_PARAMS: i64 = -32602;
     /// Something went wrong on this side.
     pub const INTERNAL: i64 = -32603;
-    /// There is no such resource, in the words of the protocol of 2025.
+    /// There is no such resource, with the code of the protocol of 2025.
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
     /// Headers say another thing than the body.
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The client does not declare what the request needs of it.
+    /// The client does not declare a capability that the request needs.
     pub const MISSING_CAPABILITY: i64 = -32021;
-    /// This version of the protocol is not spoken here.
+    /// The version of the protocol is not supported.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
 
     /// An error of a kind.
@@ -65,7 +65,7 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
-    /// Adds what a program may want to know.
+    /// Adds details for programs.
     #[must_use]
     pub fn with_data(mut self, data: Value) -> Self {
         self.data = Some(data);
@@ -85,7 +85,7 @@ impl RpcError {
 }
 
 impl Message {
-    /// Reads a message. An error comes with the id that its answer must have, as far as there is one.
+    /// Reads a message. An error comes with the id for its answer, if there is one.
     pub fn parse(bytes: &[u8]) -> Result<Self, (Value, RpcError)> {
         let read: Result<Value, _> = serde_json::from_slice(bytes);
         let value = read.map_err(|error| {

@@ -12,10 +12,10 @@ pub const LISTEN: &str = "subscriptions/listen";
 
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What one client wants to be told of, and up to where it was.
+/// The subscriptions of one client, and the place up to which it was notified.
 ///
-/// A client that shook hands has one for its connection. A stateless one has one for each request that listens, whose id all
-/// that it is told carries.
+/// A client with a handshake has one for its connection. A stateless one has one for each request that listens, and all
+/// its notifications carry the id of that request.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     id: Option<Value>,
@@ -25,12 +25,13 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Those of a client that shook hands: it is told of added and removed resources without asking.
+    /// The subscriptions of a client with a handshake: it is notified of added and removed resources without asking.
     pub(crate) fn of_handshake() -> Self {
         Self { lists: true, ..Self::default() }
     }
 
-    /// Those that a request asks for, and the notification that says so, which is sent first.
+    /// The subscriptions that a request asks for, and the notification that confirms them, which is
+    /// sent first.
     pub async fn listen(host: &dyn Host, request: &Request) -> Result<(Self, String), RpcError> {
         let Some(Value::Object(asked)) = request.params.get("notifications") else {
             return Err(RpcError::bad_params("`notifications` is missing, or not an object"));
@@ -44,7 +45,8 @@ impl Subscriptions {
             })?;
             wanted.add(host, Wire::Stateless, uri).await?;
         }
-        // Before it is acknowledged: what changes from here on is told.
+        // Take the place before the confirmation: the client is notified of every change from here
+        // on.
         wanted.place = Some(host.changes(None).await?.next);
         let mut accepted = Map::new();
         if wanted.lists {
@@ -58,7 +60,7 @@ impl Subscriptions {
         Ok((wanted, told))
     }
 
-    /// What a client is told in the end, when it is not it that ends listening.
+    /// The last message to a client, if the server ends the listening.
     #[must_use]
     pub fn end_text(&self) -> String {
         let id = self.id.clone().unwrap_or_default();
@@ -88,7 +90,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// `resources/subscribe` and `resources/unsubscribe` of a client that shook hands; `None` for other methods.
+    /// `resources/subscribe` and `resources/unsubscribe` of a client with a handshake; `None` for other methods.
     pub(crate) async fn change(
         &mut self,
         host: &dyn Host,
@@ -114,8 +116,7 @@ impl Subscriptions {
         Some(Ok(json!({})))
     }
 
-    /// Waits until there is something to tell, and tells it: notifications, each on one line. May be given up and called
-    /// again.
+    /// Waits for changes, and returns notifications, each on one line. Cancel safe.
     pub async fn next(&mut self, host: &dyn Host) -> Vec<String> {
         loop {
             match host.changes(self.place.as_deref()).await {

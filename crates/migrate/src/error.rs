@@ -1,8 +1,8 @@
 use std::io;
 
-use bough_log::LogError;
-use bough_log::format::Verification;
+use bough_session::SessionId;
 use bough_store::StoreError;
+use bough_store::origin::Verification;
 
 use crate::migration::Lost;
 
@@ -157,9 +157,6 @@ pub enum MigrateError {
         /// What the holder says of itself.
         holder: String,
     },
-    /// The log refused.
-    #[error(transparent)]
-    Log(#[from] LogError),
     /// The store refused.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -178,14 +175,14 @@ impl MigrateError {
     /// Whether bytes of the log are damaged.
     #[must_use]
     pub const fn is_damage(&self) -> bool {
-        matches!(self, Self::Log(LogError::Corrupt(_)))
+        matches!(self, Self::Store(StoreError::Corrupt { .. }))
     }
 
     /// Says which session it was that another process writes.
-    pub(crate) fn of_session(self, session: &str) -> Self {
+    pub(crate) fn of_session(self, session: &SessionId) -> Self {
         match self {
-            Self::Log(LogError::Locked { holder }) => {
-                Self::SessionLocked { session: session.to_owned(), holder }
+            Self::Store(StoreError::Locked { holder }) => {
+                Self::SessionLocked { session: session.to_string(), holder }
             }
             other => other,
         }

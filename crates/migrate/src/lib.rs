@@ -9,7 +9,7 @@
 //! - No line of a V1 file is left out in silence: it becomes an entry, is kept as it is, or the whole
 //!   file is refused. The report says which.
 //! - At every instant one store answers for a session: the one that the manifest points to.
-//! - It knows logs, sessions and stores; not HTTP, and not what a terminal shows.
+//! - It knows sessions and stores; not the files of a log, not HTTP, and not what a terminal shows.
 
 pub mod limits;
 

@@ -5,7 +5,7 @@ pub const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The longest line of a V1 file that can be kept as one record, in bytes: what the log takes, less the
 /// words around it.
-pub const LINE_BYTES_MAX: u64 = bough_log::limits::RECORD_BYTES_MAX as u64 - 4096;
+pub const LINE_BYTES_MAX: u64 = bough_store::limits::RECORD_BYTES_MAX as u64 - 4096;
 
 /// The largest SQLite file that is read: it is held in memory once.
 pub const SQLITE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
@@ -27,9 +27,6 @@ pub const WALK_DEPTH_MAX: usize = 16;
 
 /// A working directory longer than this is not copied into a session's metadata.
 pub const CWD_BYTES_MAX: usize = 4 * 1024;
-
-/// A staging folder is marked as in use this often, milliseconds.
-pub const ALIVE_EVERY_MS: u64 = 60_000;
 
 /// Branches that a readable transcript shows after the active one.
 pub const TRANSCRIPT_BRANCHES_MAX: usize = 1_000;

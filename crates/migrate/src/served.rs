@@ -7,23 +7,19 @@
 //!
 //! Lists show such a session as it was when its file was last looked at.
 
-use crate::migration::native::SessionLogs;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bough_log::format::ActiveStore;
 use bough_platform::{Entropy, Platform};
 use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
     Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, ChangeWatch, Draft, EntryQuery,
-    Head, ListPage, ListQuery, Loaded, NativeStore, PathPage, PathQuery, Position, RecordPage,
-    RecordQuery, SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry, Trashed,
-    UsageQuery, UsageReport, Write,
+    FileSessions, Head, ListPage, ListQuery, Loaded, NativeStore, PathPage, PathQuery, Position,
+    RecordPage, RecordQuery, SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry,
+    Trashed, UsageQuery, UsageReport, Write,
 };
-
-use tokio::sync::OnceCell;
 
 use crate::error::Result;
 use crate::limits::{FOLLOW_DATABASE_EVERY, FOLLOW_EVERY_MS};
@@ -42,20 +38,27 @@ pub struct ServedStore {
 #[derive(Debug)]
 struct Shared {
     native: NativeStore,
-    migrator: Migrator,
-    entropy: Arc<dyn Entropy>,
-    files: Mutex<HashMap<SessionId, ServedFile>>,
-    /// Whether the catalogue was given the sessions that files answer for.
-    files_listed: OnceCell<()>,
+    files: Arc<ServedFiles>,
     /// Sessions that were migrated or rolled back and that nobody has listed since.
     unlisted: Mutex<Vec<SessionId>>,
+    /// Held while those are listed, so that who lists next waits until they are there.
+    listing: tokio::sync::Mutex<()>,
+}
+
+/// The V1 files that answer for sessions.
+#[derive(Debug)]
+struct ServedFiles {
+    migrator: Migrator,
+    entropy: Arc<dyn Entropy>,
+    /// Those that somebody asked for.
+    open: Mutex<HashMap<SessionId, ServedFile>>,
 }
 
 #[derive(Clone, Debug)]
 struct ServedFile {
     store: Arc<V1Store>,
-    /// Where the session was when others were last told of it.
-    told: Option<(Incarnation, Position)>,
+    /// The session when others were last told of it.
+    told: Option<Snapshot>,
 }
 
 impl ServedStore {
@@ -64,10 +67,15 @@ impl ServedStore {
     #[must_use]
     pub fn over(native: NativeStore, platform: Platform, files: Arc<dyn V1Files>) -> Self {
         let entropy = Arc::clone(&platform.entropy);
-        let log = SessionLogs::open_to_look(platform.clone(), bough_log::Options::default());
-        let migrator = Migrator::with_log(log, platform, files);
-        let (files, files_listed, unlisted) = Default::default();
-        let shared = Arc::new(Shared { native, migrator, entropy, files, files_listed, unlisted });
+        let migrator = Migrator::open_to_look(platform, files);
+        let files = Arc::new(ServedFiles { migrator, entropy, open: Mutex::default() });
+        native.list_files_of(Arc::clone(&files) as Arc<dyn FileSessions>);
+        let shared = Arc::new(Shared {
+            native,
+            files,
+            unlisted: Mutex::default(),
+            listing: tokio::sync::Mutex::default(),
+        });
         tokio::spawn(follow(Arc::downgrade(&shared)));
         Self { shared }
     }
@@ -76,8 +84,7 @@ impl ServedStore {
     /// before anything is served. Reads and writes the disk where it is called.
     pub fn recover_now(&self) -> Answer<Vec<(SessionId, Recovered)>> {
         let mut recovered = Vec::new();
-        for (session, done) in self.shared.migrator.recover_marked().map_err(refused)? {
-            let session = SessionId::from_stored(session);
+        for (session, done) in self.shared.files.migrator.recover_marked().map_err(refused)? {
             if is_settled(&done) {
                 self.shared.unlisted().push(session.clone());
             }
@@ -100,12 +107,13 @@ impl ServedStore {
     /// Serves a V1 file that need not belong to the data directory, and says which session it is. Where the
     /// directory has that session, its own store goes on answering for it.
     pub async fn serve_file(&self, address: &str) -> Result<SessionId> {
-        let (migrator, address) = (self.shared.migrator.clone(), address.to_owned());
+        let files = &self.shared.files;
+        let (migrator, address) = (files.migrator.clone(), address.to_owned());
         let (file, session) = blocking(move || migrator.session_of(&address)).await?;
         let known = self.shared.native.state(&session).await;
-        if matches!(known, Ok(None)) && !self.shared.is_known(&session) {
-            let store = V1Store::open_file(file, Arc::clone(&self.shared.entropy)).await?;
-            self.shared.keep(&session, store);
+        if matches!(known, Ok(None)) && files.is_log(&session).is_none() {
+            let store = V1Store::open_file(file, Arc::clone(&files.entropy)).await?;
+            files.keep(&session, store);
         }
         Ok(session)
     }
@@ -113,19 +121,24 @@ impl ServedStore {
     /// Whether a V1 file has other lines than it had when it was migrated, while the log answers for its session: what
     /// pi wrote since is not in the session.
     pub async fn has_changed_since_migration(&self, address: &str) -> Result<bool> {
-        let (migrator, address) = (self.shared.migrator.clone(), address.to_owned());
+        let (migrator, address) = (self.shared.files.migrator.clone(), address.to_owned());
         blocking(move || migrator.has_changed_since_migration(&address)).await
     }
 
     /// Lists a session as its present store shows it: after a migration, a rollback, or a recovery.
     pub async fn show(&self, session: &SessionId) {
-        self.shared.show(session).await;
+        let shared = &self.shared;
+        if let Some(file) = shared.files.opened(session) {
+            return shared.tell(session, &file).await;
+        }
+        // A session that cannot be read is listed as it was; whoever opens it is told why.
+        drop(shared.native.refresh(vec![session.clone()]).await);
     }
 }
 
-impl Shared {
+impl ServedFiles {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, ServedFile>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keep(&self, session: &SessionId, store: V1Store) -> Arc<V1Store> {
@@ -133,36 +146,29 @@ impl Shared {
         Arc::clone(&self.lock().entry(session.clone()).or_insert_with(fresh).store)
     }
 
-    /// Whether the directory has a container for the session, whoever answers for it.
-    fn is_known(&self, session: &SessionId) -> bool {
-        matches!(self.migrator.log.manifest(session.as_str()), Ok(Some(_)))
+    /// Whether the log answers for a session of the directory, or a file; `None` when the directory does not have it.
+    fn is_log(&self, session: &SessionId) -> Option<bool> {
+        let origin = self.migrator.sessions.origin(session).ok().flatten();
+        origin.map(|origin| origin.is_log())
     }
 
     /// The file that answers for a session, where one was found to.
-    fn by_file(&self, session: &SessionId) -> Option<Arc<V1Store>> {
+    fn opened(&self, session: &SessionId) -> Option<Arc<V1Store>> {
         let found = self.lock().get(session).map(|served| Arc::clone(&served.store))?;
-        if self.is_migrated(session) {
+        if self.is_log(session) == Some(true) {
             self.lock().remove(session);
             return None;
         }
         Some(found)
     }
 
-    fn is_migrated(&self, session: &SessionId) -> bool {
-        let manifest = self.migrator.log.manifest(session.as_str());
-        matches!(manifest, Ok(Some(found)) if found.active_store == ActiveStore::NativeV2)
-    }
-
     /// The file that the manifest names as the one that answers for a session, opened.
-    async fn elsewhere(&self, session: &SessionId) -> Answer<Option<Arc<V1Store>>> {
+    async fn find(&self, session: &SessionId) -> Answer<Option<Arc<V1Store>>> {
         // One look: the session may go away between two.
-        let manifest = self.migrator.log.manifest(session.as_str());
-        let is_of_a_file =
-            matches!(manifest, Ok(Some(found)) if found.active_store != ActiveStore::NativeV2);
-        if !is_of_a_file {
+        if self.is_log(session) != Some(false) {
             return Ok(None);
         }
-        let (migrator, id) = (self.migrator.clone(), session.to_string());
+        let (migrator, id) = (self.migrator.clone(), session.clone());
         let file = blocking(move || migrator.live_file(&id)).await.map_err(refused)?;
         let store = V1Store::open_file(file, Arc::clone(&self.entropy)).await.map_err(refused)?;
         Ok(Some(self.keep(session, store)))
@@ -172,25 +178,51 @@ impl Shared {
     async fn instead(&self, session: &SessionId, error: StoreError) -> Answer<Arc<V1Store>> {
         match error {
             StoreError::Invalid { .. } | StoreError::NotFound { .. } => {
-                self.elsewhere(session).await?.ok_or(error)
+                self.find(session).await?.ok_or(error)
             }
             error => Err(error),
         }
     }
 
+    /// Notes what others are told of a session; says whether it is news.
+    fn is_news(&self, session: &SessionId, now: Snapshot) -> bool {
+        let place = |snapshot: &Snapshot| (snapshot.head.incarnation, snapshot.position);
+        match self.lock().get_mut(session) {
+            Some(served) if served.told.as_ref().map(place) != Some(place(&now)) => {
+                served.told = Some(now);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FileSessions for ServedFiles {
+    fn snapshot(&self, session: &SessionId) -> Option<Snapshot> {
+        if self.is_log(session) != Some(false) {
+            return None;
+        }
+        let told = self.lock().get(session).and_then(|served| served.told.clone());
+        told.or_else(|| {
+            // Its records are not taken into memory: a list needs only their sum.
+            let state = self.migrator.live_file(session).and_then(LiveV1::fold).ok()?;
+            let mut random = [0; 16];
+            self.entropy.fill(&mut random).ok()?;
+            let (seq, incarnation) = (state.seq, Incarnation::new(random));
+            let head = Head { incarnation, seq, chain: ChainHash::from_bytes([0; 32]) };
+            Some(Snapshot { head, position: Position::at(seq), state })
+        })
+    }
+}
+
+impl Shared {
     /// Wakes who waits for the session, and lists it as it is, if it changed since that was last done.
     async fn tell(&self, session: &SessionId, file: &V1Store) {
         let Ok(Some(now)) = file.state(session).await else { return };
-        let at = Some((now.head.incarnation, now.position));
-        match self.lock().get_mut(session) {
-            Some(served) if served.told != at => served.told = at,
-            _ => return,
-        }
-        if self.is_known(session) {
+        if self.files.is_news(session, now) {
             // A list that lags is put right at the next change.
-            drop(self.native.list_as(session, &now).await);
+            drop(self.native.refresh(vec![session.clone()]).await);
         }
-        self.native.announce(session);
     }
 
     fn unlisted(&self) -> MutexGuard<'_, Vec<SessionId>> {
@@ -199,64 +231,20 @@ impl Shared {
 
     /// Lists what was migrated or rolled back since somebody looked, then removes its marks.
     async fn list_unlisted(&self) {
+        let _listing = self.listing.lock().await;
         let sessions = std::mem::take(&mut *self.unlisted());
-        let (by_file, by_log): (Vec<_>, Vec<_>) =
-            sessions.into_iter().partition(|session| !self.is_migrated(session));
-        for session in &by_file {
-            self.list_file(session).await;
-        }
         // A mark that stays asks for the same once more.
-        if self.native.refresh(by_log.clone()).await.is_ok() {
-            for session in by_file.iter().chain(&by_log) {
-                drop(self.migrator.unmark(session.as_str()));
+        if !sessions.is_empty() && self.native.refresh(sessions.clone()).await.is_ok() {
+            for session in &sessions {
+                drop(self.files.migrator.unmark(session));
             }
         }
-    }
-
-    /// Lists a session as its file shows it. Its records are not taken into memory: a list needs only their sum.
-    async fn list_file(&self, session: &SessionId) {
-        if self.by_file(session).is_some() {
-            return self.show(session).await;
-        }
-        let (migrator, id) = (self.migrator.clone(), session.to_string());
-        let fold = move || migrator.live_file(&id).and_then(LiveV1::fold);
-        let Ok(state) = blocking(fold).await else { return };
-        let mut random = [0; 16];
-        if self.entropy.fill(&mut random).is_err() {
-            return;
-        }
-        let position = Position::at(state.seq);
-        let incarnation = Incarnation::new(random);
-        let head = Head { incarnation, seq: state.seq, chain: ChainHash::from_bytes([0; 32]) };
-        // A list that lags is put right at the next change.
-        drop(self.native.list_as(session, &Snapshot { head, position, state }).await);
-        self.native.announce(session);
-    }
-
-    async fn show(&self, session: &SessionId) {
-        // A session that cannot be read is listed as it was; whoever opens it is told why.
-        match self.elsewhere(session).await {
-            Ok(Some(file)) => self.tell(session, &file).await,
-            Ok(None) => drop(self.native.refresh(vec![session.clone()]).await),
-            Err(_) => {}
-        }
-    }
-
-    /// Lists the sessions that a catalogue made anew lacks, because files answer for them and not their logs.
-    async fn list_files(&self) {
-        let list = async {
-            self.list_unlisted().await;
-            for session in self.native.passed_over().await {
-                self.show(&session).await;
-            }
-        };
-        self.files_listed.get_or_init(|| list).await;
     }
 
     /// Looks whether the files that are served changed.
     async fn follow_files(&self, databases_too: bool) {
         let served: Vec<_> = {
-            let files = self.lock();
+            let files = self.files.lock();
             let chosen =
                 files.iter().filter(|(_, file)| databases_too || !file.store.is_database());
             chosen.map(|(session, file)| (session.clone(), Arc::clone(&file.store))).collect()
@@ -286,11 +274,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
 macro_rules! ask {
     ($self:ident, $session:ident, $call:ident $args:tt) => {{
         let shared = &$self.shared;
-        if let Some(file) = shared.by_file($session) {
+        if let Some(file) = shared.files.opened($session) {
             return file.$call $args.await;
         }
         match shared.native.$call $args.await {
-            Err(error) => shared.instead($session, error).await?.$call $args.await,
+            Err(error) => shared.files.instead($session, error).await?.$call $args.await,
             answer => answer,
         }
     }};
@@ -300,7 +288,7 @@ macro_rules! ask {
 macro_rules! find {
     ($self:ident, $session:ident, $call:ident $args:tt) => {{
         match ask!($self, $session, $call $args)? {
-            None => match $self.shared.elsewhere($session).await? {
+            None => match $self.shared.files.find($session).await? {
                 Some(file) => file.$call $args.await,
                 None => Ok(None),
             },
@@ -316,7 +304,7 @@ impl Store for ServedStore {
     }
 
     async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
-        let Some(file) = self.shared.by_file(session) else {
+        let Some(file) = self.shared.files.opened(session) else {
             let is_append = matches!(write, Write::Append { .. });
             return match self.shared.native.write(session, write).await {
                 Err(error) if is_append => Err(self.moved(session, error).await),
@@ -334,7 +322,7 @@ impl Store for ServedStore {
 
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Answer<Loaded> {
         match ask!(self, session, load(session, known))? {
-            Loaded::Absent => match self.shared.elsewhere(session).await? {
+            Loaded::Absent => match self.shared.files.find(session).await? {
                 Some(file) => file.load(session, known).await,
                 None => Ok(Loaded::Absent),
             },
@@ -406,12 +394,12 @@ impl Store for ServedStore {
     }
 
     async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
-        self.shared.list_files().await;
+        self.shared.list_unlisted().await;
         self.shared.native.list(query).await
     }
 
     async fn usage(&self, query: &UsageQuery) -> Answer<UsageReport> {
-        self.shared.list_files().await;
+        self.shared.list_unlisted().await;
         self.shared.native.usage(query).await
     }
 
@@ -432,9 +420,7 @@ impl Store for ServedStore {
     }
 
     async fn close(&self) -> Answer<()> {
-        if self.shared.native.is_filled() {
-            self.shared.list_files().await;
-        }
+        self.shared.list_unlisted().await;
         self.shared.native.close().await
     }
 }
@@ -443,7 +429,7 @@ impl ServedStore {
     /// Why an append to a log failed. Where the session was rolled back since the caller looked, it is told to look
     /// again.
     async fn moved(&self, session: &SessionId, error: StoreError) -> StoreError {
-        match self.shared.instead(session, error).await {
+        match self.shared.files.instead(session, error).await {
             Ok(_) => StoreError::Unavailable {
                 reason: "the session went back to its V1 file just now; look again and retry"
                     .to_owned(),

@@ -168,7 +168,7 @@ fn a_line_of_pi_at_any_moment_of_a_rollback_is_kept() {
             let migrator = migrated(&meanwhile);
             let other = disk.another_process();
             meanwhile.before_any(place, FILE, move |_| pi_appends(&other));
-            let done = migrator.rollback("s", &accepting(accept));
+            let done = migrator.rollback(&session_s(), &accepting(accept));
             if !meanwhile.is_done() {
                 assert!(place > 20, "a rollback is more calls than {place}");
                 break;
@@ -182,7 +182,7 @@ fn a_line_of_pi_at_any_moment_of_a_rollback_is_kept() {
             assert!(!accept && matches!(error, MigrateError::TargetChanged { .. }), "{error}");
             assert_eq!(found, ["a", "b", "c", "d", "e", "p"], "before call {place}");
             assert!(matches!(answer(&disk, &migrator, "s"), Answer::Native(_)));
-            migrator.rollback("s", &accepting(true)).unwrap();
+            migrator.rollback(&session_s(), &accepting(true)).unwrap();
             assert!(ids_of(&bytes(&disk, FILE)).contains(&"n".to_owned()));
         }
     }
@@ -203,7 +203,7 @@ fn a_line_that_pi_writes_to_the_file_that_was_replaced_is_brought_over() {
         let file = opened.lock().unwrap().take().unwrap();
         file.append(by_pi().as_bytes()).unwrap();
     });
-    migrator.rollback("s", &accepting(false)).unwrap();
+    migrator.rollback(&session_s(), &accepting(false)).unwrap();
     assert!(meanwhile.is_done());
     assert_eq!(ids_of(&bytes(&disk, FILE)), ["a", "b", "c", "d", "e", "n", "p"]);
 }

@@ -31,8 +31,8 @@ fn start() -> SimDisk {
     disk
 }
 
-fn original() -> Vec<Said> {
-    static FOUND: OnceLock<Vec<Said>> = OnceLock::new();
+fn original() -> Vec<EntryText> {
+    static FOUND: OnceLock<Vec<EntryText>> = OnceLock::new();
     let find = || {
         let disk = start();
         said(&live_entries(&migrator(&disk, inline(), 1).open_file(FILE).unwrap()))
@@ -183,8 +183,8 @@ fn grown_from(disk: SimDisk, file: &str) -> SimDisk {
     disk.platter()
 }
 
-fn grown_entries() -> Vec<Said> {
-    static FOUND: OnceLock<Vec<Said>> = OnceLock::new();
+fn grown_entries() -> Vec<EntryText> {
+    static FOUND: OnceLock<Vec<EntryText>> = OnceLock::new();
     let find = || {
         let disk = grown();
         match answer(&disk, &migrator(&disk, inline(), 1), "s") {
@@ -196,7 +196,7 @@ fn grown_entries() -> Vec<Said> {
 }
 
 /// The log or the file answers, with all of it; the file only when the ledger says so.
-fn judge_whoever_answers(disk: &SimDisk, migrator: &Migrator, expected: &[Said]) {
+fn judge_whoever_answers(disk: &SimDisk, migrator: &Migrator, expected: &[EntryText]) {
     match answer(disk, migrator, "s") {
         Answer::Unknown => panic!("the session is gone"),
         Answer::Native(found) => assert_eq!(found, *expected),
@@ -214,7 +214,7 @@ fn judge_rollback(disk: &SimDisk) {
     let text = bytes(disk, FILE);
     assert!(text.starts_with(sample("s").as_bytes()), "what was in the file stays in it");
     judge_whoever_answers(disk, &migrator, &expected);
-    migrator.rollback("s", &RollbackOptions::default()).unwrap();
+    migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap();
     assert_eq!(answer(disk, &migrator, "s"), Answer::File(expected));
     assert_eq!(values(&bytes(disk, FILE)).len(), 8);
     assert!(disk.files().iter().all(|(path, _)| !path.as_str().ends_with("bough-tmp")));
@@ -224,7 +224,7 @@ fn judge_rollback(disk: &SimDisk) {
 fn a_rollback_cut_anywhere_leaves_the_log_or_the_whole_file() {
     let disk = grown();
     let recording = recorded(&disk, |migrator| {
-        migrator.rollback("s", &RollbackOptions::default()).unwrap();
+        migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap();
     });
     let images = judge_all(&recording, &judge_rollback);
     println!("{images} images");
@@ -243,7 +243,7 @@ fn judge_rollback_to_database(disk: &SimDisk) {
     if !SEEN.fetch_add(1, Ordering::Relaxed).is_multiple_of(4) {
         return;
     }
-    migrator.rollback("s", &RollbackOptions::default()).unwrap();
+    migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap();
     assert_eq!(answer(disk, &migrator, "s"), Answer::File(expected));
     assert!(disk.files().iter().all(|(path, _)| !path.as_str().ends_with("bough-tmp")));
 }
@@ -252,7 +252,7 @@ fn judge_rollback_to_database(disk: &SimDisk) {
 fn a_rollback_to_a_database_cut_anywhere_leaves_the_log_or_the_whole_database() {
     let disk = grown_from(start_database().0, DATABASE);
     let recording = recorded(&disk, |migrator| {
-        migrator.rollback("s", &RollbackOptions::default()).unwrap();
+        migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap();
     });
     let images = judge_all(&recording, &judge_rollback_to_database);
     println!("{images} images");
@@ -279,7 +279,7 @@ fn judge_second_migration(disk: &SimDisk) {
 #[test]
 fn a_second_migration_cut_anywhere_never_loses_the_session() {
     let disk = grown();
-    migrator(&disk, small(), 3).rollback("s", &RollbackOptions::default()).unwrap();
+    migrator(&disk, small(), 3).rollback(&session_s(), &RollbackOptions::default()).unwrap();
     let disk = disk.platter();
     let recording = recorded(&disk, |migrator| {
         try_migrate(migrator, FILE).unwrap();
@@ -311,7 +311,7 @@ fn damaged() -> SimDisk {
 fn a_forced_rollback_cut_anywhere_ends_with_the_source() {
     let disk = damaged();
     let recording = recorded(&disk, |migrator| {
-        migrator.recover_session("s").unwrap();
+        migrator.recover_session(&session_s()).unwrap();
     });
     let judge = |disk: &SimDisk| {
         let migrator = migrator(disk, small(), 2);
@@ -329,11 +329,11 @@ fn without_a_target_it_fails_closed_wherever_it_is_cut() {
     let disk = damaged();
     disk.uproot(&path(FILE)).unwrap();
     let recording = recorded(&disk, |migrator| {
-        migrator.recover_session("s").unwrap();
+        migrator.recover_session(&session_s()).unwrap();
     });
     let judge = |disk: &SimDisk| {
         let migrator = migrator(disk, small(), 2);
-        migrator.recover_session("s").unwrap();
+        migrator.recover_session(&session_s()).unwrap();
         assert_eq!(logs(disk).manifest("s").unwrap().unwrap().state, StoreState::Failed);
         let log = LogStore::open(platform(Arc::new(disk.clone()), 7), small()).unwrap();
         assert!(log.open_for_writing("s").is_err());

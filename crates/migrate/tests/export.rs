@@ -357,9 +357,9 @@ async fn the_native_store_serves_what_was_migrated_on_a_real_disk() {
     let state = store.state(&SessionId::from_stored("s")).await.unwrap().unwrap().state;
     assert_eq!(state.message_count, 4);
     store.close().await.unwrap();
-    let back = migrator.rollback("s", &bough_migrate::RollbackOptions::default()).unwrap();
+    let back = migrator.rollback(&session_s(), &bough_migrate::RollbackOptions::default()).unwrap();
     assert!(back.address.ends_with(name));
-    assert_eq!(migrator.live_v1_sessions().unwrap(), ["s"]);
+    assert_eq!(migrator.live_v1_sessions().unwrap(), [session_s()]);
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use bough_platform::{
     Access, Disk, File, Lock, LockError, OsDisk, OsEntropy, Platform, RelPath, SystemClock,
 };
 use bough_session::Record;
+use bough_store::SessionDirectory;
 use bough_testkit::{LossyDisk, Seeded, pass_on};
 use common::*;
 
@@ -116,8 +117,8 @@ fn system(disk: Arc<dyn Disk>) -> Migrator {
         clock: Arc::new(SystemClock::new()),
         entropy: Arc::new(OsEntropy),
     };
-    let log = LogStore::open(platform.clone(), small()).unwrap();
-    Migrator::with_log(log, platform, Arc::new(DiskFiles(disk))).in_batches_of(BATCH)
+    let sessions = SessionDirectory::open(platform.clone(), small()).unwrap();
+    Migrator::over(sessions, platform, Arc::new(DiskFiles(disk))).in_batches_of(BATCH)
 }
 
 fn os(dir: &Path) -> Arc<dyn Disk> {
@@ -141,7 +142,7 @@ fn child() {
     let migrator = system(disk);
     match work {
         "migrate" => drop(try_migrate(&migrator, FILE).unwrap()),
-        _ => drop(migrator.rollback("s", &RollbackOptions::default()).unwrap()),
+        _ => drop(migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap()),
     }
 }
 
@@ -185,7 +186,7 @@ fn template(work: &str, dir: &Path) {
 }
 
 /// Whatever the dead process left: everything is there, one store answers, and the work can be done.
-fn judge(work: &str, dir: &Path, expected: &[Said]) {
+fn judge(work: &str, dir: &Path, expected: &[EntryText]) {
     let migrator = system(os(dir));
     migrator.recover_interrupted(&mut |_, done| assert!(done.is_ok(), "{done:?}")).unwrap();
     migrator.recover_all(&mut |id, done| panic!("{id} left no mark: {done:?}")).unwrap();
@@ -204,12 +205,12 @@ fn judge(work: &str, dir: &Path, expected: &[Said]) {
         try_migrate(&migrator, FILE).unwrap();
         assert_eq!(answer_of(&log, &migrator, "s"), Answer::Native(expected.to_vec()));
     } else {
-        migrator.rollback("s", &RollbackOptions::default()).unwrap();
+        migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap();
         assert_eq!(answer_of(&log, &migrator, "s"), Answer::File(expected.to_vec()));
     }
 }
 
-fn expected(dir: &Path) -> Vec<Said> {
+fn expected(dir: &Path) -> Vec<EntryText> {
     let migrator = system(os(dir));
     match answer_of(&logs_on(os(dir)), &migrator, "s") {
         Answer::Native(found) | Answer::File(found) => found,

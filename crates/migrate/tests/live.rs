@@ -172,7 +172,7 @@ fn a_database_is_migrated_and_rolled_back() {
     let added = log_record(&added, 1);
     log.append("s", bough_log::Expected::Any, vec![added]).unwrap();
     log.close_all().unwrap();
-    let back = migrator.rollback("s", &RollbackOptions::default()).unwrap();
+    let back = migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap();
     assert_eq!(back.exported, 1);
     let now = bytes(&disk, DATABASE);
     let texts = rows(&now, "SELECT json FROM pi_session_entries ORDER BY seq");

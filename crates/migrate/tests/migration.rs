@@ -242,9 +242,12 @@ fn a_migration_that_was_cut_off_after_its_pointer_moved_is_verified_and_complete
     let disk = planted(&sample("s"));
     unfinished(&disk);
     let migrator = migrator(&disk, small(), 2);
-    assert_eq!(migrator.recover_session("s").unwrap(), bough_migrate::Recovered::Completed);
+    assert_eq!(
+        migrator.recover_session(&session_s()).unwrap(),
+        bough_migrate::Recovered::Completed
+    );
     assert_eq!(logs(&disk).ledger("s").unwrap().last().unwrap().phase, Phase::Completed);
-    assert_eq!(migrator.recover_session("s").unwrap(), bough_migrate::Recovered::Nothing);
+    assert_eq!(migrator.recover_session(&session_s()).unwrap(), bough_migrate::Recovered::Nothing);
 }
 
 fn damage_first_segment(disk: &SimDisk, container: &str) {
@@ -261,7 +264,7 @@ fn one_that_fails_its_verification_is_forced_back_to_its_source() {
     let container = unfinished(&disk);
     damage_first_segment(&disk, &container);
     let migrator = migrator(&disk, small(), 2);
-    let recovered = migrator.recover_session("s").unwrap();
+    let recovered = migrator.recover_session(&session_s()).unwrap();
     assert!(matches!(recovered, bough_migrate::Recovered::ForcedBack { .. }), "{recovered:?}");
     let manifest = logs(&disk).manifest("s").unwrap().unwrap();
     assert_eq!(
@@ -271,7 +274,7 @@ fn one_that_fails_its_verification_is_forced_back_to_its_source() {
     let last = logs(&disk).ledger("s").unwrap().pop().unwrap();
     assert_eq!((last.phase, last.outcome), (Phase::RolledBack, Ended::RecoverableError));
     assert!(matches!(answer(&disk, &migrator, "s"), Answer::File(found) if found.len() == 5));
-    assert_eq!(migrator.recover_session("s").unwrap(), bough_migrate::Recovered::Nothing);
+    assert_eq!(migrator.recover_session(&session_s()).unwrap(), bough_migrate::Recovered::Nothing);
 }
 
 #[test]
@@ -281,7 +284,7 @@ fn without_a_source_to_go_back_to_the_session_fails_closed_until_the_file_is_bac
     damage_first_segment(&disk, &container);
     disk.uproot(&path(FILE)).unwrap();
     let migrator = migrator(&disk, small(), 2);
-    let recovered = migrator.recover_session("s").unwrap();
+    let recovered = migrator.recover_session(&session_s()).unwrap();
     assert!(matches!(recovered, bough_migrate::Recovered::NeedsOperator { .. }), "{recovered:?}");
     let manifest = logs(&disk).manifest("s").unwrap().unwrap();
     assert_eq!(manifest.state, StoreState::Failed);
@@ -290,12 +293,15 @@ fn without_a_source_to_go_back_to_the_session_fails_closed_until_the_file_is_bac
     validate("pi.session_store_v2.migration_event.v1", &last.encode().unwrap());
     let log = LogStore::open(platform(std::sync::Arc::new(disk.clone()), 5), small()).unwrap();
     assert!(log.open_for_writing("s").is_err(), "nothing is served for writing");
-    assert!(matches!(migrator.open_live("s"), Err(MigrateError::NeedsOperator { .. })));
+    assert!(matches!(migrator.open_live(&session_s()), Err(MigrateError::NeedsOperator { .. })));
     let before = disk.digest();
-    migrator.recover_session("s").unwrap();
+    migrator.recover_session(&session_s()).unwrap();
     assert_eq!(disk.digest(), before, "asking again changes nothing");
     disk.plant(&path(FILE), sample("s").as_bytes()).unwrap();
-    assert_eq!(migrator.recover_session("s").unwrap(), bough_migrate::Recovered::RollbackFinished);
+    assert_eq!(
+        migrator.recover_session(&session_s()).unwrap(),
+        bough_migrate::Recovered::RollbackFinished
+    );
     assert!(matches!(answer(&disk, &migrator, "s"), Answer::File(found) if found.len() == 5));
 }
 
@@ -324,7 +330,7 @@ fn every_flipped_byte_of_an_unfinished_migration_ends_in_a_session_that_is_whole
             rotten[at] ^= 0x10;
             copy.plant(place, &rotten).unwrap();
             let migrator = migrator(&copy, small(), 2);
-            migrator.recover_session("s").unwrap();
+            migrator.recover_session(&session_s()).unwrap();
             match answer(&copy, &migrator, "s") {
                 Answer::Native(found) | Answer::File(found) => {
                     assert_eq!(found, expected, "{place} {at}")
@@ -373,12 +379,15 @@ fn a_migration_that_is_under_way_is_left_alone() {
         bough_platform::Disk::lock(&elsewhere, &path("v1/s.jsonl.bough-lock"), "pid 7").unwrap();
     let migrator = migrator(&disk, small(), 2);
     let before = disk.digest();
-    assert_eq!(migrator.recover_session("s").unwrap(), bough_migrate::Recovered::UnderWay);
+    assert_eq!(migrator.recover_session(&session_s()).unwrap(), bough_migrate::Recovered::UnderWay);
     assert_eq!(disk.digest(), before);
     disk.plant(&path("v1/t.jsonl"), sample("t").as_bytes()).unwrap();
     let other =
         bough_platform::Disk::lock(&elsewhere, &path("v1/t.jsonl.bough-lock"), "pid 7").unwrap();
     assert!(matches!(try_migrate(&migrator, "v1/t.jsonl"), Err(MigrateError::Locked { .. })));
     drop((lock, other));
-    assert_eq!(migrator.recover_session("s").unwrap(), bough_migrate::Recovered::Completed);
+    assert_eq!(
+        migrator.recover_session(&session_s()).unwrap(),
+        bough_migrate::Recovered::Completed
+    );
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bough_migrate::{Migrator, OsV1Files, Result, V1File, V1Files};
 use bough_platform::Platform;
+use bough_store::SessionDirectory;
 use bough_testkit::SimDisk;
 use common::*;
 
@@ -70,9 +71,9 @@ fn a_folder_that_is_closed_stops_no_other_and_is_named() {
         disk.plant(&path(name), sample(name).as_bytes()).unwrap();
     }
     let platform = platform(Arc::new(disk.clone()), 1);
-    let log = LogStore::open(platform.clone(), inline()).unwrap();
+    let sessions = SessionDirectory::open(platform.clone(), inline()).unwrap();
     let files = OneClosed(DiskFiles(Arc::new(disk)));
-    let migrator = Migrator::with_log(log, platform, Arc::new(files));
+    let migrator = Migrator::over(sessions, platform, Arc::new(files));
     let mut told = 0;
     let results = migrator.migrate_all("v1", &mut |_, _| {}, &mut |_| told += 1).unwrap();
     let done = results.iter().filter(|result| result.summary.is_some()).count();

@@ -10,7 +10,7 @@ use bough_log::format::{ActiveStore, Outcome as Ended, Phase, Pointer, StoreStat
 use bough_migrate::{LostKind, MigrateError, Migrator, Outcome, RollbackOptions, Standing};
 use bough_session::{
     Bookkeeping, Compaction, Entry, EntryBody, EntryId, Label, LoopEvent, LoopId, MetaChange,
-    RawJson, Record,
+    RawJson, Record, Removal,
 };
 use bough_testkit::SimDisk;
 use common::*;
@@ -44,8 +44,10 @@ impl Fixture {
     }
 
     fn back(&self) -> bough_migrate::Result<bough_migrate::RollbackSummary> {
-        self.migrator
-            .rollback("s", &RollbackOptions { reason: "test".into(), ..Default::default() })
+        self.migrator.rollback(
+            &session_s(),
+            &RollbackOptions { reason: "test".into(), ..Default::default() },
+        )
     }
 
     fn back_anyway(&self) -> bough_migrate::RollbackSummary {
@@ -54,7 +56,7 @@ impl Fixture {
             accept_loss: true,
             accept_changed_target: true,
         };
-        self.migrator.rollback("s", &options).unwrap()
+        self.migrator.rollback(&session_s(), &options).unwrap()
     }
 
     fn lines(&self) -> Vec<Value> {
@@ -253,7 +255,7 @@ fn a_session_that_was_never_migrated_has_nothing_to_go_back_to() {
     let migrator = migrator(&disk, inline(), 1);
     let log = LogStore::open(platform(Arc::new(disk.clone()), 5), inline()).unwrap();
     log.create("s", vec![bough_log::Envelope::plain("meta", 1, "{}")]).unwrap();
-    let refused = migrator.rollback("s", &RollbackOptions::default());
+    let refused = migrator.rollback(&session_s(), &RollbackOptions::default());
     assert!(matches!(refused, Err(MigrateError::NothingToRollBackTo { .. })), "{refused:?}");
 }
 
@@ -262,7 +264,7 @@ fn after_a_rollback_the_file_is_live_and_can_be_migrated_again() {
     let fixture = Fixture::migrated(&sample("s"));
     fixture.append(&[entry("n", "e", "native")]);
     fixture.back().unwrap();
-    let mut live = fixture.migrator.open_live("s").unwrap();
+    let mut live = fixture.migrator.open_live(&session_s()).unwrap();
     live.append(&native_entry("m", Some("n"), "in the file", 1_800_000_000_000)).unwrap();
     assert_eq!(plan(&fixture.migrator, FILE).standing, Standing::ServedFromFile);
     let summary = try_migrate(&fixture.migrator, FILE).unwrap();
@@ -335,7 +337,7 @@ fn version_1_names_entries_by_their_lines() {
     let kept: Vec<_> = lines[5..].iter().map(|line| line.get("firstKeptEntryIndex")).collect();
     assert_eq!(kept, [Some(&json!(2)), Some(&json!(3)), None]);
     assert!(lines.iter().all(|line| line.get("firstKeptEntryId").is_none()));
-    let live = fixture.migrator.open_live("s").unwrap();
+    let live = fixture.migrator.open_live(&session_s()).unwrap();
     let entries = live_entries(&live);
     let Some(Bookkeeping::Compaction(second)) = entries[4].bookkeeping() else { panic!() };
     assert_eq!(second.first_kept_entry_id, entries[2].id);
@@ -357,7 +359,7 @@ fn version_1_refuses_to_lose_labels_and_line_numbers() {
     let grown = format!("{}[1]\n", version_1());
     fixture.disk.plant(&path(FILE), grown.as_bytes()).unwrap();
     let options = RollbackOptions { accept_changed_target: true, ..RollbackOptions::default() };
-    let refused = fixture.migrator.rollback("s", &options);
+    let refused = fixture.migrator.rollback(&session_s(), &options);
     assert!(matches!(refused, Err(MigrateError::NotRepresentable { .. })), "{refused:?}");
     assert_eq!(bytes(&fixture.disk, FILE), grown.as_bytes());
 }
@@ -383,6 +385,21 @@ fn entries_after_a_doubled_id_are_said_in_the_files_own_words() {
     fixture.append(&[entry("n", "a~3", "next")]);
     fixture.back().unwrap();
     assert_eq!(fixture.lines().pop().unwrap()["parentId"], "a");
+}
+
+#[test]
+fn an_entry_that_was_hidden_since_comes_back_without_what_it_said() {
+    let fixture = Fixture::migrated(&sample("s"));
+    let entry_id = EntryId::from_stored("n");
+    let hidden = Record::Removed(Removal { entry_id, is_message: true, is_preview: false });
+    fixture.append(&[entry("n", "e", "a secret"), hidden, entry("m", "n", "next")]);
+    let Err(MigrateError::WouldLose { lost }) = fixture.back() else { panic!() };
+    assert_eq!((lost.len(), lost[0].kind), (1, LostKind::Removal));
+    assert_eq!(fixture.back_anyway().exported, 2);
+    let lines = fixture.lines();
+    let added: Vec<_> = lines[6..].iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert_eq!(added, ["n", "m"], "its place in the tree stays");
+    assert!(!lines.iter().any(|line| line.to_string().contains("a secret")), "{lines:?}");
 }
 
 #[test]

@@ -57,12 +57,12 @@ fn ids(disk: &SimDisk) -> Vec<String> {
 fn a_damaged_log_can_be_rolled_back_once_the_loss_is_accepted() {
     let (disk, migrator) = migrated();
     damage(&disk);
-    let refused = migrator.rollback("s", &RollbackOptions::default());
+    let refused = migrator.rollback(&session_s(), &RollbackOptions::default());
     let Err(MigrateError::WouldLose { lost }) = refused else { panic!("{refused:?}") };
     assert_eq!(lost[0].kind, LostKind::Damaged);
     assert_eq!(ids(&disk), ["a", "b", "c", "d", "e"]);
     let options = RollbackOptions { accept_loss: true, ..RollbackOptions::default() };
-    let done = migrator.rollback("s", &options).unwrap();
+    let done = migrator.rollback(&session_s(), &options).unwrap();
     assert!(done.lost.iter().any(|lost| lost.kind == LostKind::Damaged), "{:?}", done.lost);
     assert_eq!(ids(&disk), ["a", "b", "c", "d", "e", "n"]);
     assert!(matches!(answer(&disk, &migrator, "s"), Answer::File(found) if found.len() == 6));
@@ -70,24 +70,17 @@ fn a_damaged_log_can_be_rolled_back_once_the_loss_is_accepted() {
 
 #[test]
 fn a_salvaged_session_keeps_its_way_back() {
-    let (disk, old) = migrated();
+    let (disk, _) = migrated();
     damage(&disk);
     let rescued = SimDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(rescued.clone());
-    let log = <bough_log::LogStore<bough_session::SessionState>>::open(
-        platform(Arc::clone(&shared), 8),
-        small(),
-    )
-    .unwrap();
-    logs(&disk).salvage("s", &log).unwrap();
+    let target = platform(Arc::clone(&shared), 8);
+    let source = platform(Arc::new(disk.clone()), 99);
+    bough_store::salvage(source, target, None, &mut |report| assert_eq!(report.not_saved, None))
+        .unwrap();
     let files = Arc::new(DiskFiles(Arc::new(disk.clone())));
-    let new = Migrator::with_log(log, platform(shared, 9), files);
-    assert!(matches!(
-        new.rollback("s", &RollbackOptions::default()),
-        Err(MigrateError::NothingToRollBackTo { .. })
-    ));
-    assert!(new.keep_way_back(&old, "s").unwrap());
-    let done = new.rollback("s", &RollbackOptions::default()).unwrap();
+    let new = Migrator::open(platform(shared, 9), files).unwrap();
+    let done = new.rollback(&session_s(), &RollbackOptions::default()).unwrap();
     assert_eq!((done.address.as_str(), done.exported), (FILE, 1));
     assert_eq!(ids(&disk), ["a", "b", "c", "d", "e", "n"]);
 }
@@ -132,7 +125,7 @@ fn a_rollback_keeps_the_permissions_of_the_file() {
     let migrator = migrator_in(&data);
     migrate(&migrator, file.to_str().unwrap());
     append_since(Platform::system(&data).unwrap());
-    assert_eq!(migrator.rollback("s", &RollbackOptions::default()).unwrap().exported, 1);
+    assert_eq!(migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap().exported, 1);
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
 }
 

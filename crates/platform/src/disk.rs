@@ -23,24 +23,25 @@ pub struct Listed {
     pub is_dir: bool,
 }
 
-/// What is known of a path without opening it.
+/// The metadata of a path, read without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Length in bytes; for a directory, whatever the file system says.
     pub len: u64,
-    /// Bytes that it occupies on the disk: whole blocks, and less than `len` where the file system saves some. `len` where
-    /// that is not known.
+    /// Bytes that it occupies on the disk: whole blocks, and less than `len` if the file system compresses or skips
+    /// some. Equal to `len` if the system does not report it.
     pub allocated: u64,
     /// Whether it is a directory.
     pub is_dir: bool,
-    /// Last change of the content, milliseconds since the epoch; 0 where it is not known.
+    /// Last change of the content, milliseconds since the epoch; 0 if the system does not report
+    /// it.
     pub modified_ms: i64,
 }
 
-/// A directory tree: the only door to the disk.
+/// A directory tree. All disk access goes through this trait.
 ///
-/// Nothing is durable until it is synced: a file's bytes by [`File::sync`], a name (created, renamed,
-/// removed) by [`Disk::sync_dir`] of the folder that it is in.
+/// Nothing is durable until it is synced: a file's bytes by [`File::sync`], a name (created, renamed, removed) by
+/// [`Disk::sync_dir`] of the folder that it is in.
 pub trait Disk: Send + Sync + Debug {
     /// Creates a file that must not exist yet (mode 0600) and opens it for reading and writing.
     fn create(&self, path: &RelPath) -> io::Result<Box<dyn File>>;
@@ -56,7 +57,7 @@ pub trait Disk: Send + Sync + Debug {
     fn remove_dir(&self, path: &RelPath) -> io::Result<()>;
     /// The names in a directory, sorted.
     fn list(&self, path: &RelPath) -> io::Result<Vec<Listed>>;
-    /// What is at a path; `None` if nothing is.
+    /// The metadata of a path; `None` if nothing is there.
     fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &RelPath) -> io::Result<()>;
@@ -64,8 +65,8 @@ pub trait Disk: Send + Sync + Debug {
     /// `holder` into it. Never waits. The operating system frees it when the process ends, however it
     /// ends.
     fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError>;
-    /// The text of the holder while some process (or another handle of this one) holds the lock; `None`
-    /// when nobody does.
+    /// The text that the holder wrote, while some process (or another handle of this one) holds the lock; `None` if
+    /// nobody does.
     fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>>;
     /// Gives the file `to` the permissions of the file `from`. Does nothing on a disk without permissions.
     fn copy_permissions(&self, _from: &RelPath, _to: &RelPath) -> io::Result<()> {
@@ -81,13 +82,14 @@ pub trait File: Send + Sync + Debug {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
-    /// Reads at a place until `out` is full or the file ends; says how many bytes it read.
+    /// Reads at an offset until `out` is full or the file ends, and returns the number of bytes
+    /// read.
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize>;
-    /// Writes all bytes at a place, extending the file where needed.
+    /// Writes all bytes at an offset, extending the file where needed.
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Writes all bytes at the end of the file, wherever the end is at that moment, in one call of the operating
-    /// system, and returns where they begin. The file must be open with [`Access::Append`]. After an error a part of the
-    /// bytes may be there.
+    /// Writes all bytes at the end of the file, wherever the end is at that moment, in one system call, and returns the
+    /// offset where they begin. The file must be open with [`Access::Append`]. After an error, a part of the bytes may
+    /// be in the file.
     fn append(&self, _bytes: &[u8]) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -106,12 +108,12 @@ pub trait Lock: Send + Sync + Debug {
 /// Why a lock was not taken.
 #[derive(Debug)]
 pub enum LockError {
-    /// Somebody else holds it; what they wrote into it.
+    /// Another process holds it.
     Held {
-        /// The holder's own words.
+        /// The text that the holder wrote into the lock file.
         holder: String,
     },
-    /// The disk did not answer.
+    /// The disk failed.
     Io(io::Error),
 }
 
@@ -138,7 +140,7 @@ impl dyn Disk + '_ {
     }
 
     /// Puts `bytes` at `path` so that a crash leaves the old content or the new, never a mixture:
-    /// a temporary file, synced, renamed over, the folder synced.
+    /// it writes and syncs a temporary file, renames it over `path`, and syncs the folder.
     pub fn replace(&self, path: &RelPath, temp: &RelPath, bytes: &[u8]) -> io::Result<()> {
         if self.stat(temp)?.is_some() {
             self.remove_file(temp)?;
@@ -151,7 +153,8 @@ impl dyn Disk + '_ {
         self.sync_dir(&path.parent())
     }
 
-    /// Creates a directory if it is missing; says whether it did. The caller syncs the parent.
+    /// Creates a directory if it is missing, and returns whether it did. The caller syncs the
+    /// parent.
     pub fn ensure_dir(&self, path: &RelPath) -> io::Result<bool> {
         match self.create_dir(path) {
             Ok(()) => Ok(true),
@@ -160,7 +163,7 @@ impl dyn Disk + '_ {
         }
     }
 
-    /// Bytes that a path occupies on the disk, with all that is in it. What goes away meanwhile is not counted.
+    /// Bytes that a path and everything below it occupy on the disk. Files that disappear meanwhile are not counted.
     pub fn allocated(&self, path: &RelPath) -> io::Result<u64> {
         let Some(stat) = self.stat(path)? else { return Ok(0) };
         let mut bytes = stat.allocated;
@@ -172,7 +175,7 @@ impl dyn Disk + '_ {
         Ok(bytes)
     }
 
-    /// The names in a directory; none where there is no such directory.
+    /// The names in a directory; empty if there is no such directory.
     pub fn list_if_there(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
         match self.list(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -180,7 +183,7 @@ impl dyn Disk + '_ {
         }
     }
 
-    /// Removes a directory with all that is in it. Not atomic: for trash and staging only.
+    /// Removes a directory with everything in it. Not atomic: for trash and staging only.
     pub fn remove_tree(&self, path: &RelPath) -> io::Result<()> {
         for listed in self.list(path)? {
             let child = path.join(&listed.name)?;

@@ -1,11 +1,11 @@
 use std::sync::OnceLock;
 
-/// What tells one process of one boot of one machine from another; written into lock files.
+/// Identifies one process of one boot of one machine; written into lock files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostFacts {
     /// Process id.
     pub pid: u32,
-    /// Identifies this boot of the machine; empty where the system does not say.
+    /// Identifies this boot of the machine; empty if the system does not report it.
     pub boot_id: String,
 }
 

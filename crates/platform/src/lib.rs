@@ -1,4 +1,4 @@
-//! The only door to disk, clock and entropy.
+//! Disk, clock and entropy: the only crate that accesses them.
 //!
 //! Invariants:
 //! - Nothing else in the workspace opens a file, reads a clock or draws randomness; clippy refuses it.
@@ -23,19 +23,19 @@ pub use path::{PathError, RelPath};
 
 use std::sync::Arc;
 
-/// The three doors together, as every room that touches the outside takes them.
+/// Disk, clock and entropy together. Every crate that needs the machine takes one of these.
 #[derive(Clone, Debug)]
 pub struct Platform {
-    /// Where files are.
+    /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where unpredictable bytes come from.
+    /// The source of randomness.
     pub entropy: Arc<dyn Entropy>,
 }
 
 impl Platform {
-    /// The real machine, to look at what is in `root`; nothing is created if it is missing.
+    /// The real machine, for reading what is in `root`. A missing `root` is not created.
     pub fn system_to_look(root: impl AsRef<std::path::Path>) -> std::io::Result<Self> {
         Ok(Self::with_disk(OsDisk::open_to_look(root)?))
     }

@@ -1,31 +1,32 @@
-//! Paths that a person names. Inside a data directory no link is followed; what a person points at may be one.
+//! Paths that a person names. Inside a data directory no link is followed, but a path that a person gives may be a
+//! link.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// Where it is, with every link on the way followed.
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of the target.
     pub kind: NamedKind,
 }
 
-/// The kinds of things that a path leads to.
+/// What a path can lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedKind {
     /// A regular file.
     File,
     /// A folder.
     Folder,
-    /// A pipe, a device or a socket: opening one may wait for ever.
+    /// A pipe, a device or a socket. Opening one may block for ever.
     Other,
 }
 
-/// Follows a path, without opening what it leads to; `None` when nothing is there.
+/// Resolves a path without opening its target; `None` if nothing is there.
 pub fn follow(path: &Path) -> io::Result<Option<Named>> {
     let followed = fs::canonicalize(path).and_then(|path| Ok((fs::metadata(&path)?, path)));
     match followed {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat};
 
-/// Where a user's data goes when nobody says otherwise: `$XDG_DATA_HOME/bough`, else the platform's
-/// usual place below the home directory. `None` when there is no home directory either.
+/// The default data directory of a user: `$XDG_DATA_HOME/bough`, else the platform's usual place
+/// below the home directory. `None` if there is no home directory either.
 #[must_use]
 pub fn user_data_dir() -> Option<PathBuf> {
     let set =
@@ -51,7 +51,7 @@ impl OsDisk {
         Ok(Self { root })
     }
 
-    /// Roots a disk at a directory that may be missing, in which case it has nothing in it. For looking only.
+    /// Roots a disk at a directory that may be missing; then the disk is empty. For reading only.
     pub fn open_to_look(root: impl AsRef<Path>) -> io::Result<Self> {
         match Self::open(&root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -145,8 +145,8 @@ impl Disk for OsDisk {
                 }
                 Err(fs::TryLockError::Error(error)) => return Err(LockError::Io(error)),
             }
-            // The holder before us may have removed the file between our open and our lock; a lock on
-            // a file that no name leads to excludes nobody.
+            // The previous holder may have removed the file between our open and our lock. A lock on a file that no
+            // name leads to excludes nobody.
             if !is_still_at(&file, &self.at(path))? {
                 continue;
             }
@@ -219,7 +219,7 @@ impl File for OsFile {
                 written => break written?,
             }
         };
-        // The rest would land behind what others append meanwhile.
+        // The rest would be written behind what others append meanwhile.
         if written < bytes.len() {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -243,8 +243,8 @@ struct OsLock {
 
 impl Lock for OsLock {
     fn remove(self: Box<Self>) -> io::Result<()> {
-        // Removed while still held: whoever opened the old file in between finds, after locking it,
-        // that it is no longer at its path, and starts over.
+        // Remove it while we hold it: a process that opened the old file in between will find,
+        // after locking it, that it is no longer at its path, and start over.
         let removed = fs::remove_file(&self.path);
         drop(self.file);
         removed
@@ -259,7 +259,7 @@ fn open_lock_to_take(path: &Path) -> io::Result<fs::File> {
     options.open(path)
 }
 
-/// Only for reading: whoever looks at a store on a read-only mount may not open anything for writing.
+/// Opens for reading only: a reader of a store on a read-only mount may not open anything for writing.
 fn open_lock_to_look(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.read(true);
@@ -268,7 +268,7 @@ fn open_lock_to_look(path: &Path) -> io::Result<fs::File> {
 }
 
 fn read_holder(file: &fs::File) -> io::Result<String> {
-    /// Holders write a short line; more than this is not ours.
+    /// Holders write a short line; a longer text is not ours.
     const HOLDER_BYTES_MAX: usize = 4096;
     let mut bytes = vec![0; HOLDER_BYTES_MAX];
     let mut done = 0;

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::kind;
 
-/// A record as it is stored: the columns that a store needs to walk the tree, and the payload that only
-/// the session crate reads.
+/// A record as it is stored: the columns that a store needs to walk the tree, and the payload that only the session
+/// crate reads.
 ///
-/// It borrows where it can: a frame that was just read lends its texts, and a record that is about to be
-/// written owns them.
+/// It borrows where it can: a frame that was just read lends its texts, and a record that is about to be written owns
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope<'a> {
     /// What kind of record: one to sixteen lower-case letters, digits or `_`.
@@ -127,7 +127,7 @@ impl Envelope<'static> {
 pub struct StoredEnvelope<'a> {
     /// Its number, from 1.
     pub seq: u64,
-    /// For a record that took the place of steps of a stream: the number of the last of them.
+    /// Set if the record replaced steps of a stream: the number of the last of those steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_step: Option<u64>,
     /// The record.

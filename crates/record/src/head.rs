@@ -42,7 +42,7 @@ impl ChainHash {
     #[must_use]
     pub fn text(self) -> [u8; 43] {
         let mut text = [b'A'; 43];
-        // 32 bytes are 43 characters: there is room.
+        // The buffer has exactly the 43 characters that 32 bytes need, so this cannot fail.
         drop(URL_SAFE_NO_PAD.encode_slice(self.0, &mut text));
         text
     }
@@ -62,7 +62,8 @@ impl ChainHash {
     }
 }
 
-/// The digest that the chain covers in place of the payload: a redacted payload keeps it.
+/// The digest that the chain covers instead of the payload. It stays the same when the payload is
+/// redacted.
 #[must_use]
 pub fn payload_digest(nonce: &str, payload: &[u8]) -> [u8; 32] {
     let mut hasher = Sha256::new();

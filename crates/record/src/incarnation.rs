@@ -6,8 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{hex, unhex};
 
-/// One life of a session id: random, drawn when the session is created. Deleting a session and creating
-/// its id again draws another one, so that no cursor of the old session fits the new. Shown as 32 hex digits.
+/// Identifies one creation of a session id: random, drawn when the session is created. If a session is deleted and its
+/// id is created again, the new session has another incarnation, so a cursor of the old session does not match the new
+/// one. Shown as 32 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation([u8; 16]);
 

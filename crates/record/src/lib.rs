@@ -1,12 +1,11 @@
-//! The shape of a record and the names of its place.
+//! The shape of a record, and the types that say where it is: head, position, incarnation, path.
 //!
-//! The log, the stores, the bridge between two instances and the feed all speak of records, heads and
-//! positions. This crate defines these words once, so that a record crosses from one to the other
-//! without being converted.
+//! The log, the stores, the bridge between two instances and the feed all work with records, heads and positions. This
+//! crate defines these types once, so a record passes from one to the other without being converted.
 //!
 //! Invariants:
 //! - It knows no disk, no network, no clock, no async, and not what a payload means.
-//! - A type here has one textual form, and that form is what files and wires carry.
+//! - A type here has one textual form, and that form is used in files and on the wire.
 
 pub mod kind;
 

@@ -1,10 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-/// How far a session's feed was read: all records up to one, and all steps of streams up to one.
+/// How far a reader has read a session's feed: all records up to `seq`, and all steps of streams up to `step`.
 ///
-/// The two numbers are independent: a position is what a reader knows. Steps are numbered through the whole
-/// incarnation and never start again. So a step is known exactly when its number is at most `step`, and a
-/// record that took the place of steps is known when the last of them is.
+/// The two numbers are independent. Steps are numbered through the whole incarnation and never start again. So a reader
+/// knows a step exactly when the step's number is at most `step`, and it knows a record that replaced steps when it
+/// knows the last of them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -28,13 +28,13 @@ impl Position {
         Self { seq, step: 0 }
     }
 
-    /// What two readers know together.
+    /// The position of a reader that knows everything at either position.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         Self { seq: self.seq.max(other.seq), step: self.step.max(other.step) }
     }
 
-    /// Whether a reader that is here knows everything that one at `other` knows.
+    /// Whether a reader at this position knows everything that a reader at `other` knows.
     #[must_use]
     pub const fn covers(self, other: Self) -> bool {
         self.seq >= other.seq && self.step >= other.step

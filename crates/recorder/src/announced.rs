@@ -1,10 +1,10 @@
-//! What a session value remembers of the announcements of its groups.
+//! The times at which the groups of a session value were announced.
 
 use std::collections::HashMap;
 
 use crate::time::Timestamp;
 
-/// When groups were announced, by the first of their loops, as far as somebody heard it: session files do not say.
+/// When groups were announced, by the first of their loops, as far as it is known: session files do not have it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Announcements(HashMap<String, Timestamp>);
 
@@ -18,7 +18,7 @@ impl Announcements {
     }
 }
 
-/// What was heard of a session is no part of what it says.
+/// These times are not part of a session's content, so any two are equal.
 impl PartialEq for Announcements {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -1,6 +1,7 @@
-//! Compaction: what stands for a loop's messages in a context that has grown too large.
+//! Compaction: a shorter text that replaces a loop's messages in a context that has grown too large.
 //!
-//! A [`CompactionBlock`] lies over a loop and changes nothing of it: taking it off restores the conversation.
+//! A [`CompactionBlock`] is an overlay over a loop. The loop stays unchanged, and removing the block restores the
+//! conversation.
 
 use crate::context::{CompactionConfig, HeuristicTokenCounter, TokenCounter};
 use crate::limits::SUMMARY_LINE_CHARS;
@@ -11,7 +12,7 @@ use crate::time::Timestamp;
 /// The groups of messages of a loop: one for each turn, and one for each message that belongs to no turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnMap {
-    /// For each group where its messages begin; the last one ends with the loop.
+    /// For each group the place where its messages begin; the last group ends with the loop.
     starts: Vec<usize>,
     len: usize,
 }
@@ -60,8 +61,8 @@ impl TurnMap {
 
 /// Makes the parts of a [`CompactionBlock`].
 ///
-/// The three parts of a block must share no turn and leave none out. `split` says where they meet, so an
-/// implementation that only wants other words for the summary overrides `keep_compacted` alone.
+/// The three parts of a block must share no turn and leave none out. `split` says where they meet, so an implementation
+/// that only wants another text for the summary overrides `keep_compacted` alone.
 pub trait BlockCompactionStrategy: Send + Sync {
     /// Where the parts of a loop meet.
     fn split(&self, record: &LoopRecord, turn_map: &TurnMap, config: &CompactionConfig) -> Split {
@@ -86,8 +87,8 @@ pub trait BlockCompactionStrategy: Send + Sync {
         config: &CompactionConfig,
     ) -> CompactedSection;
 
-    /// The block of a loop. The loop that a conversation is in keeps its first and its recent turns; of an
-    /// older one only the summary is left.
+    /// The block of a loop. The current loop of a conversation keeps its first and its recent turns; an older loop
+    /// keeps only the summary.
     fn compact(
         &self,
         record: &LoopRecord,
@@ -126,8 +127,8 @@ pub struct Split {
 }
 
 impl Split {
-    /// The split that the settings ask for. Where the loop is too short for both, its first turns come
-    /// first; a tool's answer is never parted from its call.
+    /// The split that the settings ask for. If the loop is too short for both, its first turns are kept first. A tool's
+    /// answer is never separated from its call.
     #[must_use]
     pub fn of(messages: &[PhiMessage], turn_map: &TurnMap, config: &CompactionConfig) -> Self {
         let total = turn_map.turn_count();
@@ -203,7 +204,7 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
     }
 }
 
-/// As many lines as the budget allows, and one that says how many turns are not told.
+/// As many lines as the budget allows, and a line with the number of turns that were left out.
 fn within_budget(lines: Vec<String>, budget: usize) -> Vec<String> {
     let tokens = |line: &str| HeuristicTokenCounter.estimate_text(line);
     if lines.iter().map(|line| tokens(line)).sum::<usize>() <= budget {
@@ -224,7 +225,7 @@ fn within_budget(lines: Vec<String>, budget: usize) -> Vec<String> {
     kept
 }
 
-/// One line for a turn: what the model said, else which tools it used, else what was said to it.
+/// One line for a turn: the model's text, else the tools that it used, else the input.
 fn summary_line(messages: &[PhiMessage]) -> String {
     let assistant = messages.iter().find(|message| message.is_assistant());
     let words = match assistant {

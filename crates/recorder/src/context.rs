@@ -1,4 +1,4 @@
-//! The context loader: what an agent that goes on from a loop should read.
+//! The context loader: what an agent that continues from a loop should read.
 
 use crate::compaction::{BlockCompactionStrategy, TurnMap};
 use crate::message::{Content, Message, PhiMessage};
@@ -10,8 +10,8 @@ use crate::time::Timestamp;
 pub enum CompactionScope {
     /// As many as this.
     FixedCount(usize),
-    /// As many as fit, walking back until the next one would not: each is counted as large as it will be
-    /// in the context, so a loop that is itself too large still fits once it is summed up.
+    /// As many as fit, walking back until the next one would not fit. Each is counted as large as it will be in the
+    /// context, so a loop that is itself too large still fits once it is summarised.
     TokenBudget,
 }
 
@@ -35,7 +35,7 @@ pub struct CompactionConfig {
     pub max_summary_tokens: usize,
     /// How many lines of a tool's output are kept.
     pub tool_output_max_lines: usize,
-    /// What the model is told to look for in a summary.
+    /// What the model should pay attention to in a summary.
     pub focus_message: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Default for CompactionConfig {
     }
 }
 
-/// Guesses how many tokens something takes.
+/// Estimates how many tokens something takes.
 pub trait TokenCounter: Send + Sync {
     /// For text.
     fn estimate_text(&self, text: &str) -> usize;
@@ -112,14 +112,14 @@ impl TokenCounter for HeuristicTokenCounter {
 /// A context, and what it leaves out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadedContext {
-    /// What the agent should read.
+    /// The messages for the agent.
     pub messages: Vec<PhiMessage>,
-    /// The loops on the way that are too old to be part of it, from the root.
+    /// The loops on the chain that are too old to be part of the context, from the root.
     pub loops_left_out: Vec<String>,
 }
 
-/// The context of an agent that goes on from `loop_id`: the messages of the loops that lead to it, or what a
-/// compaction put in their place. An unknown loop has none.
+/// The context of an agent that continues from `loop_id`: the messages of the loops on its chain, or the compactions
+/// that replace them. An unknown loop has none.
 #[must_use]
 pub fn build_context_from_session(
     session: &RecordedSession,
@@ -142,10 +142,10 @@ pub fn build_context_from_session(
     }
 }
 
-/// Lays compactions over a loop and over those before it that belong to its context; says over how many.
+/// Adds compactions to a loop and to those before it that belong to its context. Returns how many it added.
 ///
-/// The current loop gets a new one each time. An older one keeps its own, unless that was made while the
-/// loop was the current one: then it is summed up as a whole.
+/// The current loop gets a new one each time. An older loop keeps its own, unless that was made while the loop was the
+/// current one: then the whole loop is summarised.
 pub fn compact_session_loops(
     session: &mut RecordedSession,
     loop_id: &str,
@@ -187,7 +187,7 @@ fn chain_of_records<'a>(session: &'a RecordedSession, loop_id: &str) -> Vec<&'a 
     chain.iter().filter_map(|id| session.get_loop(id)).collect()
 }
 
-/// Where the part of a chain begins that belongs to the context. The last of it always does.
+/// Where the part of a chain begins that belongs to the context. The last loop always does.
 fn scope_start(sizes: &[usize], scope: CompactionScope, max_context_tokens: usize) -> usize {
     let Some(earlier) = sizes.len().checked_sub(1) else {
         return 0;
@@ -207,7 +207,7 @@ fn scope_start(sizes: &[usize], scope: CompactionScope, max_context_tokens: usiz
     }
 }
 
-/// What a loop contributes to a context.
+/// The messages of a loop in a context.
 fn messages_of(
     session: &RecordedSession,
     record: &LoopRecord,
@@ -225,8 +225,8 @@ fn messages_of(
     messages
 }
 
-/// What a rerun that only goes on answering took over from the try before it: everything up to the last
-/// words that were not the model's.
+/// What a rerun that only answers again took over from the loop before it: everything up to the last message that was
+/// not the model's.
 fn inherited(session: &RecordedSession, record: &LoopRecord) -> Vec<PhiMessage> {
     let mut tries = Vec::new();
     let mut current = record;
@@ -251,7 +251,7 @@ fn inherited(session: &RecordedSession, record: &LoopRecord) -> Vec<PhiMessage> 
     messages
 }
 
-/// The parts of a block in the order of the turns that they stand for.
+/// The parts of a block in the order of the turns that they replace.
 fn sections(record: &LoopRecord, block: &CompactionBlock) -> Vec<PhiMessage> {
     let turn_map = TurnMap::from_messages(&record.messages);
     let first = block.keep_first.iter();
@@ -271,7 +271,7 @@ fn sections(record: &LoopRecord, block: &CompactionBlock) -> Vec<PhiMessage> {
     first.chain(middle).chain(recent).cloned().collect()
 }
 
-/// Whether a block was made for a loop as a whole, rather than for one that was still the current one.
+/// Whether a block was made for a whole loop, rather than for one that was still the current one.
 fn covers_whole(block: &CompactionBlock) -> bool {
     block.keep_first.is_none() && block.keep_recent.is_none() && block.keep_compacted.is_some()
 }
@@ -422,7 +422,7 @@ mod tests {
         check(&session, one, 5);
         check(&session, 3 * one, 3);
         check(&session, 6 * one, 0);
-        // A loop too large for the budget fits once it is summed up.
+        // A loop that is too large for the budget fits once it is summarised.
         let slot = session.loops.slot_of("l4").unwrap();
         session.loops.change(slot).messages.push(answer(&"long ".repeat(2_000)));
         check(&session, 1_000, 5);

@@ -80,7 +80,7 @@ pub enum DurableError<E: std::error::Error + 'static> {
     Panicked {
         /// The session.
         session_id: String,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
     /// The recorder has ended.
@@ -88,7 +88,7 @@ pub enum DurableError<E: std::error::Error + 'static> {
     Ended,
 }
 
-/// A sink's error is shared, so it need not be one that can be cloned.
+/// The error of a sink is shared, because it need not implement `Clone`.
 impl<E: std::error::Error + 'static> Clone for DurableError<E> {
     fn clone(&self) -> Self {
         match self {
@@ -169,7 +169,7 @@ impl<S: RecordSink> DurableRecorder<S> {
         answer.await.unwrap_or(Err(DurableError::Ended))
     }
 
-    /// How many of the events are settled: stored, or reported as not stored.
+    /// How many of the events are done: stored, or reported as not stored.
     #[must_use]
     pub fn done(&self) -> u64 {
         *self.stored.borrow()
@@ -214,11 +214,11 @@ struct Task<S: RecordSink> {
     sink: Arc<S>,
     translator: Translator,
     on_notice: Option<NoticeFn>,
-    /// How many events were taken in, and of how many the records are known.
+    /// How many events were received, and how many of them are translated to records.
     heard: u64,
     translated: u64,
     told: watch::Sender<u64>,
-    /// The sessions that events came for, in order.
+    /// The sessions of the events, in the order of their first events.
     order: Vec<String>,
     known: BTreeSet<String>,
     waiting: Vec<Waiting>,
@@ -233,7 +233,7 @@ struct Task<S: RecordSink> {
     resting: BTreeSet<String>,
 }
 
-/// Records that are not handed to the sink yet.
+/// Records that are not passed to the sink yet.
 struct Waiting {
     batch: RecordBatch,
     /// How many events they were made of.
@@ -252,7 +252,7 @@ impl<S: RecordSink> Task<S> {
                     Command::Sync(told) => {
                         self.store().await;
                         self.rest();
-                        // Whoever asked may have stopped waiting.
+                        // The caller may have stopped waiting.
                         drop(told.send(self.verdict()));
                     }
                     Command::Finish(told) => {
@@ -267,7 +267,8 @@ impl<S: RecordSink> Task<S> {
             self.release_complete();
             self.rest();
         }
-        // The last clone is gone: what came is stored, and loops stay open for the next recorder.
+        // The last clone was dropped: store what was received, and leave loops open for the next
+        // recorder.
         self.store().await;
     }
 
@@ -376,13 +377,13 @@ impl<S: RecordSink> Task<S> {
                     }
                 }
                 Ok(Err(error)) if is_link => {
-                    // Another process may be recording it, so what is in memory is not what is stored.
+                    // Another process may be recording it, so the copy in memory may differ from what is stored.
                     self.drop_linked(&session_id);
                     self.tell_link_not_stored(&session_id, error.to_string());
                 }
                 Ok(Err(AppendError::Sink(error))) => self.fail(session_id, error),
                 Ok(Err(AppendError::MovedOn)) => unreachable!("only links are compared"),
-                // A sink that panics takes its session with it, not the others.
+                // A panic of a sink stops its session, not the others.
                 Err(broken_off) => self.panicked(session_id, broken_off),
             }
         }
@@ -425,7 +426,7 @@ impl<S: RecordSink> Task<S> {
     }
 
     async fn finish(&mut self) -> Recording<S::Error> {
-        // What waits for linked sessions is marked as theirs already.
+        // Records that wait for linked sessions are marked as theirs already.
         self.drop_all_linked();
         let batches = self.translator.flush();
         self.add(batches, 0);
@@ -456,7 +457,7 @@ enum AppendError<E: std::error::Error> {
     MovedOn,
 }
 
-/// Appends what waits for a session, claiming the session first where that is not done yet.
+/// Appends the records that wait for a session; claims the session first if it is not claimed yet.
 async fn append<S: RecordSink>(
     sink: Arc<S>,
     claim: Option<S::Claim>,

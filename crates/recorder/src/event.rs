@@ -1,4 +1,4 @@
-//! What an agent says while it works.
+//! The events that an agent sends while it works.
 //!
 //! On the wire an event is an object whose `type` names the variant. An event of a type that this
 //! version does not know is kept as it came.
@@ -29,7 +29,7 @@ pub enum ContinuationKind {
     /// It begins something.
     #[default]
     Initial,
-    /// It goes on.
+    /// It continues.
     Default,
     /// It tries again.
     Rerun {
@@ -65,7 +65,7 @@ pub enum StreamDelta {
     },
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolResult {
     /// The blocks that the model sees.
@@ -105,13 +105,13 @@ impl UnknownEvent {
 }
 
 impl AgentEvent {
-    /// Reads one event from JSON text. Fields that this version does not know, of an event that it does, are not kept;
+    /// Reads one event from JSON text. Unknown fields of a known event are not kept;
     /// [`Self::from_json_with_unknown_fields`] names them.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// Reads one event from JSON text, and says which of its fields are not kept, as `field` or `field.field`.
+    /// Reads one event from JSON text, and returns the fields that are not kept, as `field` or `field.field`.
     pub fn from_json_with_unknown_fields(
         text: &str,
     ) -> Result<(Self, Vec<String>), serde_json::Error> {
@@ -122,8 +122,8 @@ impl AgentEvent {
         Ok((event, unknown))
     }
 
-    /// Reads one event from a line of a stream: the event itself, or the event with its number as the event logs of
-    /// phi-core since 0.14 (`{session_id}.events.jsonl`) have it. Says which of its fields are not kept.
+    /// Reads one event from a line of a stream: the event itself, or the event with its number, as in the event logs of
+    /// phi-core since 0.14 (`{session_id}.events.jsonl`). Returns also the fields that are not kept.
     pub fn from_line(line: &str) -> Result<(Self, Vec<String>), serde_json::Error> {
         /// A line of an event log.
         #[derive(serde::Deserialize)]
@@ -139,7 +139,7 @@ impl AgentEvent {
         })
     }
 
-    /// The loop that the event speaks of. Events about a whole group have none.
+    /// The loop of the event. Events about a whole group have none.
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         match self {
@@ -165,7 +165,7 @@ impl AgentEvent {
         }
     }
 
-    /// When it happened, for the events that say so.
+    /// The time of the event, if it has one.
     #[must_use]
     pub fn timestamp(&self) -> Option<Timestamp> {
         match self {
@@ -200,7 +200,7 @@ impl<'de> Deserialize<'de> for AgentEvent {
 }
 
 struct EventVisitor<'n> {
-    /// Where to name the fields that are not kept.
+    /// Collects the fields that are not kept.
     unknown: Option<&'n mut Vec<String>>,
 }
 
@@ -226,7 +226,7 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
         f.write_str("an agent event: an object with a type")
     }
 
-    /// Writers put the type first, and then nothing needs to be gathered before it is understood.
+    /// Writers put the type first; then no field has to be buffered before the type is known.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AgentEvent, A::Error> {
         let first: Option<Cow<'de, str>> = map.next_key()?;
         let Some(first) = first else {
@@ -246,7 +246,7 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
             }
         }
         let type_name = type_name.ok_or_else(|| A::Error::missing_field("type"))?;
-        // The values stay text until the event knows what they are.
+        // The values stay text until the event type is known.
         let fields = fields.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
         self.read(&type_name, MapDeserializer::new(fields)).map_err(A::Error::custom)
     }
@@ -269,7 +269,7 @@ mod tests {
             let event = AgentEvent::from_json(line).unwrap();
             assert!(!matches!(event, AgentEvent::Unknown(_)), "{line}");
             assert_eq!(serde_json::to_string(&event).unwrap(), line);
-            // Everything but what is said of a whole group belongs to one loop, and says to which.
+            // Every event but those about a whole group belongs to one loop and names it.
             let is_of_group = event.type_name().starts_with("ParallelLoop");
             assert_eq!(event.loop_id().is_none(), is_of_group, "{line}");
         }
@@ -291,7 +291,7 @@ mod tests {
             "reason": "r", "timestamp": "2026-01-01T00:00:00Z"});
         let request = json!({"type": "TurnRequest", "loop_id": "l", "turn_index": 1,
             "payload": {"messages": []}, "timestamp": "2026-01-01T00:00:00Z"});
-        // One that was refused went nowhere, and one that was done needs no reason.
+        // A refused one reverted nothing, and an applied one needs no reason.
         let refused = json!({"type": "RevertApplied", "loop_id": "l", "category": "failure",
             "target": null, "abandoned_node_ids": [], "summary": null, "applied": false,
             "reason": null, "timestamp": "2026-01-01T00:00:00Z"});

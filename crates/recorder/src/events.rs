@@ -1,8 +1,7 @@
-//! The events of a loop, which are understood when somebody looks at them.
+//! The events of a loop, which are parsed when they are first used.
 //!
-//! They are the larger part of most session files, and most who load a session never look at them. What is
-//! loaded is kept as text until then. Understanding it cannot fail: an event that makes no sense is kept as
-//! it came.
+//! They are the larger part of most session files, and most programs that load a session never use them. Until then
+//! they are kept as text. Parsing cannot fail: an event that cannot be parsed is kept as it came.
 
 use std::fmt;
 use std::ops::Deref;
@@ -20,7 +19,7 @@ use crate::model::LoopEvent;
 #[derive(Default)]
 pub struct Events {
     understood: OnceLock<Vec<LoopEvent>>,
-    /// The text that they come from, until it is understood.
+    /// The unparsed text.
     text: Mutex<Option<Box<RawValue>>>,
 }
 
@@ -46,7 +45,7 @@ impl Deref for Events {
     }
 }
 
-/// The events of a list, each for itself: one that makes no sense takes no other with it.
+/// The events of a list, parsed one by one: one that cannot be parsed does not affect the others.
 fn read(text: &str) -> Vec<LoopEvent> {
     let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut events: Vec<LoopEvent> = Vec::with_capacity(items.len());
@@ -57,7 +56,7 @@ fn read(text: &str) -> Vec<LoopEvent> {
     events
 }
 
-/// An event and its place; where it does not say which, the next one.
+/// An event and its number; if it has none, the next number.
 fn read_one(text: &str, next: u64) -> LoopEvent {
     #[derive(serde::Deserialize)]
     struct Stored<'a> {
@@ -75,7 +74,7 @@ fn read_one(text: &str, next: u64) -> LoopEvent {
     }
 }
 
-/// An event that cannot be understood is kept as it came: one event must not make a session unreadable.
+/// Keeps an event that cannot be parsed as it came: one event must not make a session unreadable.
 fn read_event(text: &str) -> AgentEvent {
     serde_json::from_str(text).unwrap_or_else(|_| {
         let fields = match serde_json::from_str(text).unwrap_or_default() {
@@ -110,7 +109,7 @@ impl Serialize for Events {
 }
 
 impl Clone for Events {
-    /// What nobody has looked at stays text.
+    /// Events that were not parsed stay text.
     fn clone(&self) -> Self {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match text {

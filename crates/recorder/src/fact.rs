@@ -1,8 +1,8 @@
-//! Facts: what a session knows that no event of an agent says.
+//! Facts: what a session knows that no event of an agent states.
 //!
-//! Why a session was made, the name of its task, links with other sessions, a compaction: the session's own events do
-//! not say it. Facts say it, as events of types of our own among the others, so that the log of a session, or a replay
-//! of it, is enough to make the same session again. A program that does not know these types may leave them out.
+//! The events of a session do not state why the session was made, the name of its task, links with other sessions, or a
+//! compaction. Facts state them, as events of types of our own among the others, so that the log of a session, or a
+//! replay of it, is enough to make the same session again. A program that does not know these types may leave them out.
 
 use serde_json::{Value, json};
 
@@ -15,10 +15,10 @@ use crate::model::{
 const PREFIX: &str = "bough:";
 const TYPE: &str = "type";
 
-/// Something that a session says and no event of an agent does. It travels as the event that it becomes.
+/// Something about a session that no event of an agent states. It is stored and sent as an event.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Fact {
-    /// What a session says of itself.
+    /// The fields of a session.
     #[serde(rename = "bough:session")]
     Session(SessionFact),
     /// The sub-agents of a loop, as both sides know them.
@@ -31,14 +31,14 @@ pub enum Fact {
         /// All of its sub-agents.
         child_loop_refs: Vec<ChildLoopRef>,
     },
-    /// A compaction was laid over a loop, or taken off.
+    /// A compaction was added to a loop, or removed.
     #[serde(rename = "bough:compaction")]
     Compaction {
         /// The session.
         session_id: String,
         /// The loop.
         loop_id: String,
-        /// The overlay; none if it was taken off.
+        /// The overlay; none if it was removed.
         block: Option<CompactionBlock>,
     },
     /// A loop was aborted: the program that ran it is gone.
@@ -59,7 +59,7 @@ pub enum Fact {
     },
 }
 
-/// What a session says of itself, apart from its loops.
+/// The fields of a session, apart from its loops.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SessionFact {
     /// The session.
@@ -68,16 +68,16 @@ pub struct SessionFact {
     pub formation: SessionFormation,
     /// Whether it is to be kept.
     pub scope: SessionScope,
-    /// What its task is called.
+    /// The name of its task.
     pub task_name: Option<String>,
-    /// Where its task stands, where the caller said so.
+    /// The status of its task, if the caller set it.
     pub task_status: Option<TaskStatus>,
-    /// Where it was spawned.
+    /// The tool call that spawned it.
     pub parent_spawn_ref: Option<SpawnRef>,
 }
 
 impl SessionFact {
-    /// What `session` says of itself.
+    /// The fields of `session`.
     #[must_use]
     pub fn of(session: &RecordedSession) -> Self {
         Self {

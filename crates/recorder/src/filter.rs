@@ -1,13 +1,13 @@
-//! Input filters: what a user says is looked at before any model sees it.
+//! Input filters: they check a user's input before any model sees it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::event::{AgentEnd, AgentEvent, InputRejected};
-use crate::message::{Content, Message, PhiMessage, PhiUsage};
+use crate::message::{Content, Message, PhiMessage};
 use crate::time::Timestamp;
 
-/// What a filter makes of what a user said.
+/// The verdict of a filter on a user's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterResult {
     /// Nothing is wrong with it.
@@ -18,9 +18,9 @@ pub enum FilterResult {
     Reject(String),
 }
 
-/// Looks at what a user said. Filters run on every input, so they must be fast.
+/// Checks a user's input. Filters run on every input, so they must be fast.
 pub trait InputFilter: Send + Sync {
-    /// Looks at all words of the input.
+    /// Checks the whole text of the input.
     fn filter(&self, text: &str) -> FilterResult;
 }
 
@@ -51,16 +51,17 @@ impl InputFilters {
         self
     }
 
-    /// Shows the input to every filter, in order, until one refuses it. What comes back is what the model
-    /// may read: the input, with all warnings behind the last words of the user.
+    /// Passes the input to every filter, in order, until one refuses it. Returns what the model may read: the input,
+    /// with all warnings after the last text of the user.
     ///
-    /// Call this before the model, for prompts as well as for words that come while a loop runs. If the
-    /// input is refused, send [`RejectedInput::events`] instead of calling the model.
+    /// Call this before the model, for prompts as well as for input that comes while a loop runs. If the input is
+    /// refused, send [`RejectedInput::events`] instead of calling the model.
     pub fn admit(
         &self,
         loop_id: &str,
-        mut messages: Vec<PhiMessage>,
+        messages: impl IntoIterator<Item = impl Into<PhiMessage>>,
     ) -> Result<Vec<PhiMessage>, RejectedInput> {
+        let mut messages: Vec<PhiMessage> = messages.into_iter().map(Into::into).collect();
         let said: Vec<String> =
             messages.iter().filter(|message| is_users(message)).map(PhiMessage::text).collect();
         if said.is_empty() {
@@ -85,17 +86,11 @@ impl InputFilters {
 }
 
 impl RejectedInput {
-    /// What the agent says, and all that it says: the refusal, and the end of its loop.
+    /// The only events that the agent sends: the refusal, and the end of its loop.
     #[must_use]
     pub fn events(&self, at: Timestamp) -> [AgentEvent; 2] {
         let rejected = InputRejected { loop_id: self.loop_id.clone(), reason: self.reason.clone() };
-        let end = AgentEnd {
-            loop_id: self.loop_id.clone(),
-            messages: Vec::new(),
-            usage: PhiUsage::default(),
-            timestamp: at,
-            rejection: Some(self.reason.clone()),
-        };
+        let end = AgentEnd::rejected(self.loop_id.as_str(), self.reason.as_str(), at);
         [rejected.into(), end.into()]
     }
 }

@@ -1,4 +1,4 @@
-//! Which session spawned which, and what it all cost.
+//! Which session spawned which, and the usage of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,11 @@ pub struct Spawn {
     pub tool_name: String,
     /// The sub-agent's session.
     pub child_session_id: String,
-    /// The sub-agent's loop, where the parent's side names it.
+    /// The sub-agent's loop, if the parent's side names it.
     pub child_loop_id: Option<String>,
 }
 
-/// The spawns among some sessions, from what either side says of them.
+/// The spawns among some sessions, from what either side states about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpawnGraph {
     spawns: Vec<Spawn>,
@@ -50,7 +50,7 @@ impl SpawnGraph {
             }
             claims.extend(claim(session));
         }
-        // What only the child says; where both sides speak, the parent's words are the fuller ones.
+        // Spawns that only the child states; if both sides state one, the parent's has more detail.
         for spawn in claims {
             spawns.entry(key(&spawn)).or_insert(spawn);
         }
@@ -59,7 +59,7 @@ impl SpawnGraph {
         Self { spawns }
     }
 
-    /// Takes in the graph of other sessions. Where both know a spawn, the fuller words stay.
+    /// Merges the graph of other sessions. If both know a spawn, the one with more detail stays.
     pub fn join(&mut self, other: Self) {
         let mut spawns: BTreeMap<_, Spawn> =
             self.spawns.drain(..).map(|spawn| (key(&spawn), spawn)).collect();
@@ -126,7 +126,7 @@ impl SpawnGraph {
     }
 }
 
-/// What tells one spawn from another, whichever side speaks.
+/// The identity of a spawn, whichever side states it.
 fn key(spawn: &Spawn) -> (String, String, String, String) {
     (
         spawn.parent_session_id.clone(),
@@ -148,8 +148,8 @@ fn claim(session: &RecordedSession) -> Option<Spawn> {
     })
 }
 
-/// What a session cost with everything below it: its loops, choosing among parallel loops, and the same of
-/// every sub-agent's session among `sessions`, each once.
+/// The usage of a session with everything below it: its loops, choosing among parallel loops, and the same of every
+/// sub-agent's session among `sessions`, each once.
 #[must_use]
 pub fn usage_with_sub_agents(session_id: &str, sessions: &[RecordedSession]) -> PhiUsage {
     let graph = SpawnGraph::new(sessions);

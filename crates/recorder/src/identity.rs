@@ -1,4 +1,4 @@
-//! Who an agent is: its sessions and the ids of its loops.
+//! The identity of an agent: its sessions and the ids of its loops.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,34 +11,34 @@ use crate::model::{LoopConfigSnapshot, RecordedSession, SessionFormation};
 use crate::open_enums::ThinkingLevel;
 use crate::time::Timestamp;
 
-/// An agent's identity: which session it is in, and what its next loop is called.
+/// An agent's identity: its current session, and the id of its next loop.
 #[derive(Debug)]
 pub struct AgentHandle {
     agent_id: String,
     session_id: String,
     /// The highest number given to a loop, for each configuration.
     loop_numbers: HashMap<String, u64>,
-    /// When something last happened; nothing has yet in a new session.
+    /// The time of the last activity; none in a new session.
     last_activity: Option<Timestamp>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
 
-/// A change from one session to the next because nothing happened for too long.
+/// A change from one session to the next because the agent was idle for too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// The new session.
     pub session_id: String,
     /// The session before it.
     pub previous_session_id: String,
-    /// How long is too long.
+    /// The longest idle time.
     pub threshold: Duration,
     /// When.
     pub at: Timestamp,
 }
 
 impl Rotation {
-    /// What a recorder is told about the new session; see [`crate::SessionRecorder::announce_session`].
+    /// The formation of the new session, for [`crate::SessionRecorder::announce_session`].
     #[must_use]
     pub fn formation(&self) -> SessionFormation {
         SessionFormation::InactivityTimeout {
@@ -62,7 +62,7 @@ impl AgentHandle {
         })
     }
 
-    /// An agent that goes on with a session; its loops get ids that the session does not hold.
+    /// An agent that continues a session; its loops get ids that the session does not have.
     #[must_use]
     pub fn resume(session: &RecordedSession, platform: &Platform) -> Self {
         let mut handle = Self {
@@ -101,7 +101,7 @@ impl AgentHandle {
         &self.session_id
     }
 
-    /// Goes on in a new session; says which.
+    /// Continues in a new session, and returns its id.
     pub fn new_session(&mut self) -> io::Result<String> {
         self.session_id = new_uuid(self.entropy.as_ref())?;
         self.loop_numbers.clear();
@@ -109,8 +109,8 @@ impl AgentHandle {
         Ok(self.session_id.clone())
     }
 
-    /// Goes on in a new session if nothing has happened for longer than `idle`. In a session in which
-    /// nothing has ever happened there is nothing to leave.
+    /// Continues in a new session if the agent was idle for longer than `idle`. A session without any activity is not
+    /// left.
     pub fn check_and_rotate(&mut self, idle: Duration) -> io::Result<Option<Rotation>> {
         let now = Timestamp::from_unix_ms(self.clock.now_ms());
         let is_idle = self.last_activity.is_some_and(|last| now.since(last) > idle);
@@ -126,13 +126,13 @@ impl AgentHandle {
         }))
     }
 
-    /// Something happens: a loop starts, goes on or ends, a message comes or goes.
+    /// Notes activity: a loop starts, continues or ends, a message is sent or received.
     pub fn touch(&mut self) {
         self.last_activity = Some(Timestamp::from_unix_ms(self.clock.now_ms()));
     }
 
-    /// The id of the next loop with a configuration: `{session_id}.{segment}.{number}`. No id is given
-    /// twice, to loops that run side by side no more than to others.
+    /// The id of the next loop with a configuration: `{session_id}.{segment}.{number}`. No id is given twice, also not
+    /// to loops that run in parallel.
     pub fn next_loop_id(&mut self, segment: &str) -> String {
         self.touch();
         let number = self.loop_numbers.entry(segment.to_owned()).or_default();
@@ -141,7 +141,7 @@ impl AgentHandle {
     }
 }
 
-/// The middle part of loop ids for a configuration: its own name, else its provider and model.
+/// The middle part of loop ids for a configuration: its name, else its provider and model.
 #[must_use]
 pub fn config_segment(config: &LoopConfigSnapshot) -> String {
     if let Some(config_id) = &config.config_id {

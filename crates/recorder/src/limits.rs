@@ -20,24 +20,24 @@ pub const DURABLE_BATCH_RECORDS_MAX: usize = 4096;
 pub const SUMMARY_LINE_CHARS: usize = 200;
 /// How many sessions a durable recorder keeps in memory before it drops those that are complete.
 pub const DURABLE_HELD_SESSIONS_MAX: usize = 1024;
-/// How many loops a durable recorder remembers the sessions of, whose ids do not say it, and how many that were
-/// named and not heard of.
+/// How many loops a durable recorder remembers the sessions of (loops whose ids do not contain the session), and how
+/// many named loops that are not known yet.
 pub const REMEMBERED_LOOPS_MAX: usize = 65_536;
 /// How many sessions a durable recorder keeps in memory for links.
 pub const DURABLE_LINKED_SESSIONS_MAX: usize = 64;
 /// How many records of a log are read at once.
 pub const LOG_PAGE_RECORDS: usize = 1024;
-/// How often an append looks again when somebody else was faster.
+/// How often an append is tried again when another writer was faster.
 pub const LOG_APPEND_TRIES: u32 = 16;
-/// How long an append waits for what somebody else appended to become durable.
+/// How long an append waits for another writer's records to become durable.
 pub const LOG_APPEND_WAIT: Duration = Duration::from_secs(5);
 /// How large the pieces are in which a session file is written.
 pub const SAVE_PIECE_BYTES: usize = 1 << 18;
 /// How many pieces of a session file may wait to be written.
 pub const SAVE_PIECES_WAITING_MAX: usize = 64;
-/// How many pieces of a session file are written before the disk is told to begin storing them.
+/// How many pieces of a session file are written before they are synced.
 pub const SAVE_UNSYNCED_PIECES_MAX: usize = 64;
-/// How much of a session file a thread that reads it should have to read, at least.
+/// The least part of a session file that is worth a thread of its own.
 pub const LOAD_PART_BYTES_MIN: usize = 4 << 20;
 /// How many threads read a session file, at most.
 pub const LOAD_PARTS_MAX: usize = 4;

@@ -13,17 +13,17 @@ pub(crate) struct FileMark {
 
 type SharedMark = Arc<Mutex<Option<FileMark>>>;
 
-/// The last file content that a session value is known to hold all of.
+/// The last file content that a session value is known to contain completely.
 ///
-/// A clone remembers for itself from then on: two clones that change apart and are both saved are two
-/// writers. So are a recorder and whoever changes a session that the recorder handed out.
+/// A clone has its own memory from then on: two clones that change independently and are both saved are two writers. So
+/// are a recorder and a caller that changes a session which the recorder returned.
 #[derive(Debug, Default)]
 pub(crate) struct Lineage {
     mark: SharedMark,
     handed_out: Option<HandedOut>,
 }
 
-/// Where a session value comes from that a recorder handed out.
+/// The origin of a session value that a recorder returned.
 #[derive(Clone, Debug)]
 struct HandedOut {
     /// The session as the recorder has it. Its loops are shared with the value until one of the two changes.
@@ -37,7 +37,7 @@ impl Lineage {
         Self { mark: Arc::new(Mutex::new(Some(mark))), handed_out: None }
     }
 
-    /// For another value that is saved in place of this one: both remember together.
+    /// For another value that is saved instead of this one: both share their memory.
     pub(crate) fn shared(&self) -> Self {
         Self { mark: Arc::clone(&self.mark), handed_out: self.handed_out.clone() }
     }
@@ -48,7 +48,7 @@ impl Lineage {
 }
 
 impl RecordedSession {
-    /// A copy for somebody who may change it while the recorder goes on with this value.
+    /// A copy for a caller that may change it while the recorder continues with this value.
     pub(crate) fn hand_out(&self) -> Self {
         let mut copy = self.clone();
         copy.lineage.handed_out = Some(HandedOut {
@@ -58,8 +58,9 @@ impl RecordedSession {
         copy
     }
 
-    /// The session was written as it is. A recorder that handed it out need not compare its next version with the file,
-    /// unless the session was changed since: then the file has something that the recorder does not know.
+    /// Notes that the session was written as it is. The recorder that returned it need not compare its next version
+    /// with the file, unless the caller changed the session: then the file has something that the recorder does not
+    /// know.
     pub(crate) fn saved_as(&self, mark: FileMark) {
         let Lineage { mark: own, handed_out } = &self.lineage;
         set(own, mark);
@@ -81,7 +82,7 @@ impl Clone for Lineage {
     }
 }
 
-/// Where a session was stored is no part of what it says.
+/// Where a session was stored is not part of its content, so any two are equal.
 impl PartialEq for Lineage {
     fn eq(&self, _: &Self) -> bool {
         true

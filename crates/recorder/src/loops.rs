@@ -1,4 +1,4 @@
-//! The loops of a session: found by id in one step, listed by when they started.
+//! The loops of a session: found by id in constant time, listed by start.
 
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
@@ -13,21 +13,20 @@ mod ids;
 
 use ids::Ids;
 
-/// The loops of a session, in the order in which they started (those of one moment in the order in which
-/// they came).
+/// The loops of a session, in the order in which they started (those of one moment in the order in which they arrived).
 ///
-/// Records are shared between clones until one of them changes, so a clone of a long session is cheap.
+/// Clones share records until one of them changes, so a clone of a long session is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Loops {
     records: Vec<Arc<LoopRecord>>,
     /// Slots by start.
     order: Vec<Slot>,
     ids: Ids,
-    /// The loops that no other one came before, by start, since somebody asked for them and nothing changed.
+    /// The loops without a predecessor, by start; computed at the first use after a change.
     roots: OnceLock<Vec<Slot>>,
 }
 
-/// The place where a record stays, whatever is added or reordered.
+/// The place of a record. It stays the same, whatever is added or reordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Slot(usize);
 
@@ -52,7 +51,7 @@ impl Loops {
         self.records.is_empty()
     }
 
-    /// The loop of that id, in one step. Where a file holds an id twice, the first.
+    /// The loop with that id, in constant time. If a file holds an id twice, the first.
     #[must_use]
     pub fn get(&self, loop_id: &str) -> Option<&LoopRecord> {
         self.slot_of(loop_id).map(|slot| self.at(slot))
@@ -96,13 +95,13 @@ impl Loops {
         }
     }
 
-    /// The loops that no other one came before, by start.
+    /// The loops without a predecessor, by start.
     pub(crate) fn roots(&self) -> &[Slot] {
         self.roots.get_or_init(|| {
             let mut before: Option<&LoopRecord> = None;
             let is_root = |slot: &Slot| {
                 let record = self.at(*slot);
-                // Most loops go on from the one that started before them.
+                // Most loops continue the one that started before them.
                 let last = before.replace(record).map(|last| last.loop_id.as_str());
                 let parent = record.parent_loop_id.as_deref();
                 parent.is_none_or(|parent| last != Some(parent) && self.slot_of(parent).is_none())
@@ -116,7 +115,7 @@ impl Loops {
         self.order.iter().copied()
     }
 
-    /// A record to be changed, by a slot of this list. Its id and its start must stay; see [`Self::restart`].
+    /// A record to be changed, by a slot of this list. Its id and its start must not change; see [`Self::restart`].
     pub(crate) fn change(&mut self, slot: Slot) -> &mut LoopRecord {
         self.roots.take();
         match self.records.get_mut(slot.0) {
@@ -125,7 +124,7 @@ impl Loops {
         }
     }
 
-    /// Adds a loop, also one whose id is taken; the id goes on to mean the first.
+    /// Adds a loop. If its id is taken, the id still means the first loop.
     pub(crate) fn insert(&mut self, record: LoopRecord) -> Slot {
         self.roots.take();
         let slot = Slot(self.records.len());
@@ -136,7 +135,7 @@ impl Loops {
         slot
     }
 
-    /// Says when a loop that was only announced has started, and moves it to its place.
+    /// Sets the start of a loop that was only announced, and moves it to its place.
     pub(crate) fn restart(&mut self, slot: Slot, started_at: Timestamp) {
         if let Some(place) = self.place_in_order(slot) {
             self.order.remove(place);
@@ -215,7 +214,7 @@ impl FromIterator<LoopRecord> for Loops {
     }
 }
 
-/// The loop at a place, by start; panics if there are not so many. [`Loops::iter`] and [`Loops::get`] do not.
+/// The loop at a place, by start. Panics if there are not so many; [`Loops::iter`] and [`Loops::get`] do not.
 impl Index<usize> for Loops {
     type Output = LoopRecord;
 
@@ -227,7 +226,7 @@ impl Index<usize> for Loops {
     }
 }
 
-/// The loop of an id; panics if there is none. [`Loops::get`] does not.
+/// The loop with an id. Panics if there is none; [`Loops::get`] does not.
 impl Index<&str> for Loops {
     type Output = LoopRecord;
 

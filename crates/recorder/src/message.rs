@@ -1,4 +1,4 @@
-//! Messages: what users, models, tools and applications say.
+//! Messages of users, models, tools and applications.
 //!
 //! A message is cheap to clone: several events, turns and records share one body.
 
@@ -30,7 +30,7 @@ pub enum PhiMessage {
 /// A message that a model reads or wrote, and where it belongs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmMessage {
-    /// What is said.
+    /// The message.
     pub message: Message,
     /// The turn that made it.
     pub turn_id: Option<TurnId>,
@@ -38,7 +38,7 @@ pub struct LlmMessage {
     pub extra: Map<String, Value>,
 }
 
-/// What is said.
+/// A message by its role.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// By the user.
@@ -56,13 +56,13 @@ pub enum Message {
         stop_reason: PhiStopReason,
         /// Which model.
         model: ShortText,
-        /// Who serves it.
+        /// The provider.
         provider: ShortText,
-        /// What it cost.
+        /// Its usage.
         usage: PhiUsage,
         /// Milliseconds since the epoch.
         timestamp: u64,
-        /// What went wrong.
+        /// The error message.
         error_message: Option<String>,
     },
     /// By a tool.
@@ -85,9 +85,9 @@ pub enum Message {
 pub struct ExtensionMessage {
     /// `extension`, or whatever the application calls it.
     pub role: String,
-    /// What kind of thing it is.
+    /// The kind of the data.
     pub kind: String,
-    /// The thing.
+    /// The data.
     pub data: Value,
     /// Fields that this version does not know, as they came.
     pub extra: Map<String, Value>,
@@ -105,10 +105,10 @@ pub enum Content {
     Image {
         /// Its bytes in base64.
         data: String,
-        /// What kind of picture.
+        /// The media type.
         mime_type: String,
     },
-    /// What the model thought.
+    /// The thinking of the model.
     Thinking {
         /// The thoughts.
         thinking: String,
@@ -121,7 +121,7 @@ pub enum Content {
         id: String,
         /// Which tool.
         name: String,
-        /// With what.
+        /// The arguments.
         arguments: Value,
     },
     /// A block of a kind that this version does not know, as it came.
@@ -234,7 +234,7 @@ impl PhiMessage {
         Message::User { content, timestamp }.into()
     }
 
-    /// A message of a model's, of words, that ended well and cost nothing; set the rest where you know it.
+    /// A text message of a model that ended normally, without usage.
     #[must_use]
     pub fn assistant(provider: &str, model: &str, text: impl Into<String>, timestamp: u64) -> Self {
         Message::Assistant {
@@ -247,17 +247,6 @@ impl PhiMessage {
             error_message: None,
         }
         .into()
-    }
-
-    /// The same message, with what it cost; only a model's costs something.
-    #[must_use]
-    pub fn with_usage(mut self, cost: PhiUsage) -> Self {
-        if let Self::Llm(llm) = &mut self
-            && let Message::Assistant { usage, .. } = &mut Arc::make_mut(llm).message
-        {
-            *usage = cost;
-        }
-        self
     }
 
     /// A message for the application.
@@ -281,7 +270,7 @@ impl PhiMessage {
         }
     }
 
-    /// What is said, if a model reads or wrote it.
+    /// The message, if a model reads or wrote it.
     #[must_use]
     pub fn as_llm(&self) -> Option<&Message> {
         match self {
@@ -290,7 +279,7 @@ impl PhiMessage {
         }
     }
 
-    /// Whether the model said it.
+    /// Whether it is the model's.
     #[must_use]
     pub fn is_assistant(&self) -> bool {
         matches!(self.as_llm(), Some(Message::Assistant { .. }))
@@ -311,7 +300,7 @@ impl PhiMessage {
         self.as_llm().map_or(0, Message::timestamp)
     }
 
-    /// The same message as said in another turn; only messages of models have one.
+    /// The same message in another turn; only messages of models have one.
     #[must_use]
     pub fn with_turn_id(mut self, turn_id: Option<TurnId>) -> Self {
         if let Self::Llm(llm) = &mut self

@@ -27,23 +27,23 @@ pub struct RecordedSession {
     pub last_active_at: Timestamp,
     /// Why it was made.
     pub formation: SessionFormation,
-    /// The loop of another session that a tool of spawned this one.
+    /// The loop of another session whose tool spawned this session.
     pub parent_spawn_ref: Option<SpawnRef>,
     /// Whether it is to be kept.
     #[serde(default)]
     pub scope: SessionScope,
-    /// What its task is called.
+    /// The name of its task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_name: Option<String>,
-    /// Where its task stands, where the caller said so; see [`RecordedSession::task_status`].
+    /// The status of its task, if the caller set it; see [`RecordedSession::task_status`].
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "task_status")]
     pub stated_task_status: Option<TaskStatus>,
     /// Its loops.
     pub loops: Loops,
-    /// What the session files know of this value; no part of what it says.
+    /// What is known of the session's file; not part of the session's content.
     #[serde(skip)]
     pub(crate) lineage: Lineage,
-    /// When its groups were announced; no part of what it says.
+    /// When its groups were announced; not part of the session's content.
     #[serde(skip)]
     pub(crate) announced: Announcements,
 }
@@ -51,7 +51,7 @@ pub struct RecordedSession {
 /// Why a session was made.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum SessionFormation {
-    /// Somebody made it by hand.
+    /// A caller created it explicitly.
     Explicit {
         /// When.
         timestamp: Timestamp,
@@ -61,9 +61,9 @@ pub enum SessionFormation {
         /// When.
         timestamp: Timestamp,
     },
-    /// Its agent had been idle for too long to go on with the session before it.
+    /// Its agent had been idle for too long to continue the session before it.
     InactivityTimeout {
-        /// How long is too long.
+        /// The longest idle time, in seconds.
         threshold_secs: u64,
         /// The session before it.
         previous_session_id: Option<String>,
@@ -83,7 +83,7 @@ pub enum SessionScope {
     Persistent,
 }
 
-/// Where the task of a session stands.
+/// The status of a session's task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TaskStatus {
     /// Nothing has started.
@@ -92,37 +92,37 @@ pub enum TaskStatus {
     Running,
     /// The last loop ended well.
     Completed,
-    /// The last loop was refused or broken off.
+    /// The last loop was rejected or aborted.
     Failed,
 }
 
-/// Where a sub-agent's session comes from.
+/// The origin of a sub-agent's session.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SpawnRef {
-    /// The session of the loop that spawned it; empty while that is not known.
+    /// The session of the loop that spawned it; empty while it is not known.
     pub parent_session_id: String,
     /// The loop that spawned it.
     pub parent_loop_id: String,
-    /// The call of the tool that spawned it; empty while that is not known.
+    /// The call of the tool that spawned it; empty while it is not known.
     pub tool_call_id: String,
-    /// That tool; empty while that is not known.
+    /// That tool; empty while it is not known.
     pub tool_name: String,
 }
 
 /// A sub-agent that a tool of a loop ran.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ChildLoopRef {
-    /// The call of the tool; empty while that is not known.
+    /// The call of the tool; empty while it is not known.
     pub tool_call_id: String,
-    /// The tool; empty while that is not known.
+    /// The tool; empty while it is not known.
     pub tool_name: String,
     /// The sub-agent's loop.
     pub child_loop_id: String,
-    /// The sub-agent's session; empty while that is not known.
+    /// The sub-agent's session; empty while it is not known.
     pub child_session_id: String,
 }
 
-/// The group of loops that ran side by side, on the record of each of them.
+/// The group of loops that ran in parallel, on the record of each of them.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ParallelGroupRecord {
     /// All loops of the group, in the order of their configurations.
@@ -131,13 +131,13 @@ pub struct ParallelGroupRecord {
     pub selected_loop_id: String,
     /// Its place among the configurations, from 0.
     pub selected_config_index: u64,
-    /// What choosing cost.
+    /// The usage of choosing.
     pub evaluation_usage: PhiUsage,
     /// Whether this loop is the chosen one.
     pub is_selected: bool,
 }
 
-/// Where a loop stands.
+/// The status of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum LoopStatus {
     /// Announced with its group, not started.
@@ -148,7 +148,7 @@ pub enum LoopStatus {
     Completed,
     /// Its input was refused.
     Rejected,
-    /// Broken off before it ended.
+    /// Stopped before it ended.
     Aborted,
 }
 
@@ -165,32 +165,32 @@ impl LoopStatus {
 pub struct LoopConfigSnapshot {
     /// Which model.
     pub model: String,
-    /// Who serves it.
+    /// The provider.
     pub provider: String,
-    /// What the configuration is called.
+    /// The name of the configuration.
     pub config_id: Option<String>,
-    /// What the model is called on screens.
+    /// The display name of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The protocol it is called by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<ApiProtocol>,
-    /// Where it is called.
+    /// The address of its API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Whether it can think.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<bool>,
-    /// How many tokens it reads.
+    /// The context window, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u32>,
-    /// How many tokens it writes.
+    /// The longest answer, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// How much it thinks.
+    /// The thinking level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
-    /// How freely it chooses its words.
+    /// The sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
 }
@@ -215,7 +215,7 @@ pub struct LoopRecord {
     /// When it ended.
     #[serde(default)]
     pub ended_at: Option<Timestamp>,
-    /// Where it stands.
+    /// Its status.
     pub status: LoopStatus,
     /// Why its input was refused.
     #[serde(default)]
@@ -228,15 +228,15 @@ pub struct LoopRecord {
     /// Its turns that were completed.
     #[serde(default)]
     pub turns: Vec<Turn>,
-    /// What it cost.
+    /// Its usage.
     pub usage: PhiUsage,
     /// The caller's own data.
     #[serde(default)]
     pub metadata: Option<Value>,
-    /// What was heard of it, in order.
+    /// Its events, in order.
     #[serde(default)]
     pub events: Events,
-    /// The loops of this session that go on from it.
+    /// The loops of this session that continue it.
     #[serde(default)]
     pub children_loop_ids: Vec<String>,
     /// The sub-agents that its tools ran.
@@ -245,7 +245,7 @@ pub struct LoopRecord {
     /// The group that it ran in.
     #[serde(default)]
     pub parallel_group: Option<ParallelGroupRecord>,
-    /// What stands for its messages in a context that was compacted.
+    /// The overlay that replaces its messages in a compacted context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_block: Option<CompactionBlock>,
 }
@@ -264,26 +264,26 @@ pub struct LoopEvent {
 pub struct Turn {
     /// Names the turn.
     pub turn_id: TurnId,
-    /// What made it begin.
+    /// What triggered it.
     pub triggered_by: TurnTrigger,
-    /// What it cost.
+    /// Its usage.
     pub usage: PhiUsage,
-    /// What was said to the model.
+    /// The input of the model.
     pub input_messages: Vec<PhiMessage>,
-    /// What the model said.
+    /// The answer of the model.
     pub output_message: PhiMessage,
-    /// What the tools answered.
+    /// The answers of the tools.
     pub tool_results: Vec<PhiMessage>,
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
-    /// What the model was asked, where it was heard (since 0.9).
+    /// The request to the model, if it was reported (since 0.9).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_payload: Option<Value>,
 }
 
-/// What stands for a loop's messages in a context that was compacted. The messages themselves stay.
+/// An overlay that replaces a loop's messages in a compacted context. The messages themselves stay.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CompactionBlock {
     /// Turns from the start that are kept word for word.
@@ -315,12 +315,12 @@ pub struct TurnRange {
 pub struct CompactedSection {
     /// The turns.
     pub range: TurnRange,
-    /// What stands for them.
+    /// The messages that replace them.
     pub messages: Vec<PhiMessage>,
 }
 
 impl RecordedSession {
-    /// A session made by hand, without loops.
+    /// An explicitly created session, without loops.
     #[must_use]
     pub fn explicit(
         session_id: impl Into<String>,
@@ -343,14 +343,14 @@ impl RecordedSession {
         }
     }
 
-    /// The loop of that id, in one step.
+    /// The loop with that id, in constant time.
     #[must_use]
     pub fn get_loop(&self, loop_id: &str) -> Option<&LoopRecord> {
         self.loops.get(loop_id)
     }
 
-    /// Lays a compaction over a loop, or takes it off again; says whether the loop exists. The loop's
-    /// messages stay as they are, so taking it off restores the conversation.
+    /// Adds a compaction to a loop, or removes it. Returns whether the loop exists. The loop's messages stay unchanged,
+    /// so removing the compaction restores the conversation.
     pub fn set_compaction_block(&mut self, loop_id: &str, block: Option<CompactionBlock>) -> bool {
         let Some(slot) = self.loops.slot_of(loop_id) else {
             return false;
@@ -361,7 +361,7 @@ impl RecordedSession {
 }
 
 impl LoopRecord {
-    /// A record of a loop of which nothing is known but its names and when it was announced or started.
+    /// A record of a loop of which only the ids and the time of its announcement or start are known.
     #[must_use]
     pub fn new(
         loop_id: impl Into<String>,
@@ -399,7 +399,7 @@ impl LoopRecord {
         self.turns.iter().find(|turn| turn.turn_id.turn_index == turn_index)
     }
 
-    /// Whether the loop belongs to a group that chose another one.
+    /// Whether another loop of its group was chosen.
     #[must_use]
     pub fn is_passed_over(&self) -> bool {
         self.parallel_group
@@ -409,7 +409,7 @@ impl LoopRecord {
 }
 
 impl Turn {
-    /// All messages of the turn, each once, in the order in which they were said.
+    /// All messages of the turn, each once, in order.
     pub fn all_messages(&self) -> impl Iterator<Item = &PhiMessage> {
         self.input_messages
             .iter()
@@ -418,8 +418,8 @@ impl Turn {
     }
 }
 
-/// The text of a snapshot's configuration id, as the usual form of loop ids has it
-/// (`{session_id}.{config_id}.{number}`). Each of the two ids may contain dots; that of the session is known.
+/// The configuration id in a loop id of the usual form (`{session_id}.{config_id}.{number}`). Each of the two ids may
+/// contain dots; that of the session is known.
 pub(crate) fn config_id_in(loop_id: &str, session_id: &str) -> Option<String> {
     let of_session = loop_id.strip_prefix(session_id).and_then(|rest| rest.strip_prefix('.'));
     let rest = of_session.or_else(|| loop_id.split_once('.').map(|(_, rest)| rest))?;
@@ -427,8 +427,7 @@ pub(crate) fn config_id_in(loop_id: &str, session_id: &str) -> Option<String> {
     Some(config_id.to_owned())
 }
 
-/// The text of a session's id, as the usual form of loop ids has it. Only ever a stand-in for a session
-/// that was not heard of.
+/// The session id in a loop id of the usual form. Used only while the session is not known.
 pub(crate) fn session_id_in(loop_id: &str) -> Option<&str> {
     loop_id.split_once('.').map(|(session_id, _)| session_id)
 }
@@ -439,5 +438,5 @@ fn null_is_default<'de, D: Deserializer<'de>>(
     Ok(Option::<ContinuationKind>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Looks a session up that a recorder does not hold.
+/// Looks up a session that a recorder does not have in memory.
 pub type LoadSessionFn = Arc<dyn Fn(&str) -> Option<RecordedSession> + Send + Sync>;

@@ -1,4 +1,4 @@
-//! Words of closed lists that later versions may lengthen: a word that is not known is kept as it came.
+//! Enums that later versions may extend: an unknown word is kept as it came.
 
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};

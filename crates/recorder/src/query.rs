@@ -8,45 +8,45 @@ use crate::message::{PhiMessage, PhiUsage};
 use crate::model::{LoopConfigSnapshot, LoopRecord, LoopStatus, RecordedSession, TaskStatus};
 use crate::open_enums::ThinkingLevel;
 
-/// What an agent runs with when a loop does not say otherwise.
+/// The settings of an agent for loops that do not set them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentDefaults {
     /// Which model.
     pub model: Option<String>,
-    /// Who serves it.
+    /// The provider.
     pub provider: Option<String>,
-    /// How much it thinks.
+    /// The thinking level.
     pub thinking_level: Option<ThinkingLevel>,
-    /// How freely it chooses its words.
+    /// The sampling temperature.
     pub temperature: Option<f32>,
 }
 
-/// What a loop really ran with.
+/// The effective settings of a loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EffectiveSettings {
     /// Which model.
     pub model: Option<String>,
-    /// Who serves it.
+    /// The provider.
     pub provider: Option<String>,
-    /// How much it thinks.
+    /// The thinking level.
     pub thinking_level: Option<ThinkingLevel>,
-    /// How freely it chooses its words.
+    /// The sampling temperature.
     pub temperature: Option<f32>,
 }
 
 impl RecordedSession {
-    /// The loops that no loop of this session came before.
+    /// The loops without a predecessor in this session.
     pub fn root_loops(&self) -> impl Iterator<Item = &LoopRecord> {
         self.loops.roots().iter().map(|slot| self.loops.at(*slot))
     }
 
-    /// The loops of this session that go on from `loop_id`, by start.
+    /// The loops of this session that continue `loop_id`, by start.
     pub fn children_of(&self, loop_id: &str) -> impl Iterator<Item = &LoopRecord> {
         let children = self.get_loop(loop_id).map_or(&[][..], |record| &record.children_loop_ids);
         self.by_start(children)
     }
 
-    /// All loops of the group that `loop_id` ran in, itself among them, by start; none if it ran alone.
+    /// All loops of the group of `loop_id`, itself included, by start; none if it ran alone.
     pub fn parallel_siblings(&self, loop_id: &str) -> impl Iterator<Item = &LoopRecord> {
         let group = self.get_loop(loop_id).and_then(|record| record.parallel_group.as_ref());
         self.by_start(group.map_or(&[][..], |group| &group.all_loop_ids))
@@ -62,19 +62,19 @@ impl RecordedSession {
 
     /// The conversation that leads to a loop: the ids of the loops from the root to it.
     ///
-    /// - The chain follows `parent_loop_id`, whatever the loops say.
-    /// - Of a parallel group only the chosen loop is on the way: a loop that goes on (`Default`) from
-    ///   one that was passed over goes on from the chosen one. A `Branch` or `Rerun` from a loop that was
-    ///   passed over means exactly that loop.
-    /// - An id that the session does not hold ends the chain: it is the head where a loop names it as
-    ///   its parent, and the whole chain where it is the one asked for.
+    /// - The chain follows `parent_loop_id`, whatever the messages of the loops are.
+    /// - Of a parallel group only the chosen loop is on the chain: a loop that continues (`Default`) from one that was
+    ///   not chosen continues from the chosen one. A `Branch` or `Rerun` from a loop that was not chosen means exactly
+    ///   that loop.
+    /// - An id that the session does not have ends the chain: it is the head if a loop names it as its parent, and the
+    ///   whole chain if it is the one that was asked for.
     #[must_use]
     pub fn loop_chain_to(&self, loop_id: &str) -> Vec<String> {
         self.chain_to(loop_id, Self::chosen_parent)
     }
 
-    /// The loops whose messages lead to a loop. What a rerun tried again is not among them: the way goes from the rerun
-    /// to what came before the first try.
+    /// The loops whose messages lead to a loop. A loop that a rerun tried again is not among them: the chain goes from
+    /// the rerun to the loop before the first try.
     pub(crate) fn active_chain_to(&self, loop_id: &str) -> Vec<String> {
         self.chain_to(loop_id, Self::active_parent)
     }
@@ -99,7 +99,7 @@ impl RecordedSession {
         chain.into_iter().rev().map(str::to_owned).collect()
     }
 
-    /// The id of the loop that this one goes on from, on the active path.
+    /// The id of the loop that this one continues on the active path.
     pub(crate) fn active_parent<'a>(&'a self, record: &'a LoopRecord) -> Option<&'a str> {
         let mut child = record;
         let mut skipped = HashSet::new();
@@ -112,7 +112,7 @@ impl RecordedSession {
         self.chosen_parent(child).filter(|parent| *parent != record.loop_id)
     }
 
-    /// The id of the loop that this one goes on from, or of the one that was chosen in its place.
+    /// The id of the loop that this one continues, or of the one that was chosen instead.
     fn chosen_parent<'a>(&'a self, record: &'a LoopRecord) -> Option<&'a str> {
         let parent_id = record.parent_loop_id.as_deref()?;
         let goes_on = record.continuation_kind == ContinuationKind::Default;
@@ -127,8 +127,8 @@ impl RecordedSession {
 
     /// The loop that `record` tried again, if it is a rerun.
     ///
-    /// A rerun names what it tries again as its parent. Only a parent that begins with other words than
-    /// the rerun is taken for the loop before it instead.
+    /// A rerun names the loop that it tries again as its parent. If the parent begins with another message than the
+    /// rerun, it is taken for the loop before the rerun instead.
     pub(crate) fn superseded_by(&self, record: &LoopRecord) -> Option<&LoopRecord> {
         if !matches!(record.continuation_kind, ContinuationKind::Rerun { .. }) {
             return None;
@@ -144,7 +144,7 @@ impl RecordedSession {
         (same && parent.loop_id != record.loop_id).then_some(parent)
     }
 
-    /// The id that a loop came with, which is not the one that it is recorded under if that was taken.
+    /// The id that a loop arrived with. It differs from the recorded id if that one was taken.
     pub(crate) fn given_id<'a>(&self, record: &'a LoopRecord) -> &'a str {
         let said = record.events.first().and_then(|first| first.event.loop_id());
         let base = record.loop_id.rsplit_once('-').map(|(base, _)| base);
@@ -152,14 +152,14 @@ impl RecordedSession {
         said.or(taken).unwrap_or(&record.loop_id)
     }
 
-    /// What all loops cost. Choosing among parallel loops is not counted; [`crate::usage_with_sub_agents`]
-    /// counts it.
+    /// The usage of all loops. Choosing among parallel loops is not counted; [`crate::usage_with_sub_agents`] counts
+    /// it.
     #[must_use]
     pub fn total_usage(&self) -> PhiUsage {
         self.loops.iter().map(|record| record.usage).sum()
     }
 
-    /// What choosing among parallel loops cost, each group once.
+    /// The usage of choosing among parallel loops, each group once.
     #[must_use]
     pub fn evaluation_usage(&self) -> PhiUsage {
         let mut seen = HashSet::new();
@@ -171,7 +171,8 @@ impl RecordedSession {
             .sum()
     }
 
-    /// Where the session's task stands: what the caller said, else what its loops say.
+    /// The status of the session's task: the one that the caller set, else the one that its loops
+    /// imply.
     #[must_use]
     pub fn task_status(&self) -> TaskStatus {
         if let Some(stated) = self.stated_task_status {
@@ -194,7 +195,7 @@ impl RecordedSession {
         }
     }
 
-    /// What a loop really ran with: its own settings, and the agent's where it has none.
+    /// The effective settings of a loop: its own, and the agent's where it has none.
     #[must_use]
     pub fn effective_settings(
         &self,
@@ -216,7 +217,7 @@ impl RecordedSession {
     }
 }
 
-/// The words that a loop begins with, if somebody else than the model says them.
+/// The first message of a loop, if it is not the model's.
 fn opening(record: &LoopRecord) -> Option<&PhiMessage> {
     record.messages.first().filter(|message| message.role() == "user")
 }

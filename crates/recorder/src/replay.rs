@@ -1,9 +1,8 @@
 //! A recorded session as the events that made it.
 //!
-//! The log of a session holds its events in the order in which they came. A session as a value keeps the events of each
-//! loop in order; how those of several loops lay between each other is found again from their times and from
-//! what their order did (which child ended first, which loop the session heard of first and last). Recording
-//! a replay gives an equal session.
+//! The log of a session holds its events in the order in which they arrived. A session value keeps the events of each
+//! loop in order; the order between loops is derived from their times and from its effects (which child ended first,
+//! which loop was first and last). Recording a replay gives an equal session.
 
 use std::time::Duration;
 
@@ -54,8 +53,8 @@ pub struct ReplayStep {
 }
 
 impl Replay {
-    /// All events of a session, with the facts that no event says. [`crate::RecordFold::replay`] knows the order in which
-    /// they came.
+    /// All events of a session, with the facts that no event states. [`crate::RecordFold::replay`] knows the order in
+    /// which they arrived.
     #[must_use]
     pub fn of(session: &RecordedSession) -> Self {
         let mut graph = EventGraph::new(session);
@@ -81,7 +80,7 @@ impl Replay {
         self
     }
 
-    /// Only what comes from the event of that number on, counted from 0.
+    /// Only the events from that number on, counted from 0.
     #[must_use]
     pub fn from_number(mut self, number: usize) -> Self {
         self.steps.drain(..number.min(self.steps.len()));
@@ -100,7 +99,7 @@ impl Replay {
         self.steps.is_empty()
     }
 
-    /// Only what comes from an event of a loop on; nothing if there is no such event.
+    /// Only what follows from an event of a loop on; nothing if there is no such event.
     #[must_use]
     pub fn from_event(mut self, loop_id: &str, sequence: u64) -> Self {
         let is_here = |step: &Step| {
@@ -112,8 +111,7 @@ impl Replay {
         self
     }
 
-    /// Only what agents say: without the facts that a program which knows none but their events would not
-    /// understand.
+    /// Only the events of agents, without facts, for a program that does not know facts.
     #[must_use]
     pub fn without_facts(mut self) -> Self {
         self.steps.retain(|step| Fact::from_event(&step.event).is_none());
@@ -139,7 +137,7 @@ impl Replay {
     }
 }
 
-/// What recording the events alone would not bring back.
+/// The facts that recording the events alone would not restore.
 fn facts_of(session: &RecordedSession) -> impl Iterator<Item = Fact> + '_ {
     let plain = SessionFact {
         session_id: session.session_id.clone(),

@@ -7,12 +7,11 @@ use std::ops::Deref;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// How many bytes a text may have that is kept without an allocation of its own. With them a text is as large as a
-/// `String`.
+/// The longest text, in bytes, that is kept without an allocation. With it, a text is as large as a `String`.
 const INLINE_BYTES: usize = 22;
 
 /// A text that is usually short: the name of a model, a piece of a streamed message. There are very many of these, and
-/// most of the cost of a text of a few letters is that it lies somewhere else.
+/// an allocation is most of the cost of a text of a few letters.
 #[derive(Clone)]
 pub struct ShortText(Form);
 

@@ -25,7 +25,7 @@ pub struct StoreSink {
 #[derive(Debug)]
 pub struct StoreClaim {
     claim: SessionClaim,
-    /// Where the log ended when this recorder last read or wrote it; none before the session exists.
+    /// The head of the log when this recorder last read or wrote it; none before the session exists.
     head: Option<Head>,
 }
 
@@ -62,11 +62,11 @@ impl StoreSink {
         Ok(self.store.state(session).await?.map(|snapshot| snapshot.head))
     }
 
-    /// Waits until a record can be read that was accepted and may not be durable yet.
+    /// Waits until an accepted record that may not be durable yet can be read.
     async fn until_readable(&self, session: &SessionId, seq: u64) -> Result<(), StoreError> {
         let mut watch = self.store.watch_session(session);
         while self.head_of(session).await?.is_some_and(|head| head.seq < seq) {
-            // If it never becomes durable, the next try says why.
+            // If it never becomes durable, the next try reports why.
             if tokio::time::timeout(LOG_APPEND_WAIT, watch.changed()).await.is_err() {
                 break;
             }
@@ -74,8 +74,8 @@ impl StoreSink {
         Ok(())
     }
 
-    /// Takes over what others appended since the claim was read, such as a title or a label; says whether none of it was
-    /// recorded. A recorder's own picture of the session is wrong as soon as somebody else records into it.
+    /// Skips records that others appended since the claim was read, such as a title or a label. Returns whether none of
+    /// them was a recording: as soon as another recorder writes, this recorder's state of the session is wrong.
     async fn catch_up(
         &self,
         session: &SessionId,
@@ -115,8 +115,9 @@ impl StoreSink {
         Ok(())
     }
 
-    /// Makes a session with nothing in it but its metadata, if they are the first record. The store locks a session at the
-    /// first append to it: if all of these were in it, another process could take the session over before the next ones.
+    /// Creates a session with its metadata only, if they are the first record. The store locks a session at the first
+    /// append to it: if the first records were part of the creation, another process could take the session before the
+    /// next ones.
     async fn create(
         &self,
         session: &SessionId,
@@ -157,7 +158,7 @@ impl RecordSink for StoreSink {
         loop {
             let head = self.head_of(&session).await?;
             let (records, last) = self.read_after(&session, Position::default()).await?;
-            // What was appended between the two would be taken for somebody else's later.
+            // Records that others appended between the two would be taken for a recording later.
             if last.seq <= head.as_ref().map_or(0, |head| head.seq) {
                 return Ok((StoreClaim { claim, head }, records));
             }
@@ -208,7 +209,7 @@ fn taken() -> StoreError {
     StoreError::Locked { holder: "another recorder".to_owned() }
 }
 
-/// Who holds a lock, for a person. What the holder wrote into it is for programs.
+/// The holder of a lock, in words for a person. The text in the lock is for programs.
 fn in_words(holder: &str) -> String {
     let written: Value = serde_json::from_str(holder).unwrap_or_default();
     let server = written.get("address").and_then(Value::as_str).unwrap_or_default();

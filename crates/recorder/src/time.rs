@@ -8,8 +8,8 @@ use bough_platform::{Clock as _, SystemClock};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// A moment in UTC. Other offsets are understood when read; a moment is always written with `Z` and with
-/// none, three, six or nine digits of a second, whichever are needed.
+/// A moment in UTC. Other offsets are accepted on reading; a moment is always written with `Z` and with none, three,
+/// six or nine digits of a second, whichever are needed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(jiff::Timestamp);
 
@@ -19,14 +19,14 @@ pub struct Timestamp(jiff::Timestamp);
 pub struct TimestampError(String);
 
 impl Timestamp {
-    /// A moment from milliseconds since the epoch; the nearest one that can be written, if it cannot be.
+    /// A moment from milliseconds since the epoch, moved to the nearest one that can be written.
     #[must_use]
     pub fn from_unix_ms(ms: i64) -> Self {
         let nearest = if ms < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         Self(jiff::Timestamp::from_millisecond(ms).unwrap_or(nearest))
     }
 
-    /// The present moment, to the millisecond, for whoever makes events. A recorder itself reads no clock.
+    /// The present moment, to the millisecond, for programs that make events. A recorder itself reads no clock.
     #[must_use]
     pub fn now() -> Self {
         Self::from_unix_ms(SystemClock::new().now_ms())

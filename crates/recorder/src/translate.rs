@@ -1,15 +1,15 @@
 //! Events as records of a session's log, and back.
 //!
 //! Each event becomes records of the session that it belongs to:
-//! - a message that is heard for the first time becomes an entry of the tree, as it came;
-//! - the event itself becomes a loop record, with a reference in place of every message that an entry
-//!   holds, so that a message which several events repeat is stored once;
-//! - what the event did beyond its own words (links to other sessions, why the session was made) becomes
-//!   loop records of facts, in the log of each session that it concerns.
+//! - a message that arrives for the first time becomes an entry of the tree, as it came;
+//! - the event itself becomes a loop record, with a reference in place of every message that an entry holds, so that a
+//!   message which several events repeat is stored once;
+//! - effects of the event that it does not state itself (links to other sessions, why the session was made) become loop
+//!   records of facts, in the log of each session that they concern.
 //!
-//! A loop that goes on from another hangs below the last entry of that one, so branches of the
-//! conversation are branches of the tree. A rerun hangs beside what it tries again. When one of several
-//! parallel loops is chosen, its last entry becomes the active leaf.
+//! A loop that continues another hangs below the last entry of that one, so branches of the conversation are branches
+//! of the tree. A rerun hangs beside the loop that it tries again. When one of several parallel loops is chosen, its
+//! last entry becomes the active leaf.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub use fold::{RecordFold, events_of_records, fold_records};
 
 use tree::Tree;
 
-/// Where the metadata of a recorded session says whose it is.
+/// The metadata member with the agent of a recorded session.
 pub(crate) const AGENT_KEY: &str = "agent_id";
 
 /// Turns events into records, session by session.
@@ -45,7 +45,7 @@ pub struct Translator {
 /// What an event adds to the logs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Translation {
-    /// What was not as expected.
+    /// The notices about the event.
     pub report: Report,
     /// What to append, to which session, in order. The records of one batch belong together.
     pub batches: Vec<RecordBatch>,
@@ -75,8 +75,8 @@ impl Translator {
         &self.recorder
     }
 
-    /// Whether a session is at hand. One that is stored and not at hand must be given to [`Self::resume`]
-    /// before any event of it.
+    /// Whether a session is in memory. A stored session that is not in memory must be given to [`Self::resume`] before
+    /// any event of it.
     #[must_use]
     pub fn holds(&self, session_id: &str) -> bool {
         self.recorder.held(session_id).is_some()
@@ -90,15 +90,15 @@ impl Translator {
         Translation { report, batches: self.write(Some(&event), effects) }
     }
 
-    /// Breaks off every loop that is still to end.
+    /// Aborts every open loop.
     pub fn flush(&mut self) -> Vec<RecordBatch> {
         self.recorder.flush();
         let effects = self.recorder.take_effects();
         self.write(None, effects)
     }
 
-    /// Takes in a session from its log, to go on with it; what comes back breaks off the loops that were
-    /// still to end, and must be appended. Does nothing with a session that is at hand.
+    /// Loads a session from its log, to continue it. The returned records abort its open loops, and must be appended.
+    /// Does nothing if the session is in memory.
     pub fn resume<'a>(
         &mut self,
         session_id: &str,
@@ -109,7 +109,7 @@ impl Translator {
         }
         let (fold, mut tree) = read_log(session_id, records);
         let Some(session) = fold.into_session() else {
-            // A log without loops: whatever it holds, recording goes on below its leaf.
+            // A log without loops: recording continues below its leaf, whatever it holds.
             if tree.is_begun() {
                 self.trees.insert(session_id.to_owned(), tree);
             }
@@ -122,7 +122,7 @@ impl Translator {
         self.write(None, effects)
     }
 
-    /// Lets go of sessions that are complete and cost memory; they can be resumed from their logs.
+    /// Drops complete sessions to free memory; they can be resumed from their logs.
     pub fn release_completed(&mut self) -> Vec<RecordedSession> {
         self.recorder.checkpoint();
         let released = self.recorder.drain_completed();
@@ -131,7 +131,7 @@ impl Translator {
         released
     }
 
-    /// Drops a session that somebody else recorded into; it can be resumed from its log.
+    /// Drops a session that another recorder wrote into; it can be resumed from its log.
     pub(crate) fn forget(&mut self, session_id: &str) {
         self.recorder.drop_session(session_id);
         self.trees.remove(session_id);
@@ -228,7 +228,7 @@ impl Page<'_> {
         }
     }
 
-    /// A loop goes on before it says what it has to say.
+    /// Notes that a loop continues, before its event is written.
     fn resume(&mut self, effect: &Effect, effects: &[Effect]) {
         let Effect::Resumed { session_id, loop_id } = effect else {
             return;
@@ -359,11 +359,12 @@ impl Page<'_> {
         }
     }
 
-    /// A session works while a loop of it is open; how it stands then is how its last loop ended.
+    /// Writes statuses: a session is working while a loop of it is open; afterwards it has the
+    /// status of its last loop.
     fn write_statuses(&mut self) {
         let ids: Vec<String> = self.batches.iter().map(|batch| batch.session_id.clone()).collect();
         for session_id in ids {
-            // How a session stands is said by whoever records it.
+            // Whoever records a session sets its status.
             let recorded =
                 self.recorder.held(&session_id).filter(|_| !self.recorder.is_linked(&session_id));
             let Some(session) = recorded else {
@@ -380,7 +381,7 @@ impl Page<'_> {
     }
 }
 
-/// What a log makes of its session, and of the tree of its entries.
+/// The session and the tree of entries that a log makes.
 fn read_log<'a>(session_id: &str, log: impl IntoIterator<Item = &'a Record>) -> (RecordFold, Tree) {
     let (mut fold, mut tree) = (RecordFold::new(session_id), Tree::default());
     for record in log {

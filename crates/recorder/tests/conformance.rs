@@ -1,8 +1,7 @@
-//! Event streams with the sessions that the original made of them (`tests/cases`).
+//! Event streams with the sessions that phi-core made of them (`tests/cases`).
 //!
-//! A case is `conforming` (ours must be equal), `quirk` (the documents are silent; ours are equal where
-//! nothing speaks against it) or `defect` (the original contradicts its documents: what ours must be
-//! instead is written here).
+//! A case is `conforming` (ours must be equal), `quirk` (the documents are silent; ours are equal unless there is a
+//! reason) or `defect` (phi-core contradicts its documents: what ours must be instead is written here).
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -21,7 +20,7 @@ use serde_json::{Map, Value, json};
 struct Outcome {
     drains: Vec<Vec<RecordedSession>>,
     callbacks: Vec<Value>,
-    /// What `current_loop` answered at each look, as a status.
+    /// The answers of `current_loop`, each as a status.
     looks: Vec<(String, Option<Value>)>,
     notices: Vec<String>,
 }
@@ -105,7 +104,7 @@ fn config(asked: &Value, callbacks: &Arc<Mutex<Vec<Value>>>) -> SessionRecorderC
     config
 }
 
-/// JSON values as they are to be compared: null is absent, a time is an instant.
+/// JSON values in a form that can be compared: null is absent, a time is an instant.
 fn normal(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -121,7 +120,7 @@ fn normal(value: &Value) -> Value {
     }
 }
 
-/// Sorts what may stand in any order: sessions by id, and a trailing run of aborted loops.
+/// Sorts what may be in any order: sessions by id, and a trailing run of aborted loops.
 fn ordered(mut sessions: Vec<Value>) -> Vec<Value> {
     for session in &mut sessions {
         let loops = session["loops"].as_array_mut().unwrap();
@@ -176,7 +175,7 @@ fn check_looks(case: &Value, outcome: &Outcome) {
     }
 }
 
-/// Ours must be equal to the original's in every respect.
+/// Ours must be equal to phi-core's in every respect.
 fn check_equal(name: &str) {
     let case = load(name);
     let outcome = run(&case);
@@ -213,7 +212,7 @@ fn conforming_cases_are_equal() {
     }
 }
 
-/// Turns that begin or end alone are no turns, and their events stay (see the decision on turns).
+/// Turns that begin or end alone are no turns, and their events stay (decision 0021).
 #[test]
 fn quirk_41_unpaired_turns_are_no_turns_and_are_reported() {
     check_equal("41_turn_edges.json");
@@ -227,7 +226,7 @@ fn quirk_41_unpaired_turns_are_no_turns_and_are_reported() {
     );
 }
 
-/// The sessions of a defect's case: those of the original, changed as its documents demand.
+/// The sessions of a defect's case: those of phi-core, changed as its documents demand.
 fn check_changed(name: &str, change: impl Fn(&mut Vec<Value>)) -> Outcome {
     let case = load(name);
     assert_eq!(case["class"], json!("defect"), "{name}");

@@ -1,4 +1,4 @@
-//! Sessions that a recorder hands out, and that are changed by hand while the recorder goes on.
+//! Sessions that a recorder returns, and that a caller changes while the recorder continues.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use bough_recorder::{
@@ -18,7 +18,7 @@ fn loop_of(number: u32) -> Vec<AgentEvent> {
     [start, end].map(|text| AgentEvent::from_json(&text).unwrap()).into()
 }
 
-/// Records a loop and hands the session out, as the documents show it.
+/// Records a loop and drains the session, as the documents show it.
 fn drained(recorder: &mut SessionRecorder, number: u32) -> RecordedSession {
     for event in loop_of(number) {
         assert!(recorder.on_event(event).is_clean());
@@ -31,7 +31,7 @@ fn drained(recorder: &mut SessionRecorder, number: u32) -> RecordedSession {
 
 type Change = fn(&mut RecordedSession);
 
-/// What somebody may do to a session by hand, through everything that is public.
+/// Changes that a caller may make to a session through the public API.
 const CHANGES: [(&str, Change); 6] = [
     ("another task name", |session| session.task_name = Some("mine".to_owned())),
     ("another task status", |session| session.stated_task_status = Some(TaskStatus::Failed)),
@@ -92,7 +92,7 @@ async fn a_recorder_whose_sessions_nobody_changes_goes_on() {
     let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
     for number in 1..=4 {
         let session = drained(&mut recorder, number);
-        // One that is not saved is no obstacle, nor is a copy of one.
+        // A session that is not saved, or a copy of one, does not matter.
         if number != 2 {
             store.save(&session.clone()).await.unwrap();
             assert_eq!(store.load("s").await.unwrap(), session);

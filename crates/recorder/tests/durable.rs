@@ -128,7 +128,7 @@ async fn recording_goes_on_in_the_same_session_after_the_recorder_was_killed() {
     assert_eq!(first.children_loop_ids.len(), 1);
 }
 
-/// The agent outlives its recorder: what it says next names a loop and no session.
+/// The agent outlives its recorder: its next events name a loop and no session.
 #[tokio::test]
 async fn events_of_a_loop_that_was_broken_off_are_kept_with_it() {
     let logs = Arc::new(Logs::default());
@@ -213,7 +213,7 @@ async fn notices_say_which_event_they_are_about() {
     assert_eq!(*heard, ["4: InputRejected of a loop that never started: \"nobody\""]);
 }
 
-/// The tree of a session that was recorded, as the ids of the loops on the way to each entry.
+/// The tree of a recorded session: for each entry its parent and its loop.
 struct Tree(HashMap<EntryId, (Option<EntryId>, String)>, Option<EntryId>);
 
 impl Tree {
@@ -297,7 +297,7 @@ fn the_chosen_parallel_loop_is_the_active_path() {
 #[test]
 fn a_rerun_hangs_below_the_question_that_it_answers_again() {
     let id = "550e8400-e29b-41d4-a716-446655440000";
-    // The tool's answer was the last that was said to the model before it answered again.
+    // The tool's answer was the model's last input before it answered again.
     let path = Tree::of(real_run(), id).path();
     assert_eq!(path, "delegate this | (a call) | child says hi | Again done.");
 }
@@ -316,7 +316,7 @@ fn a_real_session_is_replayed_as_it_was() {
     recorder.flush();
     let again = recorder.drain_completed().remove(0);
     let mut expected = session.clone();
-    // The original put tool results among the inputs of the turn that asked for them.
+    // phi-core put tool results among the inputs of the turn that asked for them.
     expected.loops = expected
         .loops
         .iter()

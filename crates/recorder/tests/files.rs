@@ -110,7 +110,7 @@ fn sessions_are_listed_loaded_and_deleted() {
         let path = save_session(&session(id, agent), &dir).unwrap();
         assert!(path.ends_with(format!("{id}.json")));
     }
-    // Things that are no session files of ours are in nobody's way.
+    // Other files in the folder do not matter.
     fs::create_dir(dir.join("folder.json")).unwrap();
     fs::write(dir.join("notes.txt"), "x").unwrap();
     fs::write(dir.join("torn.json"), "{\"session_id\": \"torn\", \"agent_id\": \"x\", ").unwrap();
@@ -181,7 +181,7 @@ async fn a_lost_update_is_an_error_in_every_store() {
     check_lost_update(&MemorySessionStore::new()).await;
 }
 
-/// A store of somebody else's, with no more than it must have.
+/// A store of another crate, with only the required methods.
 struct Own(MemorySessionStore);
 
 #[async_trait::async_trait]
@@ -231,18 +231,18 @@ async fn check_lost_update(store: &dyn SessionStore) {
         matches!(&lost, SessionError::LostUpdate { missing, .. } if missing == "a loop \"one\""),
         "{lost}"
     );
-    // Reading again and repeating the change is the way on.
+    // The solution is to read again and repeat the change.
     let mut two = store.load("s").await.unwrap();
     add_loop(&mut two, "two");
     store.save(&two).await.unwrap();
     assert_eq!(store.load("s").await.unwrap(), two);
-    // Two copies that change apart are two writers, too.
+    // Two copies that change independently are two writers, too.
     let mut copy = two.clone();
     add_loop(&mut two, "three");
     add_loop(&mut copy, "four");
     store.save(&two).await.unwrap();
     assert!(store.save(&copy).await.is_err());
-    // A session of the same id that is unrelated to the stored one must not replace it either.
+    // An unrelated session with the same id must not replace the stored one either.
     assert!(store.save(&session("s", "b")).await.is_err());
     assert_eq!(store.list_ids().await.unwrap(), ["s"]);
     assert_eq!(store.list_for_agent("a").await.unwrap().sessions.len(), 1);
@@ -265,7 +265,7 @@ async fn taking_a_compaction_off_is_no_lost_update() {
     assert_eq!(loaded.get_loop(&loop_id).unwrap().compaction_block, None);
 }
 
-/// A disk that does so many things and then fails, as if the machine had stopped.
+/// A disk that fails after this many operations, as if the machine had stopped.
 #[derive(Debug)]
 struct Stopping {
     disk: OsDisk,
@@ -328,7 +328,7 @@ impl Disk for Stopping {
     }
 }
 
-/// Saves a session that has one more loop, on a disk that stops after so many steps.
+/// Saves a session with one more loop, on a disk that stops after this many steps.
 fn stops_after(steps: usize, session: &mut RecordedSession) {
     let folder = tempfile::tempdir().unwrap();
     save_session(session, folder.path()).unwrap();
@@ -344,7 +344,7 @@ fn stops_after(steps: usize, session: &mut RecordedSession) {
     } else {
         assert!(found == old || found == *session, "after {steps} steps");
     }
-    // Whatever was left behind, the next save goes through.
+    // Whatever is left on the disk, the next save succeeds.
     save_session(session, folder.path()).unwrap();
     assert_eq!(load_session("s", folder.path()).unwrap(), *session);
     assert_eq!(names(folder.path()), ["s.json"]);
@@ -361,7 +361,7 @@ fn a_write_that_stops_anywhere_leaves_the_old_session_or_the_new_one() {
 /// read on several threads.
 fn long_session(loops: i64) -> RecordedSession {
     let mut session = session("s", "a");
-    // What stands between two loops of a file may stand in a message, too.
+    // The separator between two loops of a file may be in a message, too.
     let words = format!("\n    }},\n    {{\n{}", "x".repeat(900_000));
     for at in 0..loops {
         let started = Timestamp::from_unix_ms(at);

@@ -1,4 +1,4 @@
-//! Links between sessions of which one is not at hand when the other is recorded.
+//! Links between sessions of which one is not in memory when the other is recorded.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -52,7 +52,7 @@ fn tool_ended(loop_id: &str, child: &str) -> AgentEvent {
     )
 }
 
-/// One run of a recorder, and what it was told that was not as expected.
+/// One run of a recorder, and the notices that it reported.
 async fn run(logs: &Arc<Logs>, events: Vec<AgentEvent>) -> (Recording<DiskFull>, Vec<String>) {
     let (options, heard) = with_notices();
     let recorder = DurableRecorder::start(Arc::clone(logs), options);
@@ -64,7 +64,7 @@ async fn run(logs: &Arc<Logs>, events: Vec<AgentEvent>) -> (Recording<DiskFull>,
     (recording, heard)
 }
 
-/// Records as much as was said when its recorder was killed.
+/// Records these events, and kills the recorder.
 async fn run_and_kill(logs: &Arc<Logs>, events: &[AgentEvent]) {
     let recorder = DurableRecorder::start(Arc::clone(logs), DurableOptions::default());
     for event in events {
@@ -78,7 +78,7 @@ fn is_of(session: &str) -> impl Fn(&AgentEvent) -> bool {
     move |event| event.loop_id().is_some_and(|id| id.starts_with(&prefix))
 }
 
-/// What the sessions say of each other: the child's side, and the parent's.
+/// The links between two sessions: the child's side, and the parent's.
 fn links(logs: &Logs, child: &str, parent: &str) -> (Option<SpawnRef>, serde_json::Value) {
     let side = |id: &str| logs.fold(id).unwrap_or_else(|| panic!("{id} is not stored"));
     let refs: Vec<_> =
@@ -163,7 +163,7 @@ async fn sessions_that_were_let_go_of_are_linked() {
     }
 }
 
-/// Whoever named a loop that was not heard of yet may be let go of before it is.
+/// A session that named an unknown loop may be dropped from memory before the loop starts.
 #[tokio::test]
 async fn a_loop_that_comes_late_is_linked_with_those_that_named_it() {
     let logs = Arc::new(Logs::default());
@@ -186,7 +186,7 @@ async fn a_loop_that_comes_late_is_linked_with_those_that_named_it() {
     assert_linked(&logs, "late", "other", "to late-loop");
 }
 
-/// Another process may be recording the parent: it is told of its sub-agent, and that is all.
+/// Another process may be recording the parent: only the link to the sub-agent is written into it.
 #[tokio::test]
 async fn a_session_that_is_only_linked_with_goes_on() {
     let logs = Arc::new(Logs::default());
@@ -203,13 +203,13 @@ async fn a_session_that_is_only_linked_with_goes_on() {
     let parent = logs.fold("parent").unwrap();
     assert_eq!(parent.loops.last().unwrap().status, LoopStatus::Running);
     assert_eq!(logs.log("parent").len(), before + 1, "the link, and nothing else");
-    // Hearing all of it again changes nothing, and says so.
+    // Recording everything again changes nothing, and reports it.
     let (recording, _) = run(&logs, child).await;
     assert_eq!(ids(&recording), ["child"]);
     assert_eq!(logs.log("parent").len(), before + 1);
 }
 
-/// A session that was at hand for a link, and then says something itself, goes on as after any restart.
+/// A session that was loaded for a link, and then has events of its own, continues as after any restart.
 #[tokio::test]
 async fn a_session_that_is_linked_with_may_speak_next() {
     let logs = Arc::new(Logs::default());

@@ -36,7 +36,7 @@ fn by_id(sessions: Vec<RecordedSession>) -> BTreeMap<String, RecordedSession> {
     sessions.map(|session| (session.session_id.clone(), session)).collect()
 }
 
-/// Both ends of every link say the same.
+/// Checks that both ends of every link agree.
 fn check_links(sessions: &BTreeMap<String, RecordedSession>) {
     for session in sessions.values() {
         let mut ids = HashSet::new();
@@ -117,7 +117,7 @@ impl Logs {
     }
 }
 
-/// The log is one that a store takes: it begins with the session, and entries hang below entries.
+/// Checks that a store accepts the log: it begins with the session, and parents of entries exist.
 fn check_log(log: &[Record]) {
     assert!(matches!(log[0], Record::Meta(_)));
     let mut known: HashSet<&EntryId> = HashSet::new();
@@ -138,7 +138,7 @@ fn check_log(log: &[Record]) {
     }
 }
 
-/// A session whose loops that never ended may have been broken off in any order.
+/// A session without the order of its aborted loops, which is arbitrary.
 fn unordered(session: RecordedSession) -> serde_json::Value {
     let mut session = serde_json::to_value(session).unwrap();
     for record in session["loops"].as_array_mut().unwrap() {

@@ -299,7 +299,7 @@ fn sub_agents_are_linked_whichever_side_speaks_first() {
             parent[1].clone(),
             parent[2].clone(),
         ],
-        // The tool's answer comes after its loop has ended.
+        // The tool's answer arrives after its loop has ended.
         vec![parent[0].clone(), named, parent[2].clone(), child_end, parent[1].clone()],
     ];
     for events in orders {
@@ -364,7 +364,7 @@ fn saving_each_drain_never_loses_a_loop() {
             save_session(&session, folder.path()).unwrap();
         }
     }
-    // A recorder that knows nothing of the file must not write over it, unless it goes on from it.
+    // A recorder that does not know the file must not overwrite it, unless it continues from it.
     let mut other = SessionRecorder::new(SessionRecorderConfig::default());
     other.on_event(start("s", "s.6", Some("s.5"), 6));
     other.flush();

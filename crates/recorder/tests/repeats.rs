@@ -1,4 +1,4 @@
-//! Streams that are recorded a second time: what is there already is recognised, and nothing is recorded twice.
+//! Streams that are recorded a second time: stored events are recognised, and nothing is recorded twice.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -52,7 +52,7 @@ fn streams() -> Vec<(&'static str, Vec<AgentEvent>)> {
     cases.chain(odd).collect()
 }
 
-/// A group whose loops say that they started before it was announced.
+/// A group whose loops started, by their times, before it was announced.
 fn clock_is_put_back() -> Vec<AgentEvent> {
     let mut events = events_of(STREAMS[3].1);
     for event in &mut events {
@@ -140,7 +140,7 @@ fn what_is_heard_again_is_recognised() {
 struct Logs(HashMap<String, Vec<Record>>);
 
 impl Logs {
-    /// A recorder that begins with what the logs hold hears the events.
+    /// A recorder that begins with the logs records the events.
     fn record(&mut self, events: &[AgentEvent]) -> usize {
         self.record_with(config(false), events)
     }
@@ -168,7 +168,7 @@ impl Logs {
         added
     }
 
-    /// No two entries of a loop hold the same message, unless it was said twice.
+    /// Checks that no two entries of a loop hold the same message, unless it was sent twice.
     fn check_messages_are_stored_once(&self, name: &str) {
         for (session_id, session) in self.folds() {
             let log = self.0[&session_id].iter();
@@ -192,7 +192,7 @@ fn a_log_does_not_grow_when_its_events_come_again() {
         assert!(logs.record(&events) > 0);
         let before = logs.folds();
         assert_eq!(logs.record(&events), 0, "{name}");
-        // A replay says everything that the session knows, and adds nothing either.
+        // A replay has everything that the session knows, and adds nothing either.
         for session in before.values().flatten() {
             let replay: Vec<AgentEvent> = Replay::of(session).events().collect();
             assert_eq!(logs.record(&replay), 0, "{name}");
@@ -240,7 +240,7 @@ fn another_loop_with_the_same_id_is_another_loop() {
     assert!(matches!(report.notices[..], [Notice::LoopRenamed { .. }]), "{report:?}");
 }
 
-/// The sessions that a recorder makes which is never interrupted, by id.
+/// The sessions of an uninterrupted recording, by id.
 fn sessions_of(events: &[AgentEvent]) -> HashMap<String, RecordedSession> {
     let mut recorder = SessionRecorder::new(config(false));
     for event in events {
@@ -275,7 +275,7 @@ fn a_loop_that_was_broken_off_goes_on_where_it_was() {
     assert_eq!(by_id(drain(&mut recorder)), sessions_of(&events));
 }
 
-/// Whoever records a stream again that was interrupted anywhere has the sessions of one that was not.
+/// Recording an interrupted stream again gives the sessions of an uninterrupted recording.
 #[test]
 fn a_stream_that_was_interrupted_anywhere_can_be_recorded_again() {
     for (name, events) in streams() {
@@ -295,7 +295,7 @@ fn a_stream_that_was_interrupted_anywhere_can_be_recorded_again() {
     }
 }
 
-/// The same for a recorder that is killed, and another one that goes on with its logs; and twice.
+/// The same for a recorder that is killed, and another one that continues with its logs; and twice.
 #[test]
 fn a_recorder_that_was_killed_anywhere_leaves_logs_that_can_be_recorded_again() {
     for (name, events) in streams() {
@@ -314,7 +314,7 @@ fn a_recorder_that_was_killed_anywhere_leaves_logs_that_can_be_recorded_again() 
     }
 }
 
-/// A later run that uses the same ids is no repetition of the one that was broken off.
+/// A later run that uses the same ids is not a repetition of the aborted one.
 #[test]
 fn a_group_with_the_ids_of_one_that_was_broken_off_is_another_group() {
     let events = events_of(STREAMS[3].1);
@@ -351,7 +351,7 @@ fn what_a_loop_says_otherwise_is_kept_and_reported() {
     assert_eq!(count(&after), count(&before) + 1);
 }
 
-/// Whoever kept the pieces of messages and then records without them hears nothing new.
+/// Recording again without streamed pieces, after they were kept, adds nothing.
 #[test]
 fn pieces_that_are_not_heard_again_make_no_difference() {
     let events = real_run();
@@ -370,7 +370,7 @@ fn pieces_that_are_not_heard_again_make_no_difference() {
     assert!(drain(&mut without).is_empty());
 }
 
-/// Pieces that were not kept at first are added when somebody wants them, once.
+/// Pieces that were not kept at first are added once, when a later recording keeps them.
 #[test]
 fn pieces_that_are_added_later_are_added_once() {
     let events = real_run();
@@ -390,7 +390,7 @@ fn pieces_that_are_added_later_are_added_once() {
     }
 }
 
-/// An event that comes before its loop starts is lost at first. When the file is recorded again, the loop is known.
+/// An event before the start of its loop is lost at first. When the file is recorded again, the loop is known.
 #[test]
 fn an_event_before_its_start_is_stored_at_most_once() {
     let early = r#"{"type":"ProgressMessage","loop_id":"s.c.1","tool_call_id":"t","tool_name":"n","text":"early"}"#;

@@ -16,7 +16,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use support::{Links, choices, differences, stream};
 
-/// A session told in short: `start:LOOP<PARENT@SECOND`, `end:LOOP@SECOND`, `group:LOOP,LOOP@SECOND`, `chosen:LOOP@SECOND`.
+/// A session in short form: `start:LOOP<PARENT@SECOND`, `end:LOOP@SECOND`, `group:LOOP,LOOP@SECOND`,
+/// `chosen:LOOP@SECOND`.
 fn told(story: &str) -> Vec<AgentEvent> {
     story.split_whitespace().map(event).collect()
 }
@@ -56,7 +57,7 @@ fn record(events: impl IntoIterator<Item = AgentEvent>) -> RecordedSession {
     recorder.drain_completed().remove(0)
 }
 
-/// A recorder hears some events, is gone, and another one goes on with its log.
+/// A recorder records some events and ends, and another one continues with its log.
 fn logged(events: &[AgentEvent], cut: usize) -> Vec<Record> {
     let mut log: Vec<Record> = Vec::new();
     let added = |batches: Vec<RecordBatch>| {
@@ -78,20 +79,20 @@ fn logged(events: &[AgentEvent], cut: usize) -> Vec<Record> {
 #[test]
 fn a_session_as_a_value_is_played_in_an_order_that_makes_it_again() {
     for story in [
-        // A loop started, others were announced, and then a group that it is of.
+        // A loop started, others were announced, and then a group that contains it.
         "start:a@1 end:a@1 group:b,c@1 group:a,d,e@1 start:f@1",
         // The choice from the second of two groups with an id came first.
         "start:a@0 end:a@0 group:b,c@0 start:b<a@0 end:b@0 group:b,d,e@1 start:b<a@3 chosen:b@5 chosen:b@5",
-        // What a loop that never started goes on from was heard of after its announcement.
+        // The parent of a loop that never started became known after its announcement.
         "group:a,b,c@2 start:d@2 group:e,f@2 start:g<d@2 end:g@3 start:a<g@2 chosen:a@2",
-        // Which of two choices came first is told by a loop in between.
+        // A loop in between shows which of two choices came first.
         "start:a@0 group:b,c@0 end:a@0 start:c<a@0 end:c@0 group:c,d,e@2 chosen:c@3 start:a<a@3 end:a@3 \
          start:d<a@3 end:d@3 chosen:c@3",
         // Nothing started, and the clock was put back.
         "group:a,b@2 group:c,d,e@1",
-        // A loop goes on from the second loop of an id.
+        // A loop continues the second loop of an id.
         "start:a@1 end:a@2 start:a@3 end:a@4 start:b<a@5 end:b@6 start:a@7 end:a@8",
-        // A loop goes on from the first loop of an id, and by the clock it came after the second.
+        // A loop continues the first loop of an id, and by the clock it came after the second.
         "start:a@3 end:a@4 start:b<a@9 end:b@9 start:a@5 end:a@6 start:c@7 end:c@7",
     ] {
         let session = record(told(story));

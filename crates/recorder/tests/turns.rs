@@ -1,4 +1,4 @@
-//! Turns that are cut short, turns of renamed loops, and settings that messages give away.
+//! Interrupted turns, turns of renamed loops, and settings that are derived from messages.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -110,14 +110,14 @@ async fn what_is_not_recorded_stops_no_recorder() {
     }
 }
 
-/// The log of an agent's loop that somebody else writes while this recorder thinks that it is its own.
+/// Another recorder writes the log of an agent's loop while this recorder believes that it owns it.
 #[tokio::test]
 async fn a_recorder_that_was_overtaken_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let platform = Platform::system(folder.path()).unwrap();
     let memory = MemoryStore::new(Arc::clone(&platform.entropy)).unwrap();
     let store: Arc<dyn Store> = Arc::new(memory.clone());
-    // Another handle of the same sessions, as another process has it on a store without locks.
+    // Another handle of the same sessions, as another process has on a store without locks.
     let elsewhere: Arc<dyn Store> = Arc::new(memory);
     let (first, second) = (recorder(&store), recorder(&elsewhere));
     says(&first, start(1)).await;

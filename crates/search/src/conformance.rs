@@ -1,4 +1,4 @@
-//! What every index must do, for the tests of each.
+//! The conformance suite that every index passes.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a suite of tests")]
 
 use bough_session::{Incarnation, Role, SessionId};
@@ -57,12 +57,13 @@ fn put(session: &str, from: u64, to: u64, documents: Vec<Document>) -> SessionUp
     }))
 }
 
-/// Applies updates at whatever place the index is.
+/// Applies updates at the current cursor of the index.
 async fn apply(index: &dyn SearchIndex, updates: Vec<SessionUpdate>) {
     let expected_cursor = index.cursor().await.unwrap();
     let number: u64 = expected_cursor.as_ref().map_or(0, |cursor| cursor.parse().unwrap());
     let cursor = Some((number + 1).to_string());
-    index.apply(IndexBatch { expected_cursor, cursor, updates }).await.unwrap();
+    let batch = IndexBatch { expected_cursor, cursor, updates, ..IndexBatch::default() };
+    index.apply(batch).await.unwrap();
 }
 
 async fn page(index: &dyn SearchIndex, text: &str, cursor: Option<&str>) -> CandidatePage {
@@ -112,6 +113,11 @@ const QUERIES: &[(&str, &[&str])] = &[
     ("agent:reviewer", &["a:4"]),
     ("is:title", &["b:0"]),
     ("is:thinking config", &["a:4"]),
+    ("is:thinking build", &[]),
+    ("is:call build", &["a:4"]),
+    ("is:call config", &[]),
+    ("is:call is:thinking build config", &["a:4"]),
+    ("build config", &["a:4"]),
     ("before:2026-11-01", &["a:4"]),
     ("after:2026-09-01 before:2026-10-01", &["a:4"]),
     ("hello after:1d", &["a:1", "b:0"]),
@@ -131,6 +137,7 @@ async fn words_and_filters(index: &dyn SearchIndex) {
         FieldKind::Thinking,
         "parseConfigFile \u{65e5}\u{672c}\u{8a9e}\u{306e}\u{6587}\u{7ae0}",
     );
+    thought.fields.push(Field { kind: FieldKind::Call, text: "cargo build".to_owned() });
     thought.role = Some(Role::Assistant);
     thought.model = Some("anthropic claude-opus-4".to_owned());
     thought.agent = Some("reviewer".to_owned());
@@ -170,6 +177,7 @@ async fn batches_are_whole(index: &dyn SearchIndex) {
         expected_cursor: Some(expected.to_owned()),
         cursor: Some("9".to_owned()),
         updates,
+        is_waited_for: true,
     };
     let two = || vec![put("b", 0, 1, vec![said(1, "two")]), put("a", 5, 6, vec![said(6, "two")])];
     let elsewhere = index.apply(batch("0", two())).await;
@@ -266,7 +274,7 @@ async fn sessions_go_and_come_back(index: &dyn SearchIndex) {
     assert_eq!(index.sessions(None, 9).await.unwrap().len(), 1);
     apply(index, vec![put("a", 0, 1, vec![said(1, "word")])]).await;
     assert_eq!(found(index, "word").await, ["a:1"]);
-    // From the beginning again: what was known is forgotten.
+    // A batch from the beginning forgets everything indexed before.
     apply(index, vec![put("a", 0, 1, vec![said(1, "other")])]).await;
     assert!(found(index, "word").await.is_empty());
     assert_eq!(index.sessions(Some(&id("a")), 9).await.unwrap().len(), 1);

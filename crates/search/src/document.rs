@@ -11,15 +11,15 @@ use serde_json::Value;
 /// What a piece of text is; `is:thinking` asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldKind {
-    /// What somebody said.
+    /// The text of a message.
     Text,
-    /// What a model thought.
+    /// The thinking of a model.
     Thinking,
     /// A call of a tool: its name and its arguments.
     Call,
-    /// What a tool gave back.
+    /// The result of a tool.
     Result,
-    /// What went wrong.
+    /// An error message.
     Error,
     /// A summary of what came before, or of a branch.
     Summary,
@@ -27,7 +27,7 @@ pub enum FieldKind {
     Label,
     /// The title or the name of a session.
     Title,
-    /// What else a session says of itself: description, task, working directory, why it failed.
+    /// Other facts about a session: description, task, working directory, why it failed.
     About,
     /// Data of an application.
     Data,
@@ -69,7 +69,7 @@ impl FieldKind {
 /// A piece of text of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// What it is.
+    /// The kind of the text.
     pub kind: FieldKind,
     /// The text.
     pub text: String,
@@ -80,7 +80,7 @@ pub struct Field {
 pub struct Document {
     /// The number of the record that added the entry; 0 is the session itself.
     pub seq: u64,
-    /// The revision of the entry that this is, when the entry has come further since.
+    /// The revision of the entry that this document shows, if it is not the newest one.
     pub old_revision: Option<u64>,
     /// When the entry was made, milliseconds since the epoch.
     pub at_ms: i64,
@@ -88,18 +88,18 @@ pub struct Document {
     pub role: Option<Role>,
     /// The tools that it calls, or whose result it is.
     pub tools: Vec<String>,
-    /// The model that speaks, and who serves it.
+    /// The model that wrote it, and its provider.
     pub model: Option<String>,
     /// The agent that wrote it.
     pub agent: Option<String>,
     /// The entry that a label is about.
     pub label_of: Option<EntryId>,
-    /// What it says.
+    /// Its texts.
     pub fields: Vec<Field>,
 }
 
 impl Document {
-    /// What is searched of an entry; `None` when there is nothing to find in it.
+    /// The document of an entry; `None` if the entry has nothing to search.
     #[must_use]
     pub fn of_entry(seq: u64, entry: &Entry, state_agent: Option<&str>) -> Option<Self> {
         if entry.is_hidden() {
@@ -115,10 +115,11 @@ impl Document {
         (!document.fields.is_empty()).then_some(document)
     }
 
-    /// What is searched of the session itself.
+    /// The document of the session itself.
     #[must_use]
     pub fn of_session(state: &SessionState) -> Self {
-        // The time of its last change moves with every entry; what an index knows must not.
+        // The time of its last change moves with every entry, so it would make every document
+        // differ.
         let mut document = Self { at_ms: state.created_at, ..Self::default() };
         document.add(FieldKind::Title, &state.title);
         document.add(FieldKind::Title, state.name.as_deref().unwrap_or_default());
@@ -162,7 +163,8 @@ impl Document {
         }
     }
 
-    /// Data beside the rendering often repeats it; only what the rendering does not say is kept.
+    /// Details often repeat the rendered text; only strings that the text does not contain are
+    /// kept.
     fn add_details(&mut self, details: &Value, kind: FieldKind) {
         let text =
             strings_of(details, |text| !self.fields.iter().any(|field| field.text.contains(text)));
@@ -212,7 +214,8 @@ impl Document {
     }
 }
 
-/// The strings and numbers in a JSON value, one a line. Names of fields are left out: every call of a tool has the same.
+/// The strings and numbers in a JSON value, one a line. Field names are left out, because every call of a tool has the
+/// same.
 fn strings_of(value: &Value, keep: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     let mut open = vec![value];

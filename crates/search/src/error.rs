@@ -3,7 +3,7 @@ use thiserror::Error;
 /// Why a search or a change of an index did not happen.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// Another process moved the index since the batch was made; read its place again.
+    /// Another process changed the index since the batch was made. Read the cursor again.
     #[error("the search index was moved by another process")]
     Conflict,
     /// The index is damaged or of another version; it has to be built again.
@@ -12,7 +12,7 @@ pub enum SearchError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The cursor is not one that this index gave.
+    /// The cursor does not come from this index.
     #[error("the cursor is not one of a search; begin again without it")]
     InvalidCursor,
     /// The index cannot be reached now.
@@ -21,11 +21,26 @@ pub enum SearchError {
         /// Why.
         reason: String,
     },
+    /// The disk takes no writing: it is full, or it can only be read.
+    #[error("the search index cannot be written: {reason}")]
+    Unwritable {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl From<std::io::Error> for SearchError {
     fn from(error: std::io::Error) -> Self {
-        Self::Unavailable { reason: error.to_string() }
+        use std::io::ErrorKind;
+        let reason = error.to_string();
+        match error.kind() {
+            ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::PermissionDenied
+            | ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::FileTooLarge => Self::Unwritable { reason },
+            _ => Self::Unavailable { reason },
+        }
     }
 }
 
@@ -36,6 +51,14 @@ impl From<rusqlite::Error> for SearchError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Self::Corrupt { reason: error.to_string() }
             }
+            // On a full disk its side files cannot grow, for which SQLite has no code of its own.
+            Some(
+                ErrorCode::DiskFull
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::SystemIoFailure,
+            ) => Self::Unwritable { reason: error.to_string() },
             _ => Self::Unavailable { reason: error.to_string() },
         }
     }

@@ -15,9 +15,9 @@ pub struct IndexedSession {
     pub session_id: SessionId,
     /// Its incarnation.
     pub incarnation: Incarnation,
-    /// Up to where it is indexed.
+    /// The position up to which it is indexed.
     pub place: Position,
-    /// Whether it is known to have come further.
+    /// Whether the session is known to have newer records than the index.
     pub is_stale: bool,
     /// The agent that its documents were indexed with.
     pub agent: Option<String>,
@@ -26,20 +26,22 @@ pub struct IndexedSession {
 /// A change of an index: all of it, or nothing.
 #[derive(Clone, Debug, Default)]
 pub struct IndexBatch {
-    /// Where the index must be in the feed of all sessions for this batch to fit.
+    /// The cursor in the feed of all sessions that the index must have for this batch to apply.
     pub expected_cursor: Option<String>,
-    /// Where it is afterwards.
+    /// The cursor afterwards.
     pub cursor: Option<String>,
-    /// What changes.
+    /// The changes of sessions.
     pub updates: Vec<SessionUpdate>,
+    /// Whether somebody waits for it. If not, it is applied where it takes nothing from others.
+    pub is_waited_for: bool,
 }
 
-/// What changes of one session.
+/// The change of one session.
 #[derive(Clone, Debug)]
 pub enum SessionUpdate {
     /// More of it is indexed.
     Put(Box<SessionPut>),
-    /// It has come further, and will be indexed later.
+    /// The session has newer records, and will be indexed later.
     Stale {
         /// The session.
         session_id: SessionId,
@@ -60,21 +62,22 @@ pub struct SessionPut {
     pub session_id: SessionId,
     /// Its incarnation. Another incarnation that was indexed is removed.
     pub incarnation: Incarnation,
-    /// Up to where this incarnation must be indexed for the batch to fit. The beginning also means: forget what was indexed.
+    /// The position up to which this incarnation must be indexed for the batch to apply. The first position also
+    /// removes everything indexed before.
     pub from: Position,
-    /// Up to where it is indexed afterwards.
+    /// The position up to which it is indexed afterwards.
     pub to: Position,
-    /// Whether it is known to have come further.
+    /// Whether the session is known to have newer records than this batch.
     pub is_stale: bool,
-    /// What filters compare, where it may have changed.
+    /// What filters compare, if it may have changed.
     pub facts: Option<SessionFacts>,
-    /// New documents, and documents that take the place of those with the same number and revision.
+    /// New documents, and documents that replace those with the same number and revision.
     pub documents: Vec<Document>,
-    /// Numbers of entries that were hidden: no document of them is kept, of no revision.
+    /// Numbers of entries that were hidden. No document of these is kept, whatever its revision.
     pub hidden: Vec<u64>,
 }
 
-/// What filters compare of a session.
+/// The facts of a session that filters compare.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionFacts {
     /// Its metadata.
@@ -88,20 +91,20 @@ pub struct SessionFacts {
 /// A search.
 #[derive(Clone, Debug)]
 pub struct SearchAsk<'a> {
-    /// What is looked for.
+    /// The query.
     pub query: &'a Query,
     /// Only sessions with these metadata: all of the pairs.
     pub metadata: Vec<(&'a str, &'a serde_json::Value)>,
-    /// How many candidates.
+    /// The number of candidates.
     pub limit: usize,
-    /// Where the page before ended.
+    /// The cursor of the previous page.
     pub cursor: Option<&'a str>,
     /// The time now; newer documents rank higher.
     pub now_ms: i64,
 }
 
-/// A document that may fit. An index never leaves one out that fits and was indexed; the caller compares it with what the
-/// store says now.
+/// A document that may match. An index never leaves out an indexed document that matches; the caller compares it with
+/// the entry that the store has now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The session.
@@ -112,9 +115,9 @@ pub struct Candidate {
     pub seq: u64,
     /// The revision, for a document of an old one.
     pub old_revision: Option<u64>,
-    /// How well it fits; higher is better.
+    /// How well it matches; higher is better.
     pub score: f64,
-    /// Where to go on after it; absent for the last of all.
+    /// The cursor that continues after it; `None` for the last candidate.
     pub cursor: Option<String>,
 }
 
@@ -127,7 +130,8 @@ pub struct CandidatePage {
     pub next_cursor: Option<String>,
 }
 
-/// The right to change an index, which one process has at a time. Dropping it gives it back.
+/// The exclusive right to change an index, held by one process at a time. Dropping it releases the
+/// right.
 pub struct IndexLock(
     #[expect(dead_code, reason = "held until it is dropped")] Box<dyn Send + Sync>,
 );
@@ -145,16 +149,16 @@ impl std::fmt::Debug for IndexLock {
     }
 }
 
-/// A derived index over the text of sessions. Nothing true lives only in it: cleared, it is built again.
+/// A derived index over the text of sessions. It can be cleared and built again from the store.
 ///
-/// It is changed behind the writes, by whoever follows a store, in batches that move the documents and the place in the
-/// feed together. A crash between two batches therefore costs a catch-up and nothing else.
+/// It is updated after the writes, by a task that follows the store's feed, in batches that change the documents and
+/// the cursor together. So a crash between two batches costs a catch-up and nothing else.
 #[async_trait]
 pub trait SearchIndex: Send + Sync {
-    /// Where the index is in the feed of all sessions; `None` before the first batch.
+    /// The cursor of the index in the feed of all sessions; `None` before the first batch.
     async fn cursor(&self) -> Result<Option<String>, SearchError>;
 
-    /// What the index knows of a session.
+    /// The state of a session in the index.
     async fn session(&self, session: &SessionId) -> Result<Option<IndexedSession>, SearchError>;
 
     /// Indexed sessions with an id after `after`, in order of their ids.
@@ -164,13 +168,14 @@ pub trait SearchIndex: Send + Sync {
         limit: usize,
     ) -> Result<Vec<IndexedSession>, SearchError>;
 
-    /// Sessions that are known to have come further than they are indexed.
+    /// Sessions that are known to have newer records than the index.
     async fn stale(&self, limit: usize) -> Result<Vec<IndexedSession>, SearchError>;
 
-    /// Changes the index. `Conflict` when it is not where the batch expects it, and nothing is changed.
+    /// Applies a batch. Fails with `Conflict`, and changes nothing, if the cursor or a session is not where the batch
+    /// expects it.
     async fn apply(&self, batch: IndexBatch) -> Result<(), SearchError>;
 
-    /// Documents that may fit a query, the best first.
+    /// Documents that may match a query, the best first.
     async fn search(&self, ask: &SearchAsk<'_>) -> Result<CandidatePage, SearchError>;
 
     /// Forgets everything.

@@ -1,13 +1,14 @@
 //! Tokens, the query language and the index that search sessions.
 //!
-//! A [`Document`] is what is searched of an entry. The [tokenizer](tokenize) makes terms of documents and of queries alike, a
-//! [`SearchIndex`] finds the documents that may fit a [`Query`], and [`Query::matches`] says whether one does, on the text that
-//! the store has now. An index therefore may be behind, and never makes an answer wrong.
+//! A [`Document`] is the searchable text of an entry. The [tokenizer](tokenize) makes terms of documents and of queries
+//! alike, a [`SearchIndex`] finds the documents that may match a [`Query`], and [`Query::matches`] decides, on the text
+//! that the store has now, whether one does. So an index may lag and never makes an answer wrong.
 //!
 //! Invariants:
-//! - It knows no rules, no HTTP and none of the log's files; who follows a store feeds an index.
-//! - An index is derived: cleared, it is built again from the store.
-//! - What an index leaves out does not fit, or is not indexed yet; what it finds is compared with the store.
+//! - It knows no rules, no HTTP and none of the log's files; the service reads the store and feeds the index.
+//! - An index is derived: it can be cleared and built again from the store.
+//! - A document that an index does not return does not match or is not indexed yet; one that it returns is compared
+//!   with the store.
 //! - Every bound is in [`limits`].
 
 #[cfg(any(test, feature = "conformance"))]

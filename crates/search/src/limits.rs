@@ -10,17 +10,18 @@ pub const QUERY_ITEMS_MAX: usize = 32;
 pub const PHRASE_TERMS_MAX: usize = 64;
 /// Longest term, in bytes. A longer one is cut, in documents and in queries alike.
 pub const TERM_BYTES_MAX: usize = 64;
-/// Longest word, in bytes, whose parts (`parseConfig`) are looked at. What is longer is encoded data.
+/// Longest word, in bytes, that is split into parts (`parseConfig`). A longer one is encoded data.
 pub const SPLIT_BYTES_MAX: usize = 64;
 /// Characters of a term in a script that is written without spaces.
 pub const GRAM_CHARS: usize = 3;
 /// Newest matches that are ranked together. Older ones follow in later pages, ranked among themselves.
 pub const RANKED_TOGETHER: usize = 1000;
-/// Documents that a word may be in for the ranking to count it; counting one that is in more takes longer than the search.
+/// The ranking ignores a word that is in more documents than this: counting those takes longer than the search.
 pub const RANKED_WORD_MAX: usize = 10_000;
-/// Months that a date range is narrowed by as terms of the index; a longer range is compared row by row.
+/// A date range of up to this many months is searched as terms of the index; a longer one is compared row by row.
 pub const MONTH_TERMS_MAX: usize = 36;
-/// Sessions that a search is narrowed by as terms of the index; more are compared row by row.
+/// A search of up to this many sessions is searched as terms of the index; with more, sessions are
+/// compared row by row.
 pub const SESSION_TERMS_MAX: usize = 100;
 /// Longest part of a metadata value that the index compares, in bytes; the caller compares the rest.
 pub const METADATA_VALUE_BYTES: usize = 256;

@@ -1,4 +1,4 @@
-//! Whether a query fits a document, and where.
+//! Whether a query matches a document, and where.
 
 use std::ops::Range;
 
@@ -42,7 +42,8 @@ impl Terms {
         self.buffer.get(place.clone()).unwrap_or_default()
     }
 
-    /// Where a phrase ends whose last term is found here: of a beginning, only that much is shown.
+    /// Where a phrase ends whose last term is found here. If that term is a prefix, only the prefix
+    /// is shown.
     fn end_of(&self, last: &(Range<usize>, Range<usize>), phrase: &Phrase) -> usize {
         let wanted = phrase.terms.last().map_or(0, String::len);
         let is_as_written = last.0.len() == last.1.len();
@@ -90,7 +91,7 @@ impl Phrase {
 }
 
 impl Query {
-    /// Where the words are in a document, if the whole query fits it. Session and project are for the caller to compare.
+    /// Where the words are in a document, if the whole query matches it. The caller compares session and project.
     #[must_use]
     pub fn matches(&self, document: &Document) -> Option<Matched> {
         if !self.filters_fit(document) {

@@ -1,4 +1,4 @@
-//! The part of a text that shows why it was found.
+//! The part of a text that shows why a document matched.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use crate::document::{Document, FieldKind};
 use crate::limits::{HIGHLIGHTS_MAX, SNIPPET_CHARS, SNIPPET_LEAD_CHARS};
 use crate::matching::Matched;
 
-/// One line of a document with the places that were found.
+/// One line of a document with the matches in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
     /// What the text is.
     pub kind: FieldKind,
-    /// The text: white space runs together, and an ellipsis stands where something is left out.
+    /// The text. White space is collapsed, and an ellipsis stands where text is left out.
     pub text: String,
-    /// What was found, in characters (Unicode code points) of the text, in order and apart from each other.
+    /// The matches, in characters (Unicode code points) of the text, in order and not overlapping.
     pub highlights: Vec<Range<usize>>,
 }
 
@@ -49,7 +49,8 @@ fn best_field(matched: &Matched) -> usize {
     best.0
 }
 
-/// Where to begin so that what was found has some text before it, at the beginning of a word.
+/// Where the snippet begins, so that the first match has some text before it: at the beginning of a
+/// word.
 fn begin(text: &str, first: usize) -> usize {
     let before = text.get(..first).unwrap_or_default();
     let Some((lead, _)) = before.char_indices().rev().nth(SNIPPET_LEAD_CHARS) else { return 0 };

@@ -15,7 +15,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::limits::{GRAM_CHARS, SPLIT_BYTES_MAX, TERM_BYTES_MAX};
 
-/// What a term is.
+/// The kind of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A word, or a part of one. It has the position after the one before it.
@@ -33,7 +33,7 @@ pub struct Token<'a> {
     pub term: &'a str,
     /// Where it is in the text, in bytes.
     pub range: Range<usize>,
-    /// What it is.
+    /// The kind of the term.
     pub kind: TokenKind,
 }
 
@@ -172,14 +172,15 @@ fn fold_into(word: &str, buffer: &mut String) {
         buffer.extend(kept.chars().map(|character| character.to_ascii_lowercase()));
         return;
     }
-    // Upper case first: a sharp s and `ss`, both forms of the small sigma then meet. A dot that lowering a dotted capital I
-    // leaves over is dropped.
+    // Upper case first, so that a sharp s equals `ss`, and both forms of the small sigma are equal. Lowering a dotted
+    // capital I leaves a dot over, which is dropped.
     let folded = word.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
     for character in folded.filter(|character| *character != '\u{307}') {
         if buffer.len() + character.len_utf8() > TERM_BYTES_MAX {
             break;
         }
-        // Some compatibility forms become signs, which an index would take for the end of the term.
+        // Some compatibility forms become signs, which the index would take for the end of the
+        // term.
         if !character.is_ascii() || character.is_ascii_alphanumeric() {
             buffer.push(character);
         }

@@ -8,8 +8,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bough_platform::Platform;
-use bough_search::{IndexBatch, NativeIndex, SearchIndex, conformance};
+use bough_platform::{Platform, RelPath};
+use bough_search::{IndexBatch, IndexFile, NativeIndex, SearchIndex, conformance};
 
 fn open(folder: &std::path::Path) -> NativeIndex {
     let platform = Platform::system(folder).unwrap();
@@ -50,4 +50,24 @@ async fn a_damaged_file_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("search.sqlite"), "no database ".repeat(500)).unwrap();
     assert_eq!(open(folder.path()).cursor().await.unwrap(), None);
+}
+
+/// On a disk that is mounted read-only SQLite opens the file all the same, for reading; on a full one it cannot be opened.
+#[tokio::test]
+async fn where_the_file_cannot_be_written_the_index_is_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let cursor = |text: &str| Some(text.to_owned());
+    let batch = |text: &str| IndexBatch { cursor: cursor(text), ..IndexBatch::default() };
+    open(folder.path()).apply(batch("old")).await.unwrap();
+    let path = folder.path().join("search.sqlite");
+    for path in [format!("file:{}?mode=ro", path.display()), "no/such/folder/index".to_owned()] {
+        let Platform { disk, clock, .. } = Platform::system(folder.path()).unwrap();
+        let name = RelPath::parse("search.sqlite").unwrap();
+        let index = NativeIndex::new(IndexFile { disk, name, path: path.into(), clock });
+        assert!(index.lock().await.unwrap().is_some());
+        assert_eq!(index.cursor().await.unwrap(), None, "everything is to be indexed again");
+        index.apply(batch("new")).await.unwrap();
+        assert_eq!(index.cursor().await.unwrap(), cursor("new"));
+    }
+    assert_eq!(open(folder.path()).cursor().await.unwrap(), cursor("old"));
 }

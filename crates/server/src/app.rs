@@ -1,4 +1,4 @@
-//! What every surface shares: the service, the guard, the bounds and the counts.
+//! Shared by all surfaces: the service, the guard, the bounds and the counts.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::net::Connections;
 use crate::shutdown::Shutdown;
 
-/// What every surface shares. Cheap to clone.
+/// The state that all surfaces share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Inner>);
 
@@ -35,16 +35,16 @@ pub(crate) struct Inner {
     pub(crate) streams: Places,
     pub(crate) stream_bytes: StreamBytes,
     pub(crate) bindings: Places,
-    /// Names this process, so that an instance can tell itself from others.
+    /// A random name of this process, so that an instance can recognise itself.
     pub(crate) instance: String,
-    /// What `/mcp` offers instead of the sessions.
+    /// The host that `/mcp` offers instead of the sessions.
     pub(crate) mcp_host: Option<Arc<dyn bough_mcp::Host>>,
     limits: RwLock<LimitsConfig>,
     own_settings: RwLock<ConfigurationOffer>,
     requests_begun: AtomicU64,
 }
 
-/// Whether the server can do its work, and what keeps it from it.
+/// Whether the server can work, and if not, why.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     trouble: RwLock<Option<String>>,
@@ -60,7 +60,7 @@ impl Health {
     }
 }
 
-/// A number of places, of which each taker has one until it drops it.
+/// A counter of places; each taker has one until it drops it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places(Arc<AtomicUsize>);
 
@@ -138,7 +138,7 @@ impl App {
         *self.0.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// A name for a request that no other request of any server has, as far as chance goes.
+    /// An id for a request, unique over all servers with high probability.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.0.requests_begun.fetch_add(1, Ordering::Relaxed);
         let instance = self.instance.get(..12).unwrap_or_default();
@@ -165,8 +165,8 @@ impl App {
         self.metrics.called(function, took, is_ok);
     }
 
-    /// Calls a function for a caller that says more than the request does. The caller counts the call: what is an answer here
-    /// may be an error where it comes from.
+    /// Calls a function with terms beside its request. The caller counts the call, because an answer here may be an
+    /// error on its surface.
     pub(crate) async fn call_on_terms(
         &self,
         scope: &Scope,
@@ -182,7 +182,7 @@ impl App {
     }
 }
 
-/// One line a call. Names of our own and numbers only: what callers send or get is not the log's business.
+/// Logs one line a call: only our own names and numbers, nothing that callers send or receive.
 fn log_call(
     function: &Function,
     scope: &Scope,
@@ -194,7 +194,7 @@ fn log_call(
     match answer {
         Ok(_) => tracing::debug!(function, who, us, "call"),
         Err(ServiceError::Storage { source, .. }) => {
-            // What the store says may name places on the disk, never what a session holds.
+            // The store's message may name paths, but never the content of a session.
             let cause = source.as_ref().map(ToString::to_string).unwrap_or_default();
             tracing::error!(function, who, us, cause, "call failed in the store");
         }

@@ -16,7 +16,7 @@ use crate::net::{Connections, Listener, ListenerKind, bind, serve};
 use crate::run::ServeError;
 use crate::shutdown::{ShutdownSwitch, shutdown_switch};
 
-/// A bus with nothing on it but what its workers bring; ends when it is dropped.
+/// A bus with only what its workers register; it ends when it is dropped.
 #[derive(Debug)]
 pub struct BareEngine {
     address: SocketAddr,
@@ -53,7 +53,7 @@ impl BareEngine {
         Ok(Self { address, switch })
     }
 
-    /// Where workers connect.
+    /// The address for workers.
     #[must_use]
     pub fn url(&self) -> String {
         format!("ws://{}", self.address)

@@ -1,5 +1,5 @@
-//! What the server needs of an iii engine that it is attached to. The crate `worker` speaks to the engine; whoever puts the program
-//! together hands its link in.
+//! The interface to an iii engine that the server is attached to. The crate `worker` implements it, and the `bough`
+//! program passes it in.
 
 use async_trait::async_trait;
 use bough_service::{Bindings, Service};
@@ -8,8 +8,8 @@ use serde_json::Value;
 /// A connection to an iii engine.
 #[async_trait]
 pub trait EngineLink: Send + Sync {
-    /// Registers the shape of our settings with the engine's configuration worker, seeds them where none are stored, and reads
-    /// what is stored. `None` when the engine has no configuration worker.
+    /// Registers the schema of our settings with the engine's configuration worker, stores initial values if there are
+    /// none, and reads the stored ones. `None` if the engine has no configuration worker.
     async fn configure(&self, offer: ConfigurationOffer) -> Result<Option<Value>, EngineError>;
 
     /// Reads the stored settings again.
@@ -27,12 +27,12 @@ pub trait EngineLink: Send + Sync {
     async fn detach(&self);
 }
 
-/// What the configuration worker is told of our settings.
+/// What is registered with the configuration worker for our settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfigurationOffer {
     /// The JSON Schema of the settings.
     pub schema: Value,
-    /// What to store when nothing is stored yet.
+    /// The value to store if nothing is stored yet.
     pub initial_value: Value,
 }
 
@@ -42,7 +42,7 @@ pub enum EngineError {
     /// It does not answer.
     #[error("the engine does not answer ({reason}); is it running?")]
     Unreachable {
-        /// What happened.
+        /// The reason.
         reason: String,
     },
     /// It refused.

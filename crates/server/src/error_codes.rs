@@ -1,6 +1,6 @@
-//! The codes that requests fail with: what each means, and what the caller can do.
+//! The error codes of requests: what each means, and what the caller can do.
 //!
-//! `/docs` has a page for each of them, and the `type` of a problem leads there.
+//! `/docs` has a page for each of them, and the `type` of a problem is the path of that page.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub(crate) struct ErrorCode {
     pub(crate) statuses: &'static [u16],
     /// What it means.
     pub(crate) meaning: &'static str,
-    /// What the caller can do; empty where the meaning says it.
+    /// What the caller can do; empty if the meaning includes it.
     pub(crate) action: &'static str,
 }
 
@@ -39,12 +39,12 @@ impl ErrorCode {
     }
 }
 
-/// Where a code is described.
+/// The page that describes a code.
 pub(crate) fn page_of(code: &str) -> String {
     format!("/docs/errors/{code}")
 }
 
-/// What is known of a code.
+/// The entry of a code.
 pub(crate) fn error_code(code: &str) -> Option<&'static ErrorCode> {
     all().find(|known| known.code == code)
 }

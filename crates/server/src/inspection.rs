@@ -1,7 +1,7 @@
-//! What is found by looking at the store's files: how much they occupy, and whether every byte is what was written.
+//! Results of reading the store's files: how much they occupy, and whether every byte is what was written.
 //!
-//! Both take time in proportion to the store, so no request waits for them: they run in the background, and what is told is
-//! the last result with its time.
+//! Both take time in proportion to the store, so no request waits for them: they run in the background, and health
+//! reports the last result with its time.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 use crate::limits::DAMAGED_SESSIONS_NAMED_MAX;
 use crate::shutdown::Shutdown;
 
-/// The document that keeps the result of the last verification.
+/// The document with the result of the last verification.
 const VERIFICATION_KEY: &str = "verification/last";
 
-/// What is known from looking at the store's files. Empty for a store that keeps none here.
+/// The last results of reading the store's files. Empty for a store without files here.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
     directory: RwLock<Option<StoreDirectory>>,
@@ -72,7 +72,7 @@ pub(crate) struct Checkpoints {
 /// The result of a verification, as it is kept.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Verification {
-    /// Which directory was checked: the server may store elsewhere by now.
+    /// The directory that was checked: the server may store elsewhere by now.
     directory: PathBuf,
     pub(crate) started_at: i64,
     pub(crate) finished_at: i64,
@@ -81,12 +81,12 @@ pub(crate) struct Verification {
     pub(crate) damaged: u64,
     /// The first of the damaged sessions.
     pub(crate) damaged_sessions: Vec<String>,
-    /// Why it ended before every session was looked at.
+    /// Why it ended before every session was checked.
     pub(crate) failure: Option<String>,
 }
 
 impl Verification {
-    /// How it ended, in one word.
+    /// The outcome, in one word.
     pub(crate) const fn status(&self) -> &'static str {
         match (&self.failure, self.damaged) {
             (_, 1..) => "damaged",
@@ -108,7 +108,7 @@ impl Verification {
 }
 
 impl Inspection {
-    /// Says where the store's files are from now on.
+    /// Sets the directory of the store's files.
     pub(crate) fn set_directory(&self, directory: Option<StoreDirectory>) {
         *self.directory.write().unwrap_or_else(PoisonError::into_inner) = directory;
         *self.measured.write().unwrap_or_else(PoisonError::into_inner) = None;
@@ -128,7 +128,7 @@ impl Inspection {
         *self.running_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at every file. Blocks.
+    /// Measures every file. Blocks.
     pub(crate) fn measure(&self, shutdown: &Shutdown) -> Result<(), StoreError> {
         let Some(directory) = self.directory() else { return Ok(()) };
         let Some(measured) = directory.measure(shutdown)? else { return Ok(()) };
@@ -139,7 +139,7 @@ impl Inspection {
         Ok(())
     }
 
-    /// Notes that a verification begins at `at_ms`; `None` when one is running already.
+    /// Notes that a verification begins at `at_ms`; `None` if one is running already.
     pub(crate) fn begin_verification(&self, at_ms: i64) -> Option<i64> {
         let mut running = self.running_since.lock().unwrap_or_else(PoisonError::into_inner);
         if running.is_some() {
@@ -185,7 +185,7 @@ impl StoreDirectory {
         Ok(Some(Measured { size, checkpoints }))
     }
 
-    /// Checks every byte of every session. Blocks. `None` when the server ended before it did.
+    /// Checks every byte of every session. Blocks. `None` if the server ended first.
     pub(crate) fn verify(&self, started_at: i64, shutdown: &Shutdown) -> Option<Verification> {
         let mut found = Verification {
             directory: self.path.clone(),
@@ -206,7 +206,7 @@ impl StoreDirectory {
         (!shutdown.has_begun()).then_some(found)
     }
 
-    /// Keeps a result, for this server and for those after it.
+    /// Stores a result, for this server and later ones.
     pub(crate) async fn keep(&self, found: &Verification) -> Result<(), SharedStateError> {
         let value = serde_json::to_value(found).ok();
         let change = Change { key: VERIFICATION_KEY.to_owned(), expected: Expected::Any, value };

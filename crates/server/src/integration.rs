@@ -1,5 +1,5 @@
-//! Documents for whoever builds on this program, made from the function table and the other lists that it serves from:
-//! `docs/INTEGRATION.md`, and the manifest of the worker.
+//! Documents for developers who build on this program, made from the function table and the other tables that it serves
+//! from: `docs/INTEGRATION.md`, and the manifest of the worker.
 
 use bough_service::{
     ArchivedEvent, CreatedEvent, DeletedEvent, EventKind, Function, LabelChangedEvent,
@@ -150,7 +150,7 @@ fn table(page: &mut String, schema: &Value) {
     }
 }
 
-/// What a value may be, in a word or two.
+/// The type of a value, in a word or two.
 fn type_of(schema: &Value) -> String {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
         return name.rsplit('/').next().unwrap_or_default().to_owned();

@@ -1,11 +1,9 @@
 //! HTTP, server-sent events, the Model Context Protocol and the bus socket over the service.
 //!
 //! Invariants:
-//! - Every route, bus function and document is made from the service's function table; there is no
-//!   second list.
-//! - No rule about sessions lives here, and no session's bytes: those are the service's and the store's.
-//! - Every request and every upgrade passes the guard (host, origin, token) before anything else looks
-//!   at it.
+//! - Every route, bus function and document is made from the service's function table; there is no second list.
+//! - This crate has no rules about sessions, and no session's bytes: those are in the service and the store.
+//! - Every request and every upgrade passes the guard (host, origin, token) before anything else looks at it.
 //! - Text from outside never becomes a header, a field name of a stream, or part of a log line.
 //! - Disk, clock and randomness come from `bough_platform`.
 

@@ -1,28 +1,28 @@
-//! Every bound of the server, by name. What a session may hold is bounded in `bough_session::limits`; what a call
-//! may ask for, in `bough_service::limits`. Those that the configuration can change have their default here.
+//! Every bound of the server, by name. What a session may hold is bounded in `bough_session::limits`; what a call may
+//! ask for, in `bough_service::limits`. Bounds that the configuration can change have their default here.
 
 use std::time::Duration;
 
 /// Largest configuration file.
 pub const SETTINGS_FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// How often the configuration and token files are looked at.
+/// How often the configuration and token files are checked for changes.
 pub const SETTINGS_POLL: Duration = Duration::from_millis(500);
 /// Most tokens of one server.
 pub const TOKENS_MAX: usize = 10_000;
 /// Largest token without its secret, as compact JSON.
 pub const TOKEN_RECORD_BYTES_MAX: usize = 4 * 1024;
-/// Largest token file: as many tokens as there may be, each as large as it may be, and a file that was written before these bounds.
+/// Largest token file: the maximum of tokens, each of maximal size, and a file that was written before these bounds.
 pub const TOKENS_FILE_BYTES_MAX: u64 =
     (TOKENS_MAX * (TOKEN_RECORD_BYTES_MAX + 2)) as u64 + SETTINGS_FILE_BYTES_MAX;
-/// How long a token is listed after it was revoked or has ended.
+/// How long a token is listed after it was revoked or expired.
 pub const ENDED_TOKENS_KEPT: Duration = Duration::from_secs(30 * 86_400);
-/// Longest token that is looked at, in bytes.
+/// Longest token that is parsed, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 256;
-/// How long a browser's login is good.
+/// How long a browser's login is valid.
 pub const LOGIN_TIME: Duration = Duration::from_secs(12 * 3600);
-/// How long a ticket for a stream is good; it is used at once.
+/// How long a ticket for a stream is valid; it is used at once.
 pub const TICKET_TIME: Duration = Duration::from_secs(60);
-/// Most logins, and most tickets, of one caller; the oldest gives way.
+/// Most logins, and most tickets, of one caller; the oldest is dropped.
 pub const PASSES_PER_CALLER_MAX: usize = 64;
 /// Most logins and tickets together.
 pub const PASSES_MAX: usize = 65_536;
@@ -33,11 +33,12 @@ pub const BODY_BYTES: usize = 64 * 1024 * 1024;
 pub const BUS_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 /// Most open connections of one listener.
 pub const CONNECTIONS: usize = 4096;
-/// Connections that are closed when the system has no descriptor left, so that sessions can be opened: those that wait for their peers.
+/// Connections that are closed when the system has no descriptor left, so that sessions can be opened: those that wait
+/// for their peers.
 pub const DESCRIPTORS_FREED: usize = 64;
 /// How long a server that wants a Unix socket waits for another one that is starting or ending on it.
 pub const SOCKET_WAIT: Duration = Duration::from_secs(30);
-/// Most requests that are worked on at once.
+/// Most requests that are handled at once.
 pub const REQUESTS: usize = 1024;
 /// Most live streams at once.
 pub const STREAMS: usize = 2048;
@@ -56,54 +57,56 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Most pairs in a query.
 pub const QUERY_PAIRS_MAX: usize = 128;
 
-/// A stream that has nothing to say shows that it lives this often.
+/// The interval of heartbeats on an idle stream.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How soon a reader of a stream connects again that was cut off.
+/// How soon a disconnected reader of a stream connects again.
 pub const STREAM_RETRY: Duration = Duration::from_secs(1);
-/// Messages of which a stream remembers that its reader has them, beside those that were added since it joined.
+/// Messages that a stream remembers as known to its reader, beside those that were added since it joined.
 pub const STREAM_MESSAGES_KNOWN_MAX: usize = 256;
 /// Bytes after which a piece of a stream's body is sent.
 pub const STREAM_PIECE_BYTES: usize = 48 * 1024;
-/// Bytes up to which a piece is one of a few events and takes no more room than they do: a reader that stalls keeps its piece.
+/// A piece of up to this many bytes has few events and is not padded, because a stalled reader keeps its piece.
 pub const STREAM_PIECE_FEW_BYTES: usize = 4 * 1024;
-/// Room that is made for a piece of many events: the last of them is over the bound. Less than 64 KiB, from where on the
-/// system's allocator tidies up its small blocks with each large one that is given back.
+/// The capacity of a piece of many events, including the last one, which exceeds the bound. Less than 64 KiB, because
+/// the system's allocator consolidates its small blocks whenever a larger one is freed.
 pub const STREAM_PIECE_ROOM: usize = STREAM_PIECE_BYTES + 4 * 1024;
 
-/// Bytes from which an event is large: its text is made once for all readers, and its bytes count for the token of each reader.
+/// Events of at least this many bytes are large: their text is made once for all readers, and their bytes count for the
+/// token of each reader.
 pub const STREAM_LARGE_EVENT_BYTES: usize = 64 * 1024;
-/// Bytes of large events that the streams of one token hold at once, for readers that have not taken them yet.
+/// Bytes of large events that the streams of one token hold at once, for readers that have not received them yet.
 pub const STREAM_BYTES_PER_TOKEN: usize = 32 * 1024 * 1024;
-/// Bytes that a stream holds before it reads from the store; afterwards it holds what it read.
+/// Bytes that a stream holds before it reads from the store; afterwards it holds the size of what
+/// it read.
 pub const STREAM_READ_BYTES: usize = 16 * 1024 * 1024;
-/// A reader that has taken nothing for this long gives way to readers that wait for room.
+/// A reader that has taken nothing for this long gives way to waiting readers.
 pub const STREAM_STALLED_AFTER: Duration = Duration::from_secs(2);
 
 /// Events of a body that are recorded by one call.
 pub const RECORDED_LINES_PER_CALL: usize = 1000;
 
-/// Bytes of lines that are taken at once from a request that feeds a message; they become durable together.
+/// Bytes of lines that are read at once from a request with deltas; they become durable together.
 pub const DELTA_BATCH_BYTES: usize = 64 * 1024;
 /// Longest line of such a request, in bytes.
 pub const DELTA_LINE_BYTES_MAX: usize = 1024 * 1024;
-/// Acknowledgements that wait for the writer to take them before no more lines are read.
+/// Acknowledgements that may wait for the writer before no more lines are read.
 pub const DELTA_ACKNOWLEDGEMENTS_WAITING: usize = 4096;
-/// A request that feeds a message is ended when no line came for this long; an empty line is enough.
+/// A request with deltas is ended when no line came for this long; an empty line is enough.
 pub const DELTA_STREAM_IDLE: Duration = Duration::from_secs(120);
-/// How long a message waits to be finished, or to be fed by another request, after the one that fed it ended.
+/// How long a message waits to be finished, or to be continued by another request, after its request ended.
 pub const STREAM_END_GRACE: Duration = Duration::from_secs(2);
-/// The shortest pause between two looks for streams that nobody finishes.
+/// The shortest pause between two sweeps for abandoned streams.
 pub const STREAM_SWEEP_MIN: Duration = Duration::from_millis(50);
-/// The longest pause between two such looks.
+/// The longest pause between two such sweeps.
 pub const STREAM_SWEEP_MAX: Duration = Duration::from_secs(5);
 
 /// Answers that wait for one connection of the bus to take them.
 pub const BUS_OUTBOX_MESSAGES: usize = 256;
-/// Notices that wait for one connection of the bus to take them: the ends of all calls that one worker may owe it, twice.
+/// Notices that wait for one connection of the bus: twice the ends of all calls that one worker may owe it.
 pub const BUS_NOTICES_WAITING: usize = 2 * BUS_PENDING_PER_CONNECTION;
 /// Events that wait for one connection of the bus to take them.
 pub const BUS_EVENTS_WAITING: usize = 64;
-/// Calls of one connection of the bus that are worked on at once.
+/// Calls of one connection of the bus that are handled at once.
 pub const BUS_CALLS_PER_CONNECTION: usize = 256;
 /// Functions that one connection of the bus may host.
 pub const BUS_FUNCTIONS_PER_CONNECTION: usize = 4096;
@@ -121,27 +124,27 @@ pub const BUS_WRITE_BUFFER_BYTES: usize = 256 * 1024;
 pub const BUS_PING_AFTER: Duration = Duration::from_secs(30);
 /// A WebSocket from which nothing came for this long is closed.
 pub const BUS_SILENT_MAX: Duration = Duration::from_secs(90);
-/// How long a connection of the bus that ends may take to send what waits, and then to end on the other side.
+/// How long a connection of the bus that ends may take to send its queue, and then to close.
 pub const BUS_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most functions of one question for their details.
+/// Most functions in one request for details.
 pub const BUS_INFO_IDS_MAX: usize = 32;
 /// Longest id of a worker's settings.
 pub const BUS_CONFIGURATION_ID_BYTES: usize = 128;
 /// Workers' settings that one namespace may register.
 pub const BUS_CONFIGURATIONS: usize = 1000;
-/// How often a change of a worker's settings is tried when others change them at the same time.
+/// How often a change of a worker's settings is retried when others change them at the same time.
 pub const BUS_CONFIGURATION_ATTEMPTS: usize = 8;
 
 /// The shortest and the longest pause between two measurements of the store's files.
 pub const MEASURE_PAUSE_MIN: Duration = Duration::from_secs(60);
 /// See [`MEASURE_PAUSE_MIN`].
 pub const MEASURE_PAUSE_MAX: Duration = Duration::from_secs(3600);
-/// The pause is this many times as long as the measurement took, so that measuring takes a hundredth of the time.
+/// The pause is this many times as long as the measurement took, so measuring takes a hundredth of the time.
 pub const MEASURE_PAUSE_SHARE: u32 = 100;
 /// Damaged sessions that the result of a verification names.
 pub const DAMAGED_SESSIONS_NAMED_MAX: usize = 100;
 
-/// How long a closing server waits for requests that are being worked on.
+/// How long a closing server waits for running requests.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often deleted sessions are looked at, whose retention has ended.
+/// How often the trash is checked for sessions whose retention has ended.
 pub const TRASH_SWEEP: Duration = Duration::from_secs(3600);

@@ -1,7 +1,7 @@
-//! Log lines: what the server says of itself, as text or as JSON.
+//! Log lines of the server, as text or as JSON.
 //!
-//! No text that callers sent is ever in them: messages are constants, and fields are numbers, names of our own and ids that
-//! we made.
+//! They never contain text that callers sent: messages are constants, and fields are numbers, names of our own and ids
+//! that we made.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -13,12 +13,12 @@ use tracing_subscriber::{Layer, fmt};
 
 use crate::config::{LogConfig, LogFormat, LogLevel};
 
-/// How much is said; can be changed while the server runs.
+/// The level; it can be changed while the server runs.
 static LEVEL: AtomicU8 = AtomicU8::new(2);
 /// Whether lines are JSON; can be changed while the server runs.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Begins to write log lines to standard error. Does nothing when the process already has a log.
+/// Starts to write log lines to standard error. Does nothing if the process already has a log.
 pub fn start_log(config: LogConfig) {
     change_log(config);
     let text = fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(false);
@@ -31,11 +31,11 @@ pub fn start_log(config: LogConfig) {
                 .with_filter(FilterFn::new(|metadata| is_json() && is_wanted(metadata))),
         )
         .try_init();
-    // A host program may have its own log; then ours goes there.
+    // A host program may have its own log; then our lines go there.
     let _ = started.is_ok();
 }
 
-/// Changes how much is said, and how it looks.
+/// Changes the level and the format.
 pub(crate) fn change_log(config: LogConfig) {
     let number = match config.level {
         LogLevel::Error => 0,
@@ -49,7 +49,7 @@ pub(crate) fn change_log(config: LogConfig) {
     tracing::callsite::rebuild_interest_cache();
 }
 
-/// Libraries below us speak of bytes on the wire at their lower levels: those are not for a log.
+/// Libraries log bytes on the wire at their lower levels; those lines are dropped.
 fn is_wanted(metadata: &Metadata<'_>) -> bool {
     let is_ours = metadata.target().starts_with("bough");
     let level = if is_ours { level() } else { Level::WARN };

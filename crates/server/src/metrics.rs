@@ -16,7 +16,7 @@ pub(crate) struct Metrics {
     calls: Vec<CallCounts>,
     /// Requests that the guard refused.
     pub(crate) refused: Counter,
-    /// Requests that met a bound (too many, too large, too slow).
+    /// Requests that exceeded a bound (too many, too large, too slow).
     pub(crate) limited: Counter,
     /// Handlers that panicked.
     pub(crate) panics: Counter,
@@ -24,7 +24,7 @@ pub(crate) struct Metrics {
     pub(crate) events_streamed: Counter,
     /// Events that were sent over the bus.
     pub(crate) events_delivered: Counter,
-    /// Gaps that subscribers were told of.
+    /// Gaps that subscribers received.
     pub(crate) gaps: Counter,
 }
 
@@ -40,7 +40,7 @@ struct CallCounts {
     buckets: [Counter; BUCKETS_US.len()],
 }
 
-/// What is true now, for the page of metrics.
+/// Current values, for the page of metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gauges {
     pub(crate) http_connections: usize,

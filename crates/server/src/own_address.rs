@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::config::is_loopback_host;
 
-/// The addresses at which this process (or the engine that it is attached to) is reached.
+/// The addresses of this process, and of the engine that it is attached to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnAddresses(Vec<SocketAddr>);
 
@@ -14,7 +14,7 @@ impl OwnAddresses {
         self.0.push(address);
     }
 
-    /// Adds an address by name; one that cannot be found is left out.
+    /// Adds an address by name; one that cannot be resolved is left out.
     pub(crate) async fn add_named(&mut self, host: &str, port: u16) {
         self.0.extend(resolve(host, port).await);
     }
@@ -32,8 +32,8 @@ impl OwnAddresses {
     }
 }
 
-/// Two addresses lead to one place when they are equal, or both stay on this machine. One that listens on every address is
-/// reached at any that is this machine's.
+/// Two addresses are the same if they are equal, or both stay on this machine. A listener on every address is reached
+/// at any address of this machine.
 fn is_same(own: IpAddr, other: IpAddr) -> bool {
     let (own, other) = (own.to_canonical(), other.to_canonical());
     own == other
@@ -90,7 +90,7 @@ mod tests {
     async fn one_that_listens_everywhere_is_reached_at_each_address_of_this_machine() {
         let mut own = OwnAddresses::default();
         own.add("0.0.0.0:1".parse().unwrap());
-        // Nothing is sent; the system only says which of its addresses it would use.
+        // Nothing is sent; the system only reports which of its addresses it would use.
         let probe = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
         let routed = probe.connect("192.0.2.1:9").and_then(|()| probe.local_addr());
         let of_interface = routed.map_or(std::net::Ipv4Addr::LOCALHOST.into(), |at| at.ip());

@@ -1,4 +1,4 @@
-//! What a server holds of the machine: its directory, its ports and its socket.
+//! The resources that a server holds: its directory, its ports and its socket.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::net::{Listener, SocketClaim, bind};
 use crate::own_address::OwnAddresses;
 use crate::run::ServeError;
 
-/// What a server holds of the machine.
+/// The resources that a server holds.
 pub(crate) struct Place {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) shared: Arc<dyn SharedState>,
@@ -24,7 +24,7 @@ pub(crate) struct Place {
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) http: TcpListener,
     pub(crate) bus: Option<TcpListener>,
-    /// The Unix socket that HTTP is served on too, and what keeps other servers from it.
+    /// The Unix socket for HTTP, and the claim that keeps other servers from it.
     pub(crate) socket: Option<(Listener, SocketClaim)>,
     pub(crate) local_key: Arc<LocalKey>,
     pub(crate) instance: String,
@@ -65,8 +65,8 @@ impl Place {
         Ok(Bindings::open(service.clone(), shared, clock, name).await?)
     }
 
-    /// What the bus is called where places are kept: several servers on one directory have one each. Where the system chooses
-    /// the port nobody can find the bus again, and its name is of this run.
+    /// The name of the bus for the places of bindings: several servers on one directory have one each. If the system
+    /// chooses the port nobody can find the bus again, so the name is valid for this run.
     pub(crate) fn bus_name(&self, config: &Config) -> Result<Option<String>, ServeError> {
         let Some(bus) = &self.bus else { return Ok(None) };
         let chosen = Address::parse("bus", &config.bus)?.port == 0;
@@ -98,7 +98,8 @@ impl Place {
         reachable(&self.http)
     }
 
-    /// Where a bridge must not lead: our own bus, and the engine that we are attached to.
+    /// The addresses that a bridge must not lead to: our own bus, and the engine that we are
+    /// attached to.
     pub(crate) async fn own_addresses(&self, config: &Config) -> Result<OwnAddresses, ServeError> {
         let mut own = OwnAddresses::default();
         if let Some(bus) = &self.bus {

@@ -35,35 +35,35 @@ use crate::tasks::{
 /// Connects to an iii engine.
 pub type EngineConnector = Arc<dyn Fn(&str) -> Arc<dyn EngineLink> + Send + Sync>;
 
-/// Puts something over the native store that is to be served with it.
+/// Wraps the native store, to serve something together with it.
 pub type NativeWrapper =
     Arc<dyn Fn(NativeStore, Platform) -> Result<Arc<dyn Store>, StoreError> + Send + Sync>;
 
-/// How a server is to run. What is `None` comes from the environment, the configuration file or the defaults.
+/// How a server is to run. A value that is `None` comes from the environment, the configuration file or the defaults.
 #[derive(Clone, Default)]
 pub struct ServeOptions {
-    /// Where the data is.
+    /// The data directory.
     pub data_dir: Option<PathBuf>,
-    /// Where HTTP is served.
+    /// The address of HTTP.
     pub listen: Option<String>,
-    /// Where the bus is served, or `off`.
+    /// The address of the bus, or `off`.
     pub bus: Option<String>,
-    /// A Unix socket on which HTTP is served to the server's own user, without tokens. Unless they are given too, the bus is off and the
-    /// address for HTTP is one that commands find, which show the key of the data directory.
+    /// A Unix socket on which HTTP is served to the server's own user, without tokens. Unless they are given too, the
+    /// bus is off, and HTTP also has an address for commands, which send the key of the data directory.
     pub socket: Option<PathBuf>,
-    /// The server has ended its work this long after its last client; see [`Server::idle`].
+    /// The server is idle this long after its last client left; see [`Server::idle`].
     pub idle_exit: Option<Duration>,
     /// An iii engine to attach to.
     pub engine: Option<String>,
     /// The configuration file.
     pub config: Option<PathBuf>,
-    /// How log lines look.
+    /// The format of log lines.
     pub log: Option<LogFormat>,
     /// How to connect to an engine; without it `engine` is refused.
     pub connect: Option<EngineConnector>,
-    /// What to put over the native store; nothing when `None`.
+    /// A wrapper for the native store; none if `None`.
     pub wrap_native: Option<NativeWrapper>,
-    /// What `/mcp` offers instead of the sessions: for tests of the protocol with tools of their own.
+    /// A host that `/mcp` offers instead of the sessions: for tests of the protocol with tools of their own.
     pub mcp_host: Option<Arc<dyn bough_mcp::Host>>,
     /// Environment variables; the process's own when `None`.
     pub environment: Option<Environment>,
@@ -80,7 +80,7 @@ pub enum ServeError {
     DataDir {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// An address cannot be listened on.
@@ -92,7 +92,7 @@ pub enum ServeError {
         what: &'static str,
         /// The address.
         address: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// Another server has the socket.
@@ -100,10 +100,10 @@ pub enum ServeError {
     SocketServed {
         /// The socket.
         path: PathBuf,
-        /// Where else the other server is reached.
+        /// The address of the other server.
         address: String,
     },
-    /// Others could reach the server, and nothing would keep them out.
+    /// Other machines could reach the server without a token.
     #[error(
         "{address} can be reached from other machines and there are no tokens; make one with `bough token create`, or listen on 127.0.0.1"
     )]
@@ -126,7 +126,7 @@ pub enum ServeError {
     /// This program was built without the part that attaches to engines.
     #[error("this program cannot attach to an engine; leave --engine out")]
     NoEngine,
-    /// The system has no randomness, or the like.
+    /// The system failed, for instance to provide randomness.
     #[error("the system refused: {0}")]
     System(#[from] io::Error),
 }
@@ -145,14 +145,14 @@ pub struct Server {
     idle_exit: Option<Duration>,
     arrivals: Connections,
     loaded: Loaded,
-    /// Where the sessions are, for people.
+    /// Where the sessions are stored, in words for people.
     kept: String,
     tasks: JoinSet<()>,
     switch: ShutdownSwitch,
 }
 
-/// Runs a server until `shutdown` begins: prints where it listens, where its data is and what to try next, serves, and at the
-/// end finishes what it is doing and closes.
+/// Runs a server until `shutdown` begins: prints its addresses, its data directory and what to try next, serves, and at
+/// the end finishes running requests and closes.
 pub async fn run(options: ServeOptions, shutdown: Shutdown) -> Result<(), ServeError> {
     let server = Server::start(options).await?;
     let words = server.welcome();
@@ -193,18 +193,19 @@ async fn wait_for_signal() {
 
 #[cfg(not(unix))]
 async fn wait_for_signal() {
-    // Without a signal to wait for, nothing ends the server but its process.
+    // Without a signal to wait for, only the end of the process ends the server.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
 impl Server {
-    /// Starts a server; it serves when this returns.
+    /// Starts a server. It serves when this returns.
     pub async fn start(options: ServeOptions) -> Result<Self, ServeError> {
         let environment = options.environment.clone().unwrap_or_else(process_environment);
         let flags = flags(&options);
-        // Where the file is, is known once it was read; it is read again after the look at it, so that no change slips in between.
+        // The path of the file is known once it was read. It is read again after its mark was taken, so that no change
+        // is missed.
         let config_mark = mark(&config::load(&flags, &*environment)?.watched);
         let loaded = config::load(&flags, &*environment)?;
         start_log(loaded.config.log);
@@ -344,25 +345,25 @@ impl Server {
         self.tasks.spawn(close_abandoned_streams(self.app.clone()));
     }
 
-    /// Where HTTP is served.
+    /// The address of HTTP.
     #[must_use]
     pub fn http_address(&self) -> SocketAddr {
         self.http_address
     }
 
-    /// Where the bus is served.
+    /// The address of the bus.
     #[must_use]
     pub fn bus_address(&self) -> Option<SocketAddr> {
         self.bus_address
     }
 
-    /// The service, for whoever runs the server inside another program.
+    /// The service, for a program that embeds the server.
     #[must_use]
     pub fn service(&self) -> &Service {
         &self.app.service
     }
 
-    /// Waits until no client was connected for as long as [`ServeOptions::idle_exit`] says; for ever where that says nothing.
+    /// Waits until no client was connected for [`ServeOptions::idle_exit`]; for ever if that is `None`.
     pub async fn idle(&self) {
         let Some(time) = self.idle_exit else {
             return std::future::pending().await;
@@ -381,7 +382,7 @@ impl Server {
         }
     }
 
-    /// What a person should know once the server runs.
+    /// What a person should know when the server has started.
     #[must_use]
     pub fn welcome(&self) -> String {
         let http = self.http_address;
@@ -405,7 +406,7 @@ impl Server {
         )
     }
 
-    /// Ends the server: takes nothing new, finishes what it is doing, closes the store.
+    /// Ends the server: it accepts nothing new, finishes running requests, and closes the store.
     pub async fn stop(mut self) {
         tracing::info!("the server is closing");
         self.switch.begin();

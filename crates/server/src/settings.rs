@@ -1,4 +1,4 @@
-//! The configuration at work: applying it, and applying it again when it changes.
+//! Applying the configuration, and applying it again when it changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ use crate::stores::{
 /// Looks up an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Where the configuration comes from, and what does not change while the server runs.
+/// The sources of the configuration, and what does not change while the server runs.
 pub(crate) struct Sources {
     pub(crate) flags: Overrides,
     pub(crate) environment: Environment,
@@ -40,20 +40,20 @@ pub(crate) struct Sources {
     pub(crate) address: String,
     pub(crate) instance: String,
     pub(crate) own: OwnAddresses,
-    /// Whether callers without a token may be let in where none was made.
+    /// Whether callers need no token if none was created.
     pub(crate) may_be_open: bool,
     pub(crate) local_key: Arc<LocalKey>,
-    /// What the configuration file looked like before it was read.
+    /// The mark of the configuration file before it was read.
     pub(crate) config_mark: FileMark,
-    /// What the token file looked like before it was read.
+    /// The mark of the token file before it was read.
     pub(crate) tokens_mark: FileMark,
 }
 
-/// Applies the configuration, and keeps what runs when a new one cannot be applied.
+/// Applies a configuration, and keeps the running one if a new one cannot be applied.
 pub(crate) struct Applier {
     sources: Sources,
     app: App,
-    /// What the server was started with.
+    /// The configuration at the start.
     started: Config,
     current: Mutex<Config>,
     tokens: Mutex<Tokens>,
@@ -67,7 +67,7 @@ impl Sources {
         config::load(&self.flags, &*self.environment)
     }
 
-    /// Asks the engine's configuration worker for its part; says whether there is one.
+    /// Asks the engine's configuration worker for its part; returns whether there is one.
     pub(crate) async fn ask_engine(&self, config: &mut Config) -> Result<bool, AskError> {
         let Some(link) = &self.link else {
             return Ok(false);
@@ -85,7 +85,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Where a configuration keeps the sessions, for people.
+    /// Where a configuration stores the sessions, in words for people.
     pub(crate) fn where_kept(&self, config: &Config) -> String {
         where_kept(&config.adapter, &self.data_dir, &*self.environment)
     }
@@ -103,7 +103,7 @@ impl Sources {
         open_index(config, &self.context())
     }
 
-    /// Where the files of that store are, and where the results of looking at them are kept.
+    /// The directory of that store's files, and of the results of reading them.
     pub(crate) fn directory(&self, config: &Config) -> Result<Option<StoreDirectory>, OpenError> {
         let found = native_directory(config, &self.context())?;
         Ok(found.map(|(path, platform)| StoreDirectory {
@@ -132,7 +132,7 @@ impl Sources {
         TokenFile::new(&*self.disk).load()
     }
 
-    /// What the guard goes by.
+    /// The rules of the guard.
     pub(crate) fn rules(&self, config: &Config, tokens: &Tokens) -> GuardRules {
         let mut hosts = config.allow.hosts.clone();
         let listen = config.listen.rsplit_once(':').map(|(host, _)| host.to_owned());
@@ -159,7 +159,7 @@ pub(crate) enum AskError {
     Config(#[from] ConfigError),
 }
 
-/// What an engine, or a client of the bus, is told of our settings.
+/// What an engine, or a client of the bus, sees of our settings.
 pub(crate) fn offer(config: &Config) -> ConfigurationOffer {
     let schema = schemars::r#gen::SchemaSettings::draft07()
         .into_generator()
@@ -211,8 +211,7 @@ impl Applier {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the token file again. One that is damaged or gone changes nothing: a door that opens by itself is worse than
-    /// one that stays as it is.
+    /// Reads the token file again. If it is damaged or missing, nothing changes: a server must not open by accident.
     pub(crate) fn reload_tokens(&self) {
         match self.sources.load_tokens() {
             Ok(None) => {
@@ -229,7 +228,7 @@ impl Applier {
         }
     }
 
-    /// The configuration as it is where it lives.
+    /// The configuration from its sources.
     async fn read(&self) -> Result<Result<Config, ConfigError>, ReloadError> {
         let mut config = match self.sources.load() {
             Ok(loaded) => loaded.config,
@@ -246,7 +245,7 @@ impl Applier {
         Ok(Ok(config))
     }
 
-    /// Puts a configuration to work: all of it, or nothing.
+    /// Applies a configuration: all of it, or nothing.
     async fn apply(&self, service: &Service, new: Config) -> Result<(), OpenError> {
         let old = self.current();
         if new == old {
@@ -266,7 +265,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Puts the store that a configuration asks for to work.
+    /// Switches to the store that a configuration asks for.
     async fn change_store(
         &self,
         service: &Service,
@@ -276,7 +275,8 @@ impl Applier {
         let store = self.sources.open(new).await?;
         let index = self.sources.open_index(new)?;
         let directory = self.sources.directory(new)?;
-        // Both may be on one directory, where a session has one writer: what is held is let go before others ask for it.
+        // Both may be on one directory, where a session has one writer: release the sessions before the new store opens
+        // them.
         let before = service.store();
         let let_go = before.close().await;
         let previous = if new.adapter == old.adapter {
@@ -289,14 +289,14 @@ impl Applier {
         };
         service.set_search_index(index);
         self.app.inspection.set_directory(directory);
-        // Calls that began there have it still; they open again what they need.
+        // Calls that began on the old store still use it; they reopen what they need.
         if let Err(error) = let_go.and(previous.close().await) {
             tracing::error!(%error, "the store before did not close well");
         }
         Ok(())
     }
 
-    /// Says in the log and in `session::config-status` which changes need another start.
+    /// Reports in the log and in `session::config-status` which changes need a restart.
     fn say_what_waits(&self, service: &Service, new: &Config) {
         let fields = waiting_for_restart(&self.started, new);
         for field in &fields {
@@ -306,7 +306,7 @@ impl Applier {
     }
 }
 
-/// Whether what runs cannot become what is asked for. Durability is an affair of the native adapter.
+/// Whether the running store cannot take the new settings. Durability concerns the native adapter only.
 fn needs_another_store(old: &Config, new: &Config) -> bool {
     let is_native = matches!(new.adapter, AdapterConfig::Native(_));
     new.adapter != old.adapter || (is_native && new.durability != old.durability)
@@ -327,7 +327,7 @@ fn waiting_for_restart(started: &Config, new: &Config) -> Vec<String> {
 impl Reload for Applier {
     async fn reload(&self, service: &Service) -> Result<(), ReloadError> {
         let read = self.read().await?;
-        // A start with it would be refused, so it is not taken now either.
+        // A start with it would fail, so it is refused now too.
         let usable = read.and_then(|config| {
             config.check_doors(self.tokens().are_in_use())?;
             Ok(config)
@@ -344,11 +344,11 @@ impl Reload for Applier {
     }
 }
 
-/// What a file looked like, to see whether it changed.
+/// Length and time of a file, to see whether it changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileMark(Option<(u64, i64)>);
 
-/// Looks at a file without reading it.
+/// The mark of a file, without reading it.
 pub(crate) fn mark(path: &Path) -> FileMark {
     let stat = beside(path).and_then(|(disk, name)| disk.stat(&name));
     FileMark(stat.ok().flatten().map(|stat| (stat.len, stat.modified_ms)))

@@ -1,14 +1,14 @@
-//! One signal that everything listens to: the server is about to end.
+//! One signal for the whole server: it is about to end.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Says when the server is about to end. Cheap to clone.
+/// Signals the end of the server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Shutdown {
     receiver: watch::Receiver<bool>,
-    // Without the sender nobody could say that it is time; then it never is.
+    // Keeps the channel open: without a sender, receivers would be woken.
     _sender: Arc<watch::Sender<bool>>,
 }
 
@@ -18,7 +18,7 @@ pub struct ShutdownSwitch {
     sender: Arc<watch::Sender<bool>>,
 }
 
-/// A switch, and what listens to it.
+/// A switch, and the signal that it triggers.
 #[must_use]
 pub fn shutdown_switch() -> (ShutdownSwitch, Shutdown) {
     let (sender, receiver) = watch::channel(false);
@@ -27,7 +27,7 @@ pub fn shutdown_switch() -> (ShutdownSwitch, Shutdown) {
 }
 
 impl ShutdownSwitch {
-    /// Asks the server to end: it finishes what it is doing and closes.
+    /// Asks the server to end: it finishes running requests and closes.
     pub fn begin(&self) {
         self.sender.send_replace(true);
     }
@@ -37,7 +37,7 @@ impl Shutdown {
     /// Waits until the server is about to end.
     pub async fn begun(&self) {
         let mut receiver = self.receiver.clone();
-        // The sender lives as long as this handle, so this cannot fail.
+        // This handle holds the sender, so this cannot fail.
         let _ = receiver.wait_for(|begun| *begun).await.is_ok();
     }
 

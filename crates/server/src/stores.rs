@@ -21,18 +21,18 @@ pub(crate) struct StoreContext<'a> {
     pub(crate) data_dir: &'a Path,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
-    /// Where this server can be reached, for others that meet its locks.
+    /// The address of this server, written into its locks.
     pub(crate) address: String,
     /// Names this process.
     pub(crate) instance: String,
-    /// Where this server's own bus and engine are: a bridge must not lead there.
+    /// The addresses of this server's own bus and engine, which a bridge must not lead to.
     pub(crate) own: OwnAddresses,
     pub(crate) lookup: Lookup<'a>,
-    /// What to put over the native store.
+    /// A wrapper for the native store.
     pub(crate) wrap_native: Option<&'a NativeWrapper>,
 }
 
-/// Why a store was not made. What ran before goes on running.
+/// Why a store was not opened. The previous one stays in use.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The directory is not usable.
@@ -40,7 +40,7 @@ pub enum OpenError {
     Directory {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The store did not open.
@@ -48,7 +48,7 @@ pub enum OpenError {
     Store {
         /// Which adapter.
         adapter: &'static str,
-        /// What it says.
+        /// The error of the store.
         source: StoreError,
     },
     /// The search index did not open.
@@ -65,7 +65,7 @@ pub enum OpenError {
     Config(#[from] ConfigError),
 }
 
-/// Where an adapter keeps the sessions, for people; never with a secret.
+/// Where an adapter stores the sessions, in words for people; never with a secret.
 pub(crate) fn where_kept(adapter: &AdapterConfig, data_dir: &Path, lookup: Lookup<'_>) -> String {
     let place = match adapter {
         AdapterConfig::Native(native) => native_dir(native, data_dir, lookup).display().to_string(),
@@ -86,7 +86,7 @@ fn native_dir(native: &NativeConfig, data_dir: &Path, lookup: Lookup<'_>) -> Pat
     }
 }
 
-/// The directory whose files a configuration's store keeps the sessions in; `None` where they cannot be looked at from here.
+/// The directory with the files of a configuration's store; `None` if they are not on this machine.
 pub(crate) fn native_directory(
     config: &Config,
     context: &StoreContext<'_>,
@@ -132,8 +132,8 @@ pub(crate) async fn open_store(
     }
 }
 
-/// Opens the search index of the store that a configuration asks for. It lies beside the sessions, where other processes find it;
-/// a store that keeps nothing here has its index in memory. Through a bridge only the main instance has one.
+/// Opens the search index of the store that a configuration asks for. It is beside the sessions, where other processes
+/// find it; a store without files here has its index in memory. Through a bridge only the main instance has one.
 pub(crate) fn open_index(
     config: &Config,
     context: &StoreContext<'_>,

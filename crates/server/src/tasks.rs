@@ -1,4 +1,4 @@
-//! What the server does by itself while it runs.
+//! The background tasks of the server.
 
 use bough_store::StoreExt;
 use std::path::PathBuf;
@@ -16,16 +16,16 @@ use crate::limits::{
 };
 use crate::settings::{Applier, FileMark, mark};
 
-/// Looks at the settings files until the server ends, and applies what changed. The local key is put back where another
-/// server on the directory took it away.
+/// Checks the settings files until the server ends, and applies changes. Stores the local key again if another server
+/// on the directory removed it.
 pub(crate) async fn watch_settings(app: App, applier: Arc<Applier>, config_file: PathBuf) {
     let sources = applier.sources();
     let tokens_file = sources.data_dir.join(TOKENS_FILE);
-    // As they were before they were read: what changed since the first look at the start is seen.
+    // The marks from before the files were read, so that a change since the start is seen.
     let mut seen = (sources.config_mark, sources.tokens_mark);
     let (key, disk) = (sources.local_key.clone(), sources.disk.clone());
     let look = move || {
-        // What fails is tried again at the next look.
+        // An error is retried at the next check.
         drop(key.keep(&*disk));
         (mark(&config_file), mark(&tokens_file))
     };
@@ -52,8 +52,8 @@ async fn reload(service: &Service) {
     }
 }
 
-/// Asks the store before anybody is served, so that `/readyz` never says more than is known. One that takes long to answer is not
-/// waited for.
+/// Calls the store before the server accepts requests, so that `/readyz` reports it as ready only after a successful
+/// call. Does not wait for a slow store.
 pub(crate) async fn look_at_store_first(app: &App) {
     /// How long to wait.
     const MOST: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ pub(crate) async fn look_at_store_first(app: &App) {
     }
 }
 
-/// Asks the store now and then whether it answers, so that `/readyz` knows before the callers do.
+/// Calls the store now and then, so that `/readyz` notices a failure before callers do.
 pub(crate) async fn watch_store(app: App) {
     /// How often.
     const EVERY: Duration = Duration::from_secs(2);
@@ -102,7 +102,7 @@ pub(crate) async fn sweep_trash(app: App) {
     }
 }
 
-/// Measures now and then what the store occupies, in a small part of the time.
+/// Measures the size of the store now and then, in a small part of the time.
 pub(crate) async fn measure_store(app: App) {
     loop {
         let begun = app.clock.monotonic();
@@ -119,7 +119,7 @@ pub(crate) async fn measure_store(app: App) {
     }
 }
 
-/// Checks every byte of the store, and keeps the result.
+/// Checks every byte of the store, and stores the result.
 pub(crate) async fn verify_store(app: App, directory: StoreDirectory, started_at: i64) {
     let looking = (directory.clone(), app.clone());
     let look = move || looking.0.verify(started_at, &looking.1.shutdown);
@@ -137,7 +137,7 @@ pub(crate) async fn verify_store(app: App, directory: StoreDirectory, started_at
     app.inspection.end_verification();
 }
 
-/// Closes messages as aborted that were begun as streams and do not grow any more.
+/// Closes, as aborted, streaming messages that do not grow any more.
 pub(crate) async fn close_abandoned_streams(app: App) {
     loop {
         match app.service.abort_abandoned_streams().await {
@@ -145,7 +145,7 @@ pub(crate) async fn close_abandoned_streams(app: App) {
             Ok(count) => tracing::info!(count, "messages that nobody finished were closed"),
             Err(error) => tracing::warn!(code = error.code(), "open streams could not be read"),
         }
-        // Often enough that a stream is closed soon after its time, and not more often than that.
+        // Often enough that a stream is closed soon after its time, and not more often.
         let rest = app.service.settings().stream_abandoned_after;
         let rest = rest.map_or(STREAM_SWEEP_MAX, |rest| rest / 4);
         if !pause(&app, rest.clamp(STREAM_SWEEP_MIN, STREAM_SWEEP_MAX)).await {
@@ -154,7 +154,7 @@ pub(crate) async fn close_abandoned_streams(app: App) {
     }
 }
 
-/// Keeps the search index up with what is written.
+/// Updates the search index with what is written.
 pub(crate) async fn keep_index(app: App) {
     tokio::select! {
         () = app.service.keep_indexing() => {}

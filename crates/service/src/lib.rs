@@ -24,6 +24,7 @@ mod error;
 mod feed;
 mod open_session;
 mod open_streams;
+mod percent;
 mod recording;
 mod reload;
 mod request;
@@ -53,6 +54,7 @@ pub use feed::{
     UnknownEventKind,
 };
 pub use open_streams::HeldStream;
+pub use percent::percent_encode;
 pub use reload::{Reload, ReloadError};
 pub use request::Request;
 pub use rules::meta::version as session_version;

@@ -138,8 +138,8 @@ pub const SEARCH_END_RECORDS: usize = 512;
 pub const SEARCH_STALE_COUNTED: usize = 10_000;
 /// Changed sessions that the index takes up in one round.
 pub const INDEX_CHANGES_PER_ROUND: usize = 256;
-/// Text that the index takes up in one round, in bytes; one entry more at the most.
-pub const INDEX_BYTES_PER_ROUND: usize = 4 * 1024 * 1024;
+/// Text that the index takes up in one round, in bytes; one entry more at the most. A search waits for a round that has begun.
+pub const INDEX_BYTES_PER_ROUND: usize = 1024 * 1024;
 /// Records of a session that the index reads at a time.
 pub const INDEX_RECORDS_PER_READ: usize = 1000;
 /// Sessions whose place in the index is kept in memory.

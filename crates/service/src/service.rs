@@ -19,16 +19,16 @@ use crate::terms::{CallTerms, KeyedIds, key_window};
 
 /// Every session rule, over one store at a time. Cheap to clone; all clones are the same service.
 ///
-/// The functions of the table are methods here; [`Service::call`] reaches them by name. Writes run to
-/// their end once begun, also when the caller goes away: they must be called inside a tokio runtime.
+/// The functions of the table are methods here; [`Service::call`] reaches them by name. A write that has begun runs to
+/// completion even if the caller goes away, so writes must be called inside a tokio runtime.
 #[derive(Clone)]
 pub struct Service {
     shared: Arc<Shared>,
-    /// What ids are made from, in a call that may be repeated.
+    /// The source of ids, in a call that may be repeated.
     keyed: Option<Arc<KeyedIds>>,
-    /// The life of a session that a call means.
+    /// The incarnation of a session that a call means.
     life: Option<Incarnation>,
-    /// Whether the call found that it was carried out before.
+    /// Whether the call was carried out before.
     is_replay: Arc<AtomicBool>,
 }
 
@@ -40,7 +40,7 @@ struct Shared {
     runtime: RwLock<Arc<Runtime>>,
     search: SearchSlot,
     open_streams: OnceLock<Arc<OpenStreams>>,
-    /// Counts the stores that stood here, so that feeds notice a swap.
+    /// Counts the stores so far, so that feeds notice a swap.
     swaps: watch::Sender<u64>,
 }
 
@@ -81,12 +81,12 @@ impl Service {
         self.is_replay.load(Ordering::Relaxed)
     }
 
-    /// Whether this call may have been made before, so that what it makes may be there already.
+    /// Whether this call may have been made before, so that its results may exist already.
     pub(crate) fn may_repeat(&self) -> bool {
         self.keyed.is_some()
     }
 
-    /// What the ids of this call are made from, when it has a key.
+    /// The source of this call's ids, if it has a key.
     pub(crate) fn keyed(&self) -> Option<&KeyedIds> {
         self.keyed.as_deref()
     }
@@ -106,24 +106,23 @@ impl Service {
         self.shared.settings.set(settings);
     }
 
-    /// The store that stands behind the service now.
+    /// The present store of the service.
     #[must_use]
     pub fn store(&self) -> Arc<dyn Store> {
         self.runtime().store.clone()
     }
 
-    /// Puts another store behind the service and gives back the old one.
+    /// Replaces the store and returns the old one.
     ///
-    /// Calls that began on the old store end there; calls that begin later see only the new one. Each
-    /// subscriber is told of a gap, then of the sessions that are gone and of all that is there, and
-    /// goes on live. No session is moved.
+    /// Calls that began on the old store end there; later calls see only the new one. Each subscriber receives a gap,
+    /// then the deletion of missing sessions and all present ones, and then live events. No session is moved.
     pub fn swap_store(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
         self.put_store(store, false)
     }
 
-    /// Puts a store with the same sessions in the place of the old one, which it gives back: opened again, with other settings.
+    /// Replaces the store by one with the same sessions, opened again with other settings, and returns the old one.
     ///
-    /// Calls are as with [`swap_store`](Self::swap_store); subscribers go on where they are.
+    /// Calls are as with [`swap_store`](Self::swap_store); subscribers continue where they are.
     pub fn renew_store(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
         self.put_store(store, true)
     }
@@ -139,29 +138,29 @@ impl Service {
         old.store.clone()
     }
 
-    /// How the last reload of the configuration ended.
+    /// The outcome of the last reload of the configuration.
     #[must_use]
     pub fn reload_status(&self) -> ReloadStatus {
         self.shared.reload.status()
     }
 
-    /// Notes how a reload ended: applied, or refused with a reason while what ran before still runs.
+    /// Notes the outcome of a reload: applied, or refused with a reason while the old configuration stays in use.
     pub fn note_reload(&self, outcome: Result<(), String>) {
         self.shared.reload.note(outcome);
     }
 
-    /// Notes which fields of the configuration were changed and wait for the next start.
+    /// Notes which changed fields of the configuration need a restart.
     pub fn note_waiting(&self, fields: Vec<String>) {
         self.shared.reload.note_waiting(fields);
     }
 
-    /// Says who reads the configuration for `session::on-config-change`; once. `false` when somebody
-    /// already does.
+    /// Sets the function that reads the configuration for `session::on-config-change`; once. `false` if there is one
+    /// already.
     pub fn set_reload(&self, reload: Arc<dyn Reload>) -> bool {
         self.shared.reload.set_hook(reload)
     }
 
-    /// How many sessions had to be opened again after a failed write, since the store stands here.
+    /// How many sessions had to be reopened after a failed write, since the store was set.
     #[must_use]
     pub fn reopened_sessions(&self) -> u64 {
         self.runtime().reopened()
@@ -223,7 +222,7 @@ impl std::fmt::Debug for Service {
     }
 }
 
-/// 16 random bytes with the marks of a version 4 UUID, as the ids of the original have them.
+/// 16 random bytes with the marks of a version 4 UUID, as session-manager's ids have them.
 fn fresh(entropy: &dyn Entropy) -> Result<[u8; 16], ServiceError> {
     let mut bytes = [0; 16];
     entropy

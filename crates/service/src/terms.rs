@@ -1,4 +1,4 @@
-//! What one call asks for beside its request: that it may be repeated, and which life of a session it means.
+//! What one call asks for beside its request: that it may be repeated, and which incarnation of a session it means.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -18,19 +18,19 @@ use serde_json::Value;
 
 use crate::{CustomPayload, Entry, EntryId};
 
-/// What every reserved `custom_type` starts with.
+/// The prefix of every reserved `custom_type`.
 pub const RESERVED_PREFIX: &str = "bough.";
 
-/// Bookkeeping that we understand.
+/// The kinds of bookkeeping that this version knows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bookkeeping {
-    /// From here on another model speaks.
+    /// From here on another model answers.
     ModelChange(ModelChange),
-    /// From here on the model thinks more or less.
+    /// From here on the thinking level is another.
     ThinkingLevelChange(ThinkingLevelChange),
-    /// What came before is summed up for the model.
+    /// A summary replaces the messages before it in the model's context.
     Compaction(Compaction),
-    /// A branch that was left is summed up.
+    /// A summary of a branch that the conversation left.
     BranchSummary(BranchSummary),
     /// The session has a name.
     SessionInfo(SessionInfo),
@@ -38,34 +38,34 @@ pub enum Bookkeeping {
     Label(Label),
 }
 
-/// From here on another model speaks.
+/// From here on another model answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelChange {
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: String,
-    /// What it is called.
+    /// The name of the model.
     pub model_id: String,
 }
 
-/// From here on the model thinks more or less.
+/// From here on the thinking level is another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThinkingLevelChange {
     /// `off`, `minimal`, `low`, `medium`, `high`, or what the provider offers.
     pub thinking_level: String,
 }
 
-/// What came before is summed up for the model.
+/// A summary replaces the messages before it in the model's context.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compaction {
-    /// The sum.
+    /// The summary.
     pub summary: String,
-    /// The first entry before the compaction that the model still gets as it was. Itself, or an entry
+    /// The first entry before the compaction that the model still gets unchanged. The compaction itself, or an entry
     /// that is not on the path, means none.
     pub first_kept_entry_id: EntryId,
     /// How many tokens the context had.
     #[serde(default)]
     pub tokens_before: u64,
-    /// Data of whoever made it.
+    /// Data of the program that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// Whether an extension made it.
@@ -73,14 +73,14 @@ pub struct Compaction {
     pub from_hook: Option<bool>,
 }
 
-/// A branch that was left is summed up.
+/// A summary of a branch that the conversation left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BranchSummary {
-    /// Where the branch that is summed up ended, or `root`.
+    /// The last entry of the summarised branch, or `root`.
     pub from_id: String,
-    /// The sum; empty says nothing to the model.
+    /// The summary; an empty one is not sent to the model.
     pub summary: String,
-    /// Data of whoever made it.
+    /// Data of the program that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// Whether an extension made it.
@@ -91,7 +91,7 @@ pub struct BranchSummary {
 /// The session has a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionInfo {
-    /// The name; empty takes it away.
+    /// The name; an empty one removes it.
     pub name: String,
 }
 
@@ -100,7 +100,7 @@ pub struct SessionInfo {
 pub struct Label {
     /// The labelled entry.
     pub target_id: EntryId,
-    /// The label; absent takes it away.
+    /// The label; if absent, the label is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -132,12 +132,13 @@ impl Bookkeeping {
         };
         CustomPayload {
             custom_type: self.custom_type().to_owned(),
-            // These types have nothing that JSON cannot say.
+            // These types hold nothing that JSON cannot represent.
             data: data.unwrap_or_default(),
         }
     }
 
-    /// Reads a custom payload; `None` when it is not ours or not as we know it.
+    /// Reads a custom payload; `None` if it is not bookkeeping, or not in a form that this version
+    /// knows.
     #[must_use]
     pub fn from_payload(payload: &CustomPayload) -> Option<Self> {
         let data = &payload.data;
@@ -153,7 +154,7 @@ impl Bookkeeping {
     }
 }
 
-/// The labels that the label entries of a path give, the newest of each entry.
+/// The labels that the label entries of a path set, the newest of each entry.
 #[must_use]
 pub fn labels_of_path(path: &[Entry]) -> BTreeMap<EntryId, String> {
     let mut labels = BTreeMap::new();

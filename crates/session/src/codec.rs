@@ -79,7 +79,8 @@ pub fn encode(record: &Record, at_ms: i64) -> Envelope<'_> {
     }
 }
 
-/// Reads a record of the log. Total: what cannot be read is [`Record::Unknown`].
+/// Reads a record of the log. Never fails: a record that cannot be read becomes
+/// [`Record::Unknown`].
 #[must_use]
 pub fn decode(stored: Envelope<'_>) -> Record {
     match decode_known(&stored) {
@@ -91,8 +92,8 @@ pub fn decode(stored: Envelope<'_>) -> Record {
     }
 }
 
-/// A payload with its long texts cut to [`SHORT_TEXT_BYTES`](crate::limits::SHORT_TEXT_BYTES): all that a fold
-/// looks at, in little memory. A short payload is lent as it is, and so is one that cannot be read.
+/// A payload with its long texts cut to [`SHORT_TEXT_BYTES`](crate::limits::SHORT_TEXT_BYTES), which is all that a fold
+/// needs, in little memory. A payload that is short, or cannot be read, is returned as it is.
 #[must_use]
 pub fn shortened(payload: &str) -> Cow<'_, str> {
     if payload.len() <= SHORT_PAYLOAD_BYTES {
@@ -225,7 +226,7 @@ fn encode_document(document: &DocumentRecord) -> String {
 
 /// The record, and whether all of its fields are known. `None` when it cannot be read.
 fn decode_known(stored: &Envelope<'_>) -> Option<(Record, bool)> {
-    // The log's own records have no payload to speak of.
+    // The log's own records have a payload of `null`.
     let empty = stored.payload == "null";
     let mut fields = Fields::parse(if empty { "{}" } else { &stored.payload })?;
     let target = || stored.target.as_deref().map(EntryId::from_stored);
@@ -325,7 +326,7 @@ fn decode_document(fields: &mut Fields<'_>) -> Option<DocumentRecord> {
         version: fields.need("version")?,
         created_at: fields.get("created_at")?,
         request: fields.get("request")?,
-        // A value of `null` is a value; only an absent one takes the key away.
+        // A value of `null` is a value; only an absent one removes the key.
         value: fields.get_raw("value").map(RawJson::from),
     })
 }
@@ -334,7 +335,7 @@ fn value_of(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// An object being written: fields in the order they are put.
+/// An object being written: fields in the order in which they are put.
 #[derive(Default)]
 struct Payload(String);
 
@@ -344,7 +345,7 @@ impl Payload {
         self.0.push('"');
         self.0.push_str(key);
         self.0.push_str("\":");
-        // None of our types holds what JSON cannot say.
+        // None of our types holds a value that JSON cannot represent.
         let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
         self.0.push_str(&text);
     }
@@ -372,7 +373,8 @@ impl Payload {
     }
 }
 
-/// An object being read: one level deep, in order; what is taken goes, what is left is unknown.
+/// An object being read: one level deep, in order. Reading a field takes it out; the fields that
+/// are left are unknown.
 struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
@@ -385,7 +387,8 @@ impl<'a> Fields<'a> {
         Some(self.0.remove(at).1)
     }
 
-    /// `None` when the field is there and is not a `T`; `Some(None)` when it is absent or null.
+    /// Returns `None` if the field is there and is not a `T`, and `Some(None)` if it is absent or
+    /// null.
     fn get<T: Deserialize<'a>>(&mut self, key: &str) -> Option<Option<T>> {
         match self.get_raw(key) {
             Some(raw) => serde_json::from_str(raw.get()).ok(),
@@ -433,6 +436,6 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// A key, borrowed where it has no escapes.
+/// A key; it borrows from the text if it has no escapes.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,4 +1,5 @@
-//! What a model would be sent: the active path with summaries in place of what they sum up.
+//! What a model would be sent: the active path, with summaries in place of the messages that they
+//! cover.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,11 +11,11 @@ use crate::{
     UserMessage,
 };
 
-/// What a picture is taken to cost, in characters.
+/// The estimated cost of a picture, in characters.
 const IMAGE_CHARS: usize = 4800;
 /// How many characters make a token, roughly.
 const CHARS_PER_TOKEN: usize = 4;
-/// The custom type of a command that the person ran, which may ask to stay out of the context.
+/// The custom type of a command that the user ran. It may ask to stay out of the context.
 const BASH_EXECUTION: &str = "bashExecution";
 
 /// What a model would be sent.
@@ -26,9 +27,9 @@ pub struct ContextView {
     pub tokens: usize,
     /// How many items were left out at the front to fit the budget.
     pub left_out: usize,
-    /// The model that speaks next, by the path.
+    /// The model that answers next, according to the path.
     pub model: Option<ModelName>,
-    /// The thinking level, by the path.
+    /// The thinking level, according to the path.
     pub thinking_level: Option<String>,
     /// The compaction that is in force.
     pub compaction: Option<EntryId>,
@@ -39,7 +40,7 @@ pub struct ContextView {
 pub struct ContextItem {
     /// The entry that it comes from.
     pub entry_id: EntryId,
-    /// What it is in the context.
+    /// The kind of the item.
     pub kind: ContextKind,
     /// The message as it would be sent.
     pub message: Arc<AgentMessage>,
@@ -47,7 +48,7 @@ pub struct ContextItem {
     pub tokens: usize,
 }
 
-/// What an item of a context is.
+/// The kind of an item of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextKind {
     /// A message of the transcript.
@@ -60,11 +61,12 @@ pub enum ContextKind {
 
 /// Builds the context from a path, root first.
 ///
-/// The last compaction on the path puts its summary first; then come the entries from its first kept
-/// one up to itself, then all after it. A summary without a word is no message: what it stands for is left
-/// out, and nothing is sent in its place. What pi's `context_edit` entries say is followed. Without a compaction, every message and every branch summary that says
-/// something comes. Over budget, the oldest items go first, but never the summary of the compaction;
-/// and what is left does not start with the result of a call that went.
+/// The last compaction on the path puts its summary first; then come the entries from its first kept one up to itself,
+/// then all after it. An empty summary sends nothing in the place of the messages that it covers. pi's `context_edit`
+/// entries are applied. Without a compaction, the context has every message and every branch summary that is not empty.
+///
+/// Over budget, the oldest items are left out first, but never the summary of the compaction. The rest does not start
+/// with the result of a call that was left out.
 #[must_use]
 pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView {
     let canonical: Vec<Canonical> = path.iter().map(Entry::canonical).collect();
@@ -122,7 +124,7 @@ fn block_chars(block: &ContentBlock) -> usize {
     }
 }
 
-/// What the whole path says about who speaks next.
+/// The model and thinking level that the whole path sets.
 #[derive(Default)]
 struct Settings {
     model: Option<ModelName>,
@@ -156,13 +158,13 @@ impl Settings {
     }
 }
 
-type Said<'a> = (&'a Entry, &'a Canonical);
+type PathItem<'a> = (&'a Entry, &'a Canonical);
 
-/// The compaction in force, and the entries that the model still gets as they were.
+/// The compaction in force, and the entries that the model still gets unchanged.
 fn kept_entries<'a>(
     path: &'a [Entry],
     canonical: &'a [Canonical],
-) -> (Option<(&'a Entry, Compaction)>, impl Iterator<Item = Said<'a>>) {
+) -> (Option<(&'a Entry, Compaction)>, impl Iterator<Item = PathItem<'a>>) {
     let found = path
         .iter()
         .zip(canonical)
@@ -194,10 +196,10 @@ fn compaction_of(said: &Canonical) -> Option<Compaction> {
     }
 }
 
-/// What is sent in the place of messages, by entry; `None` where one is left out.
+/// What is sent instead of messages, by entry; `None` where a message is left out.
 type Edits = HashMap<EntryId, Option<Vec<ContentBlock>>>;
 
-/// The edits of a path. The last one of a message counts.
+/// The edits of a path. The last edit of a message counts.
 fn edits_of(path: &[Canonical]) -> Edits {
     let edit = |said: &Canonical| match said {
         Canonical::Custom(custom) => context_edit_of(custom),
@@ -206,7 +208,7 @@ fn edits_of(path: &[Canonical]) -> Edits {
     path.iter().filter_map(edit).collect()
 }
 
-/// The message as the model gets it: an edit changes its content, and what is stored stays.
+/// The message as the model gets it: an edit changes its content, and the stored message stays.
 fn edited(entry: &Entry, message: &Arc<AgentMessage>, edits: &Edits) -> Option<Arc<AgentMessage>> {
     let mut message = message.clone();
     match edits.get(&entry.id) {
@@ -236,7 +238,7 @@ fn item_of(entry: &Entry, said: &Canonical, edits: &Edits) -> Option<ContextItem
     })
 }
 
-/// A command that the person ran and asked to keep to themselves.
+/// Whether this is a command that the user ran and asked to keep out of the context.
 fn stays_out(message: &AgentMessage) -> bool {
     let AgentMessage::Custom(custom) = message else {
         return false;

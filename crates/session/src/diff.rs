@@ -1,8 +1,8 @@
 //! The difference between two contents, small where a stream adds text.
 //!
-//! A streamed reply arrives as thousands of whole contents, each a little longer than the last. What is
-//! stored is the difference: [`ContentChange::between`] makes it, [`ContentChange::apply`] undoes it.
-//! The law, held by a property test: `between(a, b).apply(a) == b`.
+//! A streamed reply arrives as thousands of whole contents, each a little longer than the last. Only the difference is
+//! stored: [`ContentChange::between`] makes it, and [`ContentChange::apply`] applies it. A property test checks that
+//! `between(a, b).apply(a) == b`.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::ContentBlock;
 use crate::json::json_bytes;
 
-/// How one content becomes another.
+/// The change from one content to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentChange {
@@ -27,7 +27,7 @@ pub enum ContentChange {
 pub struct TextAppend {
     /// Which block, from 0.
     pub block: u32,
-    /// What is added.
+    /// The added text.
     pub text: String,
 }
 
@@ -40,7 +40,7 @@ pub struct BlockEdit {
     /// A change inside the text of the block after those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub splice: Option<TextSplice>,
-    /// How many old blocks go after that.
+    /// How many old blocks are removed after that.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub remove: u32,
     /// The blocks that come in their place.
@@ -51,15 +51,15 @@ pub struct BlockEdit {
 /// A change inside one text: bytes up to `at` stay, `cut` bytes go, `text` comes, the rest stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextSplice {
-    /// Where, in bytes of UTF-8.
+    /// The offset, in bytes of UTF-8.
     pub at: usize,
-    /// How many bytes go.
+    /// How many bytes are removed.
     pub cut: usize,
-    /// What comes.
+    /// The inserted text.
     pub text: String,
 }
 
-/// A difference that does not fit the content it is applied to.
+/// A difference that does not fit the content that it is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DiffError {
     /// It names a block that is not there.
@@ -70,7 +70,7 @@ pub enum DiffError {
         /// How many there are.
         blocks: usize,
     },
-    /// It changes text where there is none.
+    /// It changes the text of a block without text.
     #[error("the change adds text to block {block}, which takes none")]
     NotText {
         /// The named block.

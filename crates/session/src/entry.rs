@@ -12,7 +12,7 @@ use crate::json::json_bytes;
 use crate::members::{Draft, UnknownMembers, read_draft};
 use crate::{AgentMessage, Bookkeeping, ContentBlock, EntryId, JsonMap, RawJson, Role};
 
-/// A node of the tree as it is stored: identity, place, time, and a body that may be another system's.
+/// A node of the tree as it is stored: id, parent, time, and a body that may be another system's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Names the entry within its session.
@@ -25,19 +25,19 @@ pub struct Entry {
     pub revision: u64,
     /// The writer's own correlation, such as a turn id.
     pub origin: Option<JsonMap>,
-    /// What the service noted when it appended the entry.
+    /// What the service recorded when it appended the entry.
     pub marks: EntryMarks,
     /// What the entry holds.
     pub body: EntryBody,
 }
 
-/// What the service notes beside an entry when it appends it.
+/// What the service records beside an entry when it appends it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryMarks {
-    /// The digest of what the request said, so that a repeated request is told from another one with the same id.
+    /// The digest of the request's content. It distinguishes a repeated request from another request with the same id.
     pub digest: Option<RequestDigest>,
-    /// The entry of the same custom type that came before this one in the session: entries of a type are found from the newest
-    /// one without reading the others.
+    /// The previous entry of the same custom type in the session. So the entries of a type can be read from the newest
+    /// one backwards, without reading the others.
     pub previous: Option<EntryId>,
 }
 
@@ -46,7 +46,7 @@ impl EntryMarks {
     pub const NONE: Self = Self { digest: None, previous: None };
 }
 
-/// The SHA-256 of what a request said about an entry or a session.
+/// The SHA-256 of a request's content about an entry or a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestDigest(pub [u8; 32]);
 
@@ -67,13 +67,13 @@ impl<'de> Deserialize<'de> for RequestDigest {
 /// What an entry holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EntryBody {
-    /// A canonical message. Shared by all who hold the entry, and copied by who changes it.
+    /// A canonical message. Holders of the entry share it, and a change copies it.
     Message(Arc<AgentMessage>),
     /// Bookkeeping, ours or an application's.
     Custom(CustomPayload),
     /// An application's document under a custom type, kept byte for byte.
     Opaque(OpaqueBody),
-    /// Another system's JSON, read as a message or bookkeeping when somebody looks.
+    /// Another system's JSON, converted to a message or bookkeeping when it is read.
     Foreign(ForeignBody),
 }
 
@@ -104,7 +104,7 @@ pub struct OpaqueBody {
 }
 
 impl OpaqueBody {
-    /// The document as bookkeeping shows it, for looking into.
+    /// The document as a custom payload, for reading its content.
     #[must_use]
     pub fn to_custom(&self) -> CustomPayload {
         CustomPayload { custom_type: self.custom_type.clone(), data: self.data.value() }
@@ -121,7 +121,7 @@ pub struct CustomPayload {
     pub data: Value,
 }
 
-/// What an entry says in canonical terms, whatever it is stored as.
+/// The content of an entry in canonical terms, whatever form it is stored in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Canonical {
     /// A message.
@@ -174,7 +174,7 @@ pub enum SessionEntry {
 }
 
 impl Entry {
-    /// An entry as it is when it is added: at its first revision, without correlation and without marks.
+    /// A new entry: at its first revision, without origin and without marks.
     #[must_use]
     pub const fn new(
         id: EntryId,
@@ -185,7 +185,7 @@ impl Entry {
         Self { marks: EntryMarks::NONE, id, parent_id, timestamp, revision: 0, origin: None, body }
     }
 
-    /// What the entry says in canonical terms. Pure: a foreign body is mapped each time.
+    /// The content of the entry in canonical terms. Pure: a foreign body is mapped each time.
     #[must_use]
     pub fn canonical(&self) -> Canonical {
         match &self.body {
@@ -215,7 +215,7 @@ impl Entry {
         }
     }
 
-    /// Who speaks, if the entry is a message.
+    /// The role, if the entry is a message.
     #[must_use]
     pub fn role(&self) -> Option<Role> {
         match &self.body {
@@ -225,7 +225,7 @@ impl Entry {
         }
     }
 
-    /// The bookkeeping, if the entry is of one of the kinds that we know.
+    /// The bookkeeping, if the entry is of a kind that this version knows.
     #[must_use]
     pub fn bookkeeping(&self) -> Option<Bookkeeping> {
         match &self.body {
@@ -238,7 +238,7 @@ impl Entry {
         }
     }
 
-    /// The document or bookkeeping as it is stored, if the entry is no message.
+    /// The document or bookkeeping as it is stored, if the entry is not a message.
     #[must_use]
     pub fn to_opaque(&self) -> Option<OpaqueBody> {
         let custom = match &self.body {
@@ -253,7 +253,7 @@ impl Entry {
         Some(OpaqueBody { custom_type: custom.custom_type, data: custom.data.into() })
     }
 
-    /// How many bytes of JSON the body and the origin are, as they are stored.
+    /// The size of the body and the origin, in bytes of JSON as they are stored.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let body = match &self.body {
@@ -293,25 +293,25 @@ impl Entry {
     /// as it is now.
     #[must_use]
     pub fn into_copy(self, id: EntryId, parent_id: Option<EntryId>) -> Self {
-        // What came before it is not known to be copied too.
+        // The previous entry of the type may not be copied.
         let marks = EntryMarks { previous: None, ..self.marks };
         Self { id, parent_id, revision: 0, marks, ..self }
     }
 
-    /// Takes away all that it says. Its place in the tree stays, and what documents of its type link through it.
+    /// Removes the content. The entry keeps its place in the tree, and its link to the previous document of its type.
     pub fn hide(&mut self) {
         let custom_type = HIDDEN_TYPE.to_owned();
         self.body = EntryBody::Custom(CustomPayload { custom_type, data: Value::Null });
         self.origin = None;
     }
 
-    /// Whether it was hidden: nothing is left of it but its place in the tree, and no read shows it.
+    /// Whether it was hidden: only its place in the tree is left, and no read shows it.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.body.own_custom_type() == Some(HIDDEN_TYPE)
     }
 
-    /// Replaces the content of a message, canonical or foreign; says whether the entry is a message.
+    /// Replaces the content of a message, canonical or foreign. Returns whether the entry is a message.
     pub fn set_content(&mut self, content: Vec<ContentBlock>, details: Option<RawJson>) -> bool {
         match &mut self.body {
             EntryBody::Custom(_) | EntryBody::Opaque(_) => false,
@@ -369,7 +369,7 @@ impl From<SessionEntry> for Entry {
     }
 }
 
-/// The members of an entry of either kind. The message keeps what it does not know; the entry does not.
+/// The members of an entry of either kind. Unknown members of the message are kept, those of the entry are not.
 #[derive(Default)]
 struct EntryDraft {
     is_message: Option<bool>,

@@ -1,10 +1,10 @@
-//! Names of sessions, entries, loops and lives.
+//! Ids of sessions, entries, loops and incarnations.
 //!
-//! Text from a caller that names something new goes through `parse`, which checks it. Text that is
-//! already stored, or that only asks for something, goes through `from_stored`: an old store may hold
-//! ids that we would refuse today, and they must stay readable.
+//! A text from a caller that names something new goes through `parse`, which checks it. A text that is already stored,
+//! or that only asks for something, goes through `from_stored`: an old store may hold ids that we would refuse today,
+//! and they must stay readable.
 //!
-//! A name travels with everything that is said of what it names, so its text is shared and not copied.
+//! Ids are copied often, so their text is shared.
 
 use std::fmt;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ macro_rules! text_id {
     };
 }
 
-/// Reads a text into where it will be shared, without a copy in between.
+/// Reads a text straight into shared memory, without a copy in between.
 fn shared_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
     struct Text;
 
@@ -106,9 +106,9 @@ fn shared_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D
     deserializer.deserialize_str(Text)
 }
 
-/// What an id of a session is called in messages.
+/// The name of a session id in error messages.
 const SESSION_ID: &str = "session id";
-/// Ids of sessions that hold documents begin so, and no others.
+/// The prefix of ids of sessions that hold documents. No other session's id begins with it.
 const DOCUMENTS_PREFIX: &str = "bough.kv:";
 
 text_id!(

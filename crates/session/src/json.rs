@@ -1,4 +1,4 @@
-//! Small things about JSON: sizes, depths, and text that is kept as it came.
+//! Helpers for JSON: sizes, depths, and text that is kept as it came.
 
 use std::fmt;
 use std::io;
@@ -62,7 +62,7 @@ impl RawJson {
         self.0.get()
     }
 
-    /// The value, for looking into. What no value can hold is replaced in its place: see [`crate::lossy_json`].
+    /// The value, for reading. Parts that no value can hold are replaced: see [`crate::lossy_json`].
     #[must_use]
     pub fn value(&self) -> Value {
         serde_json::from_str(self.get()).unwrap_or_else(|_| lossy_value(self.get()))
@@ -79,7 +79,7 @@ impl From<&RawValue> for RawJson {
     fn from(raw: &RawValue) -> Self {
         let text = raw.get();
         if text.contains(['\n', '\r']) {
-            // Line breaks stand between tokens only, so that the text stays JSON without them.
+            // Line breaks are between tokens only, so the text stays valid JSON without them.
             return Self::parse(text).unwrap_or_default();
         }
         Self(raw.to_owned())
@@ -88,7 +88,7 @@ impl From<&RawValue> for RawJson {
 
 impl From<Value> for RawJson {
     fn from(value: Value) -> Self {
-        // A value holds nothing that JSON cannot say.
+        // A value holds nothing that JSON cannot represent.
         Self::of(&value).unwrap_or_default()
     }
 }
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for RawJson {
     }
 }
 
-/// A value of which only the beginning of each long text is kept; the rest is never copied.
+/// A value that keeps only the beginning of each long text; the rest is never copied.
 pub(crate) struct Short(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for Short {

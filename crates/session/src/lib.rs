@@ -1,13 +1,13 @@
 //! What a session is: ids, records, messages, the tree and the folds over it.
 //!
-//! A session is one ordered log of [`Record`]s, and everything else is a fold over that log. This room
-//! holds the records, their form in the log ([`codec`]), the state that a fold builds
-//! ([`SessionState`]), and pure functions over paths of entries.
+//! A session is one ordered log of [`Record`]s, and everything else is a fold over that log. This crate holds the
+//! records, their form in the log ([`codec`]), the state that a fold builds ([`SessionState`]), and pure functions over
+//! paths of entries.
 //!
 //! Invariants:
 //! - Nothing here knows a disk, a network, a clock or async: every function is pure.
-//! - The JSON of messages, entries and metas is published; tests hold its shape.
-//! - What is stored and not understood is kept as it came ([`Record::Unknown`], [`Record::Newer`],
+//! - The JSON of messages, entries and metas is published; tests check its shape.
+//! - Stored data that this version does not understand is kept as it came ([`Record::Unknown`], [`Record::Newer`],
 //!   [`ForeignBody`]), and reading never fails on it.
 //! - Every bound is in [`limits`], and a [`SessionState`] stays small whatever the session's length.
 
@@ -51,6 +51,7 @@ pub use fold::{
 pub use formats::{
     Conversation, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Format, FormatError,
     Loss, LossReason, Mapped, Replaced, context_to_format, conversation_to_format, entry_to_format,
+    unfinished_json, unfinished_to_format,
 };
 pub use ids::{EntryId, LoopId, SessionId};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};

@@ -1,6 +1,6 @@
 //! Every bound on what a session may hold, by name.
 //!
-//! The rules check these at the door; the folds cap what they keep by them, so that the state of a
+//! The rules check these on input. The folds also cap what they keep, so that the state of a
 //! session stays small however long the session grows.
 
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub const METADATA_KEYS_MAX: usize = 64;
 pub const ORIGIN_BYTES_MAX: usize = 16 * 1024;
 /// Largest message or custom payload, in bytes of compact JSON.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The last words about a message that streamed: reasons, warnings, usage.
+/// Largest `finish` of a streamed message, in bytes: reasons, warnings, usage.
 pub const FINISH_BYTES_MAX: usize = 64 * 1024;
 /// Most content blocks of one message, nested ones included.
 pub const CONTENT_BLOCKS_MAX: usize = 10_000;
@@ -41,10 +41,10 @@ pub const CONTENT_BLOCKS_MAX: usize = 10_000;
 pub const CUSTOM_TYPE_BYTES_MAX: usize = 256;
 /// Longest label, in bytes.
 pub const LABEL_BYTES_MAX: usize = 512;
-/// Deepest nesting of JSON that comes from outside; with what we put around it, still well under the 128
-/// levels that common readers accept.
+/// Deepest nesting of JSON that comes from outside. With what we put around it, it stays well under the 128 levels that
+/// common readers accept.
 pub const JSON_DEPTH_MAX: usize = 64;
-/// Deepest nesting that is shown of JSON that another program stored; as deep as those readers follow.
+/// Deepest nesting that is shown of JSON that another program stored; as deep as those readers accept.
 pub const SHOWN_DEPTH_MAX: usize = 120;
 /// Longest key of a document, in bytes.
 pub const DOCUMENT_KEY_BYTES_MAX: usize = 1024;
@@ -59,15 +59,15 @@ pub const PAGE_DEFAULT: usize = 50;
 /// Largest page.
 pub const PAGE_MAX: usize = 500;
 
-/// Most labels that the state of a session remembers; the oldest fall out.
+/// Most labels that the state of a session remembers; the oldest are dropped.
 pub const STATE_LABELS_MAX: usize = 128;
-/// Most custom types whose newest entry the state remembers; those that were not used for longest fall out.
+/// Most custom types whose newest entry the state remembers; the least recently used are dropped.
 pub const STATE_CUSTOM_TYPES_MAX: usize = 64;
 /// Most open loops that the state remembers by name; more are only counted.
 pub const STATE_OPEN_LOOPS_MAX: usize = 64;
 /// Messages of one session that may stream at the same time.
 pub const STATE_OPEN_STREAMS_MAX: usize = 64;
-/// Streams that ended last whose end a session's state remembers.
+/// Ended streams that a session's state remembers, the newest.
 pub const STATE_CLOSED_STREAMS_MAX: usize = 64;
 /// Most models whose usage is kept apart; the rest are summed as [`USAGE_OTHER_MODELS`].
 pub const STATE_MODELS_MAX: usize = 32;
@@ -77,36 +77,36 @@ pub const STATE_NAME_BYTES_MAX: usize = 256;
 pub const STATE_PREVIEW_CHARS_MAX: usize = 200;
 /// Payloads beyond this many bytes are shortened before a state takes them into account.
 pub const SHORT_PAYLOAD_BYTES: usize = 256 * 1024;
-/// How much of a long text is left then, in bytes: more than anything in a state.
+/// The length, in bytes, that long texts are then cut to: more than any text in a state.
 pub const SHORT_TEXT_BYTES: usize = 16 * 1024;
-/// Most branches of a session whose beginnings the state remembers; the oldest fall out.
+/// Most branches of a session whose beginnings the state remembers; the oldest are dropped.
 pub const STATE_FORKS_MAX: usize = 256;
-/// Ends of branches that the state remembers to tell whether an entry goes on from one.
+/// Ends of branches that the state remembers, to know whether an entry continues one.
 pub const STATE_TIPS_MAX: usize = 64;
 /// Most rows of usage by day, model and tool that the state keeps.
 pub const STATE_USAGE_ROWS_MAX: usize = 128;
 /// The name under which usage of models or tools is summed when there are more rows than that.
 pub const USAGE_OTHER_NAMES: &str = "(other)";
-/// A longer pause between two entries is not counted as time that somebody worked, in milliseconds.
+/// A longer pause between two entries is not counted as working time, in milliseconds.
 pub const USAGE_GAP_MAX_MS: i64 = 60 * 60 * 1000;
 /// The name under which usage of models beyond [`STATE_MODELS_MAX`] is summed.
 pub const USAGE_OTHER_MODELS: &str = "(other models)";
 
-/// A bound that something from outside went over.
+/// A bound that input exceeded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LimitError {
-    /// Nothing where something is needed.
+    /// An empty value where one is required.
     #[error("{what} must not be empty")]
     Empty {
         /// What was empty.
         what: &'static str,
     },
-    /// A name of a kind that is kept for something else.
+    /// A name of a kind that is reserved.
     #[error("{what} cannot begin with `{prefix}`")]
     Reserved {
         /// What was named.
         what: &'static str,
-        /// How such names begin.
+        /// The prefix of such names.
         prefix: &'static str,
     },
     /// Too long, too many or too large.
@@ -198,7 +198,7 @@ pub fn check_content(
     check_at_most("message", "bytes", size, MESSAGE_BYTES_MAX)
 }
 
-/// Checks the last words about a message that streamed.
+/// Checks the `finish` of a streamed message.
 pub fn check_finish(finish: &Finish) -> Result<(), LimitError> {
     if let Some(usage) = &finish.usage {
         check_unknown("usage", 2, &usage.after.unknown)?;
@@ -250,8 +250,8 @@ pub fn check_batch_bytes(bytes: usize) -> Result<(), LimitError> {
     check_at_most("batch", "bytes", bytes, BATCH_BYTES_MAX)
 }
 
-/// A page size as asked for, brought into what is allowed: absent is `default`, and the rest is
-/// clamped to 1..=`max`. Neither bound is trusted to be sensible.
+/// The page size for a request: `default` if absent, otherwise clamped to 1..=`max`. Neither bound
+/// is trusted to be sensible.
 #[must_use]
 pub fn clamp_page(asked: Option<usize>, default: usize, max: usize) -> usize {
     let max = max.max(1);

@@ -1,9 +1,8 @@
-//! Reading JSON that is right by its grammar and that no [`Value`] can hold, with some loss.
+//! Reading valid JSON that no [`Value`] can hold, with some loss.
 //!
-//! Three things in other programs' files are so: half of a surrogate pair (JavaScript cuts texts in the
-//! middle of a pair and writes the half as an escape), nesting that no reader follows, and numbers that
-//! are beyond a float. Each is replaced where it stands, so that the rest of a message is still seen. What
-//! is stored is never changed by it.
+//! Files of other programs contain three such things: half of a surrogate pair (JavaScript cuts texts in the middle of
+//! a pair and writes the half as an escape), nesting that no reader accepts, and numbers that do not fit a float. Each
+//! is replaced where it is, so the rest of a message is still shown. The stored text never changes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,24 +12,24 @@ use serde_json::Value;
 
 use crate::limits::SHOWN_DEPTH_MAX;
 
-/// What is seen in the place of half a surrogate pair: the replacement character, as an escape.
+/// What is shown instead of half a surrogate pair: the replacement character, as an escape.
 const HALF_SHOWN_AS: &str = "\\ufffd";
 /// An escape such as `\ud83d`, in bytes.
 const ESCAPE_BYTES: usize = 6;
 /// Shorter numbers without an exponent always fit.
 const PLAIN_NUMBER_BYTES: usize = 300;
 
-/// What of a JSON text is not seen as it is written.
+/// What is replaced in a JSON text when it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
-    /// Halves of surrogate pairs, seen as replacement characters.
+    /// Halves of surrogate pairs, shown as replacement characters.
     pub halves: usize,
-    /// Values too deep or too large, seen as a text that says so.
+    /// Values that are too deep or too large, shown as a text that says so.
     pub values: usize,
 }
 
 impl Unseen {
-    /// What of a text is not seen as it is written. One pass, which allocates nothing where all is well.
+    /// Counts what is replaced in a text. One pass, without allocation if nothing is.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let mut unseen = Self::default();
@@ -44,7 +43,7 @@ impl Unseen {
     }
 }
 
-/// The text with everything replaced that no value can hold; as it is where there is nothing to replace.
+/// The text with everything replaced that no value can hold; borrowed if there is nothing to replace.
 #[must_use]
 pub fn lossy_json(text: &str) -> Cow<'_, str> {
     let repairs = repairs(text);
@@ -113,7 +112,8 @@ fn repairs(text: &str) -> Vec<Repair> {
     walk.found
 }
 
-/// A walk over the tokens of a JSON text. Ends on any text; makes sense of JSON only.
+/// A walk over the tokens of a JSON text. It ends on any text, but its result is meaningful for
+/// JSON only.
 struct Walk<'a> {
     text: &'a str,
     at: usize,
@@ -125,7 +125,7 @@ impl Walk<'_> {
         self.text.as_bytes().get(self.at + ahead).copied()
     }
 
-    /// Goes behind the string that begins here; `looking` for halves in it.
+    /// Skips the string that begins here; counts halves in it if `looking`.
     fn string(&mut self, looking: bool) {
         self.at += 1;
         loop {
@@ -182,7 +182,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes behind the list or object that begins here.
+    /// Skips the list or object that begins here.
     fn too_deep(&mut self) {
         let start = self.at;
         let mut open = 0_usize;

@@ -1,7 +1,7 @@
-//! Objects that are read member by member, so that members nobody knows are kept as they came.
+//! Objects that are read member by member, so that unknown members are kept as they came.
 //!
-//! The derived readers cannot do this: they drop unknown members, or pass them through a value that does not
-//! keep the spelling of numbers and the order of keys.
+//! The derived readers cannot do this: they drop unknown members, or convert them to a value that does not keep the
+//! spelling of numbers and the order of keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -75,9 +75,9 @@ impl Serialize for UnknownMembers {
     }
 }
 
-/// An object while it is read. Which members it knows may depend on one of them, its tag.
+/// An object while it is read. Its known members may depend on one of them, its tag.
 pub(crate) trait Draft: Default {
-    /// The member that says what the object is; `None` where nothing depends on it.
+    /// The member that names the type of the object; `None` if nothing depends on it.
     const TAG: Option<&'static str>;
     /// What the object is, for error messages.
     const EXPECTED: &'static str;
@@ -92,7 +92,7 @@ pub(crate) trait Draft: Default {
         Ok(())
     }
 
-    /// Reads the value of a member that the object knows; leaves it and says `false` where it does not.
+    /// Reads the value of a known member. Returns `false` and leaves the value if the member is not known.
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error>;
 
     /// Takes the members that the object does not know.
@@ -126,7 +126,7 @@ impl<'de, T: Draft> Visitor<'de> for DraftVisitor<T> {
         if let (false, Some(tag)) = (draft.has_tag(), T::TAG) {
             return Err(Error::missing_field(tag));
         }
-        // What came before the tag may be known after all.
+        // Members before the tag may turn out to be known.
         let mut unknown = Vec::new();
         for (key, value) in waiting {
             let known = draft.read(&key, &mut OneValue(value.raw())).map_err(Error::custom)?;

@@ -285,7 +285,7 @@ pub struct Usage {
 }
 
 impl AgentMessage {
-    /// Who speaks.
+    /// The role.
     #[must_use]
     pub const fn role(&self) -> Role {
         match self {
@@ -296,7 +296,7 @@ impl AgentMessage {
         }
     }
 
-    /// What is said.
+    /// The content.
     #[must_use]
     pub fn content(&self) -> &[ContentBlock] {
         match self {
@@ -307,7 +307,7 @@ impl AgentMessage {
         }
     }
 
-    /// What is said, to change it.
+    /// The content, for changing it.
     pub const fn content_mut(&mut self) -> &mut Vec<ContentBlock> {
         match self {
             Self::User(message) => &mut message.content,
@@ -349,7 +349,7 @@ impl AgentMessage {
         }
     }
 
-    /// The data beside the rendering, for the roles that have it.
+    /// The structured data beside the content, for the roles that have it.
     #[must_use]
     pub const fn details(&self) -> Option<&RawJson> {
         match self {
@@ -359,7 +359,7 @@ impl AgentMessage {
         }
     }
 
-    /// Sets the data beside the rendering; says whether the role has such a place.
+    /// Sets the structured data beside the content. Returns whether the role has it.
     pub fn set_details(&mut self, details: RawJson) -> bool {
         match self {
             Self::FunctionResult(message) => message.details = details,
@@ -378,7 +378,16 @@ impl AgentMessage {
         }
     }
 
-    /// The text blocks joined by line breaks; thoughts, calls and pictures left out.
+    /// The same message with its usage; only a model's message has one.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        if let Self::Assistant(message) = &mut self {
+            message.usage = Some(usage);
+        }
+        self
+    }
+
+    /// The text blocks joined by line breaks, without thoughts, calls and pictures.
     #[must_use]
     pub fn text(&self) -> String {
         let texts = self.content().iter().filter_map(ContentBlock::as_text);
@@ -424,7 +433,7 @@ impl ContentBlock {
         }
     }
 
-    /// The words that a stream adds to: those of a text or a thinking block.
+    /// The text that a stream appends to: that of a text or a thinking block.
     #[must_use]
     pub fn stream_text(&self) -> Option<&str> {
         match self {
@@ -434,9 +443,9 @@ impl ContentBlock {
         }
     }
 
-    /// Adds what a stream brings: words, or a part of a call's arguments; says whether the block takes such.
+    /// Appends what a stream sends: text, or a part of a call's arguments. Returns whether the block can grow.
     ///
-    /// Arguments that are not complete are no JSON of their own: they are kept as a JSON string with the text so far.
+    /// Incomplete arguments are not valid JSON by themselves, so they are kept as a JSON string with the text so far.
     pub fn append_text(&mut self, more: &str) -> bool {
         let Self::FunctionCall(call) = self else {
             return self.stream_text_mut().map(|text| text.push_str(more)).is_some();
@@ -446,7 +455,7 @@ impl ContentBlock {
         RawJson::of(&text).map(|arguments| call.arguments = arguments).is_ok()
     }
 
-    /// The words that a stream adds to, to change them.
+    /// The text that a stream appends to, for changing it.
     pub const fn stream_text_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::Text(block) => Some(&mut block.text),

@@ -1,4 +1,4 @@
-//! What a session says about itself.
+//! A session's own fields: title, status, metadata.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ pub struct ModelName {
     pub model: String,
 }
 
-/// The directory that a session works in, by its metadata.
+/// The directory that a session works in, according to its metadata.
 #[must_use]
 pub fn project_of(metadata: Option<&JsonMap>) -> Option<&str> {
     let metadata = metadata?;

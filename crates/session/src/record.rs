@@ -1,4 +1,4 @@
-//! Records: the closed set of things that a session's log holds.
+//! Records: the closed set of changes that a session's log holds.
 
 use bough_record::{Envelope, kind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,14 +8,14 @@ use crate::codec;
 use crate::revision::Revision;
 use crate::{Entry, EntryId, JsonMap, LoopId, RawJson, RequestDigest, SessionId, SessionStatus};
 
-/// One thing that happened to a session. The log is a list of these, and everything else is a fold.
+/// One change of a session. The log is a list of these, and everything else is a fold.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// The session's own record changes; the first record of every session is one.
+    /// The session's own fields change. The first record of every session is one of these.
     Meta(MetaChange),
     /// A node is added to the tree, and becomes the active leaf.
     Entry(Entry),
-    /// The message with this id, which the next record adds, streams: it grows until it is finished.
+    /// The message with this id, which the next record adds, is a stream: it grows until it is finished.
     Streaming(EntryId),
     /// The content of a message changes.
     Revision(Revision),
@@ -25,18 +25,18 @@ pub enum Record {
     Leaf(Option<EntryId>),
     /// Something happened in a loop of an agent.
     Loop(LoopEvent),
-    /// A document is put under a key, or taken away; in sessions of kind [`KIND_DOCUMENTS`] only.
+    /// A document is put under a key, or removed; in sessions of kind [`KIND_DOCUMENTS`] only.
     Document(DocumentRecord),
     /// The session is deleted.
     Tombstone,
     /// The session is back.
     Restored,
-    /// A record of a kind, or in a form, that this version does not know: kept, and never read.
+    /// A record of a kind, or in a form, that this version does not know: stored, and never
+    /// interpreted.
     Unknown(Envelope<'static>),
-    /// A record of a kind that this version knows, with fields that it does not: read by what is known,
-    /// written back as it came.
+    /// A record of a known kind with unknown fields. Its known part is applied, and it is written back as it came.
     Newer {
-        /// What this version understands of it.
+        /// The part that this version understands.
         known: Box<Self>,
         /// The record as it came.
         verbatim: Envelope<'static>,
@@ -46,28 +46,28 @@ pub enum Record {
 /// The kind of the sessions that hold documents by key instead of a conversation.
 pub const KIND_DOCUMENTS: &str = "kv";
 
-/// A document under a key, as of now.
+/// A put or a removal of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentRecord {
     /// The key.
     pub key: String,
-    /// The version that the key has with this record. Versions are counted through the whole session, so that no key ever
-    /// has the same one twice.
+    /// The version that the key has with this record. Versions are counted through the whole session, so a key never
+    /// has the same version twice.
     pub version: u64,
-    /// When the document was first put, where that was before this record.
+    /// When the document was first put, if that was before this record.
     pub created_at: Option<i64>,
-    /// Which request made the record, where it may be repeated.
+    /// The request that made the record, if it may be repeated.
     pub request: Option<RequestDigest>,
-    /// The document, kept byte for byte; `None` takes the key away.
+    /// The document, kept byte for byte; `None` removes the key.
     pub value: Option<RawJson>,
 }
 
-/// A record and when it was made, as it is handed to a store.
+/// A record with its time, as it is passed to a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRecord {
     /// When, milliseconds since the epoch. For showing, never for order.
     pub at_ms: i64,
-    /// What.
+    /// The record.
     pub record: Record,
 }
 
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for NewRecord {
     }
 }
 
-/// A change of the session's own record: what is `None` stays as it is.
+/// A change of the session's own fields. A field that is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MetaChange {
     /// A new title.
@@ -94,21 +94,22 @@ pub struct MetaChange {
     pub description: Option<String>,
     /// New metadata, in place of all of the old.
     pub metadata: Option<JsonMap>,
-    /// A new status. The reason of the old one goes with it.
+    /// A new status. The old reason is dropped.
     pub status: Option<StatusChange>,
-    /// The session that this one was forked from; said at creation.
+    /// The session that this one was forked from; set at creation.
     pub forked_from: Option<SessionId>,
-    /// When the session was made, where that was before this record (an import).
+    /// When the session was created, if that was before this record (an import).
     pub created_at: Option<i64>,
-    /// When the session was last changed, where that is not the time of this record (an import).
+    /// When the session was last changed, if that is not the time of this record (an import).
     pub updated_at: Option<i64>,
-    /// Whether it is put away.
+    /// Whether it is archived.
     pub archived: Option<bool>,
-    /// What its task is called.
+    /// The name of its task.
     pub task_name: Option<String>,
-    /// What the request said that made the session, so that a repeated request is told from another one; said at creation.
+    /// The digest of the request that created the session, so that a repeated request can be recognised; set at
+    /// creation.
     pub digest: Option<RequestDigest>,
-    /// What the session is, where it is no conversation; said at creation. See [`KIND_DOCUMENTS`].
+    /// The kind of a session that is not a conversation; set at creation. See [`KIND_DOCUMENTS`].
     pub kind: Option<String>,
 }
 
@@ -122,7 +123,8 @@ pub struct StatusChange {
     pub reason: Option<String>,
 }
 
-/// An entry is hidden, and what the fold must know of it: what it said is not looked up.
+/// An entry is hidden. The record has what the fold needs of the entry, so that it need not be
+/// looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     /// The entry.
@@ -133,20 +135,20 @@ pub struct Removal {
     pub is_preview: bool,
 }
 
-/// Something that happened in a loop: the recorder's own words, and what the fold must know of them.
+/// An event of a loop: the recorder's own JSON, and what the fold needs of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopEvent {
     /// Which loop.
     pub loop_id: LoopId,
-    /// Where the loop stands after this, when this changes it.
+    /// The phase of the loop after this event, if the event changes it.
     pub phase: Option<LoopPhase>,
-    /// The entry that holds the message which the event speaks of, so that it is stored once.
+    /// The entry with the event's message, so that the message is stored once.
     pub entry_id: Option<EntryId>,
-    /// The event in the recorder's words.
+    /// The event as the recorder wrote it.
     pub event: RawJson,
 }
 
-/// Where a loop stands.
+/// The phase of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopPhase {
@@ -154,16 +156,16 @@ pub enum LoopPhase {
     Pending,
     /// Started.
     Running,
-    /// Ended well.
+    /// Ended normally.
     Completed,
     /// Refused.
     Rejected,
-    /// Broken off.
+    /// Stopped before its end.
     Aborted,
 }
 
 impl LoopPhase {
-    /// Whether the loop is still to end.
+    /// Whether the loop has not ended.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Running)
@@ -171,7 +173,8 @@ impl LoopPhase {
 }
 
 impl Record {
-    /// What this version understands of the record: itself, or the known part of a newer one.
+    /// The part of the record that this version understands: itself, or the known part of a newer
+    /// one.
     #[must_use]
     pub fn known(&self) -> &Self {
         match self {
@@ -200,7 +203,7 @@ impl Record {
         }
     }
 
-    /// Takes away what the record says of an entry that was hidden since. Its place in the log stays.
+    /// Removes the content of a record about an entry that was hidden later. The record keeps its place in the log.
     pub fn hide(&mut self) {
         let (target, revision) = match self.known() {
             Self::Entry(entry) => {
@@ -233,8 +236,8 @@ impl MetaChange {
         *self == Self::default()
     }
 
-    /// Whether this counts as activity. Putting a session away, or taking it back, does not: a list by
-    /// last activity stays in order.
+    /// Whether this counts as activity. Archiving a session, or restoring it, does not, so a list by last activity
+    /// keeps its order.
     #[must_use]
     pub const fn is_activity(&self) -> bool {
         self.title.is_some()

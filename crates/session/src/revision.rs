@@ -11,26 +11,26 @@ use crate::{
     ModelName, RawJson, Role, StopReason, Usage,
 };
 
-/// A change of a message's content: one step, or a whole range of steps put together.
+/// A change of a message's content: one step, or a range of steps joined into one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
     /// The entry that changes.
     pub entry_id: EntryId,
     /// The revision that the change starts from.
     pub from: u64,
-    /// The revision that it leads to; more than one above `from` when steps were put together.
+    /// The revision that it leads to; more than one above `from` if steps were joined.
     pub to: u64,
     /// How the content changes.
     pub change: ContentChange,
     /// New details, for the roles that have them.
     pub details: Option<RawJson>,
-    /// The writer's own correlation; told to the feed, not kept on the entry.
+    /// The writer's own correlation. The feed sends it; the entry does not keep it.
     pub origin: Option<JsonMap>,
-    /// The last words about a model's message. Rare, and larger than all the rest.
+    /// The end of a model's message. Rare, and larger than all the rest.
     pub finish: Option<Box<Finish>>,
 }
 
-/// One step of a stream: small, frequent, and soon put together with its neighbours.
+/// One step of a stream: small, frequent, and soon joined with its neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delta {
     /// When, milliseconds since the epoch.
@@ -47,8 +47,8 @@ pub struct Delta {
     pub origin: Option<JsonMap>,
 }
 
-/// The last words about a streamed model message, which its first record could not know. What is
-/// `None` stays as it is. It applies to messages of the model only.
+/// The end of a streamed model message, with values that its first record could not know. A value
+/// that is `None` stays as it is. It applies to messages of the model only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Finish {
@@ -58,36 +58,36 @@ pub struct Finish {
     /// The provider's own word for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_stop_reason: Option<String>,
-    /// What went wrong, in words.
+    /// The error message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// What went wrong, by kind.
+    /// The kind of the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<ErrorKind>,
     /// Notices that did not stop the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,
-    /// The model that it is of, where its first record did not know.
+    /// The model, if the message's first record did not know it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// Whether nobody finished it: its writer went away.
+    /// Whether the message was not finished because its writer disappeared.
     #[serde(skip_serializing_if = "is_false")]
     pub aborted: bool,
-    /// What it cost, and what the entry said before.
+    /// Its usage, and what the entry reported before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageChange>,
 }
 
-/// What a message cost, in place of what it said before; with the model, so that sums need not look
-/// the message up.
+/// The usage of a message, replacing what it reported before. The model is included, so that sums
+/// need not look the message up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UsageChange {
     /// The model whose usage this is.
     pub model: String,
-    /// What the message said before.
+    /// What the message reported before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Usage>,
-    /// What it says now.
+    /// What it reports now.
     pub after: Usage,
 }
 
@@ -97,7 +97,7 @@ pub enum RevisionError {
     /// It is about another entry.
     #[error("the change is about entry {given}, not {entry}")]
     OtherEntry {
-        /// The entry at hand.
+        /// The entry that the change was applied to.
         entry: EntryId,
         /// The entry that the change names.
         given: EntryId,
@@ -209,9 +209,9 @@ impl Delta {
     }
 }
 
-/// Puts steps together: the one revision from `base` to `settled`, which the steps led to.
+/// Joins steps into the one revision from `base` to `settled`, which the steps led to.
 ///
-/// `origin` is that of the last step. `None` when nothing changed.
+/// `origin` is that of the last step. Returns `None` if nothing changed.
 #[must_use]
 pub fn settle(base: &Entry, settled: &Entry, origin: Option<JsonMap>) -> Option<Revision> {
     if settled.revision <= base.revision {
@@ -232,14 +232,14 @@ pub fn settle(base: &Entry, settled: &Entry, origin: Option<JsonMap>) -> Option<
 
 fn apply_finish(entry: &mut Entry, finish: &Finish) {
     match &mut entry.body {
-        // Whoever else said it has nothing to finish.
+        // Only messages of the model have something to finish.
         EntryBody::Message(message) if message.role() != Role::Assistant => {}
         EntryBody::Message(message) => {
             if let AgentMessage::Assistant(message) = Arc::make_mut(message) {
                 finish.apply_to(message);
             }
         }
-        // The stored JSON stays; its canonical view ends like this. The content was put beside it just before.
+        // The stored JSON stays; only its canonical view gets the end. The content was replaced just before.
         EntryBody::Foreign(body) => {
             if let Some(replaced) = &mut body.replaced {
                 replaced.finish.get_or_insert_default().merge(finish);
@@ -250,7 +250,7 @@ fn apply_finish(entry: &mut Entry, finish: &Finish) {
 }
 
 impl Finish {
-    /// Changes a message of the model.
+    /// Applies the end to a message of the model.
     pub(crate) fn apply_to(&self, message: &mut AssistantMessage) {
         if let Some(reason) = self.stop_reason {
             message.stop_reason = reason;
@@ -266,7 +266,7 @@ impl Finish {
         }
     }
 
-    /// Takes over what a later one says.
+    /// Takes over the values of a later one.
     fn merge(&mut self, later: &Self) {
         replace(&mut self.stop_reason, later.stop_reason.as_ref());
         replace(&mut self.native_stop_reason, later.native_stop_reason.as_ref());

@@ -10,8 +10,8 @@ pub fn cut_bytes(text: &str, limit: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// One line of at most `limit` characters: white space and control characters run together into single
-/// spaces, and an ellipsis where something was left out.
+/// One line of at most `limit` characters. White space and control characters are collapsed into single spaces, and an
+/// ellipsis stands where text was left out.
 #[must_use]
 pub fn preview(text: &str, limit: usize) -> String {
     let mut line = String::new();

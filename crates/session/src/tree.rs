@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::EntryId;
 
-/// The end of a branch: an entry that no other follows.
+/// The end of a branch: an entry without children.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BranchHead {
     /// The entry.
@@ -26,8 +26,8 @@ pub struct Node<'a> {
     pub at_ms: i64,
 }
 
-/// The ends of all branches, in the order of the nodes. A parent that is not among the nodes counts as
-/// none, and a loop of parents is cut where it closes, so that a damaged tree still has an answer.
+/// The ends of all branches, in the order of the nodes. A parent that is not among the nodes counts as none, and a
+/// cycle of parents is cut where it closes, so that a damaged tree still has an answer.
 #[must_use]
 pub fn branch_heads(nodes: &[Node<'_>]) -> Vec<BranchHead> {
     let parents: HashMap<&EntryId, Option<&EntryId>> =
@@ -69,7 +69,7 @@ pub fn common_ancestor<'a>(a: &[&'a EntryId], b: &[&'a EntryId]) -> Option<&'a E
     shared.last().map(|(id, _)| *id)
 }
 
-/// Depth with memory: each entry is walked once, whatever the number of heads.
+/// Memoised depth: each entry is walked once, whatever the number of heads.
 fn depth_of<'a>(
     id: &'a EntryId,
     parents: &HashMap<&'a EntryId, Option<&'a EntryId>>,

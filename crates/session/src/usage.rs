@@ -10,7 +10,7 @@ use crate::limits::{STATE_MODELS_MAX, STATE_NAME_BYTES_MAX, USAGE_OTHER_MODELS};
 use crate::text::cut_bytes;
 use crate::{AgentMessage, Canonical, CustomPayload, Entry, Usage};
 
-/// The name under which usage is summed that says no model: that of tools, compactions and summaries of branches.
+/// The name under which usage without a model is summed: that of tools, compactions and summaries of branches.
 pub(crate) const USAGE_TOOLS_AND_SUMMARIES: &str = "tools and summaries";
 
 /// A sum of usage reports.
@@ -58,7 +58,7 @@ impl UsageTotals {
         self.cost_usd = price_sum(self.cost_usd, usage.cost_usd.unwrap_or(0.0));
     }
 
-    /// Takes one report out again.
+    /// Subtracts one report.
     pub fn remove(&mut self, usage: &Usage) {
         let take = |sum: &mut u64, less: Option<u64>| *sum = sum.saturating_sub(less.unwrap_or(0));
         self.messages = self.messages.saturating_sub(1);
@@ -78,7 +78,7 @@ impl UsageTotals {
         self.cost_usd = price_sum(self.cost_usd, other.cost_usd);
     }
 
-    /// Takes a part of the sum out of it.
+    /// Subtracts a part of the sum.
     pub fn remove_sum(&mut self, part: &Self) {
         self.combine(part, u64::saturating_sub);
         self.cost_usd = price_sum(self.cost_usd, -part.cost_usd);
@@ -105,20 +105,20 @@ impl UsageByModel {
         self.slot(model).add(usage);
     }
 
-    /// Takes one report of a model out again.
+    /// Subtracts one report of a model.
     pub fn remove(&mut self, model: &str, usage: &Usage) {
         self.total.remove(usage);
         self.slot(model).remove(usage);
     }
 
-    /// Adds what a message reports, if it reports anything.
+    /// Adds the usage that a message reports, if any.
     pub fn add_message(&mut self, message: &AgentMessage) {
         if let Some((model, usage)) = message.reported_usage() {
             self.add(&model, &usage);
         }
     }
 
-    /// Adds what an entry reports, if it reports anything: a message, or another system's line of usage.
+    /// Adds the usage that an entry reports, if any: a message, or another system's line of usage.
     pub fn add_entry(&mut self, entry: &Entry) {
         match entry.canonical() {
             Canonical::Message(message) => self.add_message(&message),
@@ -146,7 +146,7 @@ impl UsageByModel {
         }
     }
 
-    /// Takes a part of the sum out of it.
+    /// Subtracts a part of the sum.
     pub fn remove_sum(&mut self, part: &Self) {
         self.total.remove_sum(&part.total);
         for (model, totals) in &part.models {
@@ -164,7 +164,7 @@ impl UsageByModel {
 }
 
 impl AgentMessage {
-    /// What it reports, with the name of the model.
+    /// The usage that it reports, with the name of the model.
     pub(crate) fn reported_usage(&self) -> Option<(String, Usage)> {
         match self {
             Self::Assistant(said) => Some((said.model.clone(), said.usage.clone()?)),
@@ -174,13 +174,13 @@ impl AgentMessage {
     }
 }
 
-/// A sum that is a number always, whatever was reported; what is not a number counts for nothing.
+/// A sum that is always finite; a value that is not a number counts as zero.
 fn price_sum(sum: f64, more: f64) -> f64 {
     let finite = |price: f64| if price.is_finite() { price } else { 0.0 };
     (finite(sum) + finite(more)).clamp(f64::MIN, f64::MAX)
 }
 
-/// Sums that were written before they were bounded say `null` where they had grown beyond every number.
+/// Sums that were written before they were bounded are `null` if they had become infinite.
 fn price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::MAX))
 }

@@ -1,4 +1,4 @@
-//! How many compactions a session's log has, which tells whether a context must be searched for one.
+//! How many compactions a session's log has. If there are none, a context need not be searched for one.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use bough_session::{

@@ -1,8 +1,8 @@
-//! Wake-ups: who waits for what, without queues.
+//! Wake-ups without queues.
 //!
-//! A subscriber holds a cursor and a watch. A watch carries one number, the newest; a subscriber that is
-//! slow finds the newest when it comes back, and reads what it missed from the log. So a stalled
-//! subscriber costs its watch and nothing more, and slows nobody.
+//! A subscriber holds a cursor and a watch. A watch carries one number, the newest. A slow subscriber finds the newest
+//! number when it comes back, and reads what it missed from the log. So a stalled subscriber costs its watch and
+//! nothing more, and slows nobody.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -17,7 +17,7 @@ use bough_record::Position;
 /// How many changes are kept, in a hub or in the catalogue; older ones are a gap.
 pub const CHANGES_KEPT: usize = 65_536;
 
-/// Where changes are announced, and from where the watches are woken. Cheap to clone.
+/// Announces changes, and wakes the watches. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ChangeHub {
     shared: Arc<Shared>,
@@ -45,13 +45,13 @@ struct HubState {
 /// What a session's watch carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wake {
-    /// Where the session's feed ends; `None` when only reading says that.
+    /// The end of the session's feed; `None` if it must be read.
     pub end: Option<FeedEnd>,
     /// Counts wake-ups.
     pub count: u64,
 }
 
-/// Where the feed of a session ends, as far as this process has seen it change. Everything up to there is durable.
+/// The end of a session's feed, as far as this process has seen it change. Everything up to there is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedEnd {
     /// The incarnation of the session.
@@ -63,7 +63,7 @@ pub struct FeedEnd {
 }
 
 impl Wake {
-    /// Takes in one more change. Those who announce two changes of one incarnation may come in any order.
+    /// Merges one more change. Changes of one incarnation may be announced in any order.
     fn add(&mut self, change: Option<FeedEnd>) {
         self.count += 1;
         self.end = match (self.end, change) {
@@ -98,8 +98,8 @@ impl ChangeHub {
         Self::keeping(epoch, CHANGES_KEPT)
     }
 
-    /// The same for a store that may hold sessions of which this hub never heard: its first change is already forgotten, so that
-    /// whoever asks for everything is told of a gap.
+    /// The same for a store that may hold sessions which this hub does not know: its first change counts as forgotten,
+    /// so that a caller that asks for everything gets a gap.
     #[must_use]
     pub fn going_on(epoch: Incarnation) -> Self {
         let hub = Self::new(epoch);
@@ -117,8 +117,8 @@ impl ChangeHub {
         Self { shared: Arc::new(Shared { epoch, most, newest, state }) }
     }
 
-    /// Announces and remembers that the records of a session in a range of its feed became durable, and wakes who waits
-    /// for it. Returns the number of the change.
+    /// Announces and remembers that the records of a session in a range of its feed became durable, and wakes the
+    /// subscribers. Returns the number of the change.
     pub fn publish(
         &self,
         session: &SessionId,
@@ -145,8 +145,8 @@ impl ChangeHub {
         })
     }
 
-    /// Wakes who waits for a session, in a store that keeps its changes elsewhere. Without an `end`, they have to read where the
-    /// session's feed ends.
+    /// Wakes the subscribers of a session, in a store that keeps its changes elsewhere. Without an `end`, they have to
+    /// read where the session's feed ends.
     pub fn wake(&self, session: &SessionId, end: Option<FeedEnd>) {
         self.tell(session, end, |_| {});
     }
@@ -237,7 +237,7 @@ impl ChangeHub {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HubState> {
-        // The state is changed in steps that leave it whole, so a panic elsewhere does not spoil it.
+        // Each step leaves the state consistent, so a poisoned lock can be used.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -268,8 +268,8 @@ impl ChangeWatch {
 }
 
 impl SessionWatch {
-    /// Waits until the session changed since the last call, or since the watch was made, and says how
-    /// far it is. `None` when the store is gone.
+    /// Waits until the session changed since the last call, or since the watch was made, and returns the end of its
+    /// feed. `None` if the store is gone.
     pub async fn changed(&mut self) -> Option<Wake> {
         self.receiver.changed().await.ok()?;
         Some(*self.receiver.borrow_and_update())

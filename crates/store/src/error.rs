@@ -8,8 +8,7 @@ use thiserror::Error;
 
 use crate::Head;
 
-/// Why a store did not do something. It can be cloned, because callers that share one disk write share
-/// its failure.
+/// Why an operation of a store failed. It can be cloned, because callers that share one disk write share its failure.
 #[derive(Clone, Debug, Error)]
 pub enum StoreError {
     /// There is no such session. Create it, or look elsewhere.
@@ -36,13 +35,14 @@ pub enum StoreError {
         /// The session that was to be made.
         session: SessionId,
     },
-    /// Somebody appended since the caller looked. Look at `current`, decide again, try again.
+    /// Another writer appended since the caller read the session. Read `current`, decide again,
+    /// retry.
     #[error("the session has moved on to record {}; look again and retry", current.seq)]
     Conflict {
         /// Where the session is now.
         current: Head,
     },
-    /// Somebody changed the message since the caller looked.
+    /// Another writer changed the message since the caller read it.
     #[error("entry {entry} is at revision {current}; look again and retry")]
     RevisionConflict {
         /// The message.
@@ -50,7 +50,7 @@ pub enum StoreError {
         /// Its present revision.
         current: u64,
     },
-    /// Another process writes here. Wait, or ask it.
+    /// Another process is writing the session. Wait, or call that process.
     #[error("another process is writing here ({holder}); wait for it, or use its server")]
     Locked {
         /// What the other process says of itself.
@@ -59,16 +59,16 @@ pub enum StoreError {
     /// Too much at once. Send less.
     #[error(transparent)]
     TooLarge(#[from] LimitError),
-    /// The request makes no sense to a store. Mend the caller.
+    /// The request is invalid. Fix the caller.
     #[error("{what}")]
     Invalid {
         /// What is wrong with it.
         what: String,
     },
-    /// The cursor is not one of ours, or of another list.
+    /// The cursor is not from this store, or of another list.
     #[error("the cursor is not valid here; start again without one")]
     InvalidCursor,
-    /// What is stored is damaged. Verify, then salvage.
+    /// The stored data is damaged. Verify, then salvage.
     #[error("damaged: {what} ({place}); run verify, then salvage")]
     Corrupt {
         /// What is wrong.
@@ -76,19 +76,19 @@ pub enum StoreError {
         /// Where.
         place: String,
     },
-    /// The disk is full. Make room, then reopen.
+    /// The disk is full. Free space, then reopen.
     #[error("the disk is full; make room, then reopen the session")]
     Full,
-    /// A write failed earlier, and nothing more is taken until the session is reopened.
+    /// A write failed earlier, and no more writes are accepted until the session is reopened.
     #[error("an earlier write failed ({reason}); reopen the session")]
     Latched {
         /// What failed.
         reason: String,
     },
-    /// Where the session is stored has no place for that: it is another program's file.
+    /// The place where the session is stored cannot express it: it is another program's file.
     #[error("a session in another program's file cannot {capability}; migrate the file first")]
     Unsupported {
-        /// What was asked of it, as words that follow "cannot".
+        /// The requested capability, as words that follow "cannot".
         capability: &'static str,
     },
     /// The store behind this one does not answer. Try again later.
@@ -97,7 +97,7 @@ pub enum StoreError {
         /// What happened.
         reason: String,
     },
-    /// The store behind this one refuses us, and will until somebody changes that.
+    /// The store behind this one refuses us until its settings change.
     #[error("{reason}")]
     Refused {
         /// Why, and what to change.

@@ -17,10 +17,10 @@ mod catalogue;
 mod changes;
 mod error;
 mod fs;
-mod image;
 pub mod limits;
 mod listing;
 mod memory;
+mod memory_session;
 mod native;
 mod opaque_cursor;
 pub mod shared_state;
@@ -28,7 +28,9 @@ mod store;
 mod store_ext;
 mod types;
 
-pub use bough_log::{Damage, DamageKind, Durability, LogSizes, SalvageReport, VerifyReport};
+pub use bough_log::{
+    Damage, DamageKind, Durability, LogSizes, Options as LogOptions, SalvageReport, VerifyReport,
+};
 pub use bough_record::{ChainHash, Head, PathStart, Position};
 pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
 pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, FeedEnd, SessionWatch, Wake};
@@ -37,7 +39,8 @@ pub use fs::FsStore;
 pub use listing::{list_states, usage_of_states};
 pub use memory::MemoryStore;
 pub use native::{
-    CATALOGUE_FILE, NativeOptions, NativeStore, holds_sessions, measure, salvage, verify,
+    CATALOGUE_FILE, FileSessions, LogReader, NativeOptions, NativeStore, SessionDirectory,
+    StagedSession, holds_sessions, measure, origin, salvage, verify,
 };
 pub use opaque_cursor::{SEAL_CHARS, Sealed, seal, unseal};
 pub use store::{Draft, Store};

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// One record in its stored form, in bytes.
+pub use bough_log::limits::RECORD_BYTES_MAX;
+
 /// Sessions of an original main that an instance keeps in memory, beside those that are in use or watched.
 pub const ORIGINAL_SESSIONS_MAX: usize = 256;
 /// Sessions of an original main that are no longer kept and of which lists still know the details.

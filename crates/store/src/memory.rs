@@ -10,8 +10,8 @@ use tokio::sync::watch;
 
 use crate::buffered_draft::BufferedDraft;
 use crate::changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch};
-use crate::image::Image;
 use crate::listing::{self, ListItem};
+use crate::memory_session::MemorySession;
 use crate::store::Draft;
 use crate::types::{
     Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage,
@@ -31,23 +31,23 @@ pub struct MemoryStore {
 struct Shared {
     entropy: Arc<dyn Entropy>,
     hub: ChangeHub,
-    rooms: Mutex<Rooms>,
+    slots: Mutex<Slots>,
     /// Whether batches wait for [`MemoryStore::release`] before they are durable.
     held: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
-struct Rooms {
-    live: HashMap<SessionId, Room>,
+struct Slots {
+    live: HashMap<SessionId, Slot>,
     trash: Vec<Trash>,
 }
 
 #[derive(Debug)]
-struct Room {
+struct Slot {
     /// What readers see.
-    durable: Option<Image>,
+    durable: Option<MemorySession>,
     /// What the next append builds on, where it is ahead of that.
-    accepted: Option<Image>,
+    accepted: Option<MemorySession>,
     change: u64,
     /// Where the feed is, as far as it was announced.
     told: Position,
@@ -55,7 +55,7 @@ struct Room {
 
 #[derive(Debug)]
 struct Trash {
-    image: Image,
+    image: MemorySession,
     deleted_at: i64,
 }
 
@@ -72,29 +72,29 @@ impl MemoryStore {
             shared: Arc::new(Shared {
                 entropy,
                 hub: ChangeHub::keeping(epoch, changes),
-                rooms: Mutex::default(),
+                slots: Mutex::default(),
                 held: watch::Sender::new(false),
             }),
         })
     }
 
-    /// From now on batches are accepted and not durable, as on a disk that is slow. For tests of what
-    /// must not happen before the acknowledgement.
+    /// From now on batches are accepted but not durable, as on a slow disk. For tests of what must not happen before
+    /// the acknowledgement.
     pub fn hold(&self) {
         self.shared.held.send_replace(true);
     }
 
     /// Makes everything durable that was held, and no longer holds.
     pub fn release(&self) {
-        let mut rooms = self.lock();
-        for (session, room) in &mut rooms.live {
-            if let Some(image) = room.accepted.take() {
-                room.change = self.announce(session, room.told, &image, false);
-                room.told = Position::at(image.seq());
-                room.durable = Some(image);
+        let mut slots = self.lock();
+        for (session, slot) in &mut slots.live {
+            if let Some(image) = slot.accepted.take() {
+                slot.change = self.announce(session, slot.told, &image, false);
+                slot.told = Position::at(image.seq());
+                slot.durable = Some(image);
             }
         }
-        // Still under the lock: no batch may be accepted as held once nobody will release it.
+        // Still under the lock: no batch may be accepted as held after the release.
         self.shared.held.send_replace(false);
     }
 
@@ -102,21 +102,27 @@ impl MemoryStore {
         *self.shared.held.borrow()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Rooms> {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
         // Nothing that can panic runs between the steps of a change.
-        self.shared.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn announce(&self, session: &SessionId, told: Position, image: &Image, deleted: bool) -> u64 {
+    fn announce(
+        &self,
+        session: &SessionId,
+        told: Position,
+        image: &MemorySession,
+        deleted: bool,
+    ) -> u64 {
         let range = told..Position::at(image.seq());
         self.shared.hub.publish(session, image.incarnation, range, deleted)
     }
 
-    /// Puts a changed image in its room: durable at once, or when it is released.
-    fn settle(&self, session: &SessionId, room: &mut Room, image: Image) -> Appended {
+    /// Puts a changed image in its slot: durable at once, or when it is released.
+    fn settle(&self, session: &SessionId, slot: &mut Slot, image: MemorySession) -> Appended {
         let (head, position) = (image.head(), Position::at(image.seq()));
         if self.is_held() {
-            room.accepted = Some(image);
+            slot.accepted = Some(image);
             let mut held = self.shared.held.subscribe();
             let durable = Durable::new(async move {
                 // The store is gone when this fails, and with it what was held.
@@ -127,26 +133,26 @@ impl MemoryStore {
             });
             return Appended { head, position, durable };
         }
-        room.change = self.announce(session, room.told, &image, false);
-        room.told = position;
-        room.durable = Some(image);
+        slot.change = self.announce(session, slot.told, &image, false);
+        slot.told = position;
+        slot.durable = Some(image);
         Appended { head, position, durable: Durable::ready() }
     }
 
-    /// Reads the incarnation of a session that is asked for; `None` is the present one.
+    /// Reads a given incarnation of a session; `None` is the present one.
     fn read<T>(
         &self,
         session: &SessionId,
         incarnation: Option<Incarnation>,
-        read: impl FnOnce(&Image) -> T,
+        read: impl FnOnce(&MemorySession) -> T,
     ) -> Option<T> {
-        let rooms = self.lock();
-        let present = rooms.live.get(session).and_then(|room| room.durable.as_ref());
+        let slots = self.lock();
+        let present = slots.live.get(session).and_then(|slot| slot.durable.as_ref());
         let image = match incarnation {
             None => present,
             Some(asked) => present
                 .filter(|image| image.incarnation == asked)
-                .or_else(|| rooms.in_trash(session, asked).map(|trash| &trash.image)),
+                .or_else(|| slots.in_trash(session, asked).map(|trash| &trash.image)),
         };
         image.map(read)
     }
@@ -154,19 +160,19 @@ impl MemoryStore {
     fn begin(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
         let records = batch.records;
         let incarnation = draw(self.shared.entropy.as_ref())?;
-        let mut rooms = self.lock();
-        if rooms.live.contains_key(session) {
+        let mut slots = self.lock();
+        if slots.live.contains_key(session) {
             return Err(StoreError::Exists { session: session.clone() });
         }
-        let mut image = Image::new(session, incarnation);
+        let mut image = MemorySession::new(session, incarnation);
         image.check(&records)?;
         for new in records {
             image.push(new);
         }
         let told = Position::default();
-        let mut room = Room { durable: None, accepted: None, change: 0, told };
-        let appended = self.settle(session, &mut room, image);
-        rooms.live.insert(session.clone(), room);
+        let mut slot = Slot { durable: None, accepted: None, change: 0, told };
+        let appended = self.settle(session, &mut slot, image);
+        slots.live.insert(session.clone(), slot);
         Ok(appended)
     }
 
@@ -178,41 +184,41 @@ impl MemoryStore {
         batch: Batch,
     ) -> Result<Appended, StoreError> {
         let incarnation = draw(self.shared.entropy.as_ref())?;
-        let mut rooms = self.lock();
-        let room = rooms.live.get_mut(session).ok_or_else(|| not_found(session))?;
-        room.newest().ok_or_else(|| not_found(session))?.expect_head(expected)?;
-        let mut image = Image::new(session, incarnation);
+        let mut slots = self.lock();
+        let slot = slots.live.get_mut(session).ok_or_else(|| not_found(session))?;
+        slot.newest().ok_or_else(|| not_found(session))?.expect_head(expected)?;
+        let mut image = MemorySession::new(session, incarnation);
         image.check(&batch.records)?;
         for new in batch.records {
             image.push(new);
         }
-        room.told = Position::default();
-        Ok(self.settle(session, room, image))
+        slot.told = Position::default();
+        Ok(self.settle(session, slot, image))
     }
 
-    /// Appends the records that `make` makes of the newest image, if it does and they fit.
+    /// Appends the records that `make` returns for the newest image, if they fit.
     fn append_made(
         &self,
         session: &SessionId,
-        make: impl FnOnce(&Image) -> Result<Vec<NewRecord>, StoreError>,
+        make: impl FnOnce(&MemorySession) -> Result<Vec<NewRecord>, StoreError>,
     ) -> Result<Appended, StoreError> {
-        let mut rooms = self.lock();
-        let room = rooms.live.get_mut(session).ok_or_else(|| not_found(session))?;
-        let newest = room.newest().ok_or_else(|| not_found(session))?;
+        let mut slots = self.lock();
+        let slot = slots.live.get_mut(session).ok_or_else(|| not_found(session))?;
+        let newest = slot.newest().ok_or_else(|| not_found(session))?;
         let records = make(newest)?;
         newest.check(&records)?;
-        let mut image = room.take_newest(self.is_held()).ok_or_else(|| not_found(session))?;
+        let mut image = slot.take_newest(self.is_held()).ok_or_else(|| not_found(session))?;
         for new in records {
             image.push(new);
         }
-        Ok(self.settle(session, room, image))
+        Ok(self.settle(session, slot, image))
     }
 
     fn items(&self) -> Vec<ListItem> {
-        let rooms = self.lock();
-        let shown = rooms.live.values().filter_map(|room| {
-            let state = &room.durable.as_ref()?.state;
-            Some(ListItem { listed: Listed::of(state), change: room.change })
+        let slots = self.lock();
+        let shown = slots.live.values().filter_map(|slot| {
+            let state = &slot.durable.as_ref()?.state;
+            Some(ListItem { listed: Listed::of(state), change: slot.change })
         });
         shown.collect()
     }
@@ -229,8 +235,8 @@ pub(crate) fn not_found(session: &SessionId) -> StoreError {
     StoreError::NotFound { session: session.clone() }
 }
 
-impl Room {
-    fn newest(&self) -> Option<&Image> {
+impl Slot {
+    fn newest(&self) -> Option<&MemorySession> {
         self.accepted.as_ref().or(self.durable.as_ref())
     }
 }
@@ -267,14 +273,14 @@ impl Store for MemoryStore {
 
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
         let is_known = {
-            let rooms = self.lock();
-            let newest = rooms.live.get(session).and_then(Room::newest).map(Image::head);
+            let slots = self.lock();
+            let newest = slots.live.get(session).and_then(Slot::newest).map(MemorySession::head);
             newest.is_some() && newest.as_ref() == known
         };
         if is_known {
             return Ok(Loaded::Unchanged);
         }
-        Ok(Loaded::found(self.read(session, None, Image::snapshot)))
+        Ok(Loaded::found(self.read(session, None, MemorySession::snapshot)))
     }
 
     async fn read_entry(
@@ -310,19 +316,19 @@ impl Store for MemoryStore {
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
-        let mut rooms = self.lock();
-        let Some(room) = rooms.live.remove(session) else {
+        let mut slots = self.lock();
+        let Some(slot) = slots.live.remove(session) else {
             return Ok(None);
         };
-        let told = room.told;
-        let Some(mut image) = room.into_newest() else {
+        let told = slot.told;
+        let Some(mut image) = slot.into_newest() else {
             return Ok(None);
         };
         image.push(Record::Tombstone.at(at_ms));
         self.announce(session, told, &image, true);
         let trash = Trash { image, deleted_at: at_ms };
         let trashed = trash.shown();
-        rooms.trash.push(trash);
+        slots.trash.push(trash);
         Ok(Some(trashed))
     }
 
@@ -332,24 +338,24 @@ impl Store for MemoryStore {
         incarnation: Incarnation,
         at_ms: i64,
     ) -> Result<Snapshot, StoreError> {
-        let mut rooms = self.lock();
-        if rooms.live.contains_key(session) {
+        let mut slots = self.lock();
+        if slots.live.contains_key(session) {
             let session = session.clone();
             return Err(StoreError::Exists { session });
         }
-        let at = rooms.trash.iter().position(|trash| trash.is_of(session, incarnation));
+        let at = slots.trash.iter().position(|trash| trash.is_of(session, incarnation));
         let at = at.ok_or_else(|| not_found(session))?;
-        let mut image = rooms.trash.remove(at).image;
+        let mut image = slots.trash.remove(at).image;
         let told = Position::at(image.seq());
         image.push(Record::Restored.at(at_ms));
         let snapshot = image.snapshot();
-        let room = Room {
+        let slot = Slot {
             change: self.announce(session, told, &image, false),
             told: snapshot.position,
             durable: Some(image),
             accepted: None,
         };
-        rooms.live.insert(session.clone(), room);
+        slots.live.insert(session.clone(), slot);
         Ok(snapshot)
     }
 
@@ -359,18 +365,18 @@ impl Store for MemoryStore {
         incarnation: Incarnation,
         deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
-        let mut rooms = self.lock();
-        let before = rooms.trash.len();
-        rooms.trash.retain(|trash| {
+        let mut slots = self.lock();
+        let before = slots.trash.len();
+        slots.trash.retain(|trash| {
             let is_it = trash.is_of(session, incarnation);
             !(is_it && deleted_at.is_none_or(|at| at == trash.deleted_at))
         });
-        Ok(rooms.trash.len() < before)
+        Ok(slots.trash.len() < before)
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
-        let rooms = self.lock();
-        let shown = rooms.trash.iter().map(Trash::shown);
+        let slots = self.lock();
+        let shown = slots.trash.iter().map(Trash::shown);
         let asked = |trashed: &Trashed| session.is_none_or(|id| *id == trashed.session_id);
         Ok(shown.filter(asked).collect())
     }
@@ -411,7 +417,7 @@ impl Store for MemoryStore {
 }
 
 /// A step of a stream as a record, if the message is where the step starts from.
-pub(crate) fn delta_record(image: &Image, delta: Delta) -> Result<NewRecord, StoreError> {
+pub(crate) fn delta_record(image: &MemorySession, delta: Delta) -> Result<NewRecord, StoreError> {
     let entry = image.entry_ref(&delta.entry_id);
     let current = entry.map(|entry| entry.revision);
     let current =
@@ -424,21 +430,21 @@ pub(crate) fn delta_record(image: &Image, delta: Delta) -> Result<NewRecord, Sto
     Ok(Record::Revision(delta.into_revision()).at(at_ms))
 }
 
-impl Room {
-    fn into_newest(self) -> Option<Image> {
+impl Slot {
+    fn into_newest(self) -> Option<MemorySession> {
         self.accepted.or(self.durable)
     }
 
-    /// The image to build on: its own where nothing is held, a copy where readers must go on seeing
-    /// what is durable. [`MemoryStore::settle`] puts it back.
-    fn take_newest(&mut self, held: bool) -> Option<Image> {
+    /// The image to build on: its own if nothing is held, a copy if readers must still see the
+    /// durable one. [`MemoryStore::settle`] puts it back.
+    fn take_newest(&mut self, held: bool) -> Option<MemorySession> {
         let durable = &mut self.durable;
         let accepted = self.accepted.take();
         accepted.or_else(|| if held { durable.clone() } else { durable.take() })
     }
 }
 
-impl Rooms {
+impl Slots {
     fn in_trash(&self, session: &SessionId, incarnation: Incarnation) -> Option<&Trash> {
         self.trash.iter().find(|trash| trash.is_of(session, incarnation))
     }

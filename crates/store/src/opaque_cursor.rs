@@ -1,9 +1,9 @@
-//! Positions that callers carry without learning anything from them.
+//! Positions that callers hold without learning anything from them.
 //!
-//! The feed of all sessions counts everybody's changes. A caller who sees only some sessions must not learn from a
-//! cursor how much the others write, so the count is encrypted. The key comes from the epoch of the count, which is
-//! random and never shown; a cursor of another epoch does not decrypt. The cipher is AES-SIV (RFC 5297): it needs no nonce,
-//! so a cursor needs no randomness and no state, and is refused when a single bit of it was changed.
+//! The feed of all sessions counts the changes of all callers. A caller that sees only some sessions must not learn
+//! from a cursor how much the others write, so the count is encrypted. The key comes from the epoch of the count, which
+//! is random and never shown; a cursor of another epoch does not decrypt. The cipher is AES-SIV (RFC 5297): it needs no
+//! nonce, so a cursor needs no randomness and no state, and is refused when a single bit of it was changed.
 
 use aes_siv::KeyInit;
 use aes_siv::siv::Aes128Siv;
@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bough_session::Incarnation;
 use sha2::{Digest, Sha256};
 
-/// What is encrypted: a fixed size, so that its length tells nothing.
+/// The plain text: of a fixed size, so that its length reveals nothing.
 pub type Sealed = [u8; 32];
 
 /// How many letters an encrypted position has: 32 bytes and a tag of 16, in Base64.

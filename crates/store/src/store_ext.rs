@@ -1,4 +1,4 @@
-//! What can be built on every [`Store`], once for all adapters.
+//! Operations that are built on every [`Store`], once for all adapters.
 
 use std::future::Future;
 
@@ -45,7 +45,7 @@ pub trait StoreExt: Store {
         async move { self.write(session, Write::Step(delta)).await }
     }
 
-    /// What is known of a session; `None` when there is none, or it was deleted.
+    /// The state of a session; `None` if there is none, or it was deleted.
     fn state(&self, session: &SessionId) -> impl Future<Output = Answer<Option<Snapshot>>> + Send {
         async move {
             match self.load(session, None).await? {
@@ -112,9 +112,8 @@ pub trait StoreExt: Store {
         }
     }
 
-    /// What the records of an incarnation up to number `seq` say of the session itself: its names, its status, its metadata,
-    /// where it comes from. What they say of its entries is left out. `None` when that incarnation is neither there nor in
-    /// the trash.
+    /// The session's own fields after the records of an incarnation up to number `seq`: names, status, metadata,
+    /// origin. Entries are left out. `None` if that incarnation neither exists nor is in the trash.
     fn state_at(
         &self,
         session: &SessionId,
@@ -139,7 +138,7 @@ pub trait StoreExt: Store {
         }
     }
 
-    /// Where the feed of all sessions is now.
+    /// The present cursor of the feed of all sessions.
     fn change_cursor(&self) -> impl Future<Output = Answer<ChangeCursor>> + Send {
         async move { Ok(self.changes(None, 1).await?.next) }
     }
@@ -147,7 +146,7 @@ pub trait StoreExt: Store {
 
 impl<S: Store + ?Sized> StoreExt for S {}
 
-/// A session that is not found is none.
+/// Turns "not found" into `None`.
 pub(crate) fn if_there<T>(found: Answer<T>) -> Answer<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),

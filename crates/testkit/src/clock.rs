@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bough_platform::Clock;
 
-/// A clock that stands still until it is told otherwise. Sleeping moves it on without waiting.
+/// A clock that stands still until a test moves it. Sleeping moves it on without waiting.
 #[derive(Debug)]
 pub struct SimClock {
     time: Mutex<Time>,
@@ -23,7 +23,7 @@ impl SimClock {
         Self { time: Mutex::new(Time { wall_ms, monotonic }) }
     }
 
-    /// Time passes: both the wall and the monotonic clock move on.
+    /// Moves both the wall and the monotonic clock on.
     pub fn advance(&self, by: Duration) {
         self.change(|time| {
             let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
@@ -32,12 +32,12 @@ impl SimClock {
         });
     }
 
-    /// Somebody sets the wall clock, back or forward; monotonic time does not notice.
+    /// Sets the wall clock, back or forward; monotonic time does not change.
     pub fn jump_to(&self, wall_ms: i64) {
         self.change(|time| time.wall_ms = wall_ms);
     }
 
-    /// Somebody moves the wall clock by so many milliseconds; monotonic time does not notice.
+    /// Moves the wall clock by this many milliseconds; monotonic time does not change.
     pub fn jump_by(&self, ms: i64) {
         self.change(|time| time.wall_ms = time.wall_ms.saturating_add(ms));
     }

@@ -1,11 +1,10 @@
 //! Simulated disk, clock and entropy, disks with faults, counts or delays, and crash images: for tests only.
 //!
 //! Invariants:
-//! - Knows the traits of `platform` and nothing of sessions, records or HTTP; only the crash harness
-//!   knows the log.
-//! - Everything that is drawn is drawn from a seed, so that a failure can be repeated.
-//! - A simulation is never kinder than a disk may be: what was not synced may be lost, torn or
-//!   reordered; what was synced is there.
+//! - Knows the traits of `platform` and nothing of sessions, records or HTTP; only the crash harness knows the log.
+//! - All randomness comes from a seed, so a failure can be repeated.
+//! - A simulation is never kinder than a disk may be: unsynced data may be lost, torn or reordered; synced data is
+//!   there.
 //! - Never a dependency of the product, only of its tests and measurements.
 
 mod clock;

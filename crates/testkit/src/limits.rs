@@ -1,7 +1,6 @@
 //! Every bound of the simulation, by name.
 
-/// What a disk writes at once or not at all. Writes tear between sectors, and at their own first and
-/// last byte.
+/// The unit that a disk writes atomically. Writes tear between sectors, and at their own first and last byte.
 pub const SECTOR_BYTES: u64 = 512;
 
 /// Up to this many pending changes of one file, every subset of them is an image; above it, prefixes,
@@ -20,7 +19,7 @@ pub const TORN_SUBSETS_MAX: usize = 4;
 /// seeded sample of this many.
 pub const COMBINATIONS_MAX: usize = 4096;
 
-/// How many random subsets stand for those of a file with too many pending changes.
+/// The number of random subsets that are tried for a file with too many pending changes.
 pub const SAMPLED_SUBSETS: usize = 48;
 
 /// The longest pending set of one file that random subsets are drawn from, as bits of a word.

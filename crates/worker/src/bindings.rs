@@ -1,7 +1,7 @@
 //! Our types of events, registered with the engine, and the bindings that others make to them.
 //!
-//! An engine sends the same message when a subscriber unregisters a binding and when it disconnects. Both keep the place: to drop it
-//! would lose the events of every subscriber that reconnects.
+//! An engine sends the same message when a subscriber unregisters a binding and when it disconnects. In both cases the
+//! place is kept: otherwise every subscriber that reconnects would lose events.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,13 +30,13 @@ pub(crate) struct EngineBindings {
     bindings: bough_service::Bindings,
     client: Arc<IIIClient>,
     runtime: Handle,
-    /// Those that the engine told us of on this connection, by their id.
+    /// The bindings that the engine has registered on this connection, by their id.
     registered: Arc<Mutex<HashMap<String, BindingId>>>,
     /// Counts the connections to the engine that ended.
     lost: watch::Sender<u64>,
 }
 
-/// One type of event, as the engine asks for it.
+/// One type of event, as the engine calls it.
 struct Owner {
     bindings: EngineBindings,
     trigger_type: TriggerType,
@@ -88,11 +88,11 @@ impl EngineBindings {
         let owner = Owner { bindings: self.clone(), trigger_type };
         let (name, description) = (trigger_type.name(), trigger_type.description());
         let registration = RegisterTriggerType::new(name, description, owner);
-        // The type stays registered as long as the client lives; the handle is for unregistering.
+        // The type stays registered as long as the client exists; the handle is for unregistering.
         drop(self.client.register_trigger_type(registration.trigger_request_format::<F>()));
     }
 
-    /// Registers a binding. The engine tells us of all of them again after a reconnect.
+    /// Registers a binding. The engine registers all of them again after a reconnect.
     async fn register(
         &self,
         trigger_type: TriggerType,
@@ -101,7 +101,8 @@ impl EngineBindings {
         let scope = Scope::owner();
         let filter = trigger_type.filter(&scope, &config.config).map_err(Error::Handler)?;
         if self.lock().contains_key(&config.id) {
-            // Only a connection that we did not see end tells us again; its calls will never be answered.
+            // The engine registers it again only after a connection whose end we missed; calls on that one will never
+            // be answered.
             self.lost.send_modify(|count| *count += 1);
         }
         let namespace = config.namespace.clone().unwrap_or_default();
@@ -124,7 +125,7 @@ impl EngineBindings {
             self.bindings.register(request)
         };
         self.lock().insert(config.id, registered.id);
-        // One that goes on as it is has begun already.
+        // A binding that continues unchanged has begun already.
         let _ = registered.begun.await.is_ok();
         Ok(())
     }
@@ -135,7 +136,7 @@ impl EngineBindings {
         }
     }
 
-    /// The connection to the engine ended: every binding waits at its place until the engine tells us of it again.
+    /// The connection to the engine ended: every binding waits at its place until the engine registers it again.
     pub(crate) fn connection_lost(&self) {
         self.lost.send_modify(|count| *count += 1);
         let registered = std::mem::take(&mut *self.lock());
@@ -149,7 +150,7 @@ impl EngineBindings {
     }
 }
 
-/// The client takes the schema of a filter from a type, and a type of event has it as a value.
+/// The client takes the schema of a filter from a type, but an event type has it as a value.
 macro_rules! filter_types {
     ($($name:ident = $sample:expr),* $(,)?) => {
         $(
@@ -163,7 +164,7 @@ macro_rules! filter_types {
 
                 fn json_schema(_: &mut SchemaGenerator) -> Schema {
                     let schema: TriggerType = $sample;
-                    // A schema that could not be read would let everything pass, and the filter is checked anyway.
+                    // If the schema could not be read, everything would pass; the filter is checked anyway.
                     serde_json::from_value(schema.configuration_schema()).unwrap_or(Schema::Bool(true))
                 }
             }
@@ -191,8 +192,8 @@ struct EngineCaller {
 
 #[async_trait]
 impl EventSink for EngineCaller {
-    /// The call asks for an answer: only then does the engine say that nobody hosts the function, as after its own restart, when
-    /// we are back before the subscriber is.
+    /// The call asks for an answer: only then does the engine report that nobody hosts the function, as after its own
+    /// restart, when we may reconnect before the subscriber does.
     async fn call(&self, event: &FeedEvent) -> Called {
         let mut lost = self.lost.clone();
         lost.mark_unchanged();
@@ -200,14 +201,14 @@ impl EventSink for EngineCaller {
             return Called::Absent;
         }
         let (client, request) = (self.client.clone(), self.request(event));
-        // The client forgets a call when it is answered or timed out, so it goes on when nobody waits for it.
+        // The client drops a call only when it is answered or timed out, so run it on its own task.
         let answer = self.runtime.spawn(async move { client.trigger(request).await });
         tokio::select! {
             answer = answer => match answer {
                 Ok(Err(error)) if is_absent(&error) => Called::Absent,
                 _ => Called::Taken,
             },
-            // The client does not end the calls of a connection that broke.
+            // The client does not end the calls of a broken connection.
             _ = lost.changed() => Called::Absent,
         }
     }
@@ -241,7 +242,7 @@ impl EngineCaller {
     }
 }
 
-/// Whether nobody took a call: no worker hosts the function, or the one that did went away.
+/// Whether nobody took a call: no worker hosts the function, or its host has gone.
 fn is_absent(error: &Error) -> bool {
     match error {
         Error::NotConnected | Error::WebSocket(_) => true,

@@ -1,4 +1,4 @@
-//! The engine's configuration worker, where our settings live under the id of session-manager.
+//! The engine's configuration worker, which stores our settings under the id of session-manager.
 
 use std::time::Duration;
 
@@ -13,12 +13,13 @@ use crate::error::WorkerError;
 const CALL_MS: u64 = 2500;
 /// How often a call is tried, with a growing pause in between.
 const ATTEMPTS: u32 = 3;
-/// How often a configuration worker that is not there after a restart of the engine is asked for again.
+/// How often a configuration worker that is missing after a restart of the engine is asked for again.
 const AGAIN_ATTEMPTS: u32 = 40;
 /// The first pause; the next is twice as long.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Registers the shape of the settings, seeds them once, and reads them. `None` without a configuration worker.
+/// Registers the schema of the settings, stores initial values once, and reads them. `None` without a configuration
+/// worker.
 pub(crate) async fn configure(
     client: &IIIClient,
     schema: &Value,
@@ -41,7 +42,7 @@ pub(crate) async fn configure(
     Ok(Some(now.unwrap_or(initial_value)))
 }
 
-/// Registers the shape of the settings with a configuration worker that has restarted; waits a while for it to come.
+/// Registers the schema of the settings with a restarted configuration worker; waits a while for it to appear.
 pub(crate) async fn register_again(client: &IIIClient, schema: &Value) -> Result<(), WorkerError> {
     let entry = entry(schema);
     let mut left = AGAIN_ATTEMPTS;
@@ -63,13 +64,13 @@ fn entry(schema: &Value) -> Value {
     })
 }
 
-/// Reads the stored settings, with placeholders replaced by the configuration worker.
+/// Reads the stored settings, in which the configuration worker has replaced placeholders.
 pub(crate) async fn read(client: &IIIClient) -> Result<Option<Value>, WorkerError> {
     let answer = patiently(client, "configuration::get", &json!({ "id": WORKER_NAME })).await?;
     Ok(value_of(&answer))
 }
 
-/// Asks to be told when the settings change.
+/// Subscribes to changes of the settings.
 #[expect(deprecated, reason = "engines before 0.25 know only this way, and later ones still do")]
 pub(crate) fn follow(client: &IIIClient) -> Result<(), WorkerError> {
     client.register_trigger(RegisterTriggerInput {

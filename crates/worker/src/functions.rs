@@ -5,7 +5,7 @@ use iii_sdk::{Error, IIIClient, RegisterFunction};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-/// Registers every function, and the name by which this instance knows itself.
+/// Registers every function, and a function that carries the name of this instance.
 pub(crate) fn register(client: &IIIClient, service: &Service, runtime: &Handle, instance: &str) {
     for function in functions() {
         client.register_function(function.id, registration(function, service, runtime));
@@ -26,7 +26,7 @@ fn registration(
     RegisterFunction::new_async(move |request: Value| {
         let (service, runtime) = (service.clone(), runtime.clone());
         async move {
-            // Writes go on to their end on our own runtime, also when the engine's connection ends.
+            // Writes run to completion on our own runtime, even if the engine's connection ends.
             let call = async move { service.call(&Scope::owner(), function.id, request).await };
             let answer = runtime.spawn(call).await;
             let answer = answer.map_err(|_| Error::Handler("the function failed".to_owned()))?;
@@ -38,7 +38,7 @@ fn registration(
     .response_format(function.response_schema())
 }
 
-/// The error in the words that clients of session-manager match on, without a stack trace.
+/// The error with the texts that clients of session-manager match on, without a stack trace.
 fn remote(error: &ServiceError) -> Error {
     let message = match error {
         ServiceError::Malformed { detail, .. } => format!("serialization error: {detail}"),

@@ -13,15 +13,15 @@ use crate::configuration;
 use crate::error::WorkerError;
 use crate::functions;
 
-/// How often it is looked whether the connection to the engine stands. The client waits longer before it connects again.
+/// How often the connection to the engine is checked. The client waits longer before it reconnects.
 const CONNECTION_POLL: Duration = Duration::from_millis(100);
 
-/// A connection to an iii engine. It comes back by itself when it breaks.
+/// A connection to an iii engine. It reconnects by itself.
 pub struct Worker {
     client: Arc<IIIClient>,
-    /// Where our own work runs; the SDK has a thread of its own.
+    /// The runtime of our own work; the SDK has a thread of its own.
     runtime: Handle,
-    /// The shape of our settings, once the engine's configuration worker has it.
+    /// The schema of our settings, once the engine's configuration worker has it.
     schema: Mutex<Option<Value>>,
     watching: Mutex<Option<AbortHandle>>,
 }
@@ -45,8 +45,8 @@ impl Worker {
         }
     }
 
-    /// Registers the shape of our settings with the engine's configuration worker, stores `initial_value` where nothing is
-    /// stored yet, and reads what is stored. `None` when the engine has no configuration worker.
+    /// Registers the schema of our settings with the engine's configuration worker, stores `initial_value` if nothing
+    /// is stored yet, and reads the stored value. `None` if the engine has no configuration worker.
     pub async fn configure(
         &self,
         schema: Value,
@@ -99,7 +99,7 @@ impl Worker {
     }
 }
 
-/// Looks after what an engine forgets when it restarts, and what we must do when the connection breaks.
+/// Restores what an engine forgets when it restarts, and handles broken connections.
 struct Watch {
     client: Arc<IIIClient>,
     service: Service,
@@ -129,14 +129,15 @@ impl Watch {
         self.client.get_connection_state() == IIIConnectionState::Connected
     }
 
-    /// A configuration worker keeps values and no schemas, and takes no value without the schema.
+    /// A configuration worker stores values but no schemas, and accepts no value without the
+    /// schema.
     async fn configure_again(&self) {
         let Some(schema) = &self.schema else { return };
         if let Err(error) = configuration::register_again(&self.client, schema).await {
             tracing::warn!(%error, "the engine's configuration worker did not take the shape of the settings");
             return;
         }
-        // They may have changed while nobody could tell us.
+        // They may have changed while we were disconnected.
         let (owner, function) = (Scope::owner(), "session::on-config-change");
         if let Err(error) = self.service.call(&owner, function, Value::Null).await {
             tracing::warn!(code = error.code(), "the settings could not be read again");

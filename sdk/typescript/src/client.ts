@@ -117,7 +117,7 @@ export class Bough {
   }
 
   /** Searches everything that was said: words, "a phrase", -not, and filters such as `role:user` or `after:3d`. */
-  search(query: string, options: { metadata?: Json; limit?: number; cursor?: string } = {}): Promise<SearchResult> {
+  search(query: string, options: { metadata?: Json; limit?: number; cursor?: string; by_session?: boolean } = {}): Promise<SearchResult> {
     return this.#http.call<SearchResult>("GET", path("search"), { params: { query, ...options } });
   }
 

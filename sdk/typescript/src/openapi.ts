@@ -126,8 +126,8 @@ export interface components {
              * @enum {string}
              */
             role: "assistant";
-            /** @description Why the model stopped. */
-            stop_reason: components["schemas"]["StopReason"];
+            /** @description Why the model stopped. Absent while the message streams. */
+            stop_reason?: components["schemas"]["StopReason"];
             /**
              * Format: int64
              * @description Milliseconds since the epoch, by the caller's clock.
@@ -359,6 +359,8 @@ export interface components {
         DescribeResult: {
             /** @description Where the active path ends. */
             active_leaf?: string | null;
+            /** @description What else is known of it: tokens, cost, model and the like. */
+            details: components["schemas"]["SessionDetails"];
             /** @description The session's metadata record. */
             meta: components["schemas"]["SessionMeta"];
             /** @description Names what the session says of itself; `session::patch` takes it as `expected_version`. Entries do not change it. */
@@ -423,7 +425,7 @@ export interface components {
             entry_id: string;
             /** @description What the format could not carry. */
             losses?: components["schemas"]["Loss"][];
-            /** @description What it says, when it is a message: the very bytes in the format that it came in, mapped in others. */
+            /** @description What it says, when it is a message: the very bytes in the format that it came in, mapped in others. Of a message that still streams, `stop_reason` is absent until it finishes. */
             message?: components["schemas"]["MessageInFormat"];
             /** @description The same, where the format says it in several messages. */
             messages?: unknown[] | null;
@@ -899,6 +901,8 @@ export interface components {
             created_at: number;
             /** @description How many messages of the loop it stands for. */
             hidden_messages: number;
+            /** @description How many messages of the loop come before those. */
+            kept_before: number;
             /** @description The text that stands for them. */
             summary: string;
         };
@@ -1436,6 +1440,8 @@ export interface components {
         Role: "user" | "assistant" | "function_result" | "custom";
         /** @description One entry, or one session, that a search found. */
         SearchHit: {
+            /** @description What else is known of the session, when sessions were asked for. */
+            details?: components["schemas"]["SessionDetails"] | null;
             /** @description The entry; absent when the session itself was found, by its title or what else it says of itself. */
             entry_id?: string | null;
             /** @description The session. */

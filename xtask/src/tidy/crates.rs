@@ -31,14 +31,14 @@ const CRATES: [CrateRule; 15] = [
     rule("search", "bough-search", &["platform", "record", "session"]),
     rule("recorder", "bough-recorder", &["platform", "session", "store"]),
     rule("service", "bough-service", &["platform", "session", "store", "search", "recorder"]),
-    rule("migrate", "bough-migrate", &["platform", "record", "log", "session", "store"]),
+    rule("migrate", "bough-migrate", &["platform", "record", "session", "store"]),
     rule("mcp", "bough-mcp", &["service"]),
     rule("server", "bough-server", &["platform", "session", "store", "search", "service", "mcp"]),
     rule("worker", "bough-worker", &["platform", "session", "store", "service"]),
     rule(
         "boughdb",
         "boughdb",
-        &["platform", "log", "session", "store", "search", "recorder", "service", "migrate"],
+        &["platform", "session", "store", "search", "recorder", "service", "migrate"],
     ),
     rule(
         "cli",

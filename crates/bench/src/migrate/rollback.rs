@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use bough_migrate::{Migrator, OsV1Files, RollbackOptions};
 use bough_platform::Platform;
+use bough_session::SessionId;
 
 use super::files;
 use crate::memory::{peak_megabytes, reset_peak};
@@ -32,7 +33,7 @@ pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
     files::read_once(&file)?;
     let reading = began.elapsed().as_secs_f64() * 1000.0;
     let (time, memory) = measured(|| {
-        migrator.rollback("long", &RollbackOptions::default())?;
+        migrator.rollback(&SessionId::from_stored("long"), &RollbackOptions::default())?;
         Ok(())
     })?;
     let name = |what: &str| format!("{what} {ENTRIES} entries");

@@ -1,4 +1,4 @@
-//! The server that is measured: the program `bough` as people run it, built beside this one.
+//! The server that is measured.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::Outcome;
+use crate::program;
 
 /// A server that runs.
 pub(crate) struct Place {
@@ -71,14 +72,7 @@ impl Drop for Place {
 }
 
 fn launch(folder: &Path, http: &str, bus: &str) -> Outcome<(Child, [SocketAddr; 2])> {
-    let program = std::env::current_exe()?.with_file_name("bough");
-    if !program.is_file() {
-        return Err(
-            "there is no `bough` beside this program: `cargo build --release -p bough` makes it"
-                .into(),
-        );
-    }
-    let mut command = Command::new(program);
+    let mut command = Command::new(program::bough()?);
     command.arg("serve").arg("--data-dir").arg(folder).args(["--listen", http, "--bus", bus]);
     command.env("BOUGH_LOG_LEVEL", "error");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;

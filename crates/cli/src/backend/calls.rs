@@ -1,4 +1,4 @@
-//! The functions of the table that commands and screens use, by what they mean here.
+//! The functions of the table that commands and screens use.
 
 use bough_service::api::{
     ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse, LoopSummary,
@@ -153,7 +153,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Appends a message at the active leaf, if that still is where the caller saw it.
+    /// Appends a message at the active leaf, if that has not moved since the caller read it.
     pub(crate) async fn append_message(
         &self,
         session: &SessionId,
@@ -163,7 +163,7 @@ impl Backend {
         self.append(session, json!({ "message": message }), expected_leaf).await
     }
 
-    /// Appends bookkeeping at the active leaf, if that still is where the caller saw it.
+    /// Appends bookkeeping at the active leaf, if that has not moved since the caller read it.
     pub(crate) async fn append_note(
         &self,
         session: &SessionId,
@@ -192,7 +192,7 @@ impl Backend {
         Ok(answer.entry_id)
     }
 
-    /// Names an entry, or takes its name away.
+    /// Sets or removes the label of an entry.
     pub(crate) async fn set_label(
         &self,
         session: &SessionId,
@@ -219,7 +219,7 @@ impl Backend {
         Ok(answer.meta)
     }
 
-    /// Puts a session away, or takes it back; says whether that changed anything.
+    /// Archives a session, or restores it. Returns whether that changed anything.
     pub(crate) async fn set_archived(
         &self,
         session: &SessionId,
@@ -234,7 +234,7 @@ impl Backend {
         Ok(answer.changed)
     }
 
-    /// Moves a session to the trash; says whether it was there.
+    /// Moves a session to the trash. Returns whether it existed.
     pub(crate) async fn delete(&self, session: &SessionId) -> Result<bool, CallError> {
         #[derive(Deserialize)]
         struct Deleted {
@@ -267,7 +267,7 @@ impl Backend {
         Ok(answer.meta)
     }
 
-    /// Removes a deleted session for good; says whether it was there.
+    /// Removes a deleted session for good. Returns whether it existed.
     pub(crate) async fn purge(
         &self,
         session: &SessionId,
@@ -318,7 +318,7 @@ impl Backend {
         self.call("session::context", &request).await
     }
 
-    /// The events after a cursor, waiting a while for the first; without a cursor, only where to begin.
+    /// The events after a cursor; waits a while for the first. Without a cursor, returns only the present cursor.
     pub(crate) async fn events(
         &self,
         session: &SessionId,
@@ -348,7 +348,7 @@ const EVENT_TYPES: [&str; 10] = [
     "session::loop-changed",
 ];
 
-/// A server says "not found" where the table says `null`.
+/// A server answers "not found" where the table returns `null`.
 pub(super) fn absent_is_none<T>(
     answer: Result<Option<T>, CallError>,
 ) -> Result<Option<T>, CallError> {

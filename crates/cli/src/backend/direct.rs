@@ -1,5 +1,5 @@
-//! Reads of a session as its store keeps it, here or through a server: its summary, an outline of all its entries, its records
-//! as the recorder reads them.
+//! Reads a session as its store keeps it, here or through a server: its summary, an outline of all its entries, and its
+//! records for the recorder.
 
 use bough_recorder::RecordFold;
 use bough_session::text::preview;
@@ -28,7 +28,7 @@ impl Backend {
         }))
     }
 
-    /// The session files of pi that were not brought in, the last changed first; none through a server.
+    /// The session files of pi that were not migrated, the last changed first; none through a server.
     pub(crate) async fn pi_files(&self) -> Result<Vec<Summary>, CallError> {
         let (Self::Local(_), Some(dir)) = (self, pi_files::sessions_dir()) else {
             return Ok(Vec::new());
@@ -43,8 +43,8 @@ impl Backend {
         Ok(files)
     }
 
-    /// Gives an entry a label, or takes it away with `None`. Other entries that have the label lose it, so that it names one
-    /// entry; they are returned.
+    /// Sets or removes the label of an entry. Other entries that have the label lose it, so that it names one entry;
+    /// they are returned.
     pub(crate) async fn move_label(
         &self,
         session: &SessionId,
@@ -60,7 +60,7 @@ impl Backend {
         Ok(others)
     }
 
-    /// The entries that have a label, the one that got it last at the end; none for `None`.
+    /// The entries with a label, the newest at the end; none for `None`.
     pub(crate) async fn labelled(
         &self,
         session: &SessionId,
@@ -73,7 +73,7 @@ impl Backend {
         Ok(found.map(|(entry, _)| entry.clone()).collect())
     }
 
-    /// A page of all entries of a session, whatever branch they are on, in the order of the log. The cursor is a place in it.
+    /// A page of all entries of a session, on any branch, in the order of the log. The cursor is a position in it.
     pub(crate) async fn entries(
         &self,
         session: &SessionId,
@@ -125,7 +125,7 @@ fn parse_position(text: &str) -> Option<Position> {
     Some(Position { seq: seq.parse().ok()?, step: step.parse().ok()? })
 }
 
-/// The nearest entry above that was not hidden.
+/// The nearest ancestor that was not hidden.
 async fn visible_parent(
     store: &dyn Store,
     session: &SessionId,
@@ -142,7 +142,7 @@ async fn visible_parent(
     Ok(parent)
 }
 
-/// A message that was streamed begins empty in the log; what it says now is looked up.
+/// A streamed message is empty in its first record, so its current text is looked up.
 async fn outline_of_newest(
     store: &dyn Store,
     session: &SessionId,
@@ -176,7 +176,7 @@ fn outline(entry: &Entry) -> Outline {
     outlined
 }
 
-/// Says who speaks and what it is about.
+/// Sets the role and the text.
 fn fill(outlined: &mut Outline, said: Canonical) {
     match said {
         Canonical::Message(message) => {

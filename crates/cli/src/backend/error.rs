@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::command_error::{CommandError, ErrorKind};
 
-/// Why a call was not answered, by this process or by a server.
+/// Why a call failed, in this process or at a server.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct CallError {
@@ -14,13 +14,13 @@ pub(crate) struct CallError {
     pub(crate) code: String,
     /// What happened.
     pub(crate) message: String,
-    /// The next step, where the code does not say it.
+    /// The next step, if the code does not imply it.
     hint: String,
     kind: ErrorKind,
 }
 
 impl CallError {
-    /// An answer that is not what the table says. A server of another version may do that.
+    /// An answer that does not match the table. A server of another version may send one.
     pub(crate) fn shape(error: &serde_json::Error) -> Self {
         Self {
             code: "cli/unexpected_answer".to_owned(),
@@ -41,7 +41,7 @@ impl CallError {
         }
     }
 
-    /// A function that has no place in a server's HTTP interface.
+    /// A function without a route in a server's HTTP interface.
     pub(super) fn no_route() -> Self {
         Self {
             code: "cli/no_route".to_owned(),
@@ -66,7 +66,7 @@ impl CallError {
         }
     }
 
-    /// The same as a failure of a store, from which [`store_failed`] gets it back whole.
+    /// The same as an error of a store; [`store_failed`] restores it.
     pub(super) fn into_store_error(self) -> StoreError {
         StoreError::Io(Arc::new(std::io::Error::other(self)))
     }
@@ -77,7 +77,8 @@ impl CallError {
     }
 }
 
-/// A failure of a store as the service reports it. A failure that came through a server is taken as the server reported it.
+/// An error of a store as the service reports it. An error that came through a server is returned as the server
+/// reported it.
 pub(crate) fn store_failed(error: StoreError) -> CallError {
     let reported = match &error {
         StoreError::Io(error) => {

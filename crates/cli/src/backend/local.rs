@@ -21,7 +21,7 @@ pub(crate) struct Local {
     service: Service,
     scope: Scope,
     data_dir: Arc<PathBuf>,
-    /// The store below the service, where this process opened it.
+    /// The store below the service, if this process opened it.
     served: Option<ServedStore>,
     /// Interrupted migrations that were found, and what was done about each.
     recovered: Arc<[String]>,
@@ -59,20 +59,20 @@ impl Local {
         &self.recovered
     }
 
-    /// Serves a session file of pi that was not brought in, and says which session it is.
+    /// Serves a session file of pi that was not migrated, and returns its session.
     pub(crate) async fn serve_file(&self, address: &str) -> CommandResult<Option<SessionId>> {
         let Some(served) = &self.served else { return Ok(None) };
         let session = served.serve_file(address).await;
         session.map(Some).map_err(crate::commands::export::failed)
     }
 
-    /// Whether pi wrote to a session file after it was brought in: what it wrote is not in the session.
+    /// Whether pi wrote to a session file after it was migrated. Those lines are not in the session.
     pub(crate) async fn has_grown_since(&self, address: &str) -> bool {
         let Some(served) = &self.served else { return false };
         served.has_changed_since_migration(address).await.unwrap_or(false)
     }
 
-    /// Lists sessions as they are, after they were moved beside this store.
+    /// Updates the lists for sessions that were moved beside this store.
     pub(crate) async fn show(&self, sessions: &[SessionId]) {
         let Some(served) = &self.served else { return };
         for session in sessions {
@@ -149,7 +149,7 @@ fn in_words(holder: &str) -> String {
     pid.map_or_else(|| holder.to_owned(), |pid| format!("process {pid}"))
 }
 
-/// The key that lets commands on a server's own data directory in, where it left one.
+/// The key of a server on the same data directory, if there is one.
 fn read_key(data_dir: &Path) -> Option<String> {
     let disk = OsDisk::open(data_dir).ok()?;
     let path = RelPath::parse(LOCAL_KEY_FILE).ok()?;

@@ -1,7 +1,7 @@
 //! The sessions that a command works on: in a data directory that this process opens, or behind a server.
 //!
-//! Every command speaks to a [`Backend`] in the functions of the service's table, so that it works the same on
-//! either. A session that another process holds is reached through that process's server, if it has one.
+//! Every command calls functions of the service's table on a [`Backend`], so it works the same on either. A session
+//! that another process holds is reached through that process's server, if it has one.
 
 mod calls;
 mod direct;
@@ -74,7 +74,7 @@ impl Backend {
         }
     }
 
-    /// The store that sessions are read from, one at a time; through a server it cannot write or list.
+    /// The store that single sessions are read from; through a server it cannot write or list.
     pub(crate) fn reads(&self) -> Arc<dyn Store> {
         match self {
             Self::Local(local) => local.store(),
@@ -82,7 +82,7 @@ impl Backend {
         }
     }
 
-    /// Finishes what can be finished and lets go of locks.
+    /// Finishes pending work and releases locks.
     pub(crate) async fn close(&self) -> CommandResult<()> {
         match self {
             Self::Local(local) => local.close().await,

@@ -1,4 +1,4 @@
-//! Session files of pi that were not brought in, as a list shows them: read only as far as their first message.
+//! Session files of pi that were not migrated, for lists: read only up to their first message.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(super) fn sessions_dir() -> Option<PathBuf> {
     Some(agent.join("sessions"))
 }
 
-/// The files below a directory, the last changed first. What cannot be read is left out.
+/// The files below a directory, the last changed first. Files that cannot be read are left out.
 pub(super) fn find(dir: &Path) -> Vec<Summary> {
     let mut found = files_of(dir);
     for folder in folders_of(dir) {
@@ -60,7 +60,7 @@ fn files_of(folder: &Path) -> Vec<SessionFile> {
     files.filter_map(|one| file(one.name)).collect()
 }
 
-/// What the first line of a file says.
+/// The first line of a file.
 #[derive(Default, Deserialize)]
 struct Header {
     id: Option<String>,
@@ -68,7 +68,7 @@ struct Header {
 }
 
 impl SessionFile {
-    /// What a list shows of the file; `None` when it does not begin as a session does.
+    /// The row of a list for the file; `None` if it does not begin as a session does.
     fn summary(&self) -> Option<Summary> {
         let text = self.head()?;
         let mut lines = text.lines();
@@ -109,7 +109,7 @@ impl SessionFile {
     }
 }
 
-/// The words of a line that is a user message.
+/// The text of a line that is a user message.
 fn first_words(line: &str) -> Option<String> {
     let json = RawJson::parse(line).ok()?;
     let body = ForeignBody { format: FORMAT_PI.to_owned(), json, replaced: None };

@@ -73,7 +73,7 @@ impl Remote {
     pub(crate) async fn page(&self, path: &str) -> Result<(u16, Value), CallError> {
         let sendable = Sendable { method: "GET", target: path.to_owned(), body: None };
         let (status, bytes) = self.blocking(move |shared| shared.exchange(sendable)).await?;
-        // Something else may listen there, whose pages are no JSON.
+        // Another program may listen there, whose pages are not JSON.
         Ok((status, parse(&bytes).unwrap_or_default()))
     }
 

@@ -1,6 +1,6 @@
 //! From a function and its request to an HTTP request: the path's names are fields, the rest is the query or the body.
 
-use bough_service::{Function, Method, Right, Route};
+use bough_service::{Function, Method, Right, Route, percent_encode};
 use serde_json::{Map, Value};
 
 /// An HTTP request that is ready but for the server's address.
@@ -27,7 +27,7 @@ pub(super) fn sendable(function: &Function, request: Value) -> Option<Sendable> 
     let known = |name: &str| schema.pointer(&format!("/properties/{name}")).is_some();
     fields.retain(|name, value| !value.is_null() && known(name));
     let Some(Route { method, path }) = function.route else {
-        let target = format!("/v1/call/{}", escape(function.id));
+        let target = format!("/v1/call/{}", percent_encode(function.id));
         let body = Some(Value::Object(fields).to_string());
         return Some(Sendable { method: Method::Post.name(), target, body });
     };
@@ -53,7 +53,7 @@ fn fill(path: &str, fields: &mut Map<String, Value>) -> String {
         match name {
             Some(name) => {
                 let value = fields.remove(name).unwrap_or_default();
-                escape(value.as_str().unwrap_or_default())
+                percent_encode(value.as_str().unwrap_or_default())
             }
             None => part.to_owned(),
         }
@@ -68,9 +68,11 @@ fn query(fields: &Map<String, Value>) -> String {
             Value::Array(items)
                 if items.iter().all(|item| !item.is_object() && !item.is_array()) =>
             {
-                pairs.extend(items.iter().map(|item| format!("{name}={}", escape(&plain(item)))));
+                pairs.extend(
+                    items.iter().map(|item| format!("{name}={}", percent_encode(&plain(item)))),
+                );
             }
-            value => pairs.push(format!("{name}={}", escape(&plain(value)))),
+            value => pairs.push(format!("{name}={}", percent_encode(&plain(value)))),
         }
     }
     pairs.join("&")
@@ -78,20 +80,6 @@ fn query(fields: &Map<String, Value>) -> String {
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Percent-encodes everything but letters, digits and `-._~`.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                escaped.push(char::from(byte));
-            }
-            _ => escaped.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

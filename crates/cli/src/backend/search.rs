@@ -15,12 +15,12 @@ impl Backend {
         self.call("session::search", request).await
     }
 
-    /// How far the index is; one in this process goes on meanwhile.
+    /// The progress of the index; an index in this process continues meanwhile.
     pub(crate) async fn search_status(&self) -> Result<IndexStatus, CallError> {
         self.call("session::search-status", &SearchStatusRequest::default()).await
     }
 
-    /// Forgets the index, so that it is built again.
+    /// Clears the index, so that it is built again.
     pub(crate) async fn reindex(&self) -> Result<IndexStatus, CallError> {
         self.call("session::reindex", &ReindexRequest::default()).await
     }

@@ -13,16 +13,16 @@ pub(crate) struct Summary {
     pub(crate) meta: SessionMeta,
     /// What is known beyond that.
     pub(crate) details: SessionDetails,
-    /// The active leaf, where it was asked for.
+    /// The active leaf, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) active_leaf: Option<EntryId>,
-    /// The session file of pi that it is in, where it was not brought in.
+    /// The session file of pi with the session, if it was not migrated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
 }
 
 impl Summary {
-    /// What a person calls the session: its title, its name, or how it begins.
+    /// The caption of the session: its title, its name, or its first message.
     pub(crate) fn caption(&self) -> &str {
         let details = &self.details;
         let candidates =
@@ -31,7 +31,7 @@ impl Summary {
         named.unwrap_or("(empty)")
     }
 
-    /// Whether somebody gave it a name.
+    /// Whether it has a name.
     pub(crate) fn is_named(&self) -> bool {
         !self.meta.title.trim().is_empty() || self.details.name.is_some()
     }
@@ -43,7 +43,9 @@ impl Summary {
 
     /// The model that spoke last.
     pub(crate) fn model(&self) -> Option<&str> {
-        self.details.model.as_ref().map(|ModelName { model, .. }| model.as_str())
+        let named = self.details.model.as_ref().map(|ModelName { model, .. }| model.as_str());
+        // Who appends an answer need not say which model gave it.
+        named.filter(|model| !model.is_empty())
     }
 
     /// What it cost.
@@ -78,19 +80,19 @@ pub(crate) struct Outline {
     pub(crate) parent_id: Option<EntryId>,
     #[serde(default)]
     pub(crate) timestamp: i64,
-    /// Who speaks, when it is a message.
+    /// The role, if it is a message.
     #[serde(default)]
     pub(crate) role: Option<Role>,
-    /// What it is, when it is not.
+    /// The custom type, if it is not.
     #[serde(default)]
     pub(crate) custom_type: Option<String>,
-    /// How it begins, in one line.
+    /// The beginning of its text, in one line.
     #[serde(default)]
     pub(crate) preview: String,
     /// The functions that it calls.
     #[serde(default)]
     pub(crate) calls: Vec<String>,
-    /// The entry that it labels, when it is a label.
+    /// The entry that it labels, if it is a label.
     #[serde(default)]
     pub(crate) label_target: Option<EntryId>,
     /// The label that it gives.
@@ -121,7 +123,7 @@ pub(crate) struct SessionEvent {
     pub(crate) payload: Value,
 }
 
-/// News of a session, and where to go on.
+/// New events of a session, and the next cursor.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct EventPage {
     pub(crate) events: Vec<SessionEvent>,

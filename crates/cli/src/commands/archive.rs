@@ -40,7 +40,7 @@ pub(crate) async fn unarchive(app: &App, args: UnarchiveArgs) -> CommandResult<(
 
 async fn set(app: &App, names: &[String], archived: bool) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        // All names are looked up first: a wrong one changes nothing.
+        // Look up all names first: a wrong one must change nothing.
         let mut sessions = Vec::new();
         for name in names {
             sessions.push(resolve::session(backend, name).await?);
@@ -61,7 +61,7 @@ async fn set(app: &App, names: &[String], archived: bool) -> CommandResult<()> {
     .await
 }
 
-/// Says what was done, also where something failed after it.
+/// Reports what was done, also if a later step failed.
 fn report(app: &App, done: &[(Summary, bool)], archived: bool) -> CommandResult<()> {
     if app.output.is_json() {
         let sessions: Vec<_> = done

@@ -117,7 +117,7 @@ fn source(args: &Args, configured: &Configured) -> CommandResult<SummarySource> 
     Ok(configured.source(focus))
 }
 
-/// Compacts a recorded session, or takes its compaction back: with blocks over its loops.
+/// Compacts a recorded session with blocks over its loops, or removes them.
 async fn compact_recorded(
     app: &App,
     backend: &Backend,
@@ -227,7 +227,7 @@ async fn asked(
     report(app, &work, &summary, Some(&entry))
 }
 
-/// The summary may have scrolled away what it is about.
+/// The question repeats the subject, because a long summary may have scrolled it away.
 fn question(work: &Work) -> String {
     let summed = count(work.plan.range.len() as u64, "entry", "entries");
     format!("Write this summary of {summed} ({} stay)?", work.plan.kept_entries)
@@ -312,7 +312,7 @@ async fn take_back(app: &App, backend: &Backend, session: &Summary) -> CommandRe
     app.output.line(format!("the compaction {compaction} is undone"))
 }
 
-/// Compacts what outgrew its window: one session, or all of them.
+/// Compacts sessions that exceed their window: one session, or all of them.
 async fn automatic(
     app: &App,
     backend: &Backend,
@@ -349,7 +349,7 @@ async fn automatic(
     Ok(())
 }
 
-/// Compacts a session if it is due; the tokens that it had, and the answer for programs.
+/// Compacts a session if it is due. Returns its tokens before, and the answer for programs.
 async fn compact_one(
     app: &App,
     backend: &Backend,
@@ -380,9 +380,9 @@ async fn compact_one(
     Ok(Ok((work.plan.tokens_before, document(&work, &summary, entry.as_ref()))))
 }
 
-/// Why sessions were left as they are, where somebody wants to know.
+/// Why sessions were not compacted, for callers that ask.
 struct Why {
-    /// One session was asked for: then also that it has room is news.
+    /// Whether one session was named: then the answer also says that its context still fits.
     asked: bool,
     said: Vec<String>,
     /// The same by session, for programs.
@@ -396,7 +396,7 @@ impl Why {
         Self { asked, said, reasons: Map::new() }
     }
 
-    /// An answer with the reasons in it, where there are some.
+    /// Adds the reasons to an answer, if there are some.
     fn beside(self, mut answer: Value) -> Value {
         if let Some(members) = answer.as_object_mut().filter(|_| !self.said.is_empty()) {
             let why = json!({ "said": self.said, "sessions": self.reasons });

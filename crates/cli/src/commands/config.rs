@@ -65,7 +65,7 @@ fn unusable(error: ConfigError) -> CommandError {
     CommandError::new(kind, error).hint("`bough config example` shows every field")
 }
 
-/// Whether callers need a token there, as the server would find out.
+/// Whether callers need a token there, as the server would decide.
 fn has_tokens(loaded: &Loaded) -> CommandResult<bool> {
     match OsDisk::open(&loaded.data_dir) {
         Ok(disk) => {

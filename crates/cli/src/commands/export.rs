@@ -1,7 +1,7 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use bough_migrate::{ExportFormat, ExportOptions, Exported, MigrateError, export};
+use bough_migrate::{ExportFormat, ExportOptions, Exported, LostKind, MigrateError, export};
 use bough_session::Format as MessageFormat;
 use serde_json::json;
 
@@ -76,8 +76,8 @@ impl From<Format> for ExportFormat {
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
-    if let Some(path) = &args.output {
-        files::refuse_existing(path, args.force)?;
+    if let Some(path) = args.output.as_ref().filter(|_| !args.force) {
+        files::refuse_existing(path, "name another file, or pass --force to write over it")?;
     }
     app.with_backend(async |backend| {
         let session = resolve::session(backend, &args.session).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     .await
 }
 
-/// Says that the format could not carry everything.
+/// Warns that the format could not express everything.
 fn note_losses(app: &App, written: Exported) {
     if written.losses > 0 {
         let things = count(written.losses, "thing", "things");
@@ -127,9 +127,9 @@ fn note_losses(app: &App, written: Exported) {
     }
 }
 
-/// A failure of migrating, rolling back or exporting, by what a person can do about it.
+/// An error of migrating, rolling back or exporting, by what a person can do about it.
 pub(crate) fn failed(error: MigrateError) -> CommandError {
-    // A reader that went away is no failure, and a disk says itself what is wrong.
+    // A closed pipe is not a failure, and errors of the disk explain themselves.
     let error = match error {
         MigrateError::Io(error) => return CommandError::from(error),
         MigrateError::Store(error) => return store_failed(error).into(),
@@ -147,7 +147,7 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
         MigrateError::Exists { .. } => {
             (ErrorKind::Conflict, Some("`bough export` it and `bough rm` it, then migrate again"))
         }
-        // It says itself what works.
+        // Its message has the next step.
         MigrateError::ChangedSince { .. } => (ErrorKind::Conflict, None),
         MigrateError::SourceChanged { .. }
         | MigrateError::Locked { .. }
@@ -158,6 +158,14 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
             ErrorKind::Conflict,
             Some("a server lets go of a session that rests, and when it stops"),
         ),
+        // What cannot be read cannot be exported either.
+        MigrateError::WouldLose { lost }
+            if lost.iter().any(|one| one.kind == LostKind::Damaged) =>
+        {
+            let way_out =
+                "`bough salvage SESSION --to DIR` copies what is whole, or pass --accept-loss";
+            (ErrorKind::Conflict, Some(way_out))
+        }
         MigrateError::WouldLose { .. } => {
             (ErrorKind::Conflict, Some("`bough export SESSION`, or pass --accept-loss"))
         }

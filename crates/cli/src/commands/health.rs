@@ -87,7 +87,7 @@ fn reachable(host: &str) -> String {
     }
 }
 
-/// What keeps a server from its work, by the answer of `/readyz`.
+/// Why a server is not ready, from the answer of `/readyz`.
 fn trouble(status: u16, page: &Value) -> Option<String> {
     let says = |field: &str, value: bool| page.get(field) == Some(&Value::Bool(value));
     if page.get("status").and_then(Value::as_str).is_none() {

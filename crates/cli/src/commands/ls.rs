@@ -130,7 +130,7 @@ fn word<T: serde::de::DeserializeOwned>(text: &str) -> CommandResult<T> {
     Ok(serde_json::from_value(Value::String(text.to_owned()))?)
 }
 
-/// A pair as it is typed. A value that is JSON is taken as such, so that numbers and truth can be asked for.
+/// Parses a pair. A value that is JSON is taken as JSON, so that numbers and truth values can be searched.
 pub(crate) fn parse_pair(pair: &str) -> CommandResult<(String, Value)> {
     let parts = pair.split_once('=').filter(|(key, _)| !key.is_empty());
     let (key, text) = parts.ok_or_else(|| {

@@ -40,7 +40,7 @@ pub(crate) async fn run(app: &App, _: Args) -> CommandResult<()> {
         let host = Arc::new(SessionHost::new(ThroughBackend(backend.clone())));
         let (outgoing, writer) = write_lines();
         converse(host, read_lines(), outgoing).await;
-        // The last answers are still on their way.
+        // The last answers are still being written.
         let written = tokio::task::spawn_blocking(|| writer.join()).await;
         match written {
             Ok(Ok(Ok(()))) => Ok(()),
@@ -51,7 +51,7 @@ pub(crate) async fn run(app: &App, _: Args) -> CommandResult<()> {
     .await
 }
 
-/// The functions, in this process or behind a server, which then decides what its token may do.
+/// The functions, in this process or behind a server, which checks the rights of its token.
 struct ThroughBackend(Backend);
 
 #[async_trait]
@@ -70,7 +70,8 @@ impl Functions for ThroughBackend {
     }
 }
 
-/// Lines of standard input, read by a thread of their own: it waits where nothing can end it but the client.
+/// Lines of standard input, read by a thread of their own, because the blocking read ends only when the client closes
+/// it.
 fn read_lines() -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(MCP_LINES_WAITING);
     std::thread::spawn(move || {
@@ -88,7 +89,7 @@ fn read_lines() -> mpsc::Receiver<Line> {
     receiver
 }
 
-/// Writes lines to standard output until there are no more, or nobody takes them.
+/// Writes lines to standard output until there are no more, or the reader is gone.
 fn write_lines() -> (mpsc::Sender<String>, JoinHandle<std::io::Result<()>>) {
     let (sender, mut receiver) = mpsc::channel::<String>(MCP_LINES_WAITING);
     let writer = std::thread::spawn(move || {

@@ -38,7 +38,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         args.source.to_str().map(str::to_owned).ok_or_else(|| {
             CommandError::usage(format!("{} is not UTF-8", args.source.display()))
         })?;
-    // Not by its name: `.` and `..` have none.
+    // Follow the path instead of reading its name: `.` and `..` have none.
     if follow(&args.source)?.is_none() {
         return Err(CommandError::not_found(format!("there is nothing at {source}"))
             .hint("give a session file of pi, or a directory such as ~/.pi/agent/sessions"));
@@ -49,12 +49,13 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         return plan(app, &migrator, &source);
     }
     let results = carry_out(app, &open(&data_dir)?, &source)?;
-    // Opening the directory lists what was brought in, also for programs that have it open.
+    // Opening the directory adds migrated sessions to its lists, also for programs that have it
+    // open.
     app.with_backend(async |_| Ok(())).await?;
     finish(app, &source, &results)
 }
 
-/// The one who moves sessions in and out of a data directory.
+/// The migrator of a data directory.
 pub(crate) fn open(data_dir: &Path) -> CommandResult<Migrator> {
     let platform = Platform::system(data_dir)?;
     Migrator::open(platform, Arc::new(OsV1Files)).map_err(failed)
@@ -98,7 +99,8 @@ fn plan(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
     Ok(())
 }
 
-/// A plan as it stands once the files before it were brought in: one of them may have its session.
+/// A plan as it is after the files before it were migrated: one of them may have the same session
+/// id.
 fn after(before: &[Plan], mut plan: Plan) -> Plan {
     if let Some(first) = before.iter().find(|other| other.session_id == plan.session_id) {
         let is_copy = first.snapshot_id == plan.snapshot_id;
@@ -107,7 +109,7 @@ fn after(before: &[Plan], mut plan: Plan) -> Plan {
     plan
 }
 
-/// What went wrong, with the name of the file.
+/// An error with the name of its file.
 fn naming(file: &str, error: &str) -> String {
     if error.contains(file) { error.to_owned() } else { format!("{file}: {error}") }
 }
@@ -145,7 +147,7 @@ fn finish(app: &App, source: &str, results: &[FileResult]) -> CommandResult<()> 
         return Err(CommandError::not_found(format!("there are no session files in {source}"))
             .hint("they end in .jsonl or .sqlite"));
     }
-    // One file that was named must be a session; among many, others may lie about.
+    // A file that was named must be a session; among many files, others may be present.
     let named = results.len() == 1;
     let is_wrong = |result: &&FileResult| result.error.is_some() && (named || !result.skipped);
     let wrong = results.iter().filter(is_wrong).count();
@@ -199,7 +201,7 @@ fn report(app: &App, results: &[FileResult]) -> CommandResult<()> {
     app.output.line(text)
 }
 
-/// What was not as it should be in a file. Nothing of it was left out.
+/// Irregularities of a file. None of them leaves anything out.
 fn findings(plan: &Plan) -> String {
     let counts = plan.report.counts.iter().map(|(kind, number)| {
         let word = serde_json::to_value(kind).ok();

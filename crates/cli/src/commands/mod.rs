@@ -1,4 +1,4 @@
-//! One file a command: its arguments, whose comment is the help, and what it does.
+//! One file a command: its arguments, whose doc comments are the help, and its work.
 
 pub(crate) mod archive;
 pub(crate) mod compact;

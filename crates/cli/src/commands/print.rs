@@ -1,4 +1,4 @@
-//! Messages and sessions on the way to standard output.
+//! Prints messages and sessions to standard output.
 
 use bough_service::api::MessageItem;
 
@@ -55,7 +55,7 @@ fn usage(session: &Summary) -> String {
     format!("{input} in, {output} out {}", cost(total.cost_usd)).trim_end().to_owned()
 }
 
-/// One message or note. `full` shows what is otherwise folded away.
+/// Prints one message or note. `full` shows blocks that are otherwise folded.
 pub(crate) fn print_item(app: &App, item: &MessageItem, full: bool) -> CommandResult<()> {
     let shown = shown(item);
     let heading = heading(&shown, item.entry_id.as_str());
@@ -66,7 +66,7 @@ pub(crate) fn print_item(app: &App, item: &MessageItem, full: bool) -> CommandRe
     app.output.line("")
 }
 
-/// Who speaks, and which entry it is.
+/// The speaker, and the entry's id.
 pub(crate) fn heading(shown: &Shown, entry: &str) -> Line {
     let style = match shown.speaker {
         Speaker::User => Style::User,
@@ -77,7 +77,7 @@ pub(crate) fn heading(shown: &Shown, entry: &str) -> Line {
     Line::of(style, format!("● {}", shown.heading)).dim(format!("  {}", short_id(entry)))
 }
 
-/// One block of a message. `full` shows what is otherwise folded away.
+/// Prints one block of a message. `full` shows blocks that are otherwise folded.
 pub(crate) fn print_block(app: &App, block: &Block, full: bool) -> CommandResult<()> {
     let columns = app.output.columns().saturating_sub(TITLE_INDENT).min(TITLE_COLUMNS_MAX);
     let title = |style: Style, mark: &str| {

@@ -113,7 +113,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     .await
 }
 
-/// What the configuration says of recorded sessions.
+/// The scope of recorded sessions in the configuration.
 fn configured_scope(app: &App) -> CommandResult<SessionScope> {
     let flags = Overrides { data_dir: app.globals.data_dir.clone(), ..Overrides::default() };
     let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
@@ -125,8 +125,7 @@ fn configured_scope(app: &App) -> CommandResult<SessionScope> {
     })
 }
 
-/// Records until the input ends. What comes back says what was recorded, of how many events, and why it stopped
-/// before the end.
+/// Records until the input ends. Returns what was recorded, from how many events, and why it stopped before the end.
 async fn record(
     app: &App,
     args: &Args,
@@ -137,7 +136,7 @@ async fn record(
     let options = DurableOptions {
         config,
         on_notice: Some(Arc::new(move |event, notice: &Notice| {
-            // The receiver lives as long as the recorder.
+            // The receiver exists as long as the recorder.
             drop(notices.send((event, notice.clone())));
         })),
         ..DurableOptions::default()
@@ -187,7 +186,7 @@ async fn record(
     Ok((recording, events, stopped))
 }
 
-/// Lines that are not events. The first are told one by one, the others by their number.
+/// Lines that are not events. The first ones are reported one by one, the others by their number.
 #[derive(Debug, Default)]
 struct PassedOver(u64);
 
@@ -199,7 +198,7 @@ impl PassedOver {
         }
     }
 
-    /// The rest of them; a failure when there was nothing else.
+    /// Reports the rest of them. Fails if there was nothing else.
     fn end(&self, app: &App, events: u64) -> Option<CommandError> {
         let untold = self.0.saturating_sub(PASSED_OVER_TOLD);
         if untold > 0 {
@@ -212,7 +211,7 @@ impl PassedOver {
     }
 }
 
-/// Fields that events of known types have beyond those that are known. They are not kept, and each is told once.
+/// Unknown fields of known events. They are not kept, and each is reported once.
 #[derive(Debug, Default)]
 struct NotKept {
     told: BTreeSet<(String, String)>,
@@ -220,7 +219,7 @@ struct NotKept {
 }
 
 impl NotKept {
-    /// The event of a line, once it is told what of it is not kept.
+    /// The event of a line; reports its fields that are not kept.
     fn told(
         &mut self,
         app: &App,
@@ -265,23 +264,23 @@ struct Events {
     lines: LineNumbers,
     /// How many of them were recorded before.
     already: u64,
-    /// How many of them no agent said: a replay states what else its session knows.
+    /// How many of them are facts, which a replay states beside the events of agents.
     facts: u64,
-    /// How many of them are recorded nowhere.
+    /// How many of them could not be recorded.
     lost: u64,
     not_kept: NotKept,
-    /// How many pieces of messages there were besides, which nobody asked to keep.
+    /// How many streamed pieces there were besides, which were not to be kept.
     pieces: u64,
 }
 
 impl Events {
-    /// Says what was not as expected of an event. Recording a file again is no mistake: that is only counted.
+    /// Reports what was unexpected about an event. Events that are recorded already are only counted.
     fn hear(&mut self, app: &App, (event, notice): (u64, Notice)) {
         if matches!(notice, Notice::AlreadyRecorded { .. }) {
             self.already += 1;
             return;
         }
-        // What of a session is not stored is counted when the recording ends.
+        // Events of a session that could not be stored are counted when the recording ends.
         if notice.is_lost() && !matches!(notice, Notice::NotStored { .. }) {
             self.lost += 1;
         }
@@ -307,7 +306,7 @@ fn report(
     recording.failures.into_iter().next().map_or(Ok(()), |failure| Err(not_stored(failure)))
 }
 
-/// Why a session is not stored, in the words and with the exit code that other commands have for it.
+/// Why a session was not stored, with the message and the exit code that other commands use.
 fn not_stored(failure: DurableError<StoreError>) -> CommandError {
     let DurableError::NotStored { session_id, source } = failure else {
         return CommandError::failed(failure);
@@ -321,7 +320,7 @@ fn not_stored(failure: DurableError<StoreError>) -> CommandError {
     CommandError { error: text.into(), ..told }
 }
 
-/// What became of the events, in one line.
+/// A summary of the recording in one line.
 fn summary(events: &Events, sessions: u64) -> String {
     let others = events.already + events.lost + events.facts;
     let new = events.lines.events.saturating_sub(others);
@@ -342,16 +341,16 @@ fn summary(events: &Events, sessions: u64) -> String {
     text
 }
 
-/// Which line each event stood on, in as much room as there are lines without one.
+/// The line number of each event, in memory proportional to the lines without one.
 #[derive(Debug, Default)]
 struct LineNumbers {
     events: u64,
-    /// By event, how many lines before it (and it) held none, where that changes.
+    /// By event, how many lines up to it held none, if that changes.
     skipped: BTreeMap<u64, u64>,
 }
 
 impl LineNumbers {
-    /// The next event stands on this line.
+    /// Notes the line of the next event.
     fn add(&mut self, line: u64) {
         self.events += 1;
         let skipped = line.saturating_sub(self.events);
@@ -366,7 +365,7 @@ impl LineNumbers {
     }
 }
 
-/// The event of a line and which of its fields are not kept; `None` for an empty one.
+/// The event of a line and its fields that are not kept; `None` for an empty line.
 fn event_of(line: LineRead) -> Result<Option<(AgentEvent, Vec<String>)>, String> {
     let LineRead::Line(bytes) = line else {
         return Err(format!("longer than {EVENT_LINE_BYTES_MAX} bytes"));
@@ -376,7 +375,7 @@ fn event_of(line: LineRead) -> Result<Option<(AgentEvent, Vec<String>)>, String>
         return Ok(None);
     }
     AgentEvent::from_line(&text).map(Some).map_err(|error| {
-        // There is one line, and which of the input it is stands before this.
+        // The text has one line, and its number in the input is printed before this.
         let reason = error.to_string().replace(" at line 1 column ", " at column ");
         format!("not an event: {reason}")
     })
@@ -385,7 +384,7 @@ fn event_of(line: LineRead) -> Result<Option<(AgentEvent, Vec<String>)>, String>
 /// A line with its number, or why no more can be read.
 type NextLine = std::io::Result<(u64, LineRead)>;
 
-/// The session of a session file, which is named after it.
+/// The session in a session file that has its name.
 fn session_in(path: &Path) -> Option<RecordedSession> {
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     let id = path.file_stem().filter(|_| is_json)?.to_str()?;
@@ -393,7 +392,7 @@ fn session_in(path: &Path) -> Option<RecordedSession> {
     load_session(id, folder.unwrap_or(Path::new("."))).ok()
 }
 
-/// Reads lines on a thread of its own, since standard input can only be waited for by blocking.
+/// Reads lines on a thread of its own, since standard input can only be read by blocking.
 fn read_lines(file: Option<PathBuf>) -> CommandResult<mpsc::Receiver<NextLine>> {
     let (sender, receiver) = mpsc::channel(EVENT_LINES_WAITING);
     if let Some(session) = file.as_deref().and_then(session_in) {

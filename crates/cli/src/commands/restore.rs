@@ -80,7 +80,7 @@ fn list(app: &App, trash: &[TrashedSession]) -> CommandResult<()> {
     app.output.table(&table)
 }
 
-/// The last deleted life of the session that is meant. The trash is in that order.
+/// The last deleted incarnation of the session that is meant. The trash is in that order.
 fn choose<'a>(
     trash: &'a [TrashedSession],
     text: Option<&str>,
@@ -118,7 +118,7 @@ fn choose<'a>(
     }
 }
 
-/// What lists call it: its title, the name that an entry gave it, or how it begins.
+/// Its caption in lists: its title, the name from an entry, or its first message.
 fn called(item: &TrashedSession) -> Option<&str> {
     let names = [Some(item.meta.title.as_str()), item.name.as_deref(), item.preview.as_deref()];
     names.into_iter().flatten().find(|name| !name.trim().is_empty())

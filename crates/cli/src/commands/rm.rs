@@ -49,7 +49,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
                 }
             }
         }
-        // What was deleted is said, also where something failed after it.
+        // Report what was deleted, also if a later step failed.
         report(app, sessions.get(..done).unwrap_or_default(), args.purge)?;
         failed.map_or(Ok(()), Err)
     })

@@ -45,13 +45,13 @@ pub(crate) struct Args {
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let data_dir = app.globals.data_dir_only("rollback")?;
     // The session is named while the store is open, and let go of before it is moved.
-    let session =
-        app.with_backend(async |backend| resolve::session(backend, &args.session).await).await?;
+    let named = app.with_backend(async |it| resolve::damaged_or_whole(it, &args.session).await);
+    let session = named.await?;
     let migrator = open(&data_dir)?;
     let file = migrator
-        .file_behind(session.id().as_str())
+        .file_behind(&session.id)
         .map_err(|error| never_brought_in(&args.session, error))?;
-    let question = format!("Give {:?} back to {file}?", session.caption());
+    let question = format!("Give {:?} back to {file}?", session.caption);
     if !args.yes && !app.output.confirm(&question, "--yes")? {
         return Err(CommandError::cancelled());
     }
@@ -60,7 +60,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         accept_loss: args.accept_loss,
         accept_changed_target: args.accept_changed,
     };
-    let done = migrator.rollback(session.id().as_str(), &options).map_err(failed)?;
+    let done = migrator.rollback(&session.id, &options).map_err(failed)?;
     // Opening the directory lists the session as its file shows it.
     app.with_backend(async |_| Ok(())).await?;
     if app.output.is_json() {

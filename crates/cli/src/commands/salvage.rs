@@ -1,7 +1,5 @@
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use bough_migrate::{Migrator, OsV1Files};
 use bough_platform::{OsDisk, Platform};
 use bough_session::SessionId;
 use bough_store::SalvageReport;
@@ -10,8 +8,6 @@ use serde_json::json;
 use crate::app::App;
 use crate::backend::Local;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
-use crate::commands::export::failed;
-use crate::commands::migrate::open;
 use crate::commands::verify::{report_json, store_failed};
 use crate::resolve;
 use crate::text::count;
@@ -40,27 +36,19 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     // The new directory is made only when there is something to put into it.
     refuse_empty(&from)?;
     let only = match &args.session {
-        Some(text) => Some(named(app, text).await?),
+        Some(text) => {
+            let named = app.with_backend(async |it| resolve::damaged_or_whole(it, text).await);
+            Some(named.await?.id)
+        }
         None => None,
     };
     let reports = copy(app, &from, &args.to, only.as_ref())?;
-    keep_ways_back(&from, &args.to, &reports)?;
     let saved: Vec<SessionId> =
         reports.iter().map(|report| SessionId::from_stored(report.id.clone())).collect();
     let rescued = Local::open(args.to.clone()).await?;
     rescued.show(&saved).await;
     rescued.close().await?;
     report(app, &args.to, &reports)
-}
-
-/// The session that a text names. One that is too damaged to be looked at is meant by its whole id.
-async fn named(app: &App, text: &str) -> CommandResult<SessionId> {
-    let found = app.with_backend(async |backend| resolve::session(backend, text).await).await;
-    match found {
-        Ok(session) => Ok(session.id().clone()),
-        Err(error) if error.kind == ErrorKind::Damaged => Ok(SessionId::from_stored(text)),
-        Err(error) => Err(error),
-    }
 }
 
 fn copy(
@@ -102,16 +90,6 @@ fn line(report: &SalvageReport) -> String {
     let saved = count(report.saved, "record", "records");
     let rest = format!("{} reparented, {} left out", report.reparented, report.left_out);
     format!("{}: saved {saved}, {rest}, {} places unreadable", report.id, report.damage.len())
-}
-
-/// A session that came from a file of pi can be given back to it from the new directory too.
-fn keep_ways_back(from: &Path, to: &Path, reports: &[SalvageReport]) -> CommandResult<()> {
-    let old = Migrator::open_to_look(Platform::system_to_look(from)?, Arc::new(OsV1Files));
-    let new = open(to)?;
-    for report in reports.iter().filter(|report| report.saved > 0) {
-        new.keep_way_back(&old, &report.id).map_err(failed)?;
-    }
-    Ok(())
 }
 
 /// There must be something to copy.

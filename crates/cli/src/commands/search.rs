@@ -71,7 +71,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     .await
 }
 
-/// A query that is not understood is explained by the help of this command.
+/// Adds the help of this command to an error about a query.
 fn explained(error: CallError) -> CommandError {
     let is_query = error.code == "session/invalid_request";
     let mut failed = CommandError::from(error);
@@ -82,8 +82,8 @@ fn explained(error: CallError) -> CommandError {
     failed
 }
 
-/// Waits until the index has everything, and shows how far it is. A server goes on with it by itself; the search then says how
-/// far it is.
+/// Waits until the index has everything, and shows its progress. A server updates its index by itself; the search then
+/// reports its progress.
 pub(crate) async fn wait_for_index(
     app: &App,
     backend: &Backend,
@@ -91,11 +91,11 @@ pub(crate) async fn wait_for_index(
 ) -> CommandResult<Option<IndexStatus>> {
     let mut progress: Option<(Progress, u64)> = None;
     let (mut least, mut rounds) = (u64::MAX, 0);
-    // Who keeps the index may be another process, and not go on with it.
+    // Another process may own the index, and not continue it.
     while rounds < INDEX_STALLED_ROUNDS {
         let status = match backend.search_status().await {
             Ok(status) => status,
-            // An older server, or one without an index: what it can find, it finds.
+            // An older server, or one without an index: search what it can find.
             Err(_) => return Ok(None),
         };
         let left = status.behind_sessions.max(status.behind_changes);
@@ -119,7 +119,7 @@ fn behind(status: IndexStatus) -> String {
     )
 }
 
-/// `~` in a filter is the caller's home, which a server does not know.
+/// Expands `~` in a filter to the caller's home directory, which a server does not know.
 fn with_home(query: &str) -> String {
     match std::env::var("HOME") {
         Ok(home) if !home.is_empty() => {
@@ -163,7 +163,7 @@ fn print_hit(app: &App, hit: &SearchHit) -> CommandResult<()> {
 /// Columns of a title.
 const TITLE_COLUMNS: usize = 60;
 
-/// A snippet with what was found standing out.
+/// A snippet with the matches highlighted.
 fn highlighted(snippet: &SearchSnippet) -> Line {
     let mut line = Line::from("  ");
     let mut from = 0;

@@ -66,7 +66,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// What an engine asks for that starts this program as its worker: no bus of its own, and a port that nobody else has.
+    /// The options for an engine that starts this program as its worker: no bus of its own, and a free port.
     pub(crate) fn as_worker(url: String, config: Option<PathBuf>) -> Self {
         Self {
             listen: Some("127.0.0.1:0".to_owned()),
@@ -116,7 +116,7 @@ fn engine_connector() -> Option<EngineConnector> {
     None
 }
 
-/// Serves until a signal; what nobody asks for is done beside it.
+/// Serves until a signal; background work runs beside it.
 async fn serve(app: &App, options: ServeOptions, demo: bool) -> CommandResult<()> {
     let config = options.config.clone();
     let shutdown = shutdown_on_signals();
@@ -153,7 +153,7 @@ fn not_started(error: ServeError) -> CommandError {
     }
 }
 
-/// Sessions that were not brought in, or went back to their files, are served from those.
+/// Serves sessions that were not migrated, or were rolled back, from their files.
 fn with_files(native: NativeStore, platform: Platform) -> Result<Arc<dyn Store>, StoreError> {
     let served = ServedStore::over(native, platform, Arc::new(OsV1Files));
     served.recover_now()?;

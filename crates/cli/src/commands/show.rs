@@ -85,7 +85,7 @@ pub(crate) async fn newest(
     let mut items: Vec<MessageItem> = Vec::new();
     let (mut messages, mut cursor) = (0, None);
     loop {
-        // One more than is missing tells whether there are older ones.
+        // One more than needed shows whether there are older ones.
         let size = (limit - messages).saturating_add(1).min(ENTRIES_PAGE);
         let page = backend.path_page(session.id(), leaf, true, size, cursor.as_deref()).await?;
         for item in page.items {

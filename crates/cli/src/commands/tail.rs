@@ -54,7 +54,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
                 session.id()
             ));
         }
-        // Where the events begin is asked for first: what comes in between then arrives twice, and is never missed.
+        // Ask for the cursor of the events first: an entry in between then arrives twice, and is never missed.
         let start = match args.follow {
             true => Some(backend.events(session.id(), None).await?.next),
             false => None,
@@ -80,7 +80,7 @@ async fn follow(
     follower: &mut Follower<'_>,
 ) -> CommandResult<()> {
     let mut after = start;
-    // One for the whole loop: a Ctrl-C between two of them would be nobody's.
+    // One future for the whole loop: a Ctrl-C between two of them would be lost.
     let mut stop = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         let page = {
@@ -146,7 +146,7 @@ impl Follower<'_> {
         blocks.iter().try_for_each(|block| self.print(block))
     }
 
-    /// Ends what was printed last: something else follows.
+    /// Ends the last entry, because something else follows.
     fn close(&mut self) -> CommandResult<()> {
         self.end_line()?;
         match self.last.take() {
@@ -166,7 +166,7 @@ impl Follower<'_> {
         self.last.as_ref().is_some_and(|last| last.flow.keeps_program_waiting())
     }
 
-    /// Sends everything so far on its way. A line that still grows is not ended, also where a program reads it.
+    /// Flushes everything so far. A line that still grows is not ended, also if a program reads it.
     fn show_all(&mut self) -> CommandResult<()> {
         self.app.output.flush()
     }
@@ -188,7 +188,7 @@ impl Follower<'_> {
         }
     }
 
-    /// A message changed: if it was printed last and grew, only what is new is printed.
+    /// A message changed: if it was printed last and grew, only the new part is printed.
     fn update(&mut self, item: MessageItem) -> CommandResult<()> {
         let blocks = shown(&item).blocks;
         let last = self.last.as_ref().filter(|last| last.entry == item.entry_id);
@@ -211,7 +211,7 @@ impl Follower<'_> {
         blocks.iter().skip(more.from).try_for_each(|block| self.print(block))
     }
 
-    /// Prints a block. The line that a text ends in stays open: a stream may add to it.
+    /// Prints a block. The last line of a text stays open, because a stream may add to it.
     fn print(&mut self, block: &Block) -> CommandResult<()> {
         self.end_line()?;
         match block.kind {
@@ -233,7 +233,7 @@ impl Follower<'_> {
         }
     }
 
-    /// What is not a message: one dim line.
+    /// Prints an event that is not a message, as one dim line.
     fn remark(&mut self, event: &SessionEvent) -> CommandResult<()> {
         let text = |field: &str| event.payload.get(field).and_then(|value| value.as_str());
         let remark = match event.kind.as_str() {
@@ -249,7 +249,7 @@ impl Follower<'_> {
     }
 }
 
-/// What a message has beyond what was printed of it.
+/// What a message has beyond its printed part.
 #[derive(Debug, PartialEq, Eq)]
 struct Added {
     /// At the end of the last block that was printed.
@@ -258,7 +258,7 @@ struct Added {
     from: usize,
 }
 
-/// What was added to a message; `None` when something else happened to it.
+/// What was added to a message; `None` if it changed in another way.
 fn added(old: &[Block], new: &[Block]) -> Option<Added> {
     let Some((last, before)) = old.split_last() else {
         return Some(Added { text: String::new(), from: 0 });
@@ -269,7 +269,7 @@ fn added(old: &[Block], new: &[Block]) -> Option<Added> {
     Some(Added { text: text.to_owned(), from: old.len() })
 }
 
-/// Whether the text of a block is printed, so that more of it can be.
+/// Whether the text of a block was printed, so that more of it can be.
 fn is_open(block: &Block, full: bool) -> bool {
     block.kind == BlockKind::Text || full && block.kind == BlockKind::Thinking
 }

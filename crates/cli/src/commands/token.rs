@@ -171,7 +171,7 @@ fn make(app: &App, file: &TokenFile<'_>, create: Create) -> CommandResult<()> {
     Ok(())
 }
 
-/// When a token ends, from a length of time such as `30d`; `None` is never.
+/// The expiry of a token, from a length of time such as `30d`; `None` is never.
 fn ends_at(text: &str, now_ms: i64) -> CommandResult<Option<i64>> {
     let span: Span = text.parse().map_err(|error: bough_server::config::SpanError| {
         CommandError::usage(error.to_string()).hint("write a length of time such as 30d or 12h")
@@ -219,7 +219,7 @@ fn state(token: &TokenRecord, now_ms: i64) -> String {
     }
 }
 
-/// A token without anything that could be used in its place.
+/// A token without its secret parts.
 fn shown(record: &TokenRecord) -> serde_json::Value {
     json!({
         "id": record.id, "name": record.name, "scope": record.scope, "rights": record.rights,

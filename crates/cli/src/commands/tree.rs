@@ -1,6 +1,3 @@
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-
 use bough_session::EntryId;
 
 use crate::app::App;
@@ -100,51 +97,72 @@ async fn print_json(app: &App, backend: &Backend, session: &Summary) -> CommandR
     out.finish()
 }
 
-/// The parents of all entries, in little room: ids one after the other, and numbers in the place of pointers.
+/// The parents of all entries, in little room: no table of ids, since a parent comes before its children and is found by
+/// going backwards.
 #[derive(Default)]
 struct Parents {
-    ids: String,
-    /// Where each id ends.
-    ends: Vec<usize>,
-    /// The number of each entry's parent; its own where it has none.
-    parents: Vec<u32>,
-    /// The newest entry of each hash of an id.
-    newest: HashMap<u64, u32>,
-    hasher: RandomState,
+    ids: Texts,
+    /// The parent of each entry: nothing where it is the entry before, as it mostly is; its own id where it has none.
+    parents: Texts,
 }
 
 impl Parents {
     fn add(&mut self, entry: &Outline) {
-        let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
-        let parent = entry.parent_id.as_ref().and_then(|id| self.number_of(id.as_str()));
-        self.parents.push(parent.unwrap_or(number));
-        self.ids.push_str(entry.id.as_str());
-        self.ends.push(self.ids.len());
-        self.newest.insert(self.hasher.hash_one(entry.id.as_str()), number);
+        let id = entry.id.as_str();
+        let parent = entry.parent_id.as_ref().map_or(id, EntryId::as_str);
+        let is_before = self.ids.last() == Some(parent);
+        self.parents.push(if is_before { "" } else { parent });
+        self.ids.push(id);
     }
 
-    fn id(&self, number: u32) -> Option<&str> {
-        let at = usize::try_from(number).ok()?;
-        let start = at.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
-        self.ids.get(start..*self.ends.get(at)?)
-    }
-
-    fn number_of(&self, id: &str) -> Option<u32> {
-        let number = *self.newest.get(&self.hasher.hash_one(id))?;
-        self.id(number).filter(|found| *found == id).map(|_| number)
-    }
-
-    /// The ids from the root to the leaf. A parent comes before its children, so this ends.
-    fn path_to(&self, leaf: Option<&EntryId>) -> Vec<&str> {
-        let mut at = leaf.and_then(|leaf| self.number_of(leaf.as_str()));
+    /// The ids from the root to the leaf. Each step goes back to where the parent is, so that all of them together pass
+    /// over each entry once.
+    fn path_to(&self, leaf: Option<&EntryId>) -> impl Iterator<Item = &str> {
+        let mut at = leaf.and_then(|leaf| self.ids.last_before(self.ids.len(), leaf.as_str()));
         let mut path = Vec::new();
         while let Some(number) = at {
-            path.extend(self.id(number));
-            let parent = usize::try_from(number).ok().and_then(|at| self.parents.get(at).copied());
-            at = parent.filter(|parent| *parent < number);
+            path.push(number);
+            at = match self.parents.get(number) {
+                Some("") => number.checked_sub(1),
+                Some(parent) => self.ids.last_before(number, parent),
+                None => None,
+            };
         }
-        path.reverse();
-        path
+        path.into_iter().rev().filter_map(|number| self.ids.get(number))
+    }
+}
+
+/// Texts by their numbers, one after the other in one piece of memory.
+#[derive(Default)]
+struct Texts {
+    text: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, number: usize) -> Option<&str> {
+        let start =
+            number.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.text.get(start..*self.ends.get(number)?)
+    }
+
+    fn last(&self) -> Option<&str> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// The number of the last text that is this one, among those before a number.
+    fn last_before(&self, number: usize, text: &str) -> Option<usize> {
+        (0..number).rev().find(|number| self.get(*number) == Some(text))
     }
 }
 
@@ -164,11 +182,16 @@ mod tests {
         add("b", Some("root"));
         add("c", Some("a"));
         add("orphan", Some("gone"));
-        let path = |leaf: &str| parents.path_to(Some(&EntryId::from_stored(leaf)));
+        add("d", Some("c"));
+        add("e", Some("d"));
+        let path = |leaf: &str| -> Vec<&str> {
+            parents.path_to(Some(&EntryId::from_stored(leaf))).collect()
+        };
         assert_eq!(path("c"), ["root", "a", "c"]);
         assert_eq!(path("b"), ["root", "b"]);
+        assert_eq!(path("e"), ["root", "a", "c", "d", "e"]);
         assert_eq!(path("orphan"), ["orphan"]);
         assert_eq!(path("gone"), Vec::<&str>::new());
-        assert_eq!(parents.path_to(None), Vec::<&str>::new());
+        assert_eq!(parents.path_to(None).count(), 0);
     }
 }

@@ -70,11 +70,11 @@ async fn of_session(
     app.output.table(&table)
 }
 
-/// What a recorded session says that it cost, beside the sum of its messages.
+/// The usage of a recorded session, beside the sum of its messages.
 struct Recorded {
     /// What the loops reported when they ended.
     reported: PhiUsage,
-    /// What choosing among parallel loops cost, which no message of the session says.
+    /// The usage of choosing among parallel loops, which no message of the session has.
     judges: PhiUsage,
 }
 
@@ -164,8 +164,8 @@ impl Sums {
         }
     }
 
-    /// The sum, and how much was left out of it because it is counted elsewhere: at the session that it was copied from or,
-    /// where that is gone, at the fork that copied the most.
+    /// The sum, and how much was left out of it because it counts elsewhere: at the session that it was copied from or,
+    /// if that is gone, at the fork that copied the most.
     fn finish(mut self) -> (UsageByModel, UsageByModel) {
         let mut elsewhere = UsageByModel::default();
         for (source, mut copies) in self.copies {

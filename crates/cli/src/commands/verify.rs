@@ -28,16 +28,15 @@ pub(crate) struct Args {
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let data_dir = app.globals.data_dir_only("verify")?;
     let session = match &args.session {
-        Some(name) => {
-            let found = app.with_backend(async |backend| resolve::session(backend, name).await);
-            Some(found.await?)
+        Some(text) => {
+            let named = app.with_backend(async |it| resolve::damaged_or_whole(it, text).await);
+            Some(named.await?.id)
         }
         None => None,
     };
     let mut bar = app.output.progress("Checking");
     let mut reports: Vec<VerifyReport> = Vec::new();
-    let only = session.as_ref().map(|session| session.id());
-    bough_store::verify(Platform::system(&data_dir)?, only, &mut |report| {
+    bough_store::verify(Platform::system(&data_dir)?, session.as_ref(), &mut |report| {
         bar.set(reports.len() as u64 + 1, 0, &report.id);
         reports.push(report);
         ControlFlow::Continue(())

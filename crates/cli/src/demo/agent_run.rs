@@ -62,7 +62,7 @@ pub(crate) struct LoopScript {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LoopKind {
-    /// It goes on, or begins where there is none before it.
+    /// It continues the loop before it, or begins.
     #[default]
     Next,
     Rerun,
@@ -85,13 +85,13 @@ pub(crate) struct TurnScript {
     pub(crate) failure: Option<String>,
 }
 
-/// A call of a tool. The calls of a turn run side by side.
+/// A call of a tool. The calls of a turn run in parallel.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallScript {
     pub(crate) tool: String,
     pub(crate) arguments: Value,
-    /// The sub-agent that it runs; its last words are the result then.
+    /// The sub-agent that it runs, whose last message is then the result.
     #[serde(default)]
     pub(crate) sub_agent: Option<String>,
     #[serde(default)]
@@ -102,7 +102,7 @@ pub(crate) struct CallScript {
     pub(crate) is_error: bool,
 }
 
-/// Loops from the same beginning, of which one is chosen.
+/// Loops from the same start, of which one is chosen.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ParallelScript {
@@ -113,7 +113,7 @@ pub(crate) struct ParallelScript {
     pub(crate) choosing: TurnUsage,
 }
 
-/// A summary that stands for the loops in the context from here on.
+/// A summary that replaces the loops in the context from here on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CompactionScript {

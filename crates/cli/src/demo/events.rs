@@ -1,4 +1,4 @@
-//! From the script of an agent to the events that a recorder hears.
+//! From the script of an agent to the events for a recorder.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(crate) struct Tempo {
     pub(crate) second_ms: i64,
 }
 
-/// Where the sessions of a run are: that of the agent, and that of each sub-agent by its name in the script.
+/// The sessions of a run: that of the agent, and that of each sub-agent by its name in the script.
 #[derive(Clone, Debug)]
 pub(crate) struct RunSessions {
     pub(crate) main: String,
@@ -53,7 +53,7 @@ pub(crate) fn events_of(run: &AgentRun, sessions: &RunSessions, tempo: Tempo) ->
     writer.events
 }
 
-/// What a person takes to read an answer and ask again.
+/// The time in which a person reads an answer and asks again.
 const PAUSE_SECONDS: i64 = 8;
 
 struct EventWriter<'a> {
@@ -74,7 +74,7 @@ struct OpenLoop<'a> {
     usage: TurnUsage,
 }
 
-/// Who runs a loop, where, and after which other one.
+/// The agent and the session of a loop, and the loop before it.
 struct LoopPlace<'a> {
     session: &'a str,
     agent: &'a str,
@@ -195,7 +195,7 @@ impl<'a> EventWriter<'a> {
         open.usage = open.usage.plus(turn.usage);
     }
 
-    /// Runs the calls of a turn side by side; the turn goes on when the last of them is done.
+    /// Runs the calls of a turn in parallel; the turn continues when the last of them is done.
     fn run_calls(
         &mut self,
         open: &mut OpenLoop<'a>,
@@ -229,7 +229,7 @@ impl<'a> EventWriter<'a> {
         answers
     }
 
-    /// Runs one call to its end: what it answers, and the loop of the sub-agent that it ran.
+    /// Runs one call to its end. Returns its answer, and the loop of the sub-agent that it ran.
     fn run_call(&mut self, open: &OpenLoop<'_>, call: &'a CallScript) -> (&'a str, Option<String>) {
         let named = call.sub_agent.as_deref();
         let found = named

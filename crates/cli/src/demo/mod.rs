@@ -1,7 +1,7 @@
-//! Sessions of an agent at work, for those who want to look before they have any.
+//! Sessions of an agent at work, for people who have no sessions yet.
 //!
-//! What is said is data: [`story`] holds sessions that a client writes message by message, [`agent_run`] one that a recorder
-//! hears. The [`Player`] writes both through the functions that every client calls.
+//! The content is data: [`story`] holds sessions that a client writes message by message, [`agent_run`] one for a
+//! recorder. The [`Player`] writes both through the functions that every client calls.
 
 mod agent_run;
 mod events;
@@ -29,7 +29,7 @@ impl Demo {
         Ok(Self { story, run })
     }
 
-    /// Writes what happened before one looks; the ids of its sessions.
+    /// Writes the sessions of the past; returns their ids.
     pub(crate) async fn fill(&self, app: &App, backend: &Backend) -> CommandResult<Vec<String>> {
         let player = Player::new(app, backend);
         let mut sessions = player.fill(&self.story).await?;
@@ -37,7 +37,7 @@ impl Demo {
         Ok(sessions)
     }
 
-    /// Writes as an agent would, while somebody looks; the ids of its sessions.
+    /// Writes sessions live, as an agent would; returns their ids.
     pub(crate) async fn play_live(
         &self,
         app: &App,

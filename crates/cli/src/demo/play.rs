@@ -50,8 +50,8 @@ impl<'a> Player<'a> {
 }
 
 impl Player<'_> {
-    /// Writes what happened before one looks, and says which sessions there are now. The newest one is written last, so that
-    /// it is the first of a list.
+    /// Writes the sessions of the past, and returns their ids. The newest one is written last, so that it is the first
+    /// of a list.
     pub(crate) async fn fill(&self, story: &Story) -> Result<Vec<String>, CallError> {
         let mut written = Vec::new();
         for session in story.sessions.iter().rev() {
@@ -143,7 +143,7 @@ impl Player<'_> {
         Ok(SessionId::generate(random).to_string())
     }
 
-    /// Gives the recorded sessions their titles: no event of an agent says them.
+    /// Sets the titles of the recorded sessions, which no event of an agent has.
     async fn describe(
         &self,
         run: &AgentRun,
@@ -181,7 +181,7 @@ impl Player<'_> {
         self.call("session::set-status", request).await.map(drop)
     }
 
-    /// Writes a step as it is at its end.
+    /// Writes a step in its final form.
     async fn write(&self, id: &str, step: &Step) -> Result<(), CallError> {
         let time = |seconds| at(self.now_ms, seconds);
         let (function, request) = match step {
@@ -327,7 +327,7 @@ mod tests {
         .await;
     }
 
-    /// Of each loop of a session: how it goes on, where it stands, its sub-agents, and whether it is compacted.
+    /// For each loop of a session: its kind, its status, its sub-agents, and whether it is compacted.
     async fn shape(player: &Player<'_>, id: &str) -> Vec<(String, String, usize, bool)> {
         let read = player.call("session::loops", json!({ "session_id": id })).await.unwrap();
         let of = |summary: &Value| {

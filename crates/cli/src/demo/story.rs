@@ -6,9 +6,9 @@ const STORY: &str = include_str!("story.json");
 /// Everything that the demo writes.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Story {
-    /// What happened before one looks, the newest first.
+    /// The sessions of the past, the newest first.
     pub(crate) sessions: Vec<StorySession>,
-    /// What happens while one looks.
+    /// The session that is written live.
     pub(crate) live: StorySession,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Story {
 pub(crate) struct StorySession {
     pub(crate) title: String,
     pub(crate) metadata: Map<String, Value>,
-    /// What it is doing at the end; idle when absent.
+    /// Its status at the end; idle if absent.
     #[serde(default)]
     pub(crate) status: Option<String>,
     /// Why it failed.
@@ -26,12 +26,12 @@ pub(crate) struct StorySession {
     pub(crate) reason: Option<String>,
     #[serde(default)]
     pub(crate) steps: Vec<Step>,
-    /// The same exchange many times, for a session that takes scrolling.
+    /// The same exchange many times, for a session that is long enough to scroll.
     #[serde(default)]
     pub(crate) long: Option<Long>,
 }
 
-/// One step of a session, told apart by its members.
+/// One step of a session, distinguished by its members.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Step {
@@ -88,7 +88,7 @@ pub(crate) struct ReplyStep {
     pub(crate) calls: Vec<ToolCall>,
     #[serde(default)]
     pub(crate) usage: Option<Value>,
-    /// Why the model stopped, when it did not end by itself.
+    /// Why the model stopped, if it did not end normally.
     #[serde(default)]
     pub(crate) stop: Option<String>,
     /// What went wrong.
@@ -136,7 +136,7 @@ impl ResultStep {
 }
 
 impl ReplyStep {
-    /// The blocks of the reply: what the model thought, what it says, and the calls that it makes.
+    /// The blocks of the reply: the thinking, the text, and the calls.
     pub(crate) fn content(&self) -> Vec<Value> {
         let thought = self.thinking.iter().map(|text| json!({ "type": "thinking", "text": text }));
         let calls = self.calls.iter().map(|call| {
@@ -153,7 +153,7 @@ impl ReplyStep {
         self.stop.as_deref().unwrap_or(natural)
     }
 
-    /// The reply with this content, as it is before anything is known of its cost.
+    /// The reply with this content, before its usage is known.
     pub(crate) fn message(&self, timestamp: i64, content: Vec<Value>) -> Value {
         json!({
             "role": "assistant", "content": content, "stop_reason": self.stop_reason(),
@@ -161,7 +161,7 @@ impl ReplyStep {
         })
     }
 
-    /// The reply as it is at its end.
+    /// The reply in its final form.
     pub(crate) fn whole_message(&self, timestamp: i64) -> Value {
         let mut message = self.message(timestamp, self.content());
         if let Some(members) = message.as_object_mut() {

@@ -1,6 +1,6 @@
 use crate::text::clean_line;
 
-/// How a piece of a line looks, by what it means.
+/// The style of a piece of a line, by its meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
     #[default]
@@ -29,8 +29,7 @@ impl Style {
     }
 }
 
-/// One line of text in pieces of a style. Every piece is made harmless when it comes in, so that no text can bring
-/// its own escapes.
+/// One line of text in styled pieces. Every piece is sanitised when it is added, so no text can bring its own escapes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     pieces: Vec<(Style, String)>,

@@ -1,4 +1,4 @@
-//! The only place that prints. Whatever text comes in is made harmless on the way out.
+//! The only place that prints. All text is sanitised on the way out.
 
 mod json_members;
 mod line;
@@ -42,9 +42,9 @@ pub(crate) struct Surroundings {
     pub(crate) no_color: bool,
 }
 
-/// Tables on something that is not a terminal are not cut.
+/// The width of tables on something that is not a terminal: they are not cut.
 const WIDE_ENOUGH: usize = 10_000;
-/// How wide a terminal is that does not say.
+/// The width of a terminal that does not report it.
 const COLUMNS_DEFAULT: usize = 80;
 
 impl Surroundings {
@@ -88,7 +88,7 @@ impl Write for BytesOut<'_> {
     }
 }
 
-/// Where a command writes, and whom it asks.
+/// Where a command writes, and where it asks questions.
 pub(crate) struct Output {
     json: bool,
     around: Surroundings,
@@ -103,7 +103,7 @@ pub(crate) struct Output {
 impl Output {
     /// The streams of this process.
     pub(crate) fn of_process(json: bool, choice: ColorChoice, clock: Arc<dyn Clock>) -> Self {
-        // A person sees each line as it comes; a pipe gets many at once.
+        // On a terminal each line is flushed; a pipe gets many at once.
         let out: Box<dyn Write + Send> = match std::io::stdout().is_terminal() {
             true => Box::new(std::io::stdout()),
             false => Box::new(std::io::BufWriter::new(std::io::stdout())),
@@ -161,20 +161,20 @@ impl Output {
         self.write_out(format!("{text}\n").as_bytes())
     }
 
-    /// Several lines of the answer, made harmless.
+    /// Prints several lines of the answer, sanitised.
     pub(crate) fn text(&self, text: &str) -> CommandResult<()> {
-        // A program that reads the answer gets its tabs.
+        // A program that reads the answer gets the tabs.
         let clean =
             if self.around.stdout_is_terminal { clean_text(text) } else { clean_tabbed(text) };
         self.write_out(format!("{}\n", clean.trim_end_matches('\n')).as_bytes())
     }
 
-    /// The way to print text that is indented and fits the window, at once or as it arrives.
+    /// A writer for text that is indented and wrapped to the window, at once or as it arrives.
     pub(crate) fn flow(&self) -> Flow {
         Flow::new(self.around.stdout_is_terminal.then_some(self.around.columns))
     }
 
-    /// Prints the next part of a text that flows, made harmless.
+    /// Prints the next part of a flowing text, sanitised.
     pub(crate) fn add_to(&self, flow: &mut Flow, text: &str) -> CommandResult<()> {
         self.write_out(flow.add(&clean_tabbed(text)).as_bytes())
     }
@@ -208,14 +208,14 @@ impl Output {
         JsonMembers::new(self)
     }
 
-    /// One JSON document on a line of its own, for answers that go on.
+    /// Prints one JSON document on a line of its own, for answers that go on.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> CommandResult<()> {
         let text = serde_json::to_string(value)?;
         self.write_out(format!("{}\n", escape_json(&text)).as_bytes())?;
         Ok(self.lock_out().flush()?)
     }
 
-    /// Bytes as they are, for files of other programs. On a terminal they are made harmless.
+    /// Prints bytes as they are, for files of other programs. On a terminal they are sanitised.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> CommandResult<()> {
         if self.around.stdout_is_terminal {
             let text = String::from_utf8_lossy(bytes);
@@ -224,25 +224,25 @@ impl Output {
         self.write_out(bytes)
     }
 
-    /// Where bytes can be written as they are, piece by piece. On a terminal they are made harmless.
+    /// A writer for bytes as they are, piece by piece. On a terminal they are sanitised.
     pub(crate) const fn writer(&self) -> BytesOut<'_> {
         BytesOut { output: self }
     }
 
-    /// A remark beside the answer: what was done, what to try next. Silent with `--json`.
+    /// Prints a remark beside the answer: what was done, what to try next. Silent with `--json`.
     pub(crate) fn note(&self, line: impl Into<Line>) {
         if !self.json {
             self.write_err(&line.into().render(self.color_err));
         }
     }
 
-    /// A warning; also with `--json`, since it is not part of the answer.
+    /// Prints a warning; also with `--json`, since it is not part of the answer.
     pub(crate) fn warn(&self, text: &str) {
         let line = Line::of(Style::Warning, "warning: ").plain(text);
         self.write_err(&line.render(self.color_err));
     }
 
-    /// Why the command failed, and what to do next.
+    /// Prints why the command failed, and the next steps.
     pub(crate) fn error(&self, error: &CommandError) {
         if error.kind == ErrorKind::ClosedPipe {
             return;
@@ -264,8 +264,7 @@ impl Output {
         }
     }
 
-    /// Asks yes or no; no is what just pressing Enter means. Without a person there, an error that names
-    /// the flag which answers.
+    /// Asks yes or no; Enter means no. If nobody can answer, returns an error that names the flag for it.
     pub(crate) fn confirm(&self, question: &str, flag: &str) -> CommandResult<bool> {
         if !self.around.stdin_is_terminal {
             let text = format!("this command asks for confirmation: {question}");
@@ -281,7 +280,7 @@ impl Output {
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// A bar for long work; invisible unless somebody looks.
+    /// A progress bar for long work; invisible if standard error is not a terminal.
     pub(crate) fn progress(&self, what: &str) -> Progress {
         let visible = self.around.stderr_is_terminal && !self.json;
         let err = visible.then(|| self.err.clone());
@@ -302,7 +301,7 @@ impl Output {
         drop(writeln!(err, "{line}"));
     }
 
-    /// Sends what is buffered on its way.
+    /// Flushes the output.
     pub(crate) fn flush(&self) -> CommandResult<()> {
         Ok(self.lock_out().flush()?)
     }

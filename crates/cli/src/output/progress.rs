@@ -8,7 +8,7 @@ use crate::text::{clean_line, fit};
 
 type Err = Arc<Mutex<Box<dyn Write + Send>>>;
 
-/// A bar on standard error for work that takes a while. It is taken away when it is dropped.
+/// A progress bar on standard error. It is removed when it is dropped.
 pub(crate) struct Progress {
     what: String,
     err: Option<Err>,
@@ -26,7 +26,7 @@ impl Progress {
         Self { what: clean_line(what).into_owned(), err, clock, drawn_at: None }
     }
 
-    /// `done` of `total` is done, and `label` is being worked on.
+    /// Shows that `done` of `total` is done, and that `label` is in progress.
     pub(crate) fn set(&mut self, done: u64, total: u64, label: &str) {
         let Some(err) = &self.err else { return };
         let now = self.clock.monotonic();

@@ -5,9 +5,9 @@ use crate::text::{clean_line, fit, width};
 /// Rows of cells in columns. One column may be cut so that the rest fits the window, and others may be left out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
-    /// The column that gives way, where one does.
+    /// The column that is cut to fit, if there is one.
     flexible: Option<usize>,
-    /// Columns that are left out of a narrow window, the least wanted first.
+    /// Columns that a narrow window leaves out, the least important first.
     optional: &'static [usize],
     rows: Vec<Vec<Cell>>,
 }
@@ -38,12 +38,12 @@ impl Cell {
 
 /// Columns between two cells.
 const GAP: usize = 2;
-/// The least that a cell which gives way keeps.
+/// The least width of the flexible column.
 const FLEXIBLE_MIN: usize = 8;
-/// Below this, an optional column is left out before a longer text is cut further.
+/// Below this width of the flexible column, an optional column is left out first.
 const FLEXIBLE_WANTED: usize = 24;
-/// The most that a cell which gives way is filled up to where nothing is cut: one long text pushes the rest of
-/// its own row to the right, not that of every row.
+/// The most that the flexible column is padded to: one long text pushes the rest of its own row to the right, not that
+/// of every row.
 const FILLED_MAX: usize = 60;
 
 impl Table {
@@ -60,7 +60,7 @@ impl Table {
 
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         if let [heading] = self.rows.as_mut_slice() {
-            // A heading stands where what it heads stands.
+            // A heading is aligned like its column.
             heading.iter_mut().zip(&cells).for_each(|(heading, cell)| heading.right = cell.right);
         }
         self.rows.push(cells);
@@ -75,7 +75,7 @@ impl Table {
         rows.map(|row| lay_out(&row, &widths)).collect()
     }
 
-    /// How wide each column would have to be for all that is in it.
+    /// The width of each column without cutting.
     fn widest(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |at: usize| {
@@ -85,7 +85,7 @@ impl Table {
         (0..count).map(widest).collect()
     }
 
-    /// The columns that are shown: all, or without as many optional ones as a window has no room for.
+    /// The columns that are shown: all, or without as many optional ones as do not fit the window.
     fn shown(&self, widest: &[usize], columns: usize) -> Vec<usize> {
         let mut shown: Vec<usize> = (0..widest.len()).collect();
         let wide = |at: &usize| match widest.get(*at).copied().unwrap_or(0) {
@@ -123,9 +123,9 @@ impl Table {
 /// How wide a column is.
 #[derive(Clone, Copy, Debug)]
 struct Width {
-    /// What is longer is cut.
+    /// A longer text is cut.
     cut: usize,
-    /// What is shorter is filled up.
+    /// A shorter text is padded.
     filled: usize,
 }
 
@@ -136,7 +136,7 @@ fn lay_out(row: &[Cell], widths: &[Width]) -> Line {
         let space = " ".repeat(columns.filled.saturating_sub(width(&text)));
         let is_last = at + 1 == row.len();
         line = match cell.right {
-            // Nothing follows the last cell, so nothing fills it.
+            // Nothing follows the last cell, so it is not padded.
             _ if is_last && text.is_empty() => line,
             true => line.plain(space).add(cell.style, text),
             false if is_last => line.add(cell.style, text),

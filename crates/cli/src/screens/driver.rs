@@ -17,7 +17,7 @@ use crate::command_error::CommandResult;
 use crate::editor;
 use crate::summarise::Configured;
 
-/// What the screens are run with.
+/// The options of the screens.
 pub(crate) struct ScreenOptions {
     pub(crate) backend: Backend,
     pub(crate) clock: Arc<dyn Clock>,
@@ -27,7 +27,7 @@ pub(crate) struct ScreenOptions {
 }
 
 impl ScreenOptions {
-    /// What a command has at hand.
+    /// The context of a command.
     pub(crate) fn new(app: &App, backend: &Backend, configured: Configured) -> Self {
         Self {
             backend: backend.clone(),
@@ -39,10 +39,10 @@ impl ScreenOptions {
     }
 }
 
-/// How often ages are made anew, and the picker looks for sessions that changed.
+/// How often ages are updated, and the picker checks for changed sessions.
 const TICK: Duration = Duration::from_secs(2);
 
-/// The size of the window; a usual one where it does not say.
+/// The size of the window; a default if the terminal does not report it.
 pub(crate) fn window_size() -> Size {
     let (columns, rows) = ratatui::crossterm::terminal::size().unwrap_or((80, 24));
     Size { columns, rows }
@@ -87,7 +87,7 @@ impl ScreenLoop {
                 _ = ticks.tick() => Event::Tick { now_ms: self.options.clock.now_ms() },
             };
             self.handle(event).await?;
-            // What has come meanwhile is heard before the next frame is drawn.
+            // Handle all waiting events before the next frame is drawn.
             while let Ok(event) = events.try_recv() {
                 self.handle(event).await?;
             }
@@ -114,14 +114,14 @@ impl ScreenLoop {
             let (runner, sender) = (self.runner.clone(), self.sender.clone());
             tokio::spawn(async move {
                 let answer = run_effect(&runner, effect, edited).await;
-                // The screen may be gone by now; then nobody wants to know.
+                // If the screen is closed by now, nobody needs the answer.
                 drop(sender.send(Event::Answer(answer)));
             });
         }
         Ok(())
     }
 
-    /// Gives the terminal to the person's editor. The text is read first.
+    /// Opens the person's editor on the terminal. The text is read first.
     async fn edit(&mut self, entry: EditedEntry) -> CommandResult<Result<String, String>> {
         let text = match self.runner.text_of(&entry).await {
             Ok(text) => text,

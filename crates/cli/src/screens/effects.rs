@@ -48,7 +48,7 @@ pub(super) fn needs_editor(effect: &Effect) -> Option<EditedEntry> {
     edit.as_ref().map(|entry| EditedEntry { session: session.clone(), entry: entry.clone() })
 }
 
-/// Carries an effect out. `edited` is what an editor gave back, for the effects that need one.
+/// Carries an effect out. `edited` is the text from the editor, for the effects that need one.
 pub(super) async fn run_effect(
     runner: &EffectRunner,
     effect: Effect,
@@ -195,7 +195,7 @@ impl EffectRunner {
         })
     }
 
-    /// Moves the leaf, says what is left behind, appends what was edited: in this order, each on top of the other.
+    /// Moves the leaf, appends the summary of the branch that is left, and appends the edited message, in this order.
     async fn switch(
         &self,
         switch: Switch,
@@ -281,7 +281,7 @@ impl EffectRunner {
     }
 }
 
-/// What went wrong, with the next step, in one line.
+/// An error with the next step, in one line.
 fn words(error: CallError) -> String {
     command_words(&CommandError::from(error))
 }

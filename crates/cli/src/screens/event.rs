@@ -42,7 +42,7 @@ pub(crate) struct Size {
     pub(crate) rows: u16,
 }
 
-/// A key, with what was held down.
+/// A key, with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) code: KeyCode,

@@ -31,7 +31,7 @@ impl Input {
         width(self.text.get(..self.at).unwrap_or_default())
     }
 
-    /// Takes a key; says whether it was for the line.
+    /// Handles a key; returns whether it was for the line.
     pub(crate) fn key(&mut self, key: Key) -> bool {
         if let Some(character) = key.typed() {
             self.insert(character.encode_utf8(&mut [0; 4]));

@@ -2,7 +2,7 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::event::Key;
 
-/// Which of many rows is chosen, and which are seen.
+/// The selected row of a list, and the visible rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     /// The chosen row.
@@ -12,7 +12,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Takes a key that moves; says whether it did so.
+    /// Handles a key that moves the selection; returns whether it did.
     pub(crate) fn key(&mut self, key: Key, rows: usize, seen: usize) -> bool {
         let page = seen.saturating_sub(1).max(1);
         match key.code {
@@ -28,7 +28,7 @@ impl Window {
         true
     }
 
-    /// Chooses a row that exists, and moves the window over it.
+    /// Selects an existing row, and scrolls it into view.
     pub(crate) fn keep_in_view(&mut self, rows: usize, seen: usize) {
         self.chosen = self.chosen.min(rows.saturating_sub(1));
         let lowest = (self.chosen + 1).saturating_sub(seen.max(1));

@@ -11,7 +11,7 @@ use super::session::{self, SessionState};
 use super::theme::{Keys, Theme, keys_dialog};
 use super::tree::{self, TreeState};
 
-/// What a screen asks for.
+/// A request of a screen.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Request {
     /// Something on the backend.
@@ -21,15 +21,15 @@ pub(crate) enum Request {
     Search(search::Effect),
     /// Another screen on top.
     Open(Target),
-    /// This screen away; the one below is seen again.
+    /// Closes this screen; the one below is visible again.
     Back,
-    /// This screen away; the one below goes to an entry.
+    /// Closes this screen; the one below scrolls to an entry.
     BackTo(EntryId),
-    /// This screen away, having done what it was for.
+    /// Closes this screen after its work is done.
     Done(String),
-    /// All screens away.
+    /// Closes all screens.
     Quit,
-    /// All screens away, with a choice.
+    /// Closes all screens, with a choice.
     Pick(SessionId),
     /// The same with a session file of pi.
     PickFile(String),
@@ -46,7 +46,7 @@ pub(crate) enum Target {
     Search(Within, String),
 }
 
-/// What is to be done on the backend.
+/// Work for the backend.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Effect {
     Picker(picker::Effect),
@@ -55,7 +55,7 @@ pub(crate) enum Effect {
     Search(search::Effect),
 }
 
-/// How it all ended.
+/// The outcome of the screens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The person left.
@@ -78,7 +78,7 @@ enum Screen {
     Search(Box<SearchState>),
 }
 
-/// The open screens, the one that is seen last.
+/// The open screens, the visible one last.
 #[derive(Debug)]
 pub(crate) struct ScreenStack {
     size: Size,
@@ -91,7 +91,7 @@ pub(crate) struct ScreenStack {
 }
 
 impl ScreenStack {
-    /// The picker alone, and what it needs first.
+    /// A stack with the picker, and its first requests.
     pub(crate) fn with_picker(options: PickerOptions) -> (Self, Vec<Effect>) {
         let mut stack = Self::empty(options.size, options.now_ms);
         stack.only_pick = options.only_pick;
@@ -102,7 +102,7 @@ impl ScreenStack {
         (stack, effects)
     }
 
-    /// One other screen alone, and what it needs first.
+    /// A stack with one other screen, and its first requests.
     pub(crate) fn with(target: Target, size: Size, now_ms: i64) -> (Self, Vec<Effect>) {
         let mut stack = Self::empty(size, now_ms);
         let effects = stack.serve(vec![Request::Open(target)]);
@@ -114,12 +114,12 @@ impl ScreenStack {
         Self { size, now_ms, screens, outcome: None, only_pick: false, shows_keys: false }
     }
 
-    /// How it ended, once it has.
+    /// The outcome, once there is one.
     pub(crate) const fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }
 
-    /// From an event to the next state, and what is to be done.
+    /// Handles an event: changes the state and returns effects.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
         let requests = match event {
             Event::Resize(size) => {
@@ -155,7 +155,7 @@ impl ScreenStack {
         }
     }
 
-    /// Shows the keys, or puts them away again; whether the key was for that.
+    /// Shows or hides the help of keys; returns whether the key was for that.
     fn takes_for_keys(&mut self, key: Key) -> bool {
         let was_shown = self.shows_keys;
         self.shows_keys = !was_shown && key.code == KeyCode::F(1);
@@ -166,7 +166,7 @@ impl ScreenStack {
         self.screens.iter_mut().flat_map(|screen| screen.update(event())).collect()
     }
 
-    /// An answer goes to the newest screen of the kind that asked; each knows which answers are its own.
+    /// Passes an answer to the newest screen of the kind that asked; each screen knows which answers are its own.
     fn tell_asker(&mut self, answer: Answer) -> Vec<Request> {
         let asked = |screen: &&mut Screen| {
             matches!(
@@ -240,7 +240,7 @@ impl ScreenStack {
         }
     }
 
-    /// Takes the screen on top away. A picker below it is read once more: sessions may have been made meanwhile.
+    /// Closes the screen on top. A picker below it is refreshed: sessions may have been made meanwhile.
     fn close(&mut self, outcome: Outcome) -> Vec<Effect> {
         self.screens.pop();
         let requests = match self.screens.last_mut() {

@@ -1,4 +1,4 @@
-//! The terminal: taken over while a screen is shown, given back whatever happens.
+//! The terminal: taken over while a screen is shown, restored whatever happens.
 
 use std::io::{Stderr, stderr};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::command_error::{CommandError, CommandResult};
 /// Screens are drawn on standard error, so that standard output is free for an answer.
 pub(crate) type Canvas = Terminal<CrosstermBackend<Stderr>>;
 
-/// The terminal while a screen is shown. Dropping it gives the terminal back.
+/// The terminal while a screen is shown. Dropping it restores the terminal.
 pub(crate) struct TerminalGuard {
     pub(crate) canvas: Canvas,
 }
@@ -33,12 +33,12 @@ impl TerminalGuard {
         Ok(Self { canvas })
     }
 
-    /// Lets another program have the terminal for a while.
+    /// Lets another program use the terminal for a while.
     pub(crate) fn lend<T>(&mut self, work: impl FnOnce() -> T) -> CommandResult<T> {
         give_back()?;
         let done = work();
         take_over()?;
-        // A new canvas knows nothing of what was on the screen, so the next frame is drawn whole.
+        // A new canvas has no previous frame, so the next frame is drawn whole.
         self.canvas = new_canvas()?;
         Ok(done)
     }
@@ -46,7 +46,7 @@ impl TerminalGuard {
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        // The program ends; there is nobody left to tell.
+        // The program ends, so the error cannot be reported.
         drop(give_back());
     }
 }
@@ -81,7 +81,7 @@ fn give_back_on_panic() {
     });
 }
 
-/// Reads keys on a thread of its own, until it is told to stop.
+/// Reads keys on a thread of its own, until it is stopped.
 pub(crate) struct Keys {
     wanted: Arc<AtomicU8>,
     is_resting: Arc<AtomicU8>,
@@ -99,7 +99,7 @@ impl Keys {
         let (wanted, is_resting) = (keys.wanted.clone(), keys.is_resting.clone());
         std::thread::spawn(move || {
             read_keys(&events, &wanted, &is_resting);
-            // Nobody is to wait for a thread that has ended, or to wait for keys that cannot come.
+            // Nobody must wait for a thread that has ended, or for keys that cannot arrive.
             is_resting.store(REST, Ordering::Release);
             drop(events.send(Event::Closed));
         });

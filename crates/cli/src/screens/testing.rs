@@ -1,4 +1,4 @@
-//! What tests of screens share: sessions and entries out of thin air, keys by name, frames as text.
+//! Helpers for tests of screens: sample sessions and entries, keys by name, frames as text.
 #![expect(clippy::disallowed_methods, reason = "snapshots are files beside the tests")]
 
 use bough_service::api::MessageItem;
@@ -70,7 +70,7 @@ pub(crate) fn user(id: &str, text: &str) -> MessageItem {
     item(id, json!({"role": "user", "timestamp": 0, "content": [{"type": "text", "text": text}]}))
 }
 
-/// An answer of a path: a thought, words and a call.
+/// An answer of a path: a thought, a text and a call.
 pub(crate) fn answer(id: &str, text: &str) -> MessageItem {
     item(
         id,
@@ -126,7 +126,7 @@ pub(crate) fn key(name: &str) -> Key {
 
 pub(crate) const SMALL: Size = Size { columns: 80, rows: 24 };
 pub(crate) const LARGE: Size = Size { columns: 160, rows: 50 };
-/// Windows that nobody could work in, and that must not break anything.
+/// Windows that are too small to work in, and that must not break anything.
 pub(crate) const TINY: [Size; 6] = [
     Size { columns: 1, rows: 1 },
     Size { columns: 3, rows: 2 },

@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 use crate::text::{clean_line, fit, pad, width, wrap};
 use crate::transcript::Speaker;
 
-/// How things look; without colours, by weight alone.
+/// The styles of the screens; without colours, by weight alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Theme {
     pub(crate) color: bool,
@@ -86,13 +86,13 @@ pub(crate) fn header(frame: &mut Frame, area: Rect, theme: Theme, left: &str, ri
     frame.render_widget(line, area);
 }
 
-/// The keys of a screen and what they do, the most wanted first.
+/// The keys of a screen and what they do, the most important first.
 pub(crate) type Keys = [(&'static str, &'static str)];
 
 /// The key that shows all keys, on every screen.
 const ALL_KEYS: (&str, &str) = ("F1", "keys");
 
-/// One line at the bottom: what just happened, or which keys there are.
+/// One line at the bottom: the last status, or the available keys.
 pub(crate) fn footer(
     frame: &mut Frame,
     area: Rect,
@@ -111,7 +111,7 @@ pub(crate) fn footer(
     frame.render_widget(line, area);
 }
 
-/// As many keys as there is room for; where there is not for all, the one that shows all of them is among them.
+/// As many keys as fit; if not all do, the key that shows all of them is included.
 fn keys_line(keys: &Keys, columns: usize) -> String {
     let mut items: Vec<String> = keys.iter().map(said).collect();
     let room = |items: &[String]| width(&items.join(SEPARATOR)) <= columns;
@@ -144,7 +144,7 @@ pub(crate) fn keys_dialog(frame: &mut Frame, theme: Theme, keys: &Keys) {
     dialog(frame, frame.area(), theme, "Keys", &lines);
 }
 
-/// What just happened.
+/// A status message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) text: String,
@@ -186,7 +186,7 @@ pub(crate) fn dialog(frame: &mut Frame, area: Rect, theme: Theme, title: &str, l
     frame.render_widget(Paragraph::new(padded).block(block.border_style(theme.title())), inner);
 }
 
-/// Text in the lines that an area has, made harmless.
+/// Text wrapped to the lines of an area, sanitised.
 pub(crate) fn text_lines<'a>(text: &str, area: Rect, style: Style) -> Vec<Line<'a>> {
     let clean = crate::text::clean_text(text);
     let lines = wrap(&clean, usize::from(area.width), usize::from(area.height));

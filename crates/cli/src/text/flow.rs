@@ -1,4 +1,4 @@
-//! Text that arrives in pieces and is printed as it comes: indented, and broken between words where a window ends.
+//! Text that arrives in pieces and is printed as it comes: indented, and wrapped between words at the end of a window.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -7,14 +7,15 @@ use super::width::{TAB_COLUMNS, width};
 /// Columns that text stands in from the left.
 const INDENT: usize = 2;
 
-/// Where printing stands in a text. The text that goes in must be harmless already; tabs and line breaks may be in it.
+/// The state of printing a text. The text must be sanitised already; it may have tabs and line breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// How wide the window is; `None` where nobody looks, so that nothing is broken and tabs stay.
+    /// The width of the window; `None` if the output is not a terminal, so that nothing is wrapped
+    /// and tabs stay.
     columns: Option<usize>,
     /// The column that the next character is printed in; `None` at the beginning of a line, before the indent.
     at: Option<usize>,
-    /// The part of the last word that is on the screen already.
+    /// The part of the last word that is printed already.
     printed: String,
 }
 
@@ -42,7 +43,7 @@ impl Flow {
         out
     }
 
-    /// What to print where the text ends: nothing when its last line has ended.
+    /// What to print at the end of the text: nothing if its last line has ended.
     pub(crate) fn finish(&mut self) -> &'static str {
         self.printed.clear();
         if self.at.take().is_some() { "\n" } else { "" }
@@ -62,7 +63,7 @@ impl Flow {
             out.push_str(line);
             return;
         };
-        // The last column stays free: a terminal that has written it is in one of two places.
+        // The last column stays free: terminals differ in where the cursor is after it.
         let end = columns.saturating_sub(1).max(INDENT + 1);
         for piece in line.split_inclusive([' ', '\t']) {
             let word = piece.trim_end_matches([' ', '\t']);
@@ -77,8 +78,8 @@ impl Flow {
         }
     }
 
-    /// Adds the next part of a word. A word that does not fit goes to the next line as a whole, with what is on the screen of
-    /// it; one that fits no line is broken.
+    /// Adds the next part of a word. A word that does not fit moves to the next line as a whole, including its printed
+    /// part; one that fits no line is broken.
     fn add_word(&mut self, word: &str, end: usize, out: &mut String) {
         let begun = width(&self.printed);
         let at = self.start_line(out);

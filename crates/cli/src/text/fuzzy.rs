@@ -1,5 +1,5 @@
-//! Fuzzy search: every word must be found as letters in order; closer together and at the beginnings of words is
-//! better. A phrase in quotes must be found as it is.
+//! Fuzzy search: every word must be found as letters in order; letters that are close together and at the beginnings of
+//! words score higher. A phrase in quotes must be found as it is.
 
 /// How well something matched; larger is better.
 pub(crate) type Score = i64;
@@ -26,7 +26,7 @@ const LETTER: Score = 1;
 const WHOLE: Score = 24;
 /// Letters between the first and the last found one cost one each, up to this.
 const GAP_MAX: Score = 16;
-/// Letters that lie further apart than this many times their number are not meant.
+/// Letters that are further apart than this many times their number do not match.
 const SPREAD_MAX: usize = 4;
 
 impl Query {

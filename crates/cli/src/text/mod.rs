@@ -1,4 +1,4 @@
-//! Words made ready for a terminal: harmless, of a known width, times in few letters. Pure.
+//! Text for a terminal: sanitised, of a known width, with short times. Pure.
 
 mod clock_words;
 mod flow;

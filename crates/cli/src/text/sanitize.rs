@@ -1,6 +1,6 @@
-//! Text from transcripts, titles and names is other people's text. A terminal obeys some of it: escape
-//! sequences move the cursor, change the title, even answer with keystrokes; bidirectional controls show one thing
-//! and copy another. Nothing of that may pass.
+//! Sanitises text from transcripts, titles and names, which others wrote. A terminal obeys some of it: escape sequences
+//! move the cursor, change the title, even answer with keystrokes; bidirectional controls show one thing and copy
+//! another. None of that may pass.
 //!
 //! - Control characters (C0, DEL, C1) become their visible pictures, so that nothing is hidden.
 //! - Characters that reorder or hide text become the replacement character.
@@ -10,10 +10,10 @@ use std::borrow::Cow;
 
 use super::width::expand_tabs;
 
-/// What stands for a character that may not be shown.
+/// Replaces a character that may not be shown.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// A text as one harmless line: line breaks and tabs become spaces.
+/// A text as one sanitised line: line breaks and tabs become spaces.
 pub(crate) fn clean_line(text: &str) -> Cow<'_, str> {
     clean(text, |character| match character {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' | '\u{85}' => Some(' '),
@@ -21,7 +21,7 @@ pub(crate) fn clean_line(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// A text of several harmless lines: line breaks stay, tabs become as many spaces as they stand for.
+/// A sanitised text of several lines: line breaks stay, tabs are expanded to spaces.
 pub(crate) fn clean_text(text: &str) -> Cow<'_, str> {
     let clean = clean_tabbed(text);
     if !clean.contains('\t') {
@@ -31,7 +31,7 @@ pub(crate) fn clean_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// A text of several harmless lines: line breaks and tabs stay.
+/// A sanitised text of several lines: line breaks and tabs stay.
 pub(crate) fn clean_tabbed(text: &str) -> Cow<'_, str> {
     let text = if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n"))
@@ -90,7 +90,7 @@ fn shown(character: char) -> char {
     }
 }
 
-/// Whether a terminal, or a reader, would be misled.
+/// Whether a character could mislead a terminal or a reader.
 fn is_dangerous(character: char) -> bool {
     matches!(character,
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}'

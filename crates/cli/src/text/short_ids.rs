@@ -1,17 +1,17 @@
 /// Characters of an id that are shown at least.
 const SHORT_ID: usize = 12;
 
-/// The beginning of an id, enough to name it by in most sessions.
+/// The beginning of an id, enough to identify it in most sessions.
 pub(crate) fn short_id(id: &str) -> String {
     id.chars().take(SHORT_ID).collect()
 }
 
-/// For each id a beginning that no other of them has: it can be pasted where the id is asked for.
+/// For each id a beginning that no other of them has: it can be pasted wherever an id is asked for.
 pub(crate) fn unique_ids(ids: &[&str]) -> Vec<String> {
     let mut order: Vec<usize> = (0..ids.len()).collect();
     let id = |at: usize| ids.get(at).copied().unwrap_or_default();
     order.sort_by_key(|at| id(*at));
-    // In order of their letters, an id shares most with one of its neighbours.
+    // In alphabetical order, an id shares most with one of its neighbours.
     let mut shared = vec![0; ids.len()];
     for pair in order.windows(2) {
         let [one, other] = pair else { continue };

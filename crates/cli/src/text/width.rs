@@ -45,7 +45,8 @@ pub(super) fn expand_tabs(line: &str) -> String {
     expanded
 }
 
-/// A text in lines of at most `columns`, broken between words where that is possible. At most `lines_max` lines.
+/// A text in lines of at most `columns`, broken between words where that is possible. What a line goes on with is indented as
+/// the line is, unless little room would be left. At most `lines_max` lines.
 pub(crate) fn wrap(text: &str, columns: usize, lines_max: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut lines = Vec::new();
@@ -59,21 +60,25 @@ pub(crate) fn wrap(text: &str, columns: usize, lines_max: usize) -> Vec<String> 
 }
 
 fn wrap_line(line: &str, columns: usize, lines_max: usize, lines: &mut Vec<String>) {
-    let mut rest = line;
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let indent = if indent * 2 <= columns { " ".repeat(indent) } else { String::new() };
+    let mut line = line.to_owned();
     while lines.len() < lines_max {
-        if width(rest) <= columns {
-            lines.push(rest.to_owned());
+        if width(&line) <= columns {
+            lines.push(line);
             return;
         }
-        let (head, _) = take(rest, columns);
-        // A first character that is wider than the window still has to go somewhere.
+        let (rest, (head, _)) = (line.as_str(), take(&line, columns));
+        // A first character that is wider than the window is taken anyway.
         let head = if head.is_empty() { first_cluster(rest) } else { head };
         let (shown, next) = break_after(rest, head.len());
         lines.push(shown.trim_end().to_owned());
         if next.is_empty() {
             return;
         }
-        rest = next;
+        // Beside the indentation there must be room for something, or this would not end.
+        let fits = indent.len() + width(first_cluster(next)) <= columns;
+        line = if fits { format!("{indent}{next}") } else { next.to_owned() };
     }
 }
 
@@ -84,7 +89,7 @@ fn break_after(text: &str, limit: usize) -> (&str, &str) {
     let at = if next_is_space {
         limit
     } else {
-        // A break in the indentation would make an empty line and change nothing.
+        // A break in the indentation would make an empty line and gain nothing.
         let indent = head.len() - head.trim_start().len();
         head.rfind(' ').filter(|at| *at > indent).unwrap_or(limit)
     };
@@ -134,7 +139,9 @@ mod tests {
         check("the quick brown fox", 10, &["the quick", "brown fox"]);
         check("the quick brown fox", 9, &["the quick", "brown fox"]);
         check("unbreakable", 4, &["unbr", "eaka", "ble"]);
-        check("    indented line", 10, &["    indent", "ed line"]);
+        check("    indented line", 12, &["    indented", "    line"]);
+        check("    indented line", 10, &["    indent", "    ed", "    line"]);
+        check("    indented line", 7, &["    ind", "ented", "line"]);
         check("a\n\nb", 5, &["a", "", "b"]);
         check("世界你好", 5, &["世界", "你好"]);
         check("世", 1, &["世"]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
-use bough_platform::Platform;
+use bough_platform::{Platform, RelPath};
 use bough_service::api::{AppendManyRequest, AppendRequest, CreateRequest, SetActiveLeafRequest};
 use bough_service::{Scope, Service};
 use bough_session::{
@@ -13,7 +13,10 @@ use bough_session::{
     FunctionResultMessage, Incarnation, MetaChange, Record, SessionId, SessionState, Usage,
     UserMessage,
 };
-use bough_store::{ChainHash, Head, NativeOptions, NativeStore, Position, Snapshot, Store};
+use bough_store::{
+    CATALOGUE_FILE, Catalogue, CatalogueFile, CatalogueRow, Listed, NativeOptions, NativeStore,
+    Position, Store,
+};
 use serde_json::{Value, json};
 
 /// A data directory of a test, and the program on it.
@@ -122,6 +125,18 @@ impl Place {
             done
         })
     }
+
+    /// Writes into the catalogue of a directory that nobody has open.
+    pub(crate) fn with_catalogue(&self, work: impl FnOnce(&Catalogue)) {
+        let Platform { disk, clock, entropy } = Platform::system(self.data_dir()).unwrap();
+        let name = RelPath::parse(CATALOGUE_FILE).unwrap();
+        let file = CatalogueFile { disk, name, path: self.data_dir().join(CATALOGUE_FILE), clock };
+        let mut epoch = [0; 16];
+        entropy.fill(&mut epoch).unwrap();
+        let (catalogue, _) = Catalogue::open(&file, Incarnation::new(epoch)).unwrap();
+        work(&catalogue);
+        catalogue.settle().unwrap();
+    }
 }
 
 pub(crate) fn answered(output: Output) -> Answered {
@@ -139,17 +154,21 @@ pub(crate) fn entry(id: &str, parent_id: Option<EntryId>, message: AgentMessage)
     Entry::new(id, parent_id, 1, body)
 }
 
-/// What a list knows of a session that has a title and nothing else.
-pub(crate) fn listed(session: &SessionId, title: &str) -> Snapshot {
+/// A row of the catalogue for a session that is nowhere else.
+pub(crate) fn row(session: &SessionId, title: &str) -> CatalogueRow {
     let mut state = SessionState::new(session.clone());
     let change = MetaChange { title: Some(title.to_owned()), ..MetaChange::default() };
     state.apply(&Record::Meta(change), 1, 1);
     let mut life = [0; 16];
     let id = session.as_str().as_bytes();
     life.iter_mut().zip(id).for_each(|(to, from)| *to = *from);
-    let head =
-        Head { incarnation: Incarnation::new(life), seq: 1, chain: ChainHash::from_bytes([0; 32]) };
-    Snapshot { head, position: Position::at(1), state }
+    CatalogueRow {
+        incarnation: Incarnation::new(life),
+        position: Position::at(1),
+        listed: Listed::of(&state),
+        container: session.to_string(),
+        size: 0,
+    }
 }
 
 /// Sessions, to be made.
@@ -305,4 +324,21 @@ impl Drop for Server {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// The first file below a folder whose name ends so.
+#[allow(clippy::disallowed_methods, reason = "a test may")]
+pub(crate) fn find(folder: &std::path::Path, ending: &str) -> std::path::PathBuf {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == ending) {
+                return path;
+            }
+        }
+    }
+    panic!("no .{ending} file");
 }

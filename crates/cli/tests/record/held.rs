@@ -54,7 +54,8 @@ fn a_session_that_another_process_records_is_not_said_to_be_recorded() {
     assert_eq!(again.code, 0, "{again:?}");
 }
 
-/// Another process that comes when only the first event of a session is stored takes nothing away from it.
+/// If another process starts when only the first event of a session is stored, the session still belongs to the first
+/// recorder.
 #[test]
 fn a_session_belongs_to_its_recorder_from_its_first_event_on() {
     let events = events_of(&case("02_continuation_chain.json"));
@@ -102,7 +103,7 @@ fn a_link_with_a_session_that_another_process_records_is_reported() {
     let words = "the link is not written in session \"sess-parent\"";
     assert!(recorded_child.err.contains(words), "{}", recorded_child.err);
     assert_eq!(loops(&place, "sess-parent")[0]["status"], "running");
-    // The parent hears of its child when the tool is done, and tells it.
+    // The parent learns of its child when the tool ends, and writes the link.
     busy.end(&parent[3..]);
     let replayed = place.ok(&["replay", "sess-child"]) + &place.ok(&["replay", "sess-parent"]);
     let stored = run_with(&Place::new(), &["record", "--print", "sessions"], &replayed);

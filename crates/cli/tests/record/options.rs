@@ -22,7 +22,7 @@ fn the_files_of_the_newest_phi_core_can_be_recorded() {
     assert_eq!(answered.code, 0, "{answered:?}");
     let sessions: Vec<Value> = serde_json::from_str(&answered.out).unwrap();
     assert_eq!(by_id(&sessions), by_id(&in_memory(&events, false)));
-    // A torn last line is passed over, and what is not an event is said to be none.
+    // A torn last line is skipped, and a line that is not an event is reported.
     let torn = run_with(&Place::new(), &["record"], &log[..log.len() - 10]);
     assert!(torn.err.contains("passed over"), "{}", torn.err);
 

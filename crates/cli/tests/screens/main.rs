@@ -413,13 +413,10 @@ fn a_transcript_is_unfolded_and_its_loops_are_an_outline() {
 #[test]
 fn ten_thousand_sessions() {
     let place = Place::new();
-    place.with_store(async |store| {
+    place.with_catalogue(|catalogue| {
         for number in 0..10_000 {
             let id = SessionId::from_stored(format!("s_{number:05}"));
-            store
-                .list_as(&id, &common::listed(&id, &format!("Session number {number}")))
-                .await
-                .unwrap();
+            catalogue.put(common::row(&id, &format!("Session number {number}")));
         }
     });
     place.with(async |sessions| sessions.create("The one to be found").await);

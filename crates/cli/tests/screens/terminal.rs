@@ -1,4 +1,4 @@
-//! A pseudo-terminal: keys go in, the screen is read.
+//! A pseudo-terminal: tests send keys and read the screen.
 
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -18,7 +18,7 @@ pub(crate) struct Terminal {
     child: Box<dyn Child + Send + Sync>,
 }
 
-/// Far longer than anything takes, so that only what never happens fails.
+/// Far longer than anything takes, so that only a hang fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Terminal {
@@ -94,7 +94,7 @@ impl Terminal {
         self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
     }
 
-    /// Waits for the program to end, and says how it did and what it left on the screen.
+    /// Waits for the program to end; returns its exit code and what is left on the screen.
     pub(crate) fn end(mut self) -> (u32, String) {
         let clock = SystemClock::new();
         while let Ok(bytes) = self.bytes.recv_timeout(PATIENCE.saturating_sub(clock.monotonic())) {

@@ -115,7 +115,7 @@ fn an_instance_that_was_cut_off_hears_what_it_missed_once() {
     assert_eq!(cut_off.texts(&session), ["1", "2", "3", "4", "5"]);
 }
 
-/// What leads nowhere ends the program with words, and no session is written to files here instead.
+/// A wrong bridge ends the program with an error, and no session is written to files here instead.
 #[test]
 fn a_bridge_that_cannot_be_is_fatal_at_the_start() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! A small client of HTTP and server-sent events that lives through the end of a server.
+//! A small client of HTTP and server-sent events that survives the end of a server.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -32,7 +32,7 @@ pub(crate) fn request(
     stream.write_all(head.as_bytes())?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
-    // An answer that was cut off is no answer.
+    // A truncated answer counts as no answer.
     let cut = || io::Error::from(io::ErrorKind::UnexpectedEof);
     let (head, body) = text.split_once("\r\n\r\n").ok_or_else(cut)?;
     let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).ok_or_else(cut)?;
@@ -47,7 +47,7 @@ pub(crate) fn text_of(message: &Value) -> String {
     message["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Appends a text until the server says that it is there. Repeating is safe because the entry has a name.
+/// Appends a text until the server acknowledges it. Repeating is safe because the entry has an id.
 pub(crate) fn append_surely(address: SocketAddr, session: &str, text: &str) {
     let body = json!({"entry_id": format!("e-{text}"), "message": user(text)});
     let path = format!("/v1/sessions/{session}/entries");
@@ -83,7 +83,7 @@ pub(crate) struct Stream {
     socket: TcpStream,
     raw: Vec<u8>,
     text: String,
-    /// The id that the server sent last: where to go on.
+    /// The last id that the server sent: where to resume.
     pub(crate) last_id: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl Stream {
         }
     }
 
-    /// Reads on until the stream has said where it is; it does so before its first event.
+    /// Reads until the stream has sent its position, which comes before its first event.
     pub(crate) fn find_place(&mut self) -> io::Result<()> {
         while self.last_id.is_none() {
             if let Some((block, rest)) = self.text.split_once("\n\n") {

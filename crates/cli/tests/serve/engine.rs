@@ -1,11 +1,11 @@
-//! `bough serve --engine`: a worker of an engine that others reach it through.
+//! `bough serve --engine`: a worker that others reach through an engine.
 
 use bough_server::BareEngine;
 
 use crate::client::append_surely;
 use crate::process::{Bough, bridge_config, until};
 
-/// The engine is a bus without sessions; whoever stores through it reaches the functions that the worker brought.
+/// The engine is a bus without sessions; a bridge through it reaches the functions of the worker.
 #[test]
 fn functions_are_reached_through_the_engine_also_after_it_was_away() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -33,7 +33,7 @@ fn functions_are_reached_through_the_engine_also_after_it_was_away() {
     assert_eq!(worker.texts(&session), ["again"]);
 }
 
-/// Settings may live in the engine, so without it the worker does not know what to run with.
+/// Settings may be stored in the engine, so without it the worker does not know its settings.
 #[test]
 fn an_engine_that_does_not_answer_is_said_at_the_start() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Streams of events over the end of the server and of the connection.
+//! Streams of events over the end of the server and of connections.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ const SESSIONS: usize = 2;
 /// How often the server is killed.
 const KILLS: usize = 8;
 
-/// Reads a stream through every end of it, and hands on each event. The connection is also cut from this side, each time
+/// Reads a stream over every interruption, and passes each event on. The client also cuts the connection, each time
 /// after another number of events.
 fn read_on(
     address: SocketAddr,
@@ -54,7 +54,7 @@ fn live_dangerously(server: &mut Bough, sessions: &[String], heard: &Heard) {
     let address = server.http;
     let (written, is_followed) = (AtomicUsize::new(0), AtomicBool::new(false));
     std::thread::scope(|threads| {
-        // All sessions are followed from now on, so now comes before the first message.
+        // The stream of all sessions starts at the present, so open it before the first message.
         threads.spawn(|| {
             let opened = || is_followed.store(true, Ordering::SeqCst);
             read_on(address, "/v1/events", opened, |event| heard.of_all(&event));
@@ -78,7 +78,7 @@ fn live_dangerously(server: &mut Bough, sessions: &[String], heard: &Heard) {
             until("progress", || written.load(Ordering::SeqCst) >= due);
             server.kill_and_restart();
         }
-        // Whoever missed the end in a gap hears another one.
+        // A reader that missed the end in a gap gets another one.
         for round in 0.. {
             let is_over = heard.all_ended.load(Ordering::SeqCst);
             if is_over && written.load(Ordering::SeqCst) == SESSIONS * MESSAGES {

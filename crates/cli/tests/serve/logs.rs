@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::client::{append_surely, request, user};
 use crate::process::{Bough, until};
 
-/// Log lines end up in places where nobody thinks of what callers wrote.
+/// Log lines may end up in places that must not have callers' text.
 #[test]
 fn nothing_that_callers_wrote_is_in_the_log_and_every_line_is_json() {
     const MARK: &str = "mark-of-caller\n\u{1b}[31m";
@@ -38,7 +38,7 @@ fn logged(server: &Bough, level: &str) -> Vec<Value> {
     values.filter(|line| line["level"] == level).collect()
 }
 
-/// Who reads the log can find a refused request again, and the reason, by the id that its sender got.
+/// An operator can find a refused request and its reason by the id that its sender got.
 #[test]
 fn a_refused_request_leaves_a_line_with_its_id_its_status_and_the_reason() {
     let server = Bough::start_with("tokens: {required: true}", &["--log", "json"]);

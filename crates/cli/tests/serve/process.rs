@@ -63,7 +63,7 @@ impl Bough {
         Self { child, folder, more, http: http.unwrap(), bus, _output: output }
     }
 
-    /// Ends the process at once, as a power cut would, and starts it again where it was.
+    /// Kills the process, as a power cut would, and starts it again in the same place.
     pub(crate) fn kill_and_restart(&mut self) {
         self.kill();
         self.restart();
@@ -139,7 +139,7 @@ impl Bough {
 
 impl Drop for Bough {
     fn drop(&mut self) {
-        // One that has ended cannot be killed again.
+        // A process that has ended cannot be killed again.
         let _ = self.child.kill().is_ok();
         let _ = self.child.wait().is_ok();
     }

@@ -1,4 +1,4 @@
-//! A wire between two processes that can be cut without either end noticing.
+//! A proxy between two processes that can be cut without either end noticing.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Forwards connections to an address. While it is cut, it takes bytes and passes none on, as a network does that
+/// Forwards connections to an address. While it is cut, it accepts bytes and forwards none, as a network does that
 /// loses every packet.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
@@ -44,7 +44,7 @@ impl Proxy {
 fn forward(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
     let mut piece = [0; 16 * 1024];
     while let Ok(read) = from.read(&mut piece) {
-        // What is on the wire waits there, as it would with a peer that sends it again.
+        // Bytes in transit wait, as they would with a peer that sends them again.
         while is_cut.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(5));
         }

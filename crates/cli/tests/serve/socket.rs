@@ -49,7 +49,7 @@ impl OnSocket {
 
 impl Drop for OnSocket {
     fn drop(&mut self) {
-        // One that has ended cannot be killed again.
+        // A process that has ended cannot be killed again.
         let _ = self.child.kill().is_ok();
         let _ = self.child.wait().is_ok();
     }
@@ -75,7 +75,7 @@ fn a_second_start_names_the_server_that_is_there_and_a_killed_one_is_replaced() 
     assert_eq!(third.get("/v1/sessions"), Some(200));
 }
 
-/// The socket belongs to one user; the port is there for everybody on the machine, so it asks for a token.
+/// The socket belongs to one user; everybody on the machine can reach the port, so it needs a token.
 #[test]
 fn the_socket_needs_no_token_and_the_port_beside_it_does() {
     let folder = tempfile::tempdir().unwrap();

@@ -73,9 +73,9 @@ pub struct Manifest {
     pub tenant: Option<String>,
     /// The log's id, unescaped.
     pub session_id: String,
-    /// Which life.
+    /// Which incarnation.
     pub incarnation: Incarnation,
-    /// When this life began, milliseconds since the epoch.
+    /// When this incarnation began, milliseconds since the epoch.
     pub created_at_ms: i64,
     /// The state at the time of writing; frames after `head` make it DIRTY.
     pub state: StoreState,

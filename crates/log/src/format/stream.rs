@@ -17,7 +17,7 @@ pub const STREAM_HEADER_BYTES: usize = 160;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamHeader {
-    /// Which life of the log.
+    /// Which incarnation of the log.
     pub incarnation: Incarnation,
     /// The number of the newest delta that is durable.
     pub acked: u64,
@@ -48,7 +48,7 @@ impl StreamHeader {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamLine {
-    /// Its number in this life of the log, from 1, rising by one.
+    /// Its number in this incarnation of the log, from 1, rising by one.
     #[serde(rename = "m")]
     pub number: u64,
     /// The record that it follows.

@@ -8,9 +8,9 @@ use bough_record::{Fold, kind};
 
 use super::Writer;
 use crate::canary;
+use crate::chunk::{Chunk, DeltaChunk};
 use crate::error::Result;
 use crate::options::Durability;
-use crate::queue::{Chunk, DeltaChunk};
 use crate::state::LogState;
 use crate::streams::StreamFile;
 

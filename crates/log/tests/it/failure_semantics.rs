@@ -102,11 +102,11 @@ fn checkpoint_failure_leaves_the_last_valid_checkpoint_in_charge() {
 
 /// A container made from a V1 file, moved in, whose pointer has not moved.
 fn staged(process: &Process) {
-    let staging = process.store.stage("m").unwrap();
-    staging.store().create("s", vec![entry(1), entry(2)]).unwrap();
-    staging.present("s", &source()).unwrap();
-    staging.move_in("s").unwrap();
-    staging.discard().unwrap();
+    let mut staged = process.store.stage("m", "s").unwrap();
+    staged.add([entry(1), entry(2)]).unwrap();
+    staged.present(&source()).unwrap();
+    staged.publish().unwrap();
+    staged.discard().unwrap();
 }
 
 fn to(through: &[StoreState], pointer: Pointer) -> Switch<'_> {

@@ -7,7 +7,6 @@
     reason = "a test may"
 )]
 
-mod care;
 mod decoders;
 mod derived;
 mod documents;
@@ -30,3 +29,4 @@ mod revisions;
 mod streams;
 mod support;
 mod trash;
+mod verify_salvage;

@@ -376,8 +376,8 @@ fn an_undo_that_was_cut_short_is_finished_by_the_next_one() {
 fn what_an_interrupted_build_left_is_removed_after_an_hour() {
     let machine = Machine::new();
     let process = machine.start();
-    let staging = process.store.stage("import").unwrap();
-    staging.store().create("s", vec![entry(1)]).unwrap();
+    let mut staged = process.store.stage("import", "s").unwrap();
+    staged.add([entry(1)]).unwrap();
     process.kill();
     let left = |machine: &Machine| {
         machine.disk.files().iter().any(|(path, _)| path.as_str().starts_with("staging/"))

@@ -10,10 +10,10 @@ use crate::support::*;
 
 /// Replaces the log `s` by one with the entries 1 to `count`, if it ends at a head.
 fn replace(store: &LogStore, expected: Head, count: u64) -> Result<(), LogError> {
-    let staging = store.stage("new").unwrap();
-    fill(staging.store(), "s", count);
-    let replaced = staging.replace("s", expected);
-    staging.discard().unwrap();
+    let staged = store.stage("new", "s").unwrap();
+    fill(staged.store(), "s", count);
+    let replaced = staged.replace(expected);
+    staged.discard().unwrap();
     replaced
 }
 

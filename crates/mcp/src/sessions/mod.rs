@@ -36,7 +36,7 @@ impl CallRefused {
         self.code.ends_with("not_found")
     }
 
-    /// What happened and what to do next, in the words of the tools.
+    /// The error and the next step, in words of the tools.
     fn text(&self) -> String {
         let next = match self.code.as_str() {
             "session/not_found" => "list_sessions and search say which sessions there are.",
@@ -141,7 +141,7 @@ impl<F: Functions> Host for SessionHost<F> {
     }
 }
 
-/// What is not there is no failure where it was asked whether it is.
+/// For a look-up, "not found" is an answer and not a failure.
 fn found<T>(answer: Result<Option<T>, CallRefused>) -> Result<Option<T>, RpcError> {
     match answer {
         Err(refused) if refused.is_not_found() => Ok(None),
@@ -158,7 +158,7 @@ fn done(answer: &Value) -> Value {
     result
 }
 
-/// A refusal that the model reads, so that it can do better.
+/// A refusal that the model reads, so that it can correct its call.
 fn failed(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": true })
 }

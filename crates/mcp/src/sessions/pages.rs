@@ -6,8 +6,8 @@ use super::{CallRefused, Functions, SessionHost};
 use crate::limits::{PAGE, PAGE_BYTES_MAX};
 
 impl<F: Functions> SessionHost<F> {
-    /// A page of messages that fits: fewer are asked for until it does. A single message that is too large is left out, and its
-    /// place says so.
+    /// A page of messages within the bound: fewer are requested until it fits. A single message that is too large is
+    /// left out, and its place says so.
     pub(super) async fn bounded_page(
         &self,
         function: &str,
@@ -31,7 +31,7 @@ impl<F: Functions> SessionHost<F> {
     }
 }
 
-/// Says how large a message is instead of showing it.
+/// Replaces a message by its size.
 fn leave_out(page: &mut Value) {
     let items = page.get_mut("messages").and_then(Value::as_array_mut);
     for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use bough_service::percent_encode;
 use serde_json::{Value, json};
 
 use super::{CallRefused, Functions, SessionHost};
@@ -37,16 +38,7 @@ impl Place {
 
 /// The address of a session.
 fn uri_of(session: &str) -> String {
-    let mut uri = BEGIN.to_owned();
-    for byte in session.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
+    format!("{BEGIN}{}", percent_encode(session))
 }
 
 /// A part of an address without its escapes; `None` when they are not well formed.

@@ -1,4 +1,4 @@
-//! The tools: which rows of the function table they are, and which fields of them a model is shown.
+//! The tools: which rows of the function table they are, and which of their fields a model sees.
 
 use std::collections::BTreeSet;
 
@@ -146,7 +146,7 @@ impl Tool {
         })
     }
 
-    /// The schema of the function's request, as far as the tool takes it.
+    /// The schema of the function's request, restricted to the tool's fields.
     pub(super) fn schema(&self) -> Value {
         let mut schema =
             function(self.function).map(|row| row.request_schema()).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Tool {
         schema
     }
 
-    /// The request to the function, or what is wrong with the arguments.
+    /// The request to the function, or the error in the arguments.
     fn request(&self, mut arguments: Map<String, Value>) -> Result<Value, String> {
         if let Some(unknown) = arguments.keys().find(|name| !self.fields.contains(&name.as_str())) {
             let known = self.fields.join(", ");
@@ -194,7 +194,7 @@ fn limit_schema() -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": PAGE_MAX, "description": description })
 }
 
-/// Leaves out the definitions that nothing names any more.
+/// Removes definitions that are no longer referenced.
 fn keep_used(root: &mut Map<String, Value>) {
     let Some(Value::Object(mut definitions)) = root.remove("definitions") else { return };
     let mut used = BTreeSet::new();
@@ -244,7 +244,7 @@ impl<F: Functions> SessionHost<F> {
             self.call(tool.function, request.clone()).await
         };
         match answer {
-            // The function says so of a session that is not there.
+            // The function answers `null` for a session that does not exist.
             Ok(Value::Null) => {
                 let session = request.get("session_id").and_then(Value::as_str).unwrap_or_default();
                 let code = "session/not_found".to_owned();

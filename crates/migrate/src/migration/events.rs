@@ -1,9 +1,9 @@
 //! The evidence: what every event of one migration says alike.
 
-use super::native::SessionLogs;
-use bough_log::format::{LedgerEvent, Outcome, Phase, Verification, schema};
 use bough_platform::Platform;
-use bough_session::hex;
+use bough_session::{SessionId, hex};
+use bough_store::SessionDirectory;
+use bough_store::origin::{LedgerEvent, MIGRATION_EVENT, Outcome, Phase, Verification};
 
 use crate::error::Result;
 
@@ -61,7 +61,7 @@ impl Evidence {
 
     fn event(&self, said: EventDetails<'_>, at_ms: i64) -> LedgerEvent {
         LedgerEvent {
-            schema: schema::MIGRATION_EVENT.to_owned(),
+            schema: MIGRATION_EVENT.to_owned(),
             migration_id: self.migration_id.clone(),
             correlation_id: self.correlation_id.clone(),
             source_snapshot_id: self.snapshot_id.clone(),
@@ -78,14 +78,13 @@ impl Evidence {
     /// Writes an event, durably.
     pub(crate) fn say(
         &self,
-        log: &SessionLogs,
+        sessions: &SessionDirectory,
         platform: &Platform,
-        session: &str,
+        session: &SessionId,
         said: EventDetails<'_>,
     ) -> Result<()> {
         let event = self.event(said, platform.clock.now_ms());
-        log.record_event(session, &event)?;
-        Ok(())
+        Ok(sessions.record_event(session, &event)?)
     }
 }
 

@@ -6,7 +6,7 @@
 //! nothing to recover, and lists show it.
 
 use bough_platform::{Disk, RelPath};
-use bough_session::hex;
+use bough_session::{SessionId, hex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -22,24 +22,24 @@ const UNFINISHED: &str = ".tmp";
 /// What is under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Mark {
-    session: String,
+    session: SessionId,
     /// The V1 file, whose lock tells whether somebody is at it.
     address: String,
 }
 
 impl Migrator {
     /// Whether a mark of an earlier move is there: its session is not listed yet.
-    pub(super) fn is_marked(&self, session: &str) -> Result<bool> {
+    pub(super) fn is_marked(&self, session: &SessionId) -> Result<bool> {
         Ok(self.platform.disk.stat(&folder()?.join(&name_of(session))?)?.is_some())
     }
 
     /// Says that a session is about to be moved. The caller holds the lock of the V1 file.
-    pub(super) fn mark(&self, session: &str, address: &str) -> Result<()> {
+    pub(super) fn mark(&self, session: &SessionId, address: &str) -> Result<()> {
         let disk = &*self.platform.disk;
         if disk.ensure_dir(&folder()?)? {
             disk.sync_dir(&RelPath::root())?;
         }
-        let mark = Mark { session: session.to_owned(), address: address.to_owned() };
+        let mark = Mark { session: session.clone(), address: address.to_owned() };
         let text = serde_json::to_vec(&mark).map_err(std::io::Error::other)?;
         let name = name_of(session);
         let temp = folder()?.join(&format!("{name}{UNFINISHED}"))?;
@@ -47,7 +47,7 @@ impl Migrator {
     }
 
     /// Says that it is done. Not synced: a mark that comes back asks for a recovery that finds nothing to do.
-    pub(crate) fn unmark(&self, session: &str) -> Result<()> {
+    pub(crate) fn unmark(&self, session: &SessionId) -> Result<()> {
         match self.platform.disk.remove_file(&folder()?.join(&name_of(session))?) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
@@ -55,7 +55,7 @@ impl Migrator {
     }
 
     /// Says that it is done, unless something is left to recover: a refusal leaves nothing, a failure may.
-    pub(super) fn unmark_settled(&self, session: &str) -> Result<()> {
+    pub(super) fn unmark_settled(&self, session: &SessionId) -> Result<()> {
         match self.need(session) {
             Ok(None) => self.unmark(session),
             Ok(Some(_)) | Err(_) => Ok(()),
@@ -66,7 +66,7 @@ impl Migrator {
     /// done. To be called when a data directory is opened: where nothing was interrupted it looks into one folder.
     pub fn recover_interrupted(
         &self,
-        visit: &mut dyn FnMut(&str, &Result<Recovered>),
+        visit: &mut dyn FnMut(&SessionId, &Result<Recovered>),
     ) -> Result<()> {
         for (session, recovered) in self.recover_marked()? {
             if is_settled(&recovered) {
@@ -81,7 +81,7 @@ impl Migrator {
 
     /// Finishes or undoes what was interrupted, and says it of each session that has a mark and that nobody is at. The
     /// marks stay: the caller lists the sessions first.
-    pub(crate) fn recover_marked(&self) -> Result<Vec<(String, Result<Recovered>)>> {
+    pub(crate) fn recover_marked(&self) -> Result<Vec<(SessionId, Result<Recovered>)>> {
         let marks = self.marks()?.into_iter().map(|mark| {
             let recovered = self.recover_one(&mark);
             (mark.session, recovered)
@@ -133,7 +133,7 @@ fn folder() -> Result<RelPath> {
 }
 
 /// Ids are no file names; their digests are.
-fn name_of(session: &str) -> String {
-    let digest: [u8; 32] = Sha256::digest(session.as_bytes()).into();
+fn name_of(session: &SessionId) -> String {
+    let digest: [u8; 32] = Sha256::digest(session.as_str().as_bytes()).into();
     hex(digest.get(..16).unwrap_or_default())
 }

@@ -1,5 +1,5 @@
-use bough_log::format::{ActiveStore, Manifest};
 use bough_session::SessionId;
+use bough_store::origin::Origin;
 use serde::Serialize;
 
 use super::Migrator;
@@ -69,7 +69,7 @@ impl Migrator {
                 reason: "it has neither a session header nor an entry that pi writes".to_owned(),
             });
         }
-        let standing = self.standing(mapped.session_id.as_str(), &file, &snapshot)?;
+        let standing = self.standing(&mapped.session_id, &file, &snapshot)?;
         debug_assert_eq!(mapped.report.count(FindingKind::TooLong), 0, "refused while reading");
         Ok(Plan {
             address: file.address().to_owned(),
@@ -88,9 +88,8 @@ impl Migrator {
     /// Whether a file that was migrated has another length than it had then.
     pub(crate) fn has_changed_since_migration(&self, address: &str) -> Result<bool> {
         let (file, session) = self.session_of(address)?;
-        let manifest = self.log.manifest(session.as_str())?;
-        let native = manifest.filter(|found| found.active_store == ActiveStore::NativeV2);
-        let previous = native.and_then(|found| found.previous);
+        let origin = self.sessions.origin(&session)?.filter(Origin::is_log);
+        let previous = origin.and_then(|origin| origin.previous);
         let Some((known, id)) = previous.as_ref().and_then(V1File::of_pointer) else {
             return Ok(false);
         };
@@ -101,25 +100,25 @@ impl Migrator {
     /// What stands under an id, seen from a file.
     pub(crate) fn standing(
         &self,
-        session: &str,
+        session: &SessionId,
         file: &V1File,
         snapshot: &Snapshot,
     ) -> Result<Standing> {
-        let Some(manifest) = self.log.manifest(session)? else {
+        let Some(origin) = self.sessions.origin(session)? else {
             return Ok(Standing::New);
         };
-        Ok(standing_of(&manifest, file.address(), &snapshot.to_string()))
+        Ok(standing_of(&origin, file.address(), &snapshot.to_string()))
     }
 }
 
-fn standing_of(manifest: &Manifest, address: &str, snapshot_id: &str) -> Standing {
-    if manifest.active_store != ActiveStore::NativeV2 {
-        return match V1File::of_pointer(&manifest.pointer) {
+fn standing_of(origin: &Origin, address: &str, snapshot_id: &str) -> Standing {
+    if !origin.is_log() {
+        return match V1File::of_pointer(&origin.pointer) {
             Some((known, _)) if known == address => Standing::ServedFromFile,
             _ => Standing::Taken,
         };
     }
-    match manifest.previous.as_ref().and_then(V1File::of_pointer) {
+    match origin.previous.as_ref().and_then(V1File::of_pointer) {
         Some((known, id)) if known == address && id == snapshot_id => Standing::Migrated,
         Some((known, _)) if known == address => Standing::MigratedThenChanged,
         _ => Standing::Taken,

@@ -12,9 +12,10 @@
 //! Rule 2, verification fails after the commit marker: forced rollback, by way of FAILED. Rule 3, nothing
 //! to go back to: FAILED, which serves nothing until a person helps.
 
-use bough_log::Switch;
-use bough_log::format::{ActiveStore, Manifest, Outcome, Phase, Pointer, StoreState, Verification};
 use bough_platform::Lock;
+use bough_session::SessionId;
+use bough_store::SessionDirectory;
+use bough_store::origin::{Origin, Outcome, Phase, Pointer, StoreState, Verification};
 use serde::Serialize;
 
 use super::events::{ALL_MATCH, EventDetails, Evidence, Trail, success};
@@ -56,24 +57,23 @@ pub enum Recovered {
 impl Migrator {
     /// Finishes or undoes what was interrupted, for every session of the data directory; `visit` is told
     /// of each where something was done.
-    pub fn recover_all(&self, visit: &mut dyn FnMut(&str, &Result<Recovered>)) -> Result<()> {
-        let mut ids = Vec::new();
-        self.log.visit(&mut |listed| ids.extend(listed.ok().map(|listed| listed.id)))?;
-        ids.extend(self.log.trash()?.into_iter().map(|listed| listed.id));
-        ids.sort_unstable();
-        ids.dedup();
-        for id in ids {
-            let recovered = self.recover_session(&id);
+    pub fn recover_all(&self, visit: &mut dyn FnMut(&SessionId, &Result<Recovered>)) -> Result<()> {
+        let mut sessions = self.sessions.sessions()?;
+        sessions.extend(self.sessions.trashed()?);
+        sessions.sort_unstable();
+        sessions.dedup();
+        for session in sessions {
+            let recovered = self.recover_session(&session);
             if !matches!(recovered, Ok(Recovered::Nothing)) {
-                visit(&id, &recovered);
+                visit(&session, &recovered);
             }
         }
         Ok(())
     }
 
     /// Finishes or undoes what was interrupted, for one session. Doing it twice is doing it once.
-    pub fn recover_session(&self, session: &str) -> Result<Recovered> {
-        self.log.settle_replaced(session)?;
+    pub fn recover_session(&self, session: &SessionId) -> Result<Recovered> {
+        self.sessions.settle_replaced(session)?;
         if self.need(session)?.is_none() {
             return Ok(Recovered::Nothing);
         }
@@ -91,17 +91,17 @@ impl Migrator {
     }
 
     /// The same for a caller that holds the lock of the V1 file.
-    pub(super) fn recover_holding_lock(&self, session: &str) -> Result<Recovered> {
-        self.log.settle_replaced(session)?;
+    pub(super) fn recover_holding_lock(&self, session: &SessionId) -> Result<Recovered> {
+        self.sessions.settle_replaced(session)?;
         self.recover_locked(session)
     }
 
-    fn recover_locked(&self, session: &str) -> Result<Recovered> {
-        let Some((manifest, need)) = self.need(session)? else {
+    fn recover_locked(&self, session: &SessionId) -> Result<Recovered> {
+        let Some((origin, need)) = self.need(session)? else {
             return Ok(Recovered::Nothing);
         };
-        self.log.mend_ledger(session)?;
-        let recovery = Recovery { migrator: self, session, manifest: &manifest };
+        self.sessions.mend_ledger(session)?;
+        let recovery = Recovery { migrator: self, session, origin: &origin };
         match need {
             Need::MendLedger => Ok(Recovered::Nothing),
             Need::RetryFailed(evidence) => recovery.retry_failed(evidence),
@@ -113,9 +113,9 @@ impl Migrator {
     }
 
     /// The lock of the V1 file that a session has to do with; `None` where there is none to take.
-    fn lock_of(&self, session: &str) -> Result<Option<Box<dyn Lock>>> {
-        let manifest = self.manifest(session)?;
-        let pointers = [Some(&manifest.pointer), manifest.previous.as_ref()];
+    fn lock_of(&self, session: &SessionId) -> Result<Option<Box<dyn Lock>>> {
+        let origin = self.origin(session)?;
+        let pointers = [Some(&origin.pointer), origin.previous.as_ref()];
         let address = pointers.into_iter().flatten().find_map(V1File::of_pointer);
         match address.map(|(address, _)| self.files.locate(address)) {
             Some(Ok(file)) => file.lock(),
@@ -125,15 +125,14 @@ impl Migrator {
     }
 
     /// What manifest and ledger ask for: the table above.
-    pub(super) fn need(&self, session: &str) -> Result<Option<(Manifest, Need)>> {
-        let Some(manifest) = self.log.manifest(session)? else { return Ok(None) };
-        let native = manifest.active_store == ActiveStore::NativeV2;
-        if native && manifest.previous.is_none() {
+    pub(super) fn need(&self, session: &SessionId) -> Result<Option<(Origin, Need)>> {
+        let Some(origin) = self.sessions.origin(session)? else { return Ok(None) };
+        if origin.is_log() && origin.previous.is_none() {
             return Ok(None);
         }
-        let ledger = self.log.ledger(session)?;
+        let ledger = self.sessions.ledger(session)?;
         let newest = Trail::newest(&ledger);
-        let need = match (native, manifest.state, Trail::of(&ledger)) {
+        let need = match (origin.is_log(), origin.state, Trail::of(&ledger)) {
             (_, StoreState::Failed, _) => Need::RetryFailed(newest),
             (true, _, Trail::Forward(evidence)) => Need::VerifyAgain(evidence),
             (true, _, Trail::Backward(evidence)) => Need::AbandonRollback(evidence),
@@ -141,10 +140,10 @@ impl Migrator {
             (false, _, Trail::Forward(evidence) | Trail::Backward(evidence)) => {
                 Need::FinishRollback(evidence.backward())
             }
-            _ if self.log.torn_ledger_bytes(session)? > 0 => Need::MendLedger,
+            _ if self.sessions.has_torn_ledger(session)? => Need::MendLedger,
             _ => return Ok(None),
         };
-        Ok(Some((manifest, need)))
+        Ok(Some((origin, need)))
     }
 }
 
@@ -160,28 +159,23 @@ pub(super) enum Need {
 
 struct Recovery<'a> {
     migrator: &'a Migrator,
-    session: &'a str,
-    manifest: &'a Manifest,
+    session: &'a SessionId,
+    origin: &'a Origin,
 }
 
 impl Recovery<'_> {
     fn say(&self, evidence: &Evidence, said: EventDetails<'_>) -> Result<()> {
-        let Migrator { log, platform, .. } = self.migrator;
-        evidence.say(log, platform, self.session, said)
+        let Migrator { sessions, platform, .. } = self.migrator;
+        evidence.say(sessions, platform, self.session, said)
     }
 
-    fn switch(&self, through: &[StoreState], pointer: &Pointer) -> Result<()> {
-        let native = self.manifest.active_store == ActiveStore::NativeV2;
-        let previous =
-            if native { Some(Pointer::NativeV2) } else { self.manifest.previous.clone() };
-        let switch = Switch { through, pointer: pointer.clone(), previous, head: None };
-        self.migrator.log.switch(self.session, &switch)?;
-        Ok(())
+    fn sessions(&self) -> &SessionDirectory {
+        &self.migrator.sessions
     }
 
     /// Rule 1.
     fn source_goes_on(&self, evidence: Option<Evidence>) -> Result<Recovered> {
-        self.switch(&[StoreState::RolledBack], &self.manifest.pointer)?;
+        self.sessions().switch_to_file(self.session, self.origin.pointer.clone(), None)?;
         if let Some(evidence) = evidence {
             let said = EventDetails {
                 phase: Phase::RolledBack,
@@ -197,7 +191,7 @@ impl Recovery<'_> {
     /// The commit marker is there and nobody says that what it points to was right.
     fn verify_again(&self, evidence: Evidence) -> Result<Recovered> {
         let evidence = evidence.forward();
-        let checked = check(&self.migrator.log, self.session, None)?;
+        let checked = check(self.sessions(), self.session, None)?;
         if checked.is_well() {
             let words = "interrupted after the pointer moved; verified again";
             self.say(&evidence, success(Phase::Completed, checked.verification, words))?;
@@ -208,12 +202,12 @@ impl Recovery<'_> {
 
     /// Rule 2, and rule 3 where there is nothing to go back to.
     fn force_back(&self, evidence: &Evidence, checked: &Checked) -> Result<Recovered> {
-        let previous = self.manifest.previous.as_ref().unwrap_or(&self.manifest.pointer);
+        let previous = self.origin.previous.as_ref().unwrap_or(&self.origin.pointer);
         let failed = format!("the copy failed its verification ({})", checked.detail);
         match self.ready_target(previous) {
             Ok((pointer, words)) => {
                 let reason = format!("{failed}; {words}");
-                self.switch(&[StoreState::Failed, StoreState::RolledBack], &pointer)?;
+                self.sessions().switch_from_failed_log(self.session, pointer)?;
                 let said = EventDetails {
                     phase: Phase::RolledBack,
                     verification: checked.verification,
@@ -225,7 +219,7 @@ impl Recovery<'_> {
             }
             Err(error) => {
                 let reason = format!("{failed}, and there is nothing to go back to: {error}");
-                self.switch(&[StoreState::Failed], previous)?;
+                self.sessions().switch_to_failed(self.session, previous.clone())?;
                 self.give_up(evidence, reason)
             }
         }
@@ -247,7 +241,7 @@ impl Recovery<'_> {
     }
 
     fn export_since(&self, file: &V1File, previous: &Pointer) -> Result<(u64, u64)> {
-        let reader = self.migrator.log.read_segments(self.session)?;
+        let reader = self.sessions().read_log(self.session)?;
         let Some(since) = Since::read(&reader)? else { return Ok((0, 0)) };
         let snapshot = V1File::of_pointer(previous).and_then(|(_, id)| Snapshot::parse(id));
         let Some(snapshot) = snapshot else { return Ok((0, 0)) };
@@ -255,13 +249,13 @@ impl Recovery<'_> {
         let mut written = kept.write(file, &|visit| since.each_line(&reader, visit))?;
         written.bring_over_late_lines(file)?;
         let added = written.added;
-        let damaged = u64::from(reader.damage().is_some());
+        let damaged = u64::from(reader.is_damaged());
         Ok((added, damaged + since.lost().iter().map(|lost| lost.count).sum::<u64>()))
     }
 
     fn target_of(&self, pointer: &Pointer) -> Result<V1File> {
         let (address, _) = V1File::of_pointer(pointer).ok_or_else(|| {
-            MigrateError::NothingToRollBackTo { session: self.session.to_owned() }
+            MigrateError::NothingToRollBackTo { session: self.session.to_string() }
         })?;
         let file = self.migrator.files.locate(address)?;
         file.sweep()?;
@@ -282,14 +276,14 @@ impl Recovery<'_> {
 
     /// Somebody may have put the file back.
     fn retry_failed(&self, evidence: Option<Evidence>) -> Result<Recovered> {
-        let pointer = &self.manifest.pointer;
+        let pointer = &self.origin.pointer;
         let found = self.target_of(pointer).and_then(|file| {
             LiveV1::open(file.clone())?;
             Ok(file.format().pointer(file.address(), &file.snapshot()?))
         });
         match found {
             Ok(pointer) => {
-                self.switch(&[StoreState::RolledBack], &pointer)?;
+                self.sessions().switch_to_file(self.session, pointer, None)?;
                 if let Some(evidence) = evidence {
                     let words = "the file to go back to is there again";
                     self.say(&evidence.backward(), success(Phase::RolledBack, ALL_MATCH, words))?;
@@ -302,7 +296,7 @@ impl Recovery<'_> {
 
     fn abandon_rollback(&self, evidence: &Evidence) -> Result<Recovered> {
         // A target that is gone is no reason to stop serving a log that is well.
-        let previous = self.manifest.previous.as_ref();
+        let previous = self.origin.previous.as_ref();
         if let Some(pointer) = previous {
             drop(self.target_of(pointer));
         }
@@ -318,7 +312,7 @@ impl Recovery<'_> {
 
     /// The pointer moved back and nobody says that the file was right.
     fn finish_rollback(&self, evidence: &Evidence) -> Result<Recovered> {
-        let opened = self.target_of(&self.manifest.pointer).and_then(LiveV1::open);
+        let opened = self.target_of(&self.origin.pointer).and_then(LiveV1::open);
         match opened {
             Ok(_) => {
                 let words = "interrupted after the pointer moved; the file is readable";
@@ -326,7 +320,7 @@ impl Recovery<'_> {
                 Ok(Recovered::RollbackFinished)
             }
             Err(error) => {
-                self.switch(&[StoreState::Failed], &self.manifest.pointer)?;
+                self.sessions().switch_to_failed(self.session, self.origin.pointer.clone())?;
                 self.give_up(evidence, format!("the file to go back to cannot be read: {error}"))
             }
         }

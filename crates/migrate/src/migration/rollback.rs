@@ -1,15 +1,15 @@
 //! The way back: the V1 file gets what was written since, is verified, and answers again.
 
-use super::native::{LogReader, StagedLogs};
-use bough_log::format::{Manifest, Phase, Pointer, StoreState, Verification};
-use bough_log::{Head, LogError, Switch};
+use bough_session::SessionId;
+use bough_store::origin::{Phase, Verification};
+use bough_store::{Head, LogReader};
 use serde::Serialize;
 
-use super::Migrator;
-use super::events::{ALL_MATCH, Evidence, Trail, fresh_id, success};
+use super::events::{ALL_MATCH, EventDetails, Evidence, Trail, fresh_id, success};
 use super::lost::{Lost, LostKind};
 use super::since::Since;
 use super::target::{self, Written};
+use super::{Migrator, refuse_failed};
 use crate::error::{MigrateError, Result};
 use crate::v1::{Snapshot, V1File};
 
@@ -49,35 +49,39 @@ pub struct RollbackSummary {
 
 impl Migrator {
     /// The V1 file that a session came from, which a rollback would make answer for it.
-    pub fn file_behind(&self, session: &str) -> Result<String> {
-        let nothing = || MigrateError::NothingToRollBackTo { session: session.to_owned() };
+    pub fn file_behind(&self, session: &SessionId) -> Result<String> {
+        let nothing = || MigrateError::NothingToRollBackTo { session: session.to_string() };
         // A file that was never brought in may be served and has no manifest.
-        let manifest = self.log.manifest(session)?.ok_or_else(nothing)?;
-        let pointers = [Some(&manifest.pointer), manifest.previous.as_ref()];
+        let origin = self.sessions.origin(session)?.ok_or_else(nothing)?;
+        let pointers = [Some(&origin.pointer), origin.previous.as_ref()];
         let found = pointers.into_iter().flatten().find_map(V1File::of_pointer);
         found.map(|(address, _)| address.to_owned()).ok_or_else(nothing)
     }
 
     /// Makes the V1 file answer for a session again. What was written since the migration is added to the
     /// file first; what the file cannot say is named and refused, unless the loss is accepted.
-    pub fn rollback(&self, session: &str, options: &RollbackOptions) -> Result<RollbackSummary> {
+    pub fn rollback(
+        &self,
+        session: &SessionId,
+        options: &RollbackOptions,
+    ) -> Result<RollbackSummary> {
         self.recover_session(session)?;
-        let manifest = self.manifest(session)?;
-        self.refuse_failed(&manifest)?;
-        let ledger = self.log.ledger(session)?;
-        let nothing = || MigrateError::NothingToRollBackTo { session: session.to_owned() };
+        let origin = self.origin(session)?;
+        refuse_failed(session, &origin)?;
+        let ledger = self.sessions.ledger(session)?;
+        let nothing = || MigrateError::NothingToRollBackTo { session: session.to_string() };
         let evidence = Trail::newest(&ledger).ok_or_else(nothing)?.backward();
-        if let Some((address, snapshot_id)) = V1File::of_pointer(&manifest.pointer) {
+        if let Some((address, snapshot_id)) = V1File::of_pointer(&origin.pointer) {
             return Ok(already(session, address, snapshot_id, &evidence));
         }
-        let previous = manifest.previous.as_ref().and_then(V1File::of_pointer);
+        let previous = origin.previous.as_ref().and_then(V1File::of_pointer);
         let (address, snapshot_id) = previous.ok_or_else(nothing)?;
         let snapshot = Snapshot::parse(snapshot_id).ok_or_else(nothing)?;
         let file = self.files.locate(address)?;
         let lock = file.lock()?;
         let back = Back { migrator: self, session, options, file: &file, snapshot, evidence };
         let was_marked = self.is_marked(session)?;
-        let done = self.mark(session, address).and_then(|()| back.run(&manifest));
+        let done = self.mark(session, address).and_then(|()| back.run());
         let done = done.map_err(|error| error.of_session(session));
         // After a success the mark stays until the session is listed as it is now.
         if done.is_err() && !was_marked {
@@ -91,13 +95,13 @@ impl Migrator {
 }
 
 fn already(
-    session: &str,
+    session: &SessionId,
     address: &str,
     snapshot_id: &str,
     evidence: &Evidence,
 ) -> RollbackSummary {
     RollbackSummary {
-        session_id: session.to_owned(),
+        session_id: session.to_string(),
         address: address.to_owned(),
         snapshot_id: snapshot_id.to_owned(),
         migration_id: evidence.migration_id.clone(),
@@ -111,7 +115,7 @@ fn already(
 
 struct Back<'a> {
     migrator: &'a Migrator,
-    session: &'a str,
+    session: &'a SessionId,
     options: &'a RollbackOptions,
     file: &'a V1File,
     snapshot: Snapshot,
@@ -119,19 +123,17 @@ struct Back<'a> {
 }
 
 impl Back<'_> {
-    fn run(&self, manifest: &Manifest) -> Result<RollbackSummary> {
-        let log = &self.migrator.log;
+    fn run(&self) -> Result<RollbackSummary> {
         let mut prepared = match self.prepare_whole() {
             Err(error) if error.is_damage() => self.prepare_damaged()?,
             prepared => prepared?,
         };
-        self.switch(manifest, &prepared)?;
-        let said = success(Phase::RolledBack, prepared.verification, self.reason());
-        self.evidence.say(log, &self.migrator.platform, self.session, said)?;
+        self.switch(&prepared)?;
+        self.say(success(Phase::RolledBack, prepared.verification, self.reason()))?;
         // Whoever had the file open before it was replaced has written by now.
         prepared.written.bring_over_late_lines(self.file)?;
         Ok(RollbackSummary {
-            session_id: self.session.to_owned(),
+            session_id: self.session.to_string(),
             address: self.file.address().to_owned(),
             snapshot_id: prepared.snapshot.to_string(),
             migration_id: self.evidence.migration_id.clone(),
@@ -147,17 +149,13 @@ impl Back<'_> {
         if self.options.reason.is_empty() { "asked for" } else { &self.options.reason }
     }
 
+    fn say(&self, said: EventDetails<'_>) -> Result<()> {
+        let Migrator { sessions, platform, .. } = self.migrator;
+        self.evidence.say(sessions, platform, self.session, said)
+    }
+
     fn prepare_whole(&self) -> Result<Prepared> {
-        let log = &self.migrator.log;
-        // Holds the writer's lock: nobody appends from here on.
-        log.open_for_writing(self.session)?;
-        let prepared = log.read(self.session).map_err(Into::into);
-        let prepared = prepared.and_then(|reader| self.prepare(&reader, 0));
-        // MIGRATED -> DIRTY -> ... -> CHECKPOINTED, with the lock given up.
-        let closed = log.close(self.session);
-        let prepared = prepared?;
-        closed?;
-        Ok(prepared)
+        self.migrator.sessions.read_locked(self.session, |reader| self.prepare(reader, 0))
     }
 
     /// The same for a log that is damaged: what is whole of it is copied aside and read there. What cannot be read is a
@@ -168,24 +166,19 @@ impl Back<'_> {
             return Err(MigrateError::WouldLose { lost });
         }
         let name = fresh_id(&self.migrator.platform, "back")?;
-        let staging = self.migrator.log.stage(&name)?;
-        let prepared = self.prepare_salvaged(&staging);
-        self.migrator.discard(staging, &name);
-        Ok(Prepared { head: None, ..prepared? })
-    }
-
-    fn prepare_salvaged(&self, staging: &StagedLogs) -> Result<Prepared> {
-        let report = self.migrator.log.salvage(self.session, staging.store())?;
-        let reader = staging.store().read(self.session)?;
-        self.prepare(&reader, report.damage.len().max(1) as u64)
+        let sessions = &self.migrator.sessions;
+        let mut staged = sessions.stage(self.session, &name)?;
+        let report = staged.add_whole_of(sessions)?;
+        let reader = staged.directory().read(self.session)?;
+        let prepared = self.prepare(&reader, report.damage.len().max(1) as u64)?;
+        Ok(Prepared { head: None, ..prepared })
     }
 
     /// Everything but the switch: nothing of it changes who answers for the session. `damaged`: how many stretches of the
     /// log cannot be read.
     fn prepare(&self, reader: &LogReader, damaged: u64) -> Result<Prepared> {
-        let log = &self.migrator.log;
         let since = Since::read(reader)?.ok_or_else(|| MigrateError::NothingToRollBackTo {
-            session: self.session.to_owned(),
+            session: self.session.to_string(),
         })?;
         let mut lost = since.lost();
         if damaged > 0 {
@@ -196,8 +189,7 @@ impl Back<'_> {
         }
         let changed = self.options.accept_changed_target;
         let kept = target::inspect(self.file, &self.snapshot, &since, changed)?;
-        let say = |said| self.evidence.say(log, &self.migrator.platform, self.session, said);
-        say(success(Phase::Planned, Verification::default(), self.reason()))?;
+        self.say(success(Phase::Planned, Verification::default(), self.reason()))?;
         let written = kept.write(self.file, &|visit| since.each_line(reader, visit))?;
         let exported = written.added;
         let (verification, snapshot) = kept.verify(self.file, exported)?;
@@ -206,34 +198,20 @@ impl Back<'_> {
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
         let words = format!("{exported} lines added to {}", self.file.address());
-        say(success(Phase::Verified, verification, &words))?;
+        self.say(success(Phase::Verified, verification, &words))?;
         Ok(Prepared { head: Some(since.head), written, lost, verification, snapshot })
     }
 
-    fn switch(&self, manifest: &Manifest, prepared: &Prepared) -> Result<()> {
-        let format = self.file.format();
-        let through: &[StoreState] = match prepared.head {
-            Some(_) => &[StoreState::RolledBack],
-            None => &[StoreState::Failed, StoreState::RolledBack],
-        };
-        let switch = Switch {
-            through,
-            pointer: format.pointer(self.file.address(), &prepared.snapshot),
-            previous: Some(Pointer::NativeV2),
-            head: prepared.head,
-        };
-        debug_assert_eq!(manifest.pointer, Pointer::NativeV2, "looked at before");
-        match self.migrator.log.switch(self.session, &switch) {
-            Ok(_) => Ok(()),
-            // Somebody wrote between our last look and the switch: what they wrote is not in the file.
-            Err(LogError::Conflict { current }) => Err(moved_on(current)),
-            Err(error) => Err(error.into()),
+    /// Refused when somebody wrote since the log was read: what they wrote is not in the file.
+    fn switch(&self, prepared: &Prepared) -> Result<()> {
+        let sessions = &self.migrator.sessions;
+        let pointer = self.file.format().pointer(self.file.address(), &prepared.snapshot);
+        match prepared.head {
+            Some(head) => sessions.switch_to_file(self.session, pointer, Some(head))?,
+            None => sessions.switch_from_failed_log(self.session, pointer)?,
         }
+        Ok(())
     }
-}
-
-fn moved_on(current: Head) -> MigrateError {
-    MigrateError::Log(LogError::Conflict { current })
 }
 
 struct Prepared {

@@ -1,16 +1,17 @@
 //! The way forward: stage, verify, cut over, complete.
 
-use super::native::{SessionLogs, StagedLogs};
-use bough_log::format::{Outcome as EventOutcome, Phase, Pointer, StoreState, Verification};
-use bough_log::{Expected, LogError, Switch};
+use bough_record::Envelope;
+use bough_session::SessionId;
+use bough_store::origin::{Outcome as EventOutcome, Phase, Pointer, Verification};
+use bough_store::{SessionDirectory, StagedSession, StoreError};
 use serde::Serialize;
 
 use super::events::{ALL_MATCH, EventDetails, Evidence, NATIVE, fresh_id, success};
-use super::native::EndMark;
+use super::log_records::EndMark;
 use super::verify::{Checked, Expectation, check};
 use super::{Migrator, Plan, Standing};
 use crate::error::{MigrateError, Result};
-use crate::limits::{ALIVE_EVERY_MS, BATCH_BYTES};
+use crate::limits::BATCH_BYTES;
 use crate::v1::{Mapper, V1File, Want, fallback_id};
 
 /// Where a long piece of work is.
@@ -78,14 +79,17 @@ impl Migrator {
         correlation_id: Option<&str>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Summary> {
-        let session = plan.session_id.to_string();
+        let session = plan.session_id.clone();
         self.recover_session(&session)?;
         let file = self.files.locate(&plan.address)?;
         match self.standing(&session, &file, &plan.snapshot)? {
             Standing::Migrated => return Ok(already(plan, correlation_id)),
-            Standing::Taken => return Err(MigrateError::Exists { session }),
+            Standing::Taken => {
+                return Err(MigrateError::Exists { session: session.to_string() });
+            }
             Standing::MigratedThenChanged => {
-                return Err(MigrateError::ChangedSince { address: plan.address, session });
+                let (address, session) = (plan.address, session.to_string());
+                return Err(MigrateError::ChangedSince { address, session });
             }
             Standing::New | Standing::ServedFromFile => {}
         }
@@ -144,37 +148,32 @@ struct Run<'a> {
 impl Run<'_> {
     fn carry_out(mut self) -> Result<(Evidence, Checked)> {
         let name = self.evidence.migration_id.clone();
-        let staging = self.migrator.log.stage(&name).inspect_err(|_| {
-            self.migrator.remove_staging(&name);
-        })?;
-        let checked = match self.stage_and_verify(&staging) {
-            Ok(checked) => checked,
-            Err(error) => {
-                self.migrator.discard(staging, &name);
-                return Err(error);
+        let mut staged = self.migrator.sessions.stage(self.session(), &name)?;
+        let checked = self.build_and_verify(&mut staged)?;
+        let published = staged.publish();
+        // Whether or not it stands among the sessions, nothing of it is needed in staging.
+        drop(staged);
+        match published {
+            Err(StoreError::Exists { session }) => {
+                return Err(MigrateError::Exists { session: session.to_string() });
             }
-        };
-        let moved = staging.move_in(self.session());
-        self.migrator.discard(staging, &name);
-        match moved {
-            Ok(()) => {}
-            Err(LogError::Exists { id }) => return Err(MigrateError::Exists { session: id }),
-            Err(error) => return Err(error.into()),
+            published => published?,
         }
         self.cut_over(&checked)?;
         Ok((self.evidence, checked))
     }
 
-    fn session(&self) -> &str {
-        self.plan.session_id.as_str()
+    fn session(&self) -> &SessionId {
+        &self.plan.session_id
     }
 
     fn pointer(&self) -> Pointer {
         self.plan.format.pointer(&self.plan.address, &self.plan.snapshot)
     }
 
-    fn say(&self, log: &SessionLogs, said: EventDetails<'_>) -> Result<()> {
-        self.evidence.say(log, &self.migrator.platform, self.session(), said)
+    /// Writes an event into the ledger, where the session is built or where it stands.
+    fn say(&self, sessions: &SessionDirectory, said: EventDetails<'_>) -> Result<()> {
+        self.evidence.say(sessions, &self.migrator.platform, self.session(), said)
     }
 
     fn show(&mut self, step: Step, done_bytes: u64, entries: u64) {
@@ -182,20 +181,20 @@ impl Run<'_> {
         (self.progress)(Progress { step, done_bytes, total_bytes, entries });
     }
 
-    fn stage_and_verify(&mut self, staging: &StagedLogs) -> Result<Checked> {
-        self.build(staging)?;
-        staging.present(self.session(), &self.pointer())?;
-        let log = staging.store();
-        self.say(log, success(Phase::Staged, Verification::default(), "built out of sight"))?;
+    fn build_and_verify(&mut self, staged: &mut StagedSession) -> Result<Checked> {
+        self.build(staged)?;
+        staged.present(&self.pointer())?;
+        let built = &staged.directory();
+        self.say(built, success(Phase::Staged, Verification::default(), "built out of sight"))?;
         let entries = self.plan.report.entries;
         self.show(Step::Verify, 0, entries);
         let expected = Expectation { entries, content: self.plan.content.clone() };
-        let checked = check(log, self.session(), Some(&expected))?;
+        let checked = check(built, self.session(), Some(&expected))?;
         if !checked.is_well() {
             let Checked { verification, detail, .. } = checked;
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        self.say(log, success(Phase::Verified, checked.verification, &checked.detail))?;
+        self.say(built, success(Phase::Verified, checked.verification, &checked.detail))?;
         self.show(Step::Verify, self.plan.bytes, entries);
         if self.file.len()? != Some(self.plan.bytes) {
             return Err(self.changed());
@@ -207,11 +206,10 @@ impl Run<'_> {
         MigrateError::SourceChanged { address: self.plan.address.clone() }
     }
 
-    /// Reads the source a second time, into the staged log.
-    fn build(&mut self, staging: &StagedLogs) -> Result<()> {
-        let session = self.session().to_owned();
+    /// Reads the source a second time, into the staged session.
+    fn build(&mut self, staged: &mut StagedSession) -> Result<()> {
         let mut mapper = Mapper::new(self.file.name(), Want::Records);
-        let mut builder = Builder::new(self, staging, &session);
+        let mut builder = Builder { run: self, staged, batch: Vec::new(), bytes: 0 };
         let file = builder.run.file;
         let snapshot = file.feed(&mut mapper, &mut |mapper, done, _| {
             builder.take(mapper.take(), done, mapper.report().entries)
@@ -232,19 +230,11 @@ impl Run<'_> {
     fn cut_over(&mut self, checked: &Checked) -> Result<()> {
         let entries = self.plan.report.entries;
         self.show(Step::CutOver, self.plan.bytes, entries);
-        let log = &self.migrator.log;
-        log.switch(
-            self.session(),
-            &Switch {
-                through: &[StoreState::Migrated],
-                pointer: Pointer::NativeV2,
-                previous: Some(self.pointer()),
-                head: checked.head,
-            },
-        )?;
-        self.say(log, success(Phase::CutOver, checked.verification, "the pointer moved"))?;
+        let sessions = &self.migrator.sessions;
+        sessions.switch_to_log(self.session(), self.pointer(), checked.head)?;
+        self.say(sessions, success(Phase::CutOver, checked.verification, "the pointer moved"))?;
         // What was verified is what is live: the same head, through the ordinary way of reading.
-        let live = log.read(self.session())?.head();
+        let live = sessions.read(self.session())?.head();
         if Some(live) != checked.head {
             let detail = format!("record {} is live, which was not verified", live.seq);
             let said = EventDetails {
@@ -253,12 +243,12 @@ impl Run<'_> {
                 reason: &detail,
                 outcome: EventOutcome::RecoverableError,
             };
-            self.say(log, said)?;
+            self.say(sessions, said)?;
             let verification = Verification::default();
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        self.say(log, success(Phase::Completed, checked.verification, "migrated"))?;
-        log.settle_replaced(self.session())?;
+        self.say(sessions, success(Phase::Completed, checked.verification, "migrated"))?;
+        sessions.settle_replaced(self.session())?;
         self.show(Step::Complete, self.plan.bytes, entries);
         Ok(())
     }
@@ -267,26 +257,13 @@ impl Run<'_> {
 /// Collects records into batches.
 struct Builder<'a, 'r> {
     run: &'a mut Run<'r>,
-    staging: &'a StagedLogs,
-    session: &'a str,
-    batch: Vec<bough_record::Envelope<'static>>,
+    staged: &'a mut StagedSession,
+    batch: Vec<Envelope<'static>>,
     bytes: usize,
-    created: bool,
-    alive_at_ms: u128,
 }
 
-impl<'a, 'r> Builder<'a, 'r> {
-    fn new(run: &'a mut Run<'r>, staging: &'a StagedLogs, session: &'a str) -> Self {
-        let alive_at_ms = run.migrator.platform.clock.monotonic().as_millis();
-        Self { run, staging, session, batch: Vec::new(), bytes: 0, created: false, alive_at_ms }
-    }
-
-    fn take(
-        &mut self,
-        records: Vec<bough_record::Envelope<'static>>,
-        done: u64,
-        entries: u64,
-    ) -> Result<()> {
+impl Builder<'_, '_> {
+    fn take(&mut self, records: Vec<Envelope<'static>>, done: u64, entries: u64) -> Result<()> {
         for record in records {
             let size = record.payload.len();
             if !self.batch.is_empty() && self.bytes + size > BATCH_BYTES {
@@ -308,24 +285,13 @@ impl<'a, 'r> Builder<'a, 'r> {
         if batch.is_empty() {
             return Ok(());
         }
-        let log = self.staging.store();
-        if self.created {
-            log.append(self.session, Expected::Any, batch)?;
-        } else {
-            log.create(self.session, batch)?;
-            self.created = true;
+        let is_first = !self.staged.has_begun();
+        self.staged.add(batch)?;
+        if is_first {
             let plan = self.run.plan;
             let reason = format!("{} entries of {}", plan.report.entries, plan.address);
-            self.run.say(log, success(Phase::Planned, Verification::default(), &reason))?;
-        }
-        self.keep_alive()
-    }
-
-    fn keep_alive(&mut self) -> Result<()> {
-        let now = self.run.migrator.platform.clock.monotonic().as_millis();
-        if now - self.alive_at_ms > u128::from(ALIVE_EVERY_MS) {
-            self.alive_at_ms = now;
-            self.staging.keep_alive()?;
+            let planned = success(Phase::Planned, Verification::default(), &reason);
+            self.run.say(&self.staged.directory(), planned)?;
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
 //! What was written to a log since it was migrated, and how a V1 file says it.
 
-use super::native::LogReader;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use bough_log::{Head, StoredEnvelope};
+use bough_record::{Head, StoredEnvelope, kind};
 use bough_session::{Bookkeeping, Entry, EntryId, Record};
+use bough_store::LogReader;
 use serde_json::json;
 
+use super::log_records::{EndMark, Migrated, decoded, each_record, each_record_after};
 use super::lost::{Lost, LostKind};
 use super::meta::OwnRecord;
-use super::native::{EndMark, Migrated, decoded, each_record, each_record_after, newest_entry};
 use crate::error::{MigrateError, Result};
 use crate::pi_line::{self, FIRST_KEPT_INDEX, LEAF_TYPE};
 use crate::v1::{ContentDigest, ParsedLine, Snapshot, format_iso, parse_line, source_line_of};
@@ -63,7 +63,7 @@ impl Since {
             numbered: false,
             last_ms: gather.last_ms,
             last: gather.last,
-            leaf: reader.active_leaf(),
+            leaf: reader.active_leaf().map(|leaf| leaf.to_string()),
         };
         if since.is_linear() {
             if since.leaf != since.last {
@@ -100,8 +100,8 @@ impl Since {
     ) -> Result<()> {
         each_record_after(reader, self.mark_seq, &mut |stored| {
             let Some(id) = stored.envelope.id.as_deref() else { return Ok(()) };
-            let entry = newest_entry(reader, id)?.ok_or_else(|| gone(id))?;
-            visit(&self.line_of(&entry)?)
+            let found = reader.entry(id)?.ok_or_else(|| gone(id))?;
+            visit(&self.line_of(&found.entry)?)
         })?;
         match self.last_line() {
             Some(line) => visit(&line),
@@ -252,7 +252,7 @@ impl Gather {
             Record::Removed(_) => self.lose(LostKind::Removal),
             Record::Loop(_) => self.lose(LostKind::LoopEvent),
             Record::Leaf(_) | Record::Streaming(_) | Record::Tombstone | Record::Restored => {}
-            Record::Unknown(stored) if stored.kind == bough_log::kind::STREAM => {}
+            Record::Unknown(stored) if stored.kind == kind::STREAM => {}
             Record::Document(_) | Record::Unknown(_) | Record::Newer { .. } => {
                 self.lose(LostKind::Unknown);
             }

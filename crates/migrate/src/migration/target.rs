@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use bough_log::format::Verification;
 use bough_platform::{Access, File};
+use bough_store::origin::Verification;
 
 use super::since::{Since, line_key};
 use crate::error::{MigrateError, Result};

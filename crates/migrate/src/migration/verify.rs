@@ -1,11 +1,11 @@
 //! Holding a migrated log against the file that it was made from.
 
-use super::native::SessionLogs;
-use bough_log::format::Verification;
-use bough_log::{DamageKind, Head, VerifyReport};
+use bough_session::SessionId;
+use bough_store::origin::Verification;
+use bough_store::{DamageKind, Head, SessionDirectory, VerifyReport};
 
-use super::native::{Migrated, each_record};
-use crate::error::Result;
+use super::log_records::{Migrated, each_record};
+use crate::error::{MigrateError, Result};
 
 /// What a source came to: the figures that its copy must reproduce.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,13 +37,13 @@ impl Checked {
 /// Reads every byte of a log and compares. `expected` is what the source says; without it the log's own
 /// mark, which the chain covers, is believed.
 pub(crate) fn check(
-    log: &SessionLogs,
-    session: &str,
+    sessions: &SessionDirectory,
+    session: &SessionId,
     expected: Option<&Expectation>,
 ) -> Result<Checked> {
-    let report = log.verify(session)?;
+    let report = sessions.verify(session)?;
     let mut migrated = Migrated::default();
-    let read = log.read_segments(session).map_err(Into::into).and_then(|reader| {
+    let read = sessions.read_log(session).map_err(Into::into).and_then(|reader| {
         each_record(&reader, &mut |stored| {
             migrated.take(&stored);
             Ok(())
@@ -52,7 +52,7 @@ pub(crate) fn check(
     });
     let head = match read {
         Ok(head) => head,
-        Err(crate::MigrateError::Log(error)) => return Ok(Checked::failed(error.to_string())),
+        Err(MigrateError::Store(error)) => return Ok(Checked::failed(error.to_string())),
         Err(error) => return Err(error),
     };
     let Some(mark) = &migrated.mark else {

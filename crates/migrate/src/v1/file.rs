@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use bough_log::format::Pointer;
 use bough_platform::{
     Access, Disk, File, Lock, LockError, NamedKind, OsDisk, RelPath, follow, host_facts,
 };
+use bough_store::origin::Pointer;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 

@@ -10,7 +10,7 @@ use bough_migrate::{MigrateError, Migrator, Outcome, Plan, Result, Summary, V1Fi
 use bough_platform::{Disk, Platform, RelPath};
 use bough_session::codec;
 use bough_session::{Entry, EntryId, NewRecord, Record, SessionId};
-use bough_store::{MemoryStore, StoreExt};
+use bough_store::{MemoryStore, SessionDirectory, StoreExt};
 use bough_testkit::{SimClock, SimDisk, SimEntropy};
 use serde_json::{Value, json};
 
@@ -70,8 +70,13 @@ pub(crate) fn migrator(disk: &SimDisk, options: Options, seed: u64) -> Migrator 
 
 pub(crate) fn migrator_on(disk: Arc<dyn Disk>, options: Options, seed: u64) -> Migrator {
     let platform = platform(Arc::clone(&disk), seed);
-    let log = LogStore::open(platform.clone(), options).unwrap();
-    Migrator::with_log(log, platform, Arc::new(DiskFiles(disk))).in_batches_of(BATCH)
+    let sessions = SessionDirectory::open(platform.clone(), options).unwrap();
+    Migrator::over(sessions, platform, Arc::new(DiskFiles(disk))).in_batches_of(BATCH)
+}
+
+/// The session that most tests are about.
+pub(crate) fn session_s() -> SessionId {
+    SessionId::from_stored("s")
 }
 
 /// A second look at the logs of a disk.
@@ -190,14 +195,14 @@ pub(crate) fn is_exists(error: &MigrateError) -> bool {
 pub(crate) enum Answer {
     /// Nothing in the data directory knows of it.
     Unknown,
-    Native(Vec<Said>),
-    File(Vec<Said>),
+    Native(Vec<EntryText>),
+    File(Vec<EntryText>),
 }
 
 /// An entry in short: id, parent, text.
-pub(crate) type Said = (String, Option<String>, String);
+pub(crate) type EntryText = (String, Option<String>, String);
 
-pub(crate) fn said(entries: &[Entry]) -> Vec<Said> {
+pub(crate) fn said(entries: &[Entry]) -> Vec<EntryText> {
     let text = |entry: &Entry| entry.message().map_or_else(String::new, |message| message.text());
     let parent = |entry: &Entry| entry.parent_id.as_ref().map(ToString::to_string);
     entries.iter().map(|entry| (entry.id.to_string(), parent(entry), text(entry))).collect()
@@ -218,7 +223,9 @@ pub(crate) fn answer_of(log: &LogStore, migrator: &Migrator, session: &str) -> A
     if manifest.active_store == bough_log::format::ActiveStore::NativeV2 {
         return Answer::Native(said(&entries(&records(log, session))));
     }
-    Answer::File(said(&live_entries(&migrator.open_live(session).unwrap())))
+    Answer::File(said(&live_entries(
+        &migrator.open_live(&SessionId::from_stored(session)).unwrap(),
+    )))
 }
 
 pub(crate) fn bytes(disk: &SimDisk, address: &str) -> Vec<u8> {

@@ -1,8 +1,8 @@
 //! One recorder for each session.
 //!
-//! A recorder claims a session before it reads it, and keeps the claim while a loop of it is open. Then it rests: another
-//! recorder may take the session. Before a recorder goes on with a session that it let rest, it asks whether somebody
-//! else recorded into it, and if so reads the session again.
+//! A recorder claims a session before it reads it, and keeps the claim while a loop of it is open. Then the claim is
+//! idle: another recorder may take the session. Before a recorder continues an idle session, it asks whether another
+//! recorder wrote into it, and if so reads the session again.
 
 use super::{RecordSink, Task, tells_of};
 use crate::event::AgentEvent;
@@ -25,7 +25,8 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
-    /// Lets others record into the sessions that have no open loop.
+    /// Marks the claims of sessions without an open loop as idle, so that others may record into
+    /// them.
     pub(super) fn rest(&mut self) {
         let recorder = self.translator.recorder();
         for (session_id, claim) in &mut self.claims {
@@ -36,7 +37,8 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
-    /// Goes on with the sessions of an event that others may have recorded into meanwhile.
+    /// Renews the claims of the sessions of an event, which others may have recorded into
+    /// meanwhile.
     pub(super) async fn renew_for(&mut self, event: &AgentEvent) {
         if self.resting.is_empty() {
             return;
@@ -56,7 +58,7 @@ impl<S: RecordSink> Task<S> {
         };
         match self.sink.renew(&mut claim).await {
             Ok(true) => drop(self.claims.insert(session_id.to_owned(), claim)),
-            // It is then loaded like a session that is not in memory.
+            // Then it is loaded like a session that is not in memory.
             Ok(false) => self.translator.forget(session_id),
             Err(error) => self.fail(session_id.to_owned(), error),
         }

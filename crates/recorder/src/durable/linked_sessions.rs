@@ -1,9 +1,9 @@
 //! Links with sessions that are not in memory.
 //!
-//! A link is written on both sides when the recorder hears of either side. The other session may have been recorded
-//! before, or by another process. It is then read from its log and stays in memory until the next append. Another process
-//! may be recording it at the same time, so it gets its links and nothing else, and a link that cannot be written is
-//! reported and stops nothing.
+//! A link is written on both sides when the recorder learns of either side. The other session may have been recorded
+//! before, or by another process. It is then read from its log and stays in memory until the next append. Another
+//! process may be recording it at the same time, so only its links are written. A link that cannot be written is
+//! reported and does not stop the recording.
 
 use super::{RecordSink, Task, tells_of};
 use crate::event::{AgentEvent, ToolExecutionEnd};

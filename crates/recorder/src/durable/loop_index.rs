@@ -8,9 +8,9 @@ use crate::model::session_id_in;
 /// What a durable recorder remembers of loops whose sessions may not be in memory any more.
 #[derive(Debug, Default)]
 pub(super) struct LoopIndex {
-    /// The sessions of loops whose ids do not say it.
+    /// The sessions of loops whose ids do not contain the session.
     recorded: Pairs,
-    /// The sessions that named a loop which was not heard of.
+    /// The sessions that named a loop which is not known yet.
     named_by: Pairs,
     /// Loops that were looked for in vain.
     missed: HashSet<String>,
@@ -25,17 +25,17 @@ impl LoopIndex {
         }
     }
 
-    /// A session names a loop that is nowhere to be found, and may be let go of before it is heard of.
+    /// Notes that a session names an unknown loop. The session may be dropped from memory before the loop starts.
     pub(super) fn is_named_by(&mut self, loop_id: &str, session_id: &str) {
         self.named_by.add(loop_id, session_id);
     }
 
-    /// The sessions that named a loop before it was heard of.
+    /// The sessions that named a loop before it was known.
     pub(super) fn take_named_by(&mut self, loop_id: &str) -> Vec<String> {
         self.named_by.take(loop_id)
     }
 
-    /// The session in which to look for a loop. The text of an id only says where to look.
+    /// The session in which to look for a loop. The text of an id is only a hint.
     pub(super) fn session_of<'a>(&'a self, loop_id: &'a str) -> Option<&'a str> {
         if self.missed.contains(loop_id) {
             return None;
@@ -43,7 +43,7 @@ impl LoopIndex {
         self.recorded.last(loop_id).or_else(|| session_id_in(loop_id))
     }
 
-    /// A loop was looked for in vain; that is not done for each of its events.
+    /// Notes that a loop was not found, so that it is not searched again for each of its events.
     pub(super) fn miss(&mut self, loop_id: &str) {
         if self.missed.len() >= REMEMBERED_IDS_MAX {
             self.missed.clear();
@@ -57,7 +57,8 @@ impl LoopIndex {
 struct Pairs {
     /// By loop, the sessions with the numbers that they were added under, the oldest first.
     sessions: HashMap<String, VecDeque<(u64, String)>>,
-    /// All that was added; what was taken since is passed over when its turn comes to be forgotten.
+    /// Everything that was added, in order. A pair that was taken since is skipped when it would be
+    /// evicted.
     order: VecDeque<(u64, String)>,
     added: u64,
 }

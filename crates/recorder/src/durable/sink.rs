@@ -1,4 +1,4 @@
-//! Where a recorder writes.
+//! The target of a recorder.
 
 use async_trait::async_trait;
 use bough_session::{NewRecord, Record};
@@ -8,21 +8,22 @@ use bough_session::{NewRecord, Record};
 pub trait RecordSink: Send + Sync + 'static {
     /// Why a call failed.
     type Error: std::error::Error + Send + Sync + 'static;
-    /// A session that one recorder records. While the recorder has it and does not rest, no other recorder gets one of
-    /// the same session.
+    /// A session that one recorder records. While the recorder has it and it is not idle, no other recorder gets a
+    /// claim of the same session.
     type Claim: Send + 'static;
 
     /// All records of a session; none if there is no such session.
     async fn load(&self, session_id: &str) -> Result<Vec<Record>, Self::Error>;
 
-    /// Claims a session and reads it. An error while another recorder has it.
+    /// Claims a session and reads it. Fails while another recorder has it.
     async fn claim(&self, session_id: &str) -> Result<(Self::Claim, Vec<Record>), Self::Error>;
 
-    /// No loop of the session is open: another recorder may claim it.
+    /// Marks the claim as idle, because no loop of the session is open: another recorder may take
+    /// it.
     fn rest(&self, _claim: &mut Self::Claim) {}
 
-    /// Goes on with a session after a rest; `false` if somebody else recorded into it meanwhile. The claim is then of no
-    /// more use.
+    /// Continues a session after it was idle. Returns `false` if another recorder wrote into it meanwhile; then the
+    /// claim cannot be used any more.
     async fn renew(&self, _claim: &mut Self::Claim) -> Result<bool, Self::Error> {
         Ok(true)
     }

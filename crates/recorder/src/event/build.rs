@@ -30,7 +30,7 @@ impl AgentStart {
         }
     }
 
-    /// The same loop, as one that goes on from another.
+    /// The same loop, as one that continues another.
     #[must_use]
     pub fn continuing(self, parent_loop_id: impl Into<String>) -> Self {
         self.after(parent_loop_id, ContinuationKind::Default)
@@ -42,7 +42,7 @@ impl AgentStart {
         self.after(parent_loop_id, ContinuationKind::Rerun { tag: tag.into() })
     }
 
-    /// The same loop, as one that explores another way from a loop on.
+    /// The same loop, as one that branches off from another loop.
     #[must_use]
     pub fn branching(self, parent_loop_id: impl Into<String>, tag: impl Into<String>) -> Self {
         self.after(parent_loop_id, ContinuationKind::Branch { tag: tag.into() })
@@ -72,15 +72,22 @@ impl AgentStart {
 }
 
 impl AgentEnd {
-    /// A loop ended with these messages. Its usage is the sum of what they say; set `usage` where that is not right.
+    /// A loop ended with these messages. Its usage is the sum of theirs; set `usage` if that is not right.
     #[must_use]
     pub fn new(
         loop_id: impl Into<String>,
-        messages: Vec<PhiMessage>,
+        messages: impl IntoIterator<Item = impl Into<PhiMessage>>,
         timestamp: Timestamp,
     ) -> Self {
+        let messages: Vec<PhiMessage> = messages.into_iter().map(Into::into).collect();
         let usage = messages.iter().map(usage_of).sum();
         Self { loop_id: loop_id.into(), messages, usage, timestamp, rejection: None }
+    }
+
+    /// A loop ended without a message.
+    #[must_use]
+    pub fn without_messages(loop_id: impl Into<String>, timestamp: Timestamp) -> Self {
+        Self::new(loop_id, [] as [PhiMessage; 0], timestamp)
     }
 
     /// A loop ended because a filter refused its input.
@@ -90,7 +97,8 @@ impl AgentEnd {
         reason: impl Into<String>,
         timestamp: Timestamp,
     ) -> Self {
-        Self { rejection: Some(reason.into()), ..Self::new(loop_id, Vec::new(), timestamp) }
+        let end = Self::without_messages(loop_id, timestamp);
+        Self { rejection: Some(reason.into()), ..end }
     }
 }
 
@@ -103,9 +111,14 @@ impl TurnStart {
 }
 
 impl TurnEnd {
-    /// A turn ended with what the model said. Its usage is the message's.
+    /// A turn ended with the model's message. Its usage is the message's.
     #[must_use]
-    pub fn new(loop_id: impl Into<String>, message: PhiMessage, timestamp: Timestamp) -> Self {
+    pub fn new(
+        loop_id: impl Into<String>,
+        message: impl Into<PhiMessage>,
+        timestamp: Timestamp,
+    ) -> Self {
+        let message = message.into();
         let usage = usage_of(&message);
         Self { loop_id: loop_id.into(), message, usage, timestamp, tool_results: Vec::new() }
     }
@@ -114,16 +127,16 @@ impl TurnEnd {
 impl MessageStart {
     /// A message begins.
     #[must_use]
-    pub fn new(loop_id: impl Into<String>, message: PhiMessage) -> Self {
-        Self { loop_id: loop_id.into(), message }
+    pub fn new(loop_id: impl Into<String>, message: impl Into<PhiMessage>) -> Self {
+        Self { loop_id: loop_id.into(), message: message.into() }
     }
 }
 
 impl MessageEnd {
     /// A message is complete.
     #[must_use]
-    pub fn new(loop_id: impl Into<String>, message: PhiMessage) -> Self {
-        Self { loop_id: loop_id.into(), message }
+    pub fn new(loop_id: impl Into<String>, message: impl Into<PhiMessage>) -> Self {
+        Self { loop_id: loop_id.into(), message: message.into() }
     }
 }
 
@@ -201,7 +214,7 @@ impl ParallelLoopStart {
 }
 
 impl ParallelLoopEnd {
-    /// One of several loops was chosen, by its place among the configurations, at no cost.
+    /// One of several loops was chosen, by its place among the configurations, without cost.
     #[must_use]
     pub fn new(
         session_id: impl Into<String>,
@@ -219,7 +232,7 @@ impl ParallelLoopEnd {
     }
 }
 
-/// What a message cost; only a model's costs something.
+/// The usage of a message; only a model's message has one.
 fn usage_of(message: &PhiMessage) -> PhiUsage {
     match message.as_llm() {
         Some(Message::Assistant { usage, .. }) => *usage,
@@ -227,7 +240,7 @@ fn usage_of(message: &PhiMessage) -> PhiUsage {
     }
 }
 
-/// A beginning of a conversation at the epoch, of nobody: to be filled in.
+/// A start at the epoch without ids, to be filled in.
 impl Default for AgentStart {
     fn default() -> Self {
         Self {

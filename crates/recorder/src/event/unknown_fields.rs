@@ -1,18 +1,18 @@
-//! Reading events so that what is not kept of them has a name.
+//! Reading events so that fields which are not kept can be reported.
 //!
-//! A field that this version does not know, of an event that it does, is passed over by every reader. Whoever reads
-//! events as they come can be told which those are. It costs those who do not ask nothing.
+//! Every reader ignores an unknown field of a known event. A caller that reads events as they come can ask for the
+//! names of those fields. Callers that do not ask pay nothing.
 
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-/// A deserializer that notes the fields which the struct it is for does not have, also those of structs in its fields.
+/// A deserializer that collects the fields which its struct does not have, also those of structs in its fields.
 pub(super) struct UnknownFields<'n, D> {
     pub(super) from: D,
     pub(super) unknown: &'n mut Vec<String>,
-    /// The field that is being read, of an event.
+    /// The field of an event that is being read.
     pub(super) within: Option<&'static str>,
 }
 
@@ -58,7 +58,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for UnknownFields<'_, D> {
     }
 }
 
-/// What a struct, or one that may be missing, is read with.
+/// Reads a struct, or an optional one.
 struct Fields<'n, V> {
     of: V,
     fields: &'static [&'static str],
@@ -96,7 +96,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Fields<'_, V> {
     }
 }
 
-/// The fields of a struct that it has.
+/// The known fields of a struct.
 struct Known<'n, A> {
     map: A,
     fields: &'static [&'static str],
@@ -133,7 +133,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Known<'_, A> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        // One level is enough: what is below is a struct of a struct in no event.
+        // One level is enough: no event has a struct in a struct in a struct.
         if self.within.is_some() {
             return self.map.next_value_seed(seed);
         }
@@ -160,7 +160,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Value<'_, S> {
     }
 }
 
-/// A key, which the struct has or not.
+/// A key, and whether the struct has it.
 struct Key<K> {
     seed: K,
     fields: &'static [&'static str],
@@ -168,7 +168,7 @@ struct Key<K> {
 
 enum Read<K, V> {
     Known(&'static str, V),
-    /// What was to be read with is given back for the next one.
+    /// The seed is returned for the next key.
     Unknown(String, K),
 }
 

@@ -1,4 +1,4 @@
-//! Compare-on-save: whether a session holds everything that is stored of it.
+//! Compare-on-save: whether a session holds everything that is already stored of it.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::model::{
     SessionScope, SpawnRef,
 };
 
-/// What `stored` has and `new` lacks, in words; `None` if nothing. What `new` has beyond that is of no interest.
+/// What `stored` has and `new` lacks, in words; `None` if nothing. It does not matter what `new` has beyond that.
 pub(crate) fn missing_from(new: &RecordedSession, stored: &RecordedSession) -> Option<String> {
     if let Some(what) = missing_from_header(new, stored) {
         return Some(what.to_owned());
@@ -21,7 +21,7 @@ pub(crate) fn missing_from(new: &RecordedSession, stored: &RecordedSession) -> O
         records.reverse();
     }
     stored.loops.iter().find_map(|old| {
-        // A file may hold an id twice; each of the two needs one of its own.
+        // A file may hold an id twice; each of the two needs a record of its own.
         let new = by_id.get_mut(old.loop_id.as_str()).and_then(Vec::pop);
         match new {
             None => Some(format!("a loop {:?}", old.loop_id)),
@@ -47,7 +47,7 @@ fn missing_from_header(new: &RecordedSession, old: &RecordedSession) -> Option<&
 }
 
 fn missing_from_loop(new: &LoopRecord, old: &LoopRecord) -> Option<&'static str> {
-    // A record that both share is the same.
+    // A record that both share is equal.
     if std::ptr::eq(new, old) {
         return None;
     }
@@ -77,12 +77,12 @@ fn missing_from_loop(new: &LoopRecord, old: &LoopRecord) -> Option<&'static str>
     checks.into_iter().find_map(|(is_missing, what)| is_missing.then_some(what))
 }
 
-/// Whether something was said that is not said any more.
+/// Whether a value was present and is missing now.
 fn lacks<T: PartialEq>(new: &Option<T>, old: &Option<T>) -> bool {
     old.is_some() && new != old
 }
 
-/// Whether one text says what another said, which may have said nothing yet.
+/// Whether a text equals the earlier one, or the earlier one was empty.
 fn says(new: &str, old: &str) -> bool {
     old.is_empty() || new == old
 }

@@ -48,7 +48,7 @@ impl SessionFolder {
         self.locked(id, &names, || {
             let written = self.replace(session, &names);
             if written.is_err() {
-                // The old file is untouched; what was being written beside it is of no use.
+                // The old file is unchanged; the temporary file beside it is useless.
                 drop(self.disk.remove_file(&names.temp));
             }
             session.saved_as(written?);
@@ -72,7 +72,7 @@ impl SessionFolder {
             let Ok(names) = names_of(id) else {
                 continue;
             };
-            // A file may be gone between the listing and now.
+            // A file may have been removed since the listing.
             if let Ok(Some(stat)) = self.disk.stat(&names.file) {
                 found.push((stat.modified_ms, id.to_owned()));
             }
@@ -117,7 +117,7 @@ impl SessionFolder {
                 }
                 removed => removed.map_err(failed())?,
             }
-            // A write that was broken off may have left this behind.
+            // An interrupted write may have left this file.
             drop(self.disk.remove_file(&names.temp));
             self.disk.sync_dir(&RelPath::root()).map_err(failed())
         })
@@ -169,7 +169,7 @@ impl SessionFolder {
         let mut writer = PieceWriter::new(self.new_temp(names).map_err(failed())?);
         let mut json = serde_json::Serializer::with_formatter(&mut writer, Pretty::default());
         session.serialize(&mut json).map_err(|error| failed()(error.into()))?;
-        // The disk is busy with what is written already, which is a good time to read what is there.
+        // The disk is busy writing, so this is a good time to compare with the stored file.
         self.refuse_lost_update(session, names)?;
         let mark = writer.finish().map_err(failed())?;
         self.disk.rename(&names.temp, &names.file).map_err(failed())?;
@@ -228,7 +228,7 @@ fn names_of(session_id: &str) -> Result<Names, SessionError> {
     if !is_safe {
         return Err(unsafe_id());
     }
-    // The id itself must be a plain name, not only the names made of it: `..` would be harmless as
+    // The id itself must be a plain name, not only the names made of it. `..` would be harmless as
     // `...json`, but nobody should need to know that.
     RelPath::root().join(session_id).map_err(|_| unsafe_id())?;
     let name = |suffix: &str| {
@@ -247,7 +247,7 @@ fn not_found(session_id: &str) -> SessionError {
     SessionError::NotFound { session_id: session_id.to_owned() }
 }
 
-/// The value of `agent_id` in the beginning of a session file, if it stands there.
+/// The value of `agent_id` in the beginning of a session file, if it is there.
 fn agent_in(head: &[u8]) -> Option<String> {
     struct Head<'a>(&'a RefCell<Option<String>>);
 
@@ -271,7 +271,8 @@ fn agent_in(head: &[u8]) -> Option<String> {
     }
 
     let found = RefCell::new(None);
-    // The beginning of a file is no JSON text: this ends in an error, before or after it has found it.
+    // The beginning of a file is not a whole JSON text, so this always ends in an error, before or after it has found
+    // the id.
     drop(serde_json::Deserializer::from_slice(head).deserialize_map(Head(&found)));
     found.into_inner()
 }

@@ -18,7 +18,7 @@ pub struct MemorySessionStore {
 
 #[derive(Debug, Default)]
 struct Stored {
-    /// How many saves there were: what tells one from another, and the newer from the older.
+    /// The number of saves so far. It identifies a save and orders them.
     saves: u64,
     sessions: HashMap<String, (u64, RecordedSession)>,
 }

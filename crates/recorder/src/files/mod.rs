@@ -1,9 +1,8 @@
 //! Session files: one `{session_id}.json` for each session, pretty-printed, in one folder.
 //!
-//! A file is replaced as a whole: written beside, synced, renamed over the old one, and the folder synced.
-//! Readers therefore need no lock (what they open is whole, and stays whole while they read), and any
-//! number of them may read while somebody writes. Writers take the lock of the session and never wait
-//! for it.
+//! A file is replaced as a whole: written beside the old one, synced, renamed over it, and the folder synced. Readers
+//! therefore need no lock: the file that they open is whole and stays whole while they read. Writers take the lock of
+//! the session and never wait for it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -102,10 +101,10 @@ pub struct AgentSessions {
     pub unreadable: BTreeMap<String, SessionError>,
 }
 
-/// Writes `{dir}/{session_id}.json`; says where. The folder is made if it is missing.
+/// Writes `{dir}/{session_id}.json` and returns its path. The folder is created if it is missing.
 ///
-/// When it returns, the session is on the disk; if it fails, what was there before still is. A session
-/// that lacks something that is stored already is not written ([`SessionError::LostUpdate`]).
+/// When it returns, the session is on the disk; if it fails, the previous file is unchanged. A session that lacks
+/// something that is stored already is not written ([`SessionError::LostUpdate`]).
 pub fn save_session(session: &RecordedSession, dir: &Path) -> Result<PathBuf, SessionError> {
     let disk = OsDisk::create(dir).map_err(|source| SessionError::Io {
         action: "make the folder of",

@@ -1,12 +1,12 @@
-//! The layout of session files: two spaces for each level, as everybody's pretty-printer has it.
+//! The layout of session files: two spaces for each level, as common pretty-printers write it.
 //!
-//! It writes what `serde_json`'s own writes, with one write for each line break instead of one for each level.
+//! The output equals that of `serde_json`, with one write for each line break instead of one for each level.
 
 use std::io::{self, Write};
 
 use serde_json::ser::Formatter;
 
-/// A comma, and a line break. Those deeper than this are written in several pieces.
+/// A comma, a line break and an indentation. Deeper lines are written in several pieces.
 const LINE: &[u8; 66] = b",\n                                                                ";
 
 #[derive(Default)]

@@ -1,10 +1,10 @@
 //! Reading a long session file on several threads.
 //!
-//! A file in the usual layout can be cut between two of its loops without reading what lies before: a line break in JSON
-//! never stands within a text, so the line that ends a loop is found by its indentation. Where the cuts are is only a
-//! guess, which reading proves: the beginning must be a session whose list of loops is just about to come, each part must
-//! be a whole list, and after the last there must be nothing but the end of the session. If any of that is not so, the file
-//! is read from its beginning to its end like every other.
+//! A file in the usual layout can be cut between two of its loops without reading what is before: a line break in JSON
+//! is never inside a text, so the line that ends a loop is found by its indentation. The cuts are a guess, which
+//! reading proves: the beginning must be a session whose list of loops follows, each part must be a whole list, and
+//! after the last part there must be only the end of the session. If any of that fails, the file is read from its
+//! beginning to its end.
 
 use crate::limits::{LOAD_PART_BYTES_MIN, LOAD_PARTS_MAX};
 use crate::model::{LoopRecord, RecordedSession};
@@ -13,13 +13,13 @@ use crate::model::{LoopRecord, RecordedSession};
 const OPENING: &[u8] = b"\n  \"loops\": [";
 /// Between two loops.
 const BETWEEN: &[u8] = b"\n    },\n    {";
-/// Where the comma stands in it, which is followed by a line break.
+/// The place of the comma in it, which is followed by a line break.
 const COMMA: usize = 6;
-/// How far into a file its loops begin, at most, and how long a loop is in which the place for a cut is looked for.
+/// The longest search for the beginning of the loops, and for a cut inside a loop.
 const SEARCH_BYTES: usize = 1 << 20;
 
-/// The session in a text, read on several threads; `None` if it is short, or has another layout. The text is as it was
-/// when this returns.
+/// The session in a text, read on several threads; `None` if the text is short, or has another layout. The text is
+/// unchanged when this returns.
 pub(super) fn read(text: &mut [u8]) -> Option<RecordedSession> {
     let parts = (text.len() / LOAD_PART_BYTES_MIN).min(threads());
     if parts < 2 {
@@ -49,7 +49,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(LOAD_PARTS_MAX)
 }
 
-/// Where a text can be cut into as many parts, as far as one can see.
+/// Where a text can probably be cut into this many parts.
 fn cuts(text: &[u8], open: usize, parts: usize) -> Vec<usize> {
     let len = text.len() - open;
     let places = (1..parts).filter_map(|part| find(text, open + len / parts * part, BETWEEN));
@@ -71,13 +71,13 @@ fn find(text: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
     }
 }
 
-/// The session whose list of loops is about to come.
+/// The session before its list of loops.
 fn header(beginning: &[u8]) -> Option<RecordedSession> {
     let whole = [beginning, b"]}"].concat();
     serde_json::from_slice(&whole).ok()
 }
 
-/// Each part is a list of its own now; the last is followed by the end of the session.
+/// Each part is a list of its own; the end of the session follows the last one.
 fn read_parts(text: &[u8], open: usize, cuts: &[usize]) -> Option<Vec<Vec<LoopRecord>>> {
     let starts = std::iter::once(open).chain(cuts.iter().map(|cut| cut + 1));
     let ends = cuts.iter().map(|cut| cut + 1).chain([text.len()]);

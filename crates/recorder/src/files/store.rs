@@ -1,4 +1,4 @@
-//! A store of sessions that programs can exchange for another.
+//! The trait of a store of whole sessions, and its implementation in files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::model::RecordedSession;
 pub trait SessionStore: Send + Sync {
     /// Stores a session. When this returns, it is stored as durably as the store can.
     ///
-    /// A session that lacks something that is stored already is not stored
-    /// ([`SessionError::LostUpdate`]), and nobody waits for another writer ([`SessionError::Locked`]).
+    /// A session that lacks something that is stored already is not stored ([`SessionError::LostUpdate`]). The call
+    /// never waits for another writer ([`SessionError::Locked`]).
     async fn save(&self, session: &RecordedSession) -> Result<(), SessionError>;
 
     /// A stored session.
@@ -27,9 +27,9 @@ pub trait SessionStore: Send + Sync {
     /// Removes a session.
     async fn delete(&self, session_id: &str) -> Result<(), SessionError>;
 
-    /// All sessions of an agent, last changed first; one that cannot be read hides no other.
+    /// All sessions of an agent, last changed first. A session that cannot be read does not hide the others.
     ///
-    /// A store that knows more than the sessions themselves may do better than to load each of them.
+    /// The default loads every session; a store with an index may do better.
     async fn list_for_agent(&self, agent_id: &str) -> Result<AgentSessions, SessionError> {
         let mut found = AgentSessions::default();
         for id in self.list_ids().await? {
@@ -53,13 +53,13 @@ pub struct FileSystemSessionStore {
 
 #[derive(Clone, Debug)]
 enum Place {
-    /// A folder that is made when something is saved in it.
+    /// A folder that is created at the first save.
     Path(PathBuf),
     Disk(SessionFolder),
 }
 
 impl FileSystemSessionStore {
-    /// Sessions in a folder, which is made with the first of them.
+    /// Sessions in a folder, which is created with the first of them.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { place: Place::Path(dir.into()) }
@@ -94,7 +94,7 @@ fn not_found<T>(session_id: String) -> Result<T, SessionError> {
 #[async_trait]
 impl SessionStore for FileSystemSessionStore {
     async fn save(&self, session: &RecordedSession) -> Result<(), SessionError> {
-        // The copy shares the loops with the caller's session, and what it learns of the file.
+        // The copy shares the loops with the caller's session, and its knowledge of the file.
         let mut copy = session.clone();
         copy.lineage = session.lineage.shared();
         let place = self.place.clone();

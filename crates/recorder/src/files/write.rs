@@ -1,7 +1,7 @@
-//! Writing a session file in pieces, and knowing its content again.
+//! Writing a session file in pieces, and recognising its content later.
 //!
-//! Making the text of a session takes about as long as the disk takes to store it, so both happen at once: from the
-//! second piece on, a thread of its own takes the pieces to the disk while the next ones are made.
+//! Serialising a session takes about as long as the disk takes to store it, so both happen at once: from the second
+//! piece on, a thread writes the pieces to the disk while the next ones are made.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::lineage::FileMark;
 /// A file that is written from its beginning, in large pieces.
 pub(super) struct PieceWriter {
     written: Written,
-    /// Who takes the pieces to the disk, if there is more than one.
+    /// The thread that writes the pieces, if there is more than one.
     courier: Option<Courier>,
     piece: Vec<u8>,
 }
@@ -27,7 +27,7 @@ impl PieceWriter {
         Self { written, courier: None, piece: Vec::with_capacity(SAVE_PIECE_BYTES) }
     }
 
-    /// Makes everything durable, and says what was written.
+    /// Makes everything durable, and returns the mark of the content.
     pub(super) fn finish(mut self) -> io::Result<FileMark> {
         let written = match self.courier.take() {
             Some(courier) => courier.finish(self.piece)?,
@@ -59,7 +59,7 @@ impl Write for PieceWriter {
         Ok(bytes.len())
     }
 
-    /// JSON is written a few bytes at a time, so this is most of what writing costs.
+    /// JSON is written a few bytes at a time, so this is most of the cost of writing.
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.piece.len() + bytes.len() > SAVE_PIECE_BYTES {
@@ -74,7 +74,7 @@ impl Write for PieceWriter {
     }
 }
 
-/// A file as far as it is written.
+/// The written part of a file.
 #[derive(Clone)]
 struct Written {
     file: Arc<dyn File>,
@@ -90,10 +90,10 @@ impl Written {
     }
 }
 
-/// A thread that takes pieces to the disk, in order. It ends with its sender.
+/// A thread that writes pieces to the disk, in order. It ends when its sender is dropped.
 struct Courier {
     pieces: Option<SyncSender<Vec<u8>>>,
-    /// Pieces that are written, to be filled again.
+    /// Written buffers, to be filled again.
     empty: Receiver<Vec<u8>>,
     thread: Option<JoinHandle<io::Result<Written>>>,
 }
@@ -117,7 +117,7 @@ impl Courier {
         self.join()
     }
 
-    /// Waits until nothing is being written any more.
+    /// Waits until the thread has ended.
     fn join(&mut self) -> io::Result<Written> {
         self.pieces = None;
         let ended = self.thread.take().and_then(|thread| thread.join().ok());
@@ -126,7 +126,7 @@ impl Courier {
 }
 
 impl Drop for Courier {
-    /// A save that is given up removes its file, and nobody may be writing it then.
+    /// A save that is given up removes its file, so the thread must not be writing it then.
     fn drop(&mut self) {
         drop(self.join());
     }
@@ -142,12 +142,12 @@ fn carry(
         written.add(&piece)?;
         unsynced += 1;
         if unsynced == SAVE_UNSYNCED_PIECES_MAX {
-            // The disk begins its work now, and not when all is made.
+            // Let the disk begin now, and not when everything is made.
             written.file.sync()?;
             unsynced = 0;
         }
         piece.clear();
-        // Whoever makes the pieces may have made the last one.
+        // The receiver is gone if the last piece was made already.
         drop(done.send(piece));
     }
     Ok(written)
@@ -161,7 +161,8 @@ pub(super) fn mark_of(bytes: &[u8]) -> FileMark {
     FileMark { len: u64::try_from(bytes.len()).unwrap_or(u64::MAX), crc: crc32c::crc32c(bytes) }
 }
 
-/// Whether the file's content is the one that `mark` knows. Nothing is read if its length says no.
+/// Whether the file's content is the one that `mark` describes. Nothing is read if the length
+/// differs.
 pub(super) fn is_marked(disk: &dyn Disk, path: &RelPath, mark: FileMark) -> io::Result<bool> {
     let file = disk.open(path, Access::Read)?;
     if file.len()? != mark.len {

@@ -1,7 +1,7 @@
 //! Which loop has which id.
 //!
-//! Ids are looked up more than anything else, so they lie side by side: in a long session each id that lies somewhere of
-//! its own is a page of memory that has to be found again.
+//! Ids are looked up more than anything else, so they are in one buffer: in a long session, ids with allocations of
+//! their own would each touch another page of memory.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
@@ -32,7 +32,7 @@ impl Ids {
         if self.id_of(slot) == id { Some(slot) } else { self.others.get(id).copied() }
     }
 
-    /// Gives the next slot its id. An id that is taken goes on to mean the first.
+    /// Gives the next slot its id. If the id is taken, it still means the first loop.
     pub(super) fn push(&mut self, id: &str) {
         let hash = self.hasher.hash_one(id);
         self.push_hashed(id, hash);

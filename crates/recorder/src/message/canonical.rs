@@ -1,27 +1,37 @@
 //! Messages and usage in the store's own types, for programs that use those everywhere else.
 
 use bough_session::{AgentMessage, Canonical, Format, RawJson, Usage};
+use serde_json::Value;
 
 use super::{PhiMessage, PhiUsage};
+use crate::context::LoadedContext;
+use crate::model::{LoopRecord, Turn};
+
+/// The kind of an extension message that holds a message of the store in whole, of a role that phi-core does not have.
+const EXTENSION_KIND: &str = "bough";
 
 impl From<AgentMessage> for PhiMessage {
-    /// The message as an agent's events have it. What phi's form has no place for is left out, as in
-    /// [`Format::from_canonical`].
+    /// The message as an agent's events have it. [`PhiMessage::canonical`] is the way back.
     fn from(message: AgentMessage) -> Self {
+        let whole = |message| Self::extension(EXTENSION_KIND, json_of(message));
+        if matches!(message, AgentMessage::Custom(_)) {
+            return whole(&message);
+        }
         let mapped = Format::Phi.from_canonical(&message);
         let read = mapped.messages.first().map(|json| serde_json::from_str(json.get()));
-        match read {
-            Some(Ok(message)) => message,
-            // A kind of message that phi does not have; nothing of it is lost.
-            _ => Self::extension("bough", serde_json::to_value(&message).unwrap_or_default()),
-        }
+        read.and_then(Result::ok).unwrap_or_else(|| whole(&message))
     }
 }
 
 impl PhiMessage {
-    /// The message in the store's own form; `None` for an extension, which is no message there.
+    /// The message in the store's own form; `None` for an extension of the application, which the store does not treat as a message.
     #[must_use]
     pub fn canonical(&self) -> Option<AgentMessage> {
+        if let Self::Extension(extension) = self
+            && extension.kind == EXTENSION_KIND
+        {
+            return serde_json::from_value(extension.data.clone()).ok();
+        }
         let json = RawJson::of(self).ok()?;
         let time = i64::try_from(self.timestamp()).unwrap_or(i64::MAX);
         match Format::Phi.to_canonical(&json, time) {
@@ -31,23 +41,60 @@ impl PhiMessage {
     }
 }
 
-impl From<&Usage> for PhiUsage {
-    fn from(usage: &Usage) -> Self {
-        let (input, output) = (usage.input.unwrap_or(0), usage.output.unwrap_or(0));
+fn json_of(message: &AgentMessage) -> Value {
+    serde_json::to_value(message).unwrap_or_default()
+}
+
+impl LoopRecord {
+    /// The messages that the loop made, in the store's own form. Extensions of the application are left out.
+    pub fn canonical_messages(&self) -> impl Iterator<Item = AgentMessage> {
+        self.messages.iter().filter_map(PhiMessage::canonical)
+    }
+}
+
+impl Turn {
+    /// All messages of the turn, in the store's own form and in the order in which they were said.
+    pub fn canonical_messages(&self) -> impl Iterator<Item = AgentMessage> {
+        self.all_messages().filter_map(PhiMessage::canonical)
+    }
+}
+
+impl LoadedContext {
+    /// What the agent should read, in the store's own form.
+    pub fn canonical_messages(&self) -> impl Iterator<Item = AgentMessage> {
+        self.messages.iter().filter_map(PhiMessage::canonical)
+    }
+}
+
+impl From<Usage> for PhiUsage {
+    /// The figures of a report. The price stays with its message.
+    fn from(usage: Usage) -> Self {
+        let figures = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+        let [input, output, cache_read, cache_write] = figures.map(Option::unwrap_or_default);
+        let total_tokens =
+            [input, output, cache_read, cache_write].into_iter().fold(0, u64::saturating_add);
+        let reasoning = usage.reasoning.unwrap_or(0);
+        Self { input, output, reasoning, cache_read, cache_write, total_tokens }
+    }
+}
+
+impl From<PhiUsage> for Usage {
+    fn from(usage: PhiUsage) -> Self {
         Self {
-            input,
-            output,
-            reasoning: usage.reasoning.unwrap_or(0),
-            cache_read: usage.cache_read.unwrap_or(0),
-            cache_write: usage.cache_write.unwrap_or(0),
-            total_tokens: input.saturating_add(output),
+            input: Some(usage.input),
+            output: Some(usage.output),
+            cache_read: Some(usage.cache_read),
+            cache_write: Some(usage.cache_write),
+            reasoning: Some(usage.reasoning),
+            ..Self::default()
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use bough_session::{AssistantMessage, ContentBlock, UserMessage};
+    use bough_session::{AssistantMessage, ContentBlock, ErrorKind, UserMessage};
+    use serde_json::json;
 
     use super::*;
 
@@ -59,14 +106,31 @@ mod tests {
         assert_eq!(phi.canonical().map(|message| message.text()), Some(said.text()));
         let content = vec![ContentBlock::text("Hi!")];
         let mut answer = AssistantMessage::new(content, "p".to_owned(), "m".to_owned(), 9);
-        let usage = Usage { input: Some(3), output: Some(4), ..Usage::default() };
+        let usage = Usage { cost_usd: Some(0.5), ..Usage::from(figures()) };
         answer.usage = Some(usage.clone());
-        let phi = PhiMessage::from(AgentMessage::Assistant(answer));
+        answer.native_stop_reason = Some("stop".to_owned());
+        answer.error_kind = Some(ErrorKind::Transient);
+        answer.warnings = Some(vec!["a parameter was dropped".to_owned()]);
+        let answer = AgentMessage::Assistant(answer);
+        let phi = PhiMessage::from(answer.clone());
         assert!(phi.is_assistant());
-        let back = phi.canonical();
-        let Some(AgentMessage::Assistant(back)) = back else { panic!("{back:?}") };
-        assert_eq!((back.model.as_str(), back.provider.as_str()), ("m", "p"));
-        assert_eq!(back.usage.and_then(|usage| usage.output), Some(4));
-        assert_eq!(PhiUsage::from(&usage).total_tokens, 7);
+        assert_eq!(phi.canonical(), Some(answer));
+        assert_eq!(PhiUsage::from(usage), figures());
+    }
+
+    #[test]
+    fn a_message_of_a_role_that_phi_does_not_have_is_kept_whole() {
+        let notice = json!({ "role": "custom", "custom_type": "note", "timestamp": 1,
+            "content": [{ "type": "text", "text": "Paused" }], "display": "small" });
+        let notice: AgentMessage = serde_json::from_value(notice).unwrap();
+        let phi = PhiMessage::from(notice.clone());
+        assert_eq!(phi.as_llm(), None, "no model reads it");
+        assert_eq!(phi.canonical(), Some(notice));
+        assert_eq!(PhiMessage::extension("ui", json!(1)).canonical(), None);
+    }
+
+    fn figures() -> PhiUsage {
+        let total_tokens = 10;
+        PhiUsage { input: 3, output: 4, reasoning: 2, cache_read: 1, cache_write: 2, total_tokens }
     }
 }

@@ -1,7 +1,7 @@
-//! From JSON text to the messages that everybody writes, without building a JSON value first.
+//! Parses common messages from JSON text without building a JSON value first.
 //!
-//! Session files consist of little else. Whatever is unusual about a message (an unknown role or block, a
-//! field of another form) is left to [`super::read`].
+//! Session files consist of little else. A message that is unusual in any way (an unknown role or block, a field of
+//! another form) is left to [`super::read`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -141,7 +141,8 @@ impl<'de> Deserialize<'de> for UsualBlocks {
                 let Some(UsualContent(first)) = list.next_element()? else {
                     return Ok(UsualBlocks(Vec::new()));
                 };
-                // Most messages are one block, and room for more would be the larger part of them.
+                // Most messages have one block, and spare capacity would be the larger part of
+                // them.
                 let mut blocks = vec![first];
                 while let Some(UsualContent(block)) = list.next_element()? {
                     blocks.push(block);

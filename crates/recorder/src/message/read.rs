@@ -1,7 +1,7 @@
 //! From JSON to messages, whatever the message looks like.
 //!
-//! The tag of a message stands anywhere among its keys, so an object is taken in whole and its parts are
-//! moved out of it; what is left over is what this version does not know.
+//! The tag of a message may be anywhere among its keys, so the whole object is read and its known members are moved out
+//! of it; the rest is unknown to this version.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! From messages to JSON.
 //!
-//! The files know two orders of keys: within an [`PhiMessage`] they are sorted, everywhere else a
+//! The files use two orders of keys: within a [`PhiMessage`] they are sorted; everywhere else a
 //! message begins with its tag.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};

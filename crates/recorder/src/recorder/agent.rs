@@ -1,4 +1,4 @@
-//! The beginning and the end of a loop.
+//! The start and the end of a loop.
 
 use std::sync::Arc;
 
@@ -47,8 +47,7 @@ impl SessionRecorder {
             .is_some_and(|live| live.record(place.slot).status == LoopStatus::Pending)
     }
 
-    /// A loop that was announced and then broken off by somebody who went away before it started: it starts now, if
-    /// none of its group was chosen yet.
+    /// Starts a loop that was announced and then aborted before its start, if none of its group was chosen yet.
     fn may_start_after_all(&mut self, known: Option<Place>) {
         let waits = |place: &Place| {
             let record = self.lives.get(&place.session).map(|live| live.record(place.slot));
@@ -59,14 +58,14 @@ impl SessionRecorder {
                     && group.is_some_and(|group| group.selected_loop_id.is_empty())
             })
         };
-        // A log says by itself when a loop goes on.
+        // A log states by itself that a loop continues.
         if let Some(place) = known.filter(|place| !self.keeps_repeats && waits(place)) {
             self.go_on(place);
         }
     }
 
-    /// The loop that a loop goes on from, by the id that it is recorded under: like everything that is said of an id,
-    /// it is the newest loop that came with that one. `None` if the session does not know it, or if it is the loop itself.
+    /// The loop that a loop continues, by its recorded id: as for every reference to an id, the newest loop that
+    /// arrived with it. `None` if the session does not know it, or if it is the loop itself.
     fn parent_in_session(
         &self,
         key: SessionKey,
@@ -94,8 +93,8 @@ impl SessionRecorder {
         place
     }
 
-    /// A loop of which nothing was known. If its id is taken, it is another loop that came with the same id, and is
-    /// recorded under one of its own.
+    /// Starts an unknown loop. If its id is taken, it is another loop that arrived with the same id, and is recorded
+    /// under a new one.
     fn start_new(
         &mut self,
         key: SessionKey,
@@ -130,7 +129,7 @@ impl SessionRecorder {
         place
     }
 
-    /// A caller may name the task of a session in the metadata of its loops.
+    /// Sets the task name of a session from the metadata of its loop.
     fn name_task(&mut self, key: SessionKey, event: &AgentStart) {
         let name = event.metadata.as_ref().and_then(|data| data.get("task_name"));
         if let Some(name) = name.and_then(Value::as_str)
@@ -168,7 +167,7 @@ impl SessionRecorder {
 
 fn fill_in(record: &mut LoopRecord, event: &AgentStart, parent: Option<String>) {
     record.agent_id.clone_from(&event.agent_id);
-    // No loop comes before itself.
+    // A loop is never its own parent.
     let parent = parent.or_else(|| event.parent_loop_id.clone());
     record.parent_loop_id = parent.filter(|parent| *parent != record.loop_id);
     record.continuation_kind.clone_from(&event.continuation_kind);

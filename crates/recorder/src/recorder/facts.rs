@@ -1,4 +1,4 @@
-//! Facts that come beside the events of agents.
+//! Facts that arrive beside the events of agents.
 
 use super::report::{Notice, Report};
 use super::{Effect, Place, SessionRecorder};
@@ -6,7 +6,7 @@ use crate::fact::{Fact, SessionFact};
 use crate::model::{CompactionBlock, LoopStatus, RecordedSession};
 
 impl SessionRecorder {
-    /// Takes in a fact about a session that is held.
+    /// Applies a fact to a session in memory.
     pub(crate) fn on_fact(&mut self, fact: Fact, report: &mut Report) {
         let session_id = fact.session_id().to_owned();
         let key = self.by_session.get(&session_id).copied();
@@ -52,7 +52,7 @@ impl SessionRecorder {
         }
     }
 
-    /// Lays a compaction over a loop of a session that is held, or takes it off; says whether it could.
+    /// Adds a compaction to a loop of a session in memory, or removes it. Returns whether it could.
     pub fn set_compaction_block(
         &mut self,
         session_id: &str,
@@ -70,7 +70,7 @@ impl SessionRecorder {
     }
 }
 
-/// Whether a session says the same already.
+/// Whether a session already has the fact.
 fn is_known(fact: &Fact, session: &RecordedSession) -> bool {
     let record = fact.loop_id().and_then(|id| session.get_loop(id));
     match (fact, record) {

@@ -7,8 +7,8 @@ use super::{SessionKey, SessionRecorder};
 use crate::model::RecordedSession;
 
 impl SessionRecorder {
-    /// Takes in a session for as long as links with it are written. It says nothing to the events of its own loops:
-    /// [`Self::drop_linked`] comes before the next of them.
+    /// Holds a session while links with it are written. Events of its own loops do not reach it: [`Self::drop_linked`]
+    /// is called before the next of them.
     pub(crate) fn hold_linked(&mut self, session: RecordedSession) {
         if !self.by_session.contains_key(&session.session_id) {
             let key = self.hold(Live::new(session, Stage::Linked));
@@ -16,14 +16,14 @@ impl SessionRecorder {
         }
     }
 
-    /// Lets go of a session that [`Self::hold_linked`] took in.
+    /// Drops a session that [`Self::hold_linked`] took in.
     pub(crate) fn drop_linked(&mut self, session_id: &str) {
         if self.is_linked(session_id) {
             self.drop_session(session_id);
         }
     }
 
-    /// Whether a session is here only so that others can be linked with it.
+    /// Whether a session is in memory only so that others can be linked with it.
     pub(crate) fn is_linked(&self, session_id: &str) -> bool {
         self.live_by_id(session_id).is_some_and(|live| live.stage == Stage::Linked)
     }
@@ -42,7 +42,7 @@ impl SessionRecorder {
         }
     }
 
-    /// Forgets what a session that is gone told of others, and others of it.
+    /// Forgets the references between a removed session and others, in both directions.
     pub(super) fn forget_names(&mut self, key: SessionKey, session: &RecordedSession) {
         self.last_place = None;
         self.echoes.forget(key);

@@ -12,14 +12,14 @@ use crate::model::{LoopEvent, LoopRecord, LoopStatus, RecordedSession};
 pub(super) struct Live {
     pub(super) session: RecordedSession,
     pub(super) stage: Stage,
-    /// How many loops are still to end.
+    /// How many loops are open.
     pub(super) open: usize,
     pub(super) turns: HashMap<Slot, PartialTurn>,
     /// Groups of which none was chosen yet.
     pub(super) groups: Vec<Group>,
     /// Whether `after_task` is still to be called.
     pub(super) has_task: bool,
-    /// The loops that had ended when the session was resumed and that a late event came for since.
+    /// The loops that had ended when the session was resumed and that received a late event since.
     pub(super) late: HashMap<Slot, HeardLate>,
     /// Whether the session was recorded before this recorder got it.
     pub(super) is_resumed: bool,
@@ -30,11 +30,11 @@ pub(super) struct Live {
 pub(super) struct HeardLate {
     /// How many events the loop had then.
     stored: usize,
-    /// Which of those behind its end were heard again.
+    /// Which of the events after its end were received again.
     again: HashSet<usize>,
 }
 
-/// Where a session stands with its recorder.
+/// The state of a session in its recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Only a group of its loops was announced.
@@ -43,20 +43,20 @@ pub(super) enum Stage {
     Open,
     /// It waits to be drained.
     Completed,
-    /// It was drained, as it is now, and is kept so that it can go on.
+    /// It was drained in its present state, and is kept so that it can continue.
     Drained,
-    /// It is here only so that others can be linked with it; whoever records it may be somebody else.
+    /// It is in memory only so that others can be linked with it; another recorder may be recording it.
     Linked,
 }
 
 impl Stage {
-    /// Whether there is nothing to complete and hand out.
+    /// Whether there is nothing to complete and return.
     pub(super) const fn is_aside(self) -> bool {
         matches!(self, Self::Drained | Self::Linked)
     }
 }
 
-/// A parallel group of which none was chosen yet.
+/// A parallel group without a chosen loop.
 #[derive(Debug)]
 pub(super) struct Group {
     /// The ids that it was announced with.
@@ -91,7 +91,7 @@ impl Live {
     }
 
     /// Whether a late event of a loop is one of those that an earlier recording stored. A file that has an event before
-    /// the start of its loop, or behind its end, is recorded again and again with the same late events.
+    /// the start of its loop, or after its end, is recorded again and again with the same late events.
     pub(super) fn heard_late_before(&mut self, slot: Slot, event: &AgentEvent) -> bool {
         let record = self.session.loops.at(slot);
         if !self.is_resumed || record.status.is_open() {
@@ -111,7 +111,7 @@ impl Live {
         found.is_some_and(|at| late.again.insert(at))
     }
 
-    /// Ends a loop and tells its parent, if that is in this session.
+    /// Ends a loop and adds it to its parent's children, if the parent is in this session.
     pub(super) fn close(&mut self, slot: Slot, status: LoopStatus) {
         self.turns.remove(&slot);
         let record = self.change(slot);
@@ -123,7 +123,7 @@ impl Live {
         }
     }
 
-    /// Opens a loop again that was broken off: what breaking it off did is undone.
+    /// Opens an aborted loop again, and undoes the effects of the abort.
     pub(super) fn go_on(&mut self, slot: Slot) {
         let record = self.record(slot);
         let loop_id = record.loop_id.clone();
@@ -133,7 +133,7 @@ impl Live {
         }
         let record = self.change(slot);
         if record.events.is_empty() {
-            // What it took from its group when it was broken off may be another by the time it is again.
+            // The parent that it took from its group when it was aborted may differ next time.
             record.parent_loop_id = None;
             record.status = LoopStatus::Pending;
         } else {
@@ -154,25 +154,25 @@ impl Live {
         }
     }
 
-    /// Something of it changed: if it was drained, it is to be drained again.
+    /// Notes a change: if the session was drained, it is drained again.
     pub(super) fn touch(&mut self) {
         if self.stage == Stage::Drained {
             self.stage = Stage::Completed;
         }
     }
 
-    /// The loops that are still to end, by start.
+    /// The open loops, by start.
     pub(super) fn open_slots(&self) -> Vec<Slot> {
         let loops = &self.session.loops;
         loops.slots().filter(|slot| loops.at(*slot).status.is_open()).collect()
     }
 
-    /// An id like `loop_id` that no loop of the session has.
+    /// A variant of `loop_id` that no loop of the session has.
     pub(super) fn free_id(&self, loop_id: &str) -> String {
         ids_like(loop_id).find(|id| self.session.loops.slot_of(id).is_none()).unwrap_or_default()
     }
 
-    /// The loops that came with an id, in the order in which they came.
+    /// The loops that arrived with an id, in order.
     pub(super) fn slots_like(&self, loop_id: &str) -> impl Iterator<Item = Slot> {
         let loops = &self.session.loops;
         let first = loops.slot_of(loop_id);
@@ -180,7 +180,7 @@ impl Live {
     }
 }
 
-/// The ids that loops get which come with an id that is taken.
+/// The ids for loops that arrive with an id that is taken.
 fn ids_like(loop_id: &str) -> impl Iterator<Item = String> {
     (2_u64..).map(move |number| format!("{loop_id}-{number}"))
 }

@@ -33,7 +33,7 @@ use live::{Live, Stage};
 use memory::RecentIds;
 use repeat::Echoes;
 
-/// Asked when a session is heard of for the first time; `false` refuses it.
+/// Called when a session is first seen; `false` refuses it.
 pub type BeforeTaskFn = Arc<dyn Fn(&RecordedSession) -> bool + Send + Sync>;
 /// Called with the whole session when its task ends.
 pub type AfterTaskFn = Arc<dyn Fn(&RecordedSession) + Send + Sync>;
@@ -43,18 +43,17 @@ pub type AfterTaskFn = Arc<dyn Fn(&RecordedSession) + Send + Sync>;
 pub struct SessionRecorderConfig {
     /// Whether the pieces of streamed messages are kept among the events.
     pub include_streaming_events: bool,
-    /// Asked when a session is heard of for the first time; `false` refuses it: nothing of it is
-    /// recorded.
+    /// Called when a session is first seen. `false` refuses it: nothing of it is recorded.
     pub before_task: Option<BeforeTaskFn>,
     /// Called with the whole session when its task ends: at `flush`, when its agent begins another session after
-    /// [`Self::inactivity_timeout`], or when the recorder drops the session to stay within its bounds. A checkpoint ends
-    /// no task. A session that goes on after that is another task.
+    /// [`Self::inactivity_timeout`], or when the recorder drops the session to stay within its bounds. A checkpoint
+    /// ends no task. If the session continues after that, it is another task.
     pub after_task: Option<AfterTaskFn>,
-    /// What new sessions say of themselves.
+    /// The scope of new sessions.
     pub scope: SessionScope,
-    /// How long an agent may be idle before its next session is one that a timeout made.
+    /// How long an agent may be idle before its next session counts as made by a timeout.
     pub inactivity_timeout: Option<Duration>,
-    /// Looks up a session that the recorder does not hold, so that it is continued.
+    /// Looks up a session that is not in memory, so that it is continued.
     pub load_session: Option<LoadSessionFn>,
 }
 
@@ -77,49 +76,49 @@ impl fmt::Debug for SessionRecorderConfig {
 #[derive(Debug, Default)]
 pub struct SessionRecorder {
     config: SessionRecorderConfig,
-    /// The sessions, by the order in which they were first heard of.
+    /// The sessions, in the order in which they were first seen.
     lives: BTreeMap<SessionKey, Live>,
     next_key: u64,
     by_session: HashMap<String, SessionKey>,
-    /// Where the events of a loop go: the newest loop that came with that id.
+    /// Where the events of a loop go: the newest loop that arrived with that id.
     places: HashMap<String, Place>,
-    /// The place that was looked up last: events of one loop come in runs.
+    /// The last look-up: events of one loop come in runs.
     last_place: Option<(String, Place)>,
-    /// Loops whose parent was not heard of yet, by the parent's id.
+    /// Loops whose parent is not known yet, by the parent's id.
     waiting: HashMap<String, Vec<Place>>,
-    /// Loops that ran a sub-agent which was not heard of yet, by the sub-agent's loop.
+    /// Loops that ran a sub-agent which is not known yet, by the sub-agent's loop.
     spawned: HashMap<String, Place>,
-    /// Why sessions are about to be made, where the caller said so.
+    /// Why sessions are about to be made, if the caller said so.
     formations: HashMap<String, SessionFormation>,
-    /// When each agent was last heard, and in which session.
+    /// When each agent was last active, and in which session.
     agents: HashMap<String, (String, Timestamp)>,
     /// Drained sessions that are kept, by the order in which they were drained.
     retained: VecDeque<SessionKey>,
     refused_sessions: RecentIds,
     refused_loops: RecentIds,
     forgotten: RecentIds,
-    /// What is over and is heard again.
+    /// Ended loops and groups that are recorded again.
     echoes: Echoes,
-    /// Whether whatever comes twice is to be recorded twice: what a log holds was to be kept.
+    /// Whether repeated events are recorded again: everything in a log was meant to be kept.
     keeps_repeats: bool,
-    /// What events did, for those who write the same elsewhere.
+    /// The effects of events, for a caller that writes them elsewhere.
     trace: Option<Vec<Effect>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct SessionKey(u64);
 
-/// A record of a session that the recorder holds.
+/// A record of a session in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     session: SessionKey,
     slot: Slot,
 }
 
-/// What an event did to the sessions.
+/// An effect of an event on the sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// A session is known by its header, or its header changed.
+    /// A session got its header, or its header changed.
     Header { session_id: String },
     /// The event belongs to this loop.
     Placed { session_id: String, loop_id: String },
@@ -129,11 +128,11 @@ pub(crate) enum Effect {
     SpawnRef { session_id: String },
     /// A loop's links to sub-agents changed.
     ChildRefs { session_id: String, loop_id: String },
-    /// A compaction was laid over a loop, or taken off.
+    /// A compaction was added to a loop, or removed.
     Compaction { session_id: String, loop_id: String },
-    /// A loop was broken off.
+    /// A loop was aborted.
     Aborted { session_id: String, loop_id: String },
-    /// A loop that was broken off goes on.
+    /// An aborted loop continues.
     Resumed { session_id: String, loop_id: String },
 }
 
@@ -144,17 +143,17 @@ impl SessionRecorder {
         Self { config, ..Self::default() }
     }
 
-    /// A recorder for what a log holds, which takes nothing for said before.
+    /// A recorder that replays a log and treats nothing as a repetition.
     pub(crate) fn of_log() -> Self {
         let config = SessionRecorderConfig {
-            // What the log holds was to be kept.
+            // Everything in the log was meant to be kept.
             include_streaming_events: true,
             ..SessionRecorderConfig::default()
         };
         Self { keeps_repeats: true, ..Self::new(config) }
     }
 
-    /// A recorder that remembers what each event did, until [`Self::take_effects`].
+    /// A recorder that remembers the effects of each event, until [`Self::take_effects`].
     pub(crate) fn traced(config: SessionRecorderConfig) -> Self {
         Self { trace: Some(Vec::new()), ..Self::new(config) }
     }
@@ -163,7 +162,7 @@ impl SessionRecorder {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes in one event, and says what was not as expected.
+    /// Records one event, and returns what was unexpected about it.
     pub fn on_event(&mut self, event: AgentEvent) -> Report {
         let mut report = Report::default();
         match event {
@@ -179,7 +178,7 @@ impl SessionRecorder {
         report
     }
 
-    /// Takes in an event of a loop that has started.
+    /// Records an event of a loop that has started.
     fn hear(&mut self, event: AgentEvent, report: &mut Report) {
         if self.is_heard_again(&event, report) {
             return;
@@ -193,7 +192,7 @@ impl SessionRecorder {
         let Some(live) = self.lives.get_mut(&place.session) else {
             return;
         };
-        // A loop that is heard again from its start says by itself what came late.
+        // For a loop that is recorded again from its start, `echoes` knows the late events.
         if !is_echo && live.heard_late_before(slot, &event) {
             report.note(Notice::AlreadyRecorded {
                 session_id: live.session.session_id.clone(),
@@ -239,8 +238,7 @@ impl SessionRecorder {
         }
     }
 
-    /// Breaks off every loop that is still to end and completes every session; says how many loops it
-    /// broke off.
+    /// Aborts every open loop and completes every session. Returns how many loops it aborted.
     pub fn flush(&mut self) -> usize {
         let keys = self.keys_of(|live| live.has_task || !live.stage.is_aside());
         let mut aborted = 0;
@@ -252,7 +250,7 @@ impl SessionRecorder {
         aborted
     }
 
-    /// Completes every session of which no loop is still to end; says how many. Their tasks go on.
+    /// Completes every session without an open loop, and returns how many. Their tasks continue.
     pub fn checkpoint(&mut self) -> usize {
         let keys = self.keys_of(|live| live.stage == Stage::Open && live.open == 0);
         for key in &keys {
@@ -261,10 +259,10 @@ impl SessionRecorder {
         keys.len()
     }
 
-    /// Hands out the sessions that are complete, in the order in which they were first heard of.
+    /// Returns the complete sessions, in the order in which they were first seen.
     ///
-    /// The recorder keeps what it needs to go on with a session that comes back: such a session is handed
-    /// out again, whole, when it is complete again.
+    /// The recorder keeps what it needs to continue a session: such a session is returned again, whole, when it is
+    /// complete again.
     pub fn drain_completed(&mut self) -> Vec<RecordedSession> {
         let keys = self.keys_of(|live| live.stage == Stage::Completed);
         let mut drained = Vec::with_capacity(keys.len());
@@ -280,8 +278,7 @@ impl SessionRecorder {
         drained
     }
 
-    /// The sessions that are not drained, in the order in which they were first heard of. Loops that are
-    /// still to end are among their loops.
+    /// The sessions that are not drained, in the order in which they were first seen, with their open loops.
     pub fn sessions(&self) -> impl Iterator<Item = &RecordedSession> {
         self.lives.values().filter(|live| !live.stage.is_aside()).map(|live| &live.session)
     }
@@ -300,13 +297,13 @@ impl SessionRecorder {
         record.status.is_open().then_some(record)
     }
 
-    /// How many loops of a session are still to end.
+    /// How many loops of a session are open.
     #[must_use]
     pub fn open_loops(&self, session_id: &str) -> usize {
         self.live_by_id(session_id).map_or(0, |live| live.open)
     }
 
-    /// Whether an event of that loop has a place.
+    /// Whether events of that loop can be recorded.
     pub(crate) fn knows(&self, loop_id: &str) -> bool {
         self.places.contains_key(loop_id)
     }
@@ -316,12 +313,13 @@ impl SessionRecorder {
         self.live_by_id(session_id).map(|live| &live.session)
     }
 
-    /// Gives a session's task a name; says whether the session is held.
+    /// Sets the name of a session's task. Returns whether the session is in memory.
     pub fn set_task_name(&mut self, session_id: &str, name: impl Into<String>) -> bool {
         self.change_header(session_id, |session| session.task_name = Some(name.into()))
     }
 
-    /// Says where a session's task stands, in place of what its loops say; says whether it is held.
+    /// Sets the status of a session's task, in place of the one that its loops imply. Returns
+    /// whether the session is in memory.
     pub fn set_task_status(&mut self, session_id: &str, status: Option<TaskStatus>) -> bool {
         self.change_header(session_id, |session| session.stated_task_status = status)
     }
@@ -341,7 +339,7 @@ impl SessionRecorder {
         true
     }
 
-    /// Says why a session is about to be made, for instance by [`crate::AgentHandle::check_and_rotate`].
+    /// States why a session is about to be made, for instance by [`crate::AgentHandle::check_and_rotate`].
     pub fn announce_session(&mut self, session_id: impl Into<String>, formation: SessionFormation) {
         self.formations.insert(session_id.into(), formation);
     }
@@ -374,7 +372,7 @@ impl SessionRecorder {
         }
     }
 
-    /// Calls `after_task` for a session, unless that was done and nothing came since.
+    /// Calls `after_task` for a session, unless that was done and no event arrived since.
     fn end_task(&mut self, key: SessionKey) {
         let Some(live) = self.lives.get_mut(&key) else {
             return;
@@ -429,7 +427,7 @@ impl SessionRecorder {
         }
     }
 
-    /// Keeps the drained sessions that are kept at hand within bounds.
+    /// Keeps the number of drained sessions in memory within bounds.
     fn forget_old(&mut self) {
         let lives = &self.lives;
         self.retained.retain(|key| lives.get(key).is_some_and(|live| live.stage == Stage::Drained));
@@ -479,7 +477,7 @@ impl SessionRecorder {
         self.trace(|| effect);
     }
 
-    /// A start that was heard before: the same loop, still open, with the very same event.
+    /// Whether a start was recorded before: the same loop, still open, with the very same event.
     fn is_repeated(&self, place: Place, event: &crate::event::AgentStart) -> bool {
         let Some(live) = self.lives.get(&place.session) else {
             return false;

@@ -51,7 +51,7 @@ impl SessionRecorder {
             unreachable!("the session was just looked up");
         };
         let known = known.filter(|place| place.session == key).map(|place| place.slot);
-        // A loop that started since the announcement only overtook it; an older one had the same id.
+        // A loop that started after the time of the announcement arrived before it; an older one had the same id.
         let overtook = known.filter(|slot| {
             let record = live.record(*slot);
             record.parallel_group.is_none() && record.started_at >= at
@@ -148,8 +148,8 @@ impl SessionRecorder {
         }
     }
 
-    /// A loop was chosen that is in no group of which none was chosen: either that was said before, or the
-    /// group was never announced, and the loop is all of it.
+    /// Handles the choice of a loop that is in no undecided group: either the choice was made before, or the group was
+    /// never announced and has this loop only.
     fn choose_alone(&mut self, place: Place, event: &ParallelLoopEnd, report: &mut Report) {
         let Some(live) = self.lives.get_mut(&place.session) else {
             return;
@@ -167,7 +167,7 @@ impl SessionRecorder {
 }
 
 impl Live {
-    /// Finds the groups again of which none was chosen when the session was stored.
+    /// Restores the undecided groups of a stored session.
     pub(super) fn find_groups(&mut self) {
         let loops = &self.session.loops;
         let mut groups: Vec<Group> = Vec::new();
@@ -187,14 +187,13 @@ impl Live {
         self.groups = groups;
     }
 
-    /// The loop that a group announced under an id, if none was chosen from it yet. A loop that came with the same id since
-    /// is not of the group.
+    /// The loop that an undecided group announced under an id. A later loop with the same id is not of the group.
     fn announced_as(&self, loop_id: &str) -> Option<Slot> {
         let named = |group: &Group| group.announced.iter().position(|id| id == loop_id);
         self.groups.iter().rev().find_map(|group| group.slots.get(named(group)?).copied())
     }
 
-    /// The group of a loop, if none was chosen from it yet.
+    /// The undecided group of a loop.
     fn take_group(&mut self, slot: Slot) -> Option<Group> {
         let at = self.groups.iter().position(|group| group.slots.contains(&slot))?;
         Some(self.groups.remove(at))
@@ -215,8 +214,7 @@ impl Live {
         }
     }
 
-    /// All loops of a group go on from the same loop, so one that never started would have gone on from
-    /// the one that the others name.
+    /// All loops of a group continue the same loop, so one that never started takes the parent that the others name.
     pub(super) fn adopt_parent(&mut self, slot: Slot) {
         let loops = &self.session.loops;
         let group = self.record(slot).parallel_group.as_ref();

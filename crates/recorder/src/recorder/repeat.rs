@@ -1,8 +1,8 @@
-//! Streams that are heard a second time, because somebody records the same file again.
+//! Streams that are recorded a second time, because a caller records the same file again.
 //!
-//! A loop that starts again with the very same event (its time among it) is that loop, and what it says as it said
-//! it before is passed over. If it had been broken off, it goes on where it was broken off. What a loop that ended says
-//! otherwise came after its end.
+//! A loop that starts again with the very same event (its time included) is the same loop, and its repeated events are
+//! skipped. If it had been aborted, it continues where it was aborted. Other events of an ended loop count as events
+//! after its end.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,17 +13,17 @@ use crate::event::{AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart};
 use crate::loops::Slot;
 use crate::model::{LoopEvent, LoopRecord, LoopStatus};
 
-/// What tells a group from another one that came with the same ids.
+/// What distinguishes a group from another one with the same ids.
 #[derive(Clone, Copy, Debug)]
 enum Sign {
-    /// It was announced at the same time. A clock that is put back in between changes nothing of that.
+    /// It was announced at the same time. This holds even if a clock was put back in between.
     Announcement,
-    /// Its loops started since. That is all that is known of a group that comes from a file.
+    /// Its loops started since. Nothing else is known of a group from a file.
     Starts,
 }
 
-/// What ended and is heard again, by the ids that it came with. Where other events of these ids go is not
-/// changed by it.
+/// Ended loops and groups that are recorded again, by the ids that they arrived with. They do not change where other
+/// events of these ids go.
 #[derive(Debug, Default)]
 pub(super) struct Echoes {
     /// Loops.
@@ -32,14 +32,14 @@ pub(super) struct Echoes {
     pub(super) groups: HashMap<String, Place>,
 }
 
-/// A loop that is heard again.
+/// A loop that is recorded again.
 #[derive(Debug)]
 pub(super) struct Echo {
     place: Place,
-    /// How many of its events were heard again, and how many there were.
+    /// How many of its events were repeated, and how many there were.
     heard: usize,
     stored: usize,
-    /// Which of those that stand behind its end were heard out of turn; the first of them that was not.
+    /// Which of the events after its end were repeated out of order, and the first of them that was not.
     late: HashSet<usize>,
     next_late: usize,
 }
@@ -61,7 +61,7 @@ impl Echoes {
 }
 
 impl SessionRecorder {
-    /// The loop of a session that is over and began with this very event.
+    /// The ended loop of a session that began with this very event.
     pub(super) fn recorded_loop(&self, key: SessionKey, start: &AgentStart) -> Option<Place> {
         let live = self.lives.get(&key).filter(|_| !self.keeps_repeats)?;
         let began_with = |slot: &Slot| began_with(live.record(*slot), start);
@@ -83,8 +83,8 @@ impl SessionRecorder {
         report.note(Notice::AlreadyRecorded { session_id, event_type: "AgentStart".to_owned() });
     }
 
-    /// Whether an event is the next one of a loop that is heard again. The first that a loop which was broken off says
-    /// beyond what it said before makes it go on.
+    /// Whether an event is the next one of a loop that is recorded again. The first new event of an aborted loop makes
+    /// it continue.
     pub(super) fn is_heard_again(&mut self, event: &AgentEvent, report: &mut Report) -> bool {
         if self.echoes.loops.is_empty() {
             return false;
@@ -97,7 +97,7 @@ impl SessionRecorder {
         let Some(live) = self.lives.get(&place.session) else {
             return false;
         };
-        // A recorder that keeps no pieces of messages does not hear those that were kept before.
+        // A recorder that keeps no streamed pieces skips those that were kept before.
         let keeps_pieces = self.config.include_streaming_events;
         let is_heard = |stored: &LoopEvent| {
             keeps_pieces || !matches!(stored.event, AgentEvent::MessageUpdate(_))
@@ -114,7 +114,7 @@ impl SessionRecorder {
         if expected.event == *event {
             echo.heard = at + 1;
         } else {
-            // What was added when the loop was heard again before stands behind its end.
+            // Events that an earlier repetition added are after the loop's end.
             let added = from(echo.next_late).find(|(_, added)| added.event == *event);
             let Some((at, _)) = added else {
                 return false;
@@ -128,7 +128,7 @@ impl SessionRecorder {
         true
     }
 
-    /// Goes on with a loop that was broken off, as if it had not been.
+    /// Continues an aborted loop as if it had not been aborted.
     pub(super) fn go_on(&mut self, place: Place) {
         let broken_off = self.lives.get_mut(&place.session);
         let broken_off =
@@ -167,8 +167,8 @@ impl SessionRecorder {
         false
     }
 
-    /// A group of which none was chosen is announced again: if all of its loops were broken off or have ended, those
-    /// that never started may do so now.
+    /// Handles a repeated announcement of an undecided group: if all of its loops were aborted or have ended, those
+    /// that never started may start now.
     fn hear_open_group_again(
         &mut self,
         key: SessionKey,
@@ -232,12 +232,12 @@ impl SessionRecorder {
         });
     }
 
-    /// The loop that is heard again at the moment under an id, whatever came with the same id after it.
+    /// The loop that is being recorded again under an id, whatever arrived with the same id after it.
     pub(super) fn loop_heard_again(&self, loop_id: &str) -> Option<Place> {
         self.echoes.loops.get(loop_id).map(|echo| echo.place)
     }
 
-    /// Whether a choice from a group that is heard again is the one that was made before.
+    /// Whether a choice from a group that is recorded again is the earlier one.
     pub(super) fn is_chosen_again(&self, event: &ParallelLoopEnd) -> bool {
         let place = self.echoes.groups.get(&event.selected_loop_id).copied();
         let place = place.or_else(|| self.loop_heard_again(&event.selected_loop_id));
@@ -252,7 +252,7 @@ impl SessionRecorder {
 }
 
 impl Live {
-    /// The loops of a group that was announced by this very event, and of which none was chosen yet.
+    /// The loops of an undecided group that was announced by this very event.
     fn open_group(&self, event: &ParallelLoopStart, sign: Sign) -> Option<Vec<Slot>> {
         let is_it = |group: &&Group| {
             group.announced == event.loop_ids && self.is_announced_by(event, &group.slots, sign)

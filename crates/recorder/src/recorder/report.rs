@@ -92,8 +92,8 @@ pub enum Notice {
         /// The loop that was chosen now.
         selected_loop_id: String,
     },
-    /// A session came back that had been drained so long ago that it is no longer at hand. What is
-    /// recorded of it from now on holds only its later loops; saving it over the earlier file is
+    /// A session came back that had been drained so long ago that it is no longer in memory. What
+    /// is recorded of it from now on holds only its later loops; saving it over the earlier file is
     /// refused.
     SessionForgotten {
         /// The session.

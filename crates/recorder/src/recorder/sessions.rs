@@ -1,4 +1,4 @@
-//! How sessions come to be held: new, announced, loaded, or back after a drain.
+//! How sessions get into memory: new, announced, loaded, or continued after a drain.
 
 use super::live::{Live, Stage};
 use super::report::{Notice, Report};
@@ -11,8 +11,8 @@ use crate::model::{LoopRecord, LoopStatus, RecordedSession, SessionFormation};
 use crate::time::Timestamp;
 
 impl SessionRecorder {
-    /// Takes in a session that was recorded before, to go on with it. Loops that were still to end are
-    /// broken off: whoever ran them is gone. Says how many those were.
+    /// Loads a session that was recorded before, to continue it. Open loops are aborted, because the program that ran
+    /// them is gone. Returns how many those were.
     pub fn resume(&mut self, session: RecordedSession) -> usize {
         if self.by_session.contains_key(&session.session_id) {
             return 0;
@@ -31,12 +31,12 @@ impl SessionRecorder {
         aborted
     }
 
-    /// Learns where the events of a session's loops go, and whom they wait for.
+    /// Registers the loops of a session for their events, and the loops that they wait for.
     pub(super) fn find_places(&mut self, key: SessionKey) {
         let Some(live) = self.lives.get_mut(&key) else {
             return;
         };
-        // As they came: what is said of an id that was used again is said of the newest.
+        // In the order of arrival: a reference to an id that was used again means the newest loop.
         let mut slots: Vec<_> = live.session.loops.slots().collect();
         slots.sort_unstable();
         live.open = live.open_slots().len();
@@ -46,7 +46,7 @@ impl SessionRecorder {
             let place = Place { session: key, slot };
             let given_id = live.session.given_id(record);
             let known = self.places.get(given_id);
-            // A guest takes nobody's events away.
+            // A session that is in memory for links only takes no events.
             if live.stage != Stage::Linked || known.is_none_or(|known| known.session == key) {
                 self.places.insert(given_id.to_owned(), place);
             }
@@ -95,7 +95,7 @@ impl SessionRecorder {
         Some(key)
     }
 
-    /// Something new of a session is heard: it is to be completed again.
+    /// Opens a session again because something new of it arrived.
     pub(super) fn reopen(&mut self, key: SessionKey) {
         if let Some(live) = self.lives.get_mut(&key) {
             let begun = has_begun(&live.session);
@@ -104,7 +104,7 @@ impl SessionRecorder {
         }
     }
 
-    /// A session that is held, or is made because something of it was announced.
+    /// A session in memory, or a new one because a loop of it was announced.
     pub(super) fn announced_session(
         &mut self,
         session_id: &str,
@@ -157,7 +157,7 @@ impl SessionRecorder {
         live.session.created_at = event.timestamp;
         live.session.last_active_at = event.timestamp;
         live.session.formation = formation;
-        // Loops that were announced before anybody said who runs them.
+        // Loops that were announced before their agent was known.
         let announced: Vec<_> = live.session.loops.slots().collect();
         for slot in announced {
             live.change(slot).agent_id.clone_from(&event.agent_id);
@@ -188,7 +188,7 @@ impl SessionRecorder {
         formation.unwrap_or(SessionFormation::FirstLoop { timestamp })
     }
 
-    /// Remembers when an agent was last heard, for as long as that matters.
+    /// Notes when an agent was last active, for as long as that matters.
     pub(super) fn agent_heard(&mut self, place: Place, at: Timestamp) {
         if self.config.inactivity_timeout.is_none() {
             return;
@@ -220,14 +220,14 @@ impl SessionRecorder {
     }
 }
 
-/// Whether a loop of a session has started: of one that was only announced nobody knows yet who runs it.
+/// Whether a loop of a session has started. The agent of a loop that was only announced is not known yet.
 fn has_begun(session: &RecordedSession) -> bool {
     let has_started = |record: &LoopRecord| !record.events.is_empty();
     !session.agent_id.is_empty() || session.loops.iter().any(has_started)
 }
 
 impl Live {
-    /// Breaks a loop off. One that never started takes what its group has in common.
+    /// Aborts a loop. One that never started takes the parent of its group.
     pub(super) fn abort(&mut self, slot: crate::loops::Slot) {
         if self.record(slot).status == LoopStatus::Pending {
             self.adopt_parent(slot);

@@ -1,7 +1,7 @@
-//! Links between a loop and the one before it, when that is in another session or not heard of yet.
+//! Links between a loop and its parent, if the parent is in another session or not known yet.
 //!
-//! Either side of a sub-agent link may be heard first, or only one of them. What is known is written on
-//! both sides at once; what is missing (the tool, the other session) is filled in when it is heard.
+//! Either side of a sub-agent link may arrive first, or only one of them. What is known is written on both sides at
+//! once; the rest (the tool, the other session) is filled in when it arrives.
 
 use super::{Effect, Place, SessionRecorder};
 use crate::event::{AgentStart, ContinuationKind, ToolExecutionEnd};
@@ -28,7 +28,7 @@ impl SessionRecorder {
         }
     }
 
-    /// A loop is heard of that others may have named, as their parent or as their sub-agent.
+    /// Resolves references to a loop that others named, as their parent or as their sub-agent.
     pub(super) fn heard_of(&mut self, loop_id: &str, place: Place) {
         for child in self.waiting.remove(loop_id).unwrap_or_default() {
             self.parent_heard(place, child);
@@ -46,8 +46,8 @@ impl SessionRecorder {
         (place.session != child.session).then_some(Place { slot, ..place })
     }
 
-    /// The parent may come later. Until then a loop that begins something, and whose parent is by its name
-    /// not of this session, is taken for a sub-agent's.
+    /// The parent may arrive later. Until then a loop that begins a conversation, and whose parent's id is not of this
+    /// session, counts as a sub-agent's.
     fn parent_not_heard(&mut self, place: Place, parent_id: &str, event: &AgentStart) {
         let waiting = self.waiting.entry(parent_id.to_owned()).or_default();
         waiting.push(place);
@@ -68,7 +68,7 @@ impl SessionRecorder {
         self.trace_spawn_ref(place);
     }
 
-    /// A loop has started that another one, which is held, named as its parent.
+    /// A loop has started that another loop in memory named as its parent.
     fn parent_heard(&mut self, parent: Place, child: Place) {
         if parent.session != child.session {
             self.link_sessions(parent, child);
@@ -77,7 +77,7 @@ impl SessionRecorder {
         let Some(live) = self.lives.get_mut(&child.session) else {
             return;
         };
-        // What looked like a sub-agent is a loop of this session after all.
+        // The supposed sub-agent is a loop of this session.
         let parent_id = live.record(child.slot).parent_loop_id.clone();
         let mistaken = live.session.parent_spawn_ref.as_ref().is_some_and(|spawn| {
             spawn.tool_call_id.is_empty() && Some(&spawn.parent_loop_id) == parent_id.as_ref()
@@ -91,7 +91,7 @@ impl SessionRecorder {
         self.trace_spawn_ref(child);
     }
 
-    /// A tool is done; if it ran a sub-agent, both sides are told.
+    /// A tool ended; if it ran a sub-agent, the link is written on both sides.
     pub(super) fn tool_ended(&mut self, parent: Place, event: &ToolExecutionEnd) {
         let child_id = event.result.child_loop_id.as_ref();
         let Some(child_id) = child_id.or(event.child_loop_id.as_ref()) else {
@@ -138,7 +138,7 @@ impl SessionRecorder {
         let Some(parent_live) = self.lives.get_mut(&parent.session) else {
             return;
         };
-        // What a side knows already is not written again: it may be in somebody else's hands.
+        // What a side has already is not written again: another process may be recording it.
         let refs = &parent_live.record(parent.slot).child_loop_refs;
         let is_new = !knows(refs, &child_loop_id, &child_session_id);
         if is_new {
@@ -162,7 +162,8 @@ impl SessionRecorder {
         }
     }
 
-    /// Tells a sub-agent's session where it comes from, unless it knows that, or better.
+    /// Writes into a sub-agent's session where it comes from, unless it has that, or something
+    /// better.
     fn child_side(&mut self, child: Place, spawn: SpawnRef) {
         let Some(live) = self.lives.get_mut(&child.session) else {
             return;
@@ -171,7 +172,7 @@ impl SessionRecorder {
         let may_learn = known.is_none_or(|known| {
             known.tool_call_id.is_empty() && known.parent_loop_id == spawn.parent_loop_id
         });
-        // A tool's own word is better than a parent that a loop only named.
+        // The tool's event is better than a parent that a loop only named.
         let knows_better = known
             .is_some_and(|known| known.tool_call_id.is_empty() && !spawn.tool_call_id.is_empty());
         if (may_learn || knows_better) && known != Some(&spawn) {

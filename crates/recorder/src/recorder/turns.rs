@@ -24,11 +24,11 @@ pub(super) struct PartialTurn {
 }
 
 impl Live {
-    /// Finds the turn again that a loop was in, from its events.
+    /// Restores the open turn of a loop from its events.
     pub(super) fn find_turn(&mut self, slot: Slot) {
         let events = self.record(slot).events.iter().map(|event| &event.event);
         let events: Vec<AgentEvent> = events.cloned().collect();
-        // What was to be said about these events was said when they were heard.
+        // The notices of these events were reported when they were recorded.
         let mut said = Report::default();
         for event in &events {
             match event {
@@ -58,7 +58,7 @@ impl Live {
         }
     }
 
-    /// What is said within a turn, other than by the model, was said to it.
+    /// A message within a turn that is not the model's is an input of the turn.
     pub(super) fn hear_message(&mut self, slot: Slot, message: &PhiMessage) {
         let Some(turn) = self.turns.get_mut(&slot) else {
             return;
@@ -95,7 +95,7 @@ impl Live {
         self.add_turn(slot, turn, end);
     }
 
-    /// A loop ends in the middle of a turn: the turn ends with it, with what was heard of it.
+    /// A loop ends in the middle of a turn: the turn ends with it, with what was recorded of it.
     pub(super) fn end_open_turn(&mut self, slot: Slot, event: &AgentEnd, report: &mut Report) {
         let Some(mut turn) = self.turns.remove(&slot) else {
             return;
@@ -116,7 +116,7 @@ impl Live {
             Some(Message::Assistant { usage, .. }) => *usage,
             _ => PhiUsage::default(),
         };
-        // What its tools answered was heard as messages; `add_turn` takes them out of the inputs.
+        // The answers of its tools arrived as messages; `add_turn` takes them out of the inputs.
         let heard = turn.input_messages.iter().filter_map(PhiMessage::as_llm);
         let answers = heard.filter(|message| answers_to(&output_message, message));
         let tool_results = answers.cloned().collect();
@@ -130,7 +130,7 @@ impl Live {
         self.add_turn(slot, turn, end);
     }
 
-    /// What stands for a message that the model never sent.
+    /// A message in place of one that the model never sent.
     fn silent_message(&self, slot: Slot, at: Timestamp) -> PhiMessage {
         let config = self.record(slot).config.as_deref();
         Message::Assistant {
@@ -179,7 +179,7 @@ struct Ended<'a> {
     at: Timestamp,
 }
 
-/// A message whose turn names the loop by the id that it is recorded under.
+/// A message whose turn names the loop by its recorded id.
 pub(super) fn renamed(message: PhiMessage, given_id: &str, recorded_as: &str) -> PhiMessage {
     match message.turn_id() {
         Some(turn_id) if given_id != recorded_as && turn_id.loop_id == given_id => {
@@ -199,8 +199,8 @@ fn answers_to(output: &PhiMessage, message: &Message) -> bool {
     content.iter().any(|block| matches!(block, Content::ToolCall { id, .. } if id == tool_call_id))
 }
 
-/// The answers of a turn's own tools are said to the model in the next turn: they are not inputs of this
-/// one, although they are heard within it.
+/// Removes the answers of a turn's own tools from its inputs: they are inputs of the next turn, although they arrive
+/// within this one.
 fn without_results(mut inputs: Vec<PhiMessage>, results: &[Message]) -> Vec<PhiMessage> {
     inputs.retain(|input| {
         let Some(Message::ToolResult { tool_call_id, .. }) = input.as_llm() else {
@@ -213,7 +213,7 @@ fn without_results(mut inputs: Vec<PhiMessage>, results: &[Message]) -> Vec<PhiM
     inputs
 }
 
-/// The settings that a message of the model's gives away.
+/// The settings that a message of the model reveals.
 pub(super) fn config_of(
     message: &PhiMessage,
     loop_id: &str,

@@ -1,4 +1,4 @@
-//! The events of a session as the notes of a graph, and what is known of their order.
+//! The events of a session as the nodes of a graph, with the known order between them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,17 +23,17 @@ pub(super) struct EventGraph<'a> {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
-    /// What the session first heard of the loop.
+    /// The first event of the loop.
     pub(super) first: Option<usize>,
     /// Its start.
     pub(super) start: Option<usize>,
-    /// The last that was heard of it.
+    /// The last event of the loop.
     pub(super) last: Option<usize>,
-    /// What ended it.
+    /// The event that ended it.
     pub(super) close: Option<usize>,
-    /// What announced its group.
+    /// The event that announced its group.
     pub(super) announced: Option<usize>,
-    /// What chose one of its group.
+    /// The event that chose a loop of its group.
     pub(super) decided: Option<usize>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// A loop that was broken off is one whose end never comes, unless others ended after that.
+    /// Adds aborts. An aborted loop has no event at its end, unless other loops ended after it.
     pub(super) fn add_aborts(&mut self) {
         if self.flush_would_do() && !self.is_begun_again() {
             return;
@@ -124,7 +124,7 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// Whether breaking off at the end whatever has not ended makes the same children in the same order.
+    /// Whether aborting all open loops at the end gives the same children in the same order.
     fn flush_would_do(&self) -> bool {
         self.session.loops.iter().all(|parent| {
             let children = parent.children_loop_ids.iter();
@@ -137,8 +137,8 @@ impl<'a> EventGraph<'a> {
         })
     }
 
-    /// Whether a loop that was broken off began again with the very same event: a recorder must know that it was
-    /// broken off before it hears that event again.
+    /// Whether an aborted loop began again with the very same event. Then a recorder must know of the abort before it
+    /// receives that event again.
     fn is_begun_again(&self) -> bool {
         let start = |record: &&'a LoopRecord| match record.events.first().map(|first| &first.event)
         {
@@ -217,8 +217,8 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// The loops of a group that started before it was announced. An announcement is heard of all its other loops at
-    /// once: where another loop of the same moment lies between two of them, the earlier ones were there before.
+    /// The loops of a group that started before it was announced. An announcement adds all its other loops at once:
+    /// where another loop of the same moment is between two of them, the earlier ones were there before.
     fn overtook(&self, members: &[&'a LoopRecord]) -> HashSet<&'a str> {
         let rank = |record: &&'a LoopRecord| {
             self.ranks.get(record.loop_id.as_str()).map(|rank| (*rank, *record))
@@ -251,8 +251,8 @@ impl<'a> EventGraph<'a> {
     }
 }
 
-/// When a group was announced: the loops of it that never started say so, else it was before the first of
-/// them started.
+/// When a group was announced: its loops that never started have that time; otherwise it was before the first of them
+/// started.
 fn announcement_of(members: &[&LoopRecord]) -> Option<Timestamp> {
     let never_started = members.iter().find(|record| record.events.is_empty());
     let first = members.iter().map(|record| record.started_at).min();

@@ -1,4 +1,4 @@
-//! The events of a log as they came.
+//! The events of a log in their original order.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::fact::Fact;
 use crate::model::RecordedSession;
 use crate::time::Timestamp;
 
-/// What a log said so far, in its order.
+/// The events of a log so far, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     steps: Vec<Step>,
@@ -17,7 +17,7 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Takes in the next event of a log, and the session as it was before it.
+    /// Adds the next event of a log, with the session as it was before it.
     pub(crate) fn hear(
         &mut self,
         loop_id: &str,
@@ -29,7 +29,7 @@ impl EventLog {
             Some(Fact::Resumed { .. }) => None,
             Some(Fact::Aborted { loop_id, .. }) => {
                 let record = before.and_then(|session| session.get_loop(&loop_id));
-                // A choice breaks off by itself what never started.
+                // A choice aborts the loops that never started by itself.
                 if record.is_none_or(|record| !record.status.is_open()) {
                     return;
                 }
@@ -55,7 +55,7 @@ impl EventLog {
     pub(crate) fn play(&self, session: &RecordedSession) -> Replay {
         let is_abort =
             |step: &&Step| matches!(Fact::from_event(&step.event), Some(Fact::Aborted { .. }));
-        // Whatever is open at the end of a recording is broken off then, in the same order.
+        // At the end of a recording all open loops are aborted, in the same order.
         let ends = self.steps.iter().rev().take_while(is_abort).count();
         let mut steps = self.steps.clone();
         steps.truncate(steps.len() - ends);

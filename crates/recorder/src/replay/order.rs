@@ -10,7 +10,7 @@ use crate::model::LoopRecord;
 use crate::time::Timestamp;
 
 impl<'a> EventGraph<'a> {
-    /// A loop that came with an id that was taken came after everything about the loop that had it.
+    /// A loop that arrived with a taken id came after all events of the loop that had it.
     pub(super) fn keep_order_of_ids(&mut self) {
         for records in self.by_given_id() {
             for pair in records.windows(2) {
@@ -21,7 +21,7 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// A loop goes on from the newest loop of the id that it names: it started before the next one of that id came.
+    /// A loop continues the newest loop of the id that it names, so it started before the next loop of that id.
     pub(super) fn keep_order_of_parents(&mut self) {
         let by_id = self.by_given_id().into_iter().filter(|records| records.len() > 1);
         let by_id: HashMap<&str, Vec<&LoopRecord>> = by_id
@@ -39,7 +39,7 @@ impl<'a> EventGraph<'a> {
             let Some(at) = others.iter().position(|other| is_parent(&other)) else {
                 continue;
             };
-            // The first of an id may be heard of after the loops that named it.
+            // The first loop of an id may arrive after the loops that named it.
             if let Some(first) =
                 others.get(at).filter(|_| at > 0).and_then(|it| self.span(it).first)
             {
@@ -51,8 +51,8 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// A choice goes to the newest group that has the id and of which none was chosen. Comes last: which of two choices
-    /// was first is told by everything else.
+    /// A choice goes to the newest undecided group that has the id. This runs last: everything else determines which of
+    /// two choices was first.
     pub(super) fn keep_order_of_choices(&mut self) {
         for records in self.by_given_id() {
             for (at, record) in records.iter().enumerate() {
@@ -61,7 +61,7 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// The loops that came with the same id, in the order in which they came.
+    /// The loops that arrived with the same id, in order.
     fn by_given_id(&self) -> Vec<Vec<&'a LoopRecord>> {
         let mut by_id: BTreeMap<&str, Vec<&'a LoopRecord>> = BTreeMap::new();
         for record in &self.order {
@@ -90,7 +90,8 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// It came before later groups with the id were announced, or after one was chosen from them.
+    /// The choice came before later groups with the id were announced, or after one of their loops
+    /// was chosen.
     fn keep_choice(&mut self, record: &LoopRecord, later: &[&'a LoopRecord]) {
         let is_chosen = record.parallel_group.as_ref().is_some_and(|group| group.is_selected);
         let Some(decided) = self.span(record).decided.filter(|_| is_chosen) else {
@@ -123,8 +124,8 @@ impl<'a> EventGraph<'a> {
         false
     }
 
-    /// A loop that never started goes on from the one that the others of its group name, if the session had heard of
-    /// that when it was over.
+    /// A loop that never started takes the parent that the others of its group name, if the session knew that parent
+    /// when the loop ended.
     pub(super) fn keep_adoptions(&mut self) {
         for record in self.order.clone() {
             let span = self.span(record);
@@ -148,7 +149,7 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// The loop that all others of a group go on from.
+    /// The loop that all others of a group continue.
     fn named_by_siblings(&self, record: &LoopRecord) -> Option<&'a str> {
         let group = record.parallel_group.as_ref()?;
         let siblings = group.all_loop_ids.iter().filter_map(|id| self.session.get_loop(id));
@@ -177,8 +178,7 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// Loops of one moment are in the order in which they were heard of, and the session remembers the
-    /// first and the last start that it heard.
+    /// Loops of one moment are in the order of their arrival, and the session remembers the first and the last start.
     pub(super) fn keep_order_of_starts(&mut self) {
         let order = self.order.clone();
         for pair in order.windows(2) {
@@ -226,7 +226,7 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    /// The events by time, as far as what must come before what allows.
+    /// The events by time, as far as the graph allows.
     pub(super) fn play(self) -> Vec<Step> {
         let mut waits = vec![0_usize; self.steps.len()];
         for after in self.then.iter().flatten() {
@@ -256,13 +256,13 @@ impl<'a> EventGraph<'a> {
             }
             played.extend(steps.get_mut(step).and_then(Option::take));
         }
-        // Only a session that was not recorded can contradict itself; its events come all the same.
+        // Only a session that was not recorded can contradict itself; its events are played anyway.
         played.extend(steps.into_iter().flatten());
         played
     }
 }
 
-/// The loop that a loop named as the one before it, as it said it.
+/// The id that a loop named as its parent.
 fn named_by(record: &LoopRecord) -> Option<&str> {
     match record.events.first().map(|first| &first.event) {
         Some(AgentEvent::AgentStart(start)) => start.parent_loop_id.as_deref(),

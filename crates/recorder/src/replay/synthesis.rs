@@ -1,4 +1,4 @@
-//! The events of a loop whose record holds none: files since 0.14 leave them out.
+//! Makes the events of a loop whose record holds none: files since 0.14 leave them out.
 
 use crate::event::{
     AgentEnd, AgentEvent, AgentStart, InputRejected, MessageEnd, MessageStart, TurnEnd, TurnStart,
@@ -6,7 +6,7 @@ use crate::event::{
 use crate::message::{Message, PhiMessage};
 use crate::model::{LoopRecord, LoopStatus, Turn};
 
-/// The events of a loop, recorded or made up from its record, numbered. A loop that never started has none.
+/// The events of a loop, recorded or made from its record, numbered. A loop that never started has none.
 pub(super) fn events_of(record: &LoopRecord) -> Vec<(u64, AgentEvent)> {
     if !record.events.is_empty() {
         let recorded = record.events.iter();

@@ -1,7 +1,7 @@
 //! Which recorder of this process records a session.
 //!
-//! A store's lock keeps other processes out of a session. It does not tell two recorders of one process apart, so these
-//! claims do. All sinks of one store share them.
+//! A store's lock keeps other processes out of a session, but not other recorders of the same process. These claims do.
+//! All sinks of one store share them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,9 +78,9 @@ impl SessionClaim {
         self.flags.is_idle.store(true, Ordering::SeqCst);
     }
 
-    /// Keeps other recorders out again; `false` if one of them took the session meanwhile.
+    /// Makes the claim exclusive again; `false` if another recorder took the session meanwhile.
     pub(super) fn resume(&self) -> bool {
-        // Under the lock that `take` holds: it decides by one flag and sets the other.
+        // Under the lock that `take` holds, because it reads one flag and sets the other.
         let _held = lock(&self.claims.by_session);
         self.flags.is_idle.store(false, Ordering::SeqCst);
         !self.flags.is_lost.load(Ordering::SeqCst)

@@ -16,7 +16,7 @@ pub struct RecordFold {
     session_id: String,
     library: Library,
     recorder: SessionRecorder,
-    /// The events as they came, if they are to be played back.
+    /// The events in their original order, if they are to be replayed.
     event_log: Option<EventLog>,
 }
 
@@ -45,7 +45,7 @@ impl RecordFold {
                 let before = self.recorder.held(&self.session_id);
                 event_log.hear(said.loop_id.as_str(), &event, before);
             }
-            // A log says nothing that its session cannot place; what is left to say was said already.
+            // A log has no event that its session cannot place, and its notices were reported already.
             drop(self.recorder.on_event(event));
         }
     }
@@ -56,8 +56,8 @@ impl RecordFold {
         self.recorder.held(&self.session_id)
     }
 
-    /// The events that the log holds, in the order in which they came; `None` if nothing was recorded in it. A fold
-    /// that keeps no order plays what makes an equal session.
+    /// The events of the log, in the order in which they arrived; `None` if nothing was recorded in it. A fold that
+    /// keeps no order returns events that make an equal session.
     #[must_use]
     pub fn replay(&self) -> Option<Replay> {
         let session = self.session()?;

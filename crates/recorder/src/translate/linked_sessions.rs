@@ -5,10 +5,10 @@ use bough_session::Record;
 use super::{Translator, read_log};
 
 impl Translator {
-    /// Takes in a session from its log for as long as links with it are written, and says whether there was one. Loops
-    /// that are still to end stay so: somebody else may be recording them.
+    /// Loads a session from its log while links with it are written, and returns whether it exists. Open loops stay
+    /// open: another recorder may be recording them.
     ///
-    /// [`Self::drop_linked`] comes before the next event of the session itself.
+    /// [`Self::drop_linked`] is called before the next event of the session itself.
     pub(crate) fn load_linked(&mut self, session_id: &str, records: &[Record]) -> bool {
         if self.holds(session_id) {
             return false;
@@ -22,7 +22,7 @@ impl Translator {
         true
     }
 
-    /// Lets go of a session that [`Self::load_linked`] took in.
+    /// Drops a session that [`Self::load_linked`] took in.
     pub(crate) fn drop_linked(&mut self, session_id: &str) {
         if self.recorder.is_linked(session_id) {
             self.recorder.drop_linked(session_id);

@@ -1,9 +1,8 @@
-//! References: how a record speaks of a message that an entry holds.
+//! References: how a record refers to a message that an entry holds.
 //!
-//! Where a message stood in an event there stands `{"$entry": "m_7"}`: the message of that entry. If the
-//! event's message came from another turn, or with other unknown fields, those stand beside it
-//! (`turnId`, `extra`). A streamed message stands as `{"$stream": "same"}` (the one before) or
-//! `{"$stream": "grown"}` (the one before with the event's delta).
+//! In place of a message an event has `{"$entry": "m_7"}`: the message of that entry. If the event's message has
+//! another turn, or other unknown fields, those are beside it (`turnId`, `extra`). A streamed message is `{"$stream":
+//! "same"}` (the previous one) or `{"$stream": "grown"}` (the previous one with the event's delta).
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -24,19 +23,19 @@ const STREAM: &str = "$stream";
 
 /// A message that an entry holds.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct KnownMessage {
     pub(super) entry_id: EntryId,
-    /// The message, while something may still speak of it.
+    /// The message, while later events may refer to it.
     pub(super) message: Option<PhiMessage>,
     pub(super) is_assistant: bool,
 }
 
-impl Said {
+impl KnownMessage {
     pub(super) fn new(entry_id: EntryId, message: PhiMessage) -> Self {
         Self { entry_id, is_assistant: message.is_assistant(), message: Some(message) }
     }
 
-    /// Whether the entry holds this message, in whatever turn it was said.
+    /// Whether the entry holds this message, whatever its turn.
     pub(super) fn is(&self, message: &PhiMessage) -> bool {
         match (&self.message, message) {
             (Some(PhiMessage::Llm(said)), PhiMessage::Llm(other)) => said.message == other.message,
@@ -46,7 +45,7 @@ impl Said {
     }
 }
 
-/// The JSON of an event with something else in place of its message.
+/// The JSON of an event with a reference in place of its message.
 pub(super) fn with_message(event: &AgentEvent, message: Value) -> RawJson {
     let message = PhiMessage::Other(Arc::new(message));
     match event {
@@ -65,7 +64,7 @@ pub(super) fn with_message(event: &AgentEvent, message: Value) -> RawJson {
     }
 }
 
-/// The JSON of the end of a turn with something else in place of its messages.
+/// The JSON of the end of a turn with references in place of its messages.
 pub(super) fn turn_end(turn: &TurnEnd, message: &Value, tool_results: &[Value]) -> RawJson {
     #[derive(serde::Serialize)]
     struct Light<'a> {
@@ -86,7 +85,7 @@ pub(super) fn turn_end(turn: &TurnEnd, message: &Value, tool_results: &[Value]) 
     })
 }
 
-/// The JSON of the end of a loop with something else in place of its messages.
+/// The JSON of the end of a loop with references in place of its messages.
 pub(super) fn agent_end(end: &AgentEnd, messages: Vec<Value>) -> RawJson {
     let messages = messages.into_iter();
     json_of(&AgentEvent::from(AgentEnd {
@@ -98,8 +97,8 @@ pub(super) fn agent_end(end: &AgentEnd, messages: Vec<Value>) -> RawJson {
     }))
 }
 
-/// What stands for a message in an event.
-pub(super) fn reference(message: &PhiMessage, said: Option<&Said>) -> Value {
+/// The reference to a message in an event.
+pub(super) fn reference(message: &PhiMessage, said: Option<&KnownMessage>) -> Value {
     let Some(said) = said else {
         return serde_json::to_value(message).unwrap_or_default();
     };
@@ -116,8 +115,8 @@ pub(super) fn reference(message: &PhiMessage, said: Option<&Said>) -> Value {
     Value::Object(reference)
 }
 
-/// What stands for a message in a place where messages have no turn.
-pub(super) fn bare_reference(message: &PhiMessage, said: Option<&Said>) -> Value {
+/// The reference to a message in a place where messages have no turn.
+pub(super) fn bare_reference(message: &PhiMessage, said: Option<&KnownMessage>) -> Value {
     match said {
         Some(said) => json!({ENTRY: said.entry_id.as_str()}),
         None => bare(message),
@@ -181,7 +180,7 @@ fn grown(before: &PhiMessage, delta: &StreamDelta) -> Option<PhiMessage> {
 pub(super) struct Index(HashMap<u64, Vec<(EntryId, Message)>>);
 
 impl Index {
-    pub(super) fn of<'a>(said: impl Iterator<Item = &'a Said>) -> Self {
+    pub(super) fn of<'a>(said: impl Iterator<Item = &'a KnownMessage>) -> Self {
         let mut index = Self::default();
         for said in said {
             index.add(said);
@@ -189,7 +188,7 @@ impl Index {
         index
     }
 
-    pub(super) fn add(&mut self, said: &Said) {
+    pub(super) fn add(&mut self, said: &KnownMessage) {
         if let Some(message) = said.message.as_ref().and_then(PhiMessage::as_llm) {
             let entries = self.0.entry(digest(message)).or_default();
             entries.push((said.entry_id.clone(), message.clone()));
@@ -218,7 +217,7 @@ fn digest(message: &Message) -> u64 {
     }
 
     let mut hasher = DefaultHasher::new();
-    // Hashing the text cannot fail, and what could not be written would only not be found.
+    // Hashing the text cannot fail; a message that could not be written would only not be found.
     drop(serde_json::to_writer(Feed(&mut hasher), message));
     hasher.finish()
 }
@@ -231,7 +230,7 @@ pub(super) fn shortened_payload(payload: &Value, index: &Index) -> Value {
             let Ok(read) = serde_json::from_value::<Message>(message.clone()) else {
                 continue;
             };
-            // Only what comes back word for word may be left out.
+            // Only a message that is restored exactly may be replaced.
             let comes_back = serde_json::to_value(&read).is_ok_and(|written| written == *message);
             if let Some(entry_id) = index.find(&read).filter(|_| comes_back) {
                 *message = json!({ENTRY: entry_id.as_str()});
@@ -241,7 +240,7 @@ pub(super) fn shortened_payload(payload: &Value, index: &Index) -> Value {
     payload
 }
 
-/// What is needed to read references.
+/// The state that reading references needs.
 #[derive(Debug, Default)]
 pub(super) struct Library {
     entries: HashMap<String, PhiMessage>,

@@ -8,7 +8,7 @@ use bough_session::{
 use serde_json::Value;
 
 use super::json_of;
-use super::refs::{self, Index, Said};
+use super::refs::{self, Index, KnownMessage};
 use crate::event::{AgentEvent, ContinuationKind, TurnRequest};
 use crate::message::PhiMessage;
 use crate::model::{LoopRecord, LoopStatus, RecordedSession};
@@ -23,16 +23,16 @@ pub(super) struct Tree {
     /// The time of the last record.
     pub(super) at_ms: i64,
     pub(super) status: Option<SessionStatus>,
-    /// What the session's metadata are: others may have put more into them than the agent.
+    /// The session's metadata. Others may have added to what the agent set.
     pub(super) metadata: JsonMap,
     pub(super) task_name: Option<String>,
     leaf: Option<EntryId>,
-    /// The number of the last entry that was named.
+    /// The number of the last entry that got an id.
     named: u64,
     /// Names that others gave.
     taken: HashSet<EntryId>,
     branches: HashMap<String, Branch>,
-    /// All messages of the session, once something asked for them.
+    /// All messages of the session, computed at the first use.
     index: Option<Index>,
 }
 
@@ -41,10 +41,10 @@ pub(super) struct Tree {
 pub(super) struct Branch {
     /// The entry before its first.
     base: Base,
-    said: Vec<Said>,
+    said: Vec<KnownMessage>,
     /// The message that has begun and not ended.
     begun: Option<usize>,
-    /// The message that is being streamed, as far as it is known.
+    /// The message that is being streamed, as far as it arrived.
     stream: Option<PhiMessage>,
     is_closed: bool,
 }
@@ -57,7 +57,7 @@ enum Base {
     Leaf,
     /// Here; `None` is before the first entry.
     Entry(Option<EntryId>),
-    /// It depends on how the loop begins: it tries another one again.
+    /// It depends on how the loop begins, because the loop tries another one again.
     Rerun(String),
 }
 
@@ -73,7 +73,7 @@ impl Tree {
         self.begun
     }
 
-    /// Puts the agent into the metadata; says whether that changed them.
+    /// Puts the agent into the metadata. Returns whether that changed them.
     pub(super) fn name_agent(&mut self, agent: Option<&str>) -> bool {
         if self.metadata.get(super::AGENT_KEY).and_then(Value::as_str) == agent {
             return false;
@@ -85,7 +85,7 @@ impl Tree {
         true
     }
 
-    /// Parallel loops that go on from nothing all go on from here.
+    /// Notes the entry that parallel loops without a parent all continue.
     pub(super) fn announce(&mut self, loop_ids: &[String]) {
         for loop_id in loop_ids {
             let branch = self.branches.entry(loop_id.clone()).or_default();
@@ -95,7 +95,7 @@ impl Tree {
         }
     }
 
-    /// A loop starts: where it hangs depends on the loop before it.
+    /// Notes where a loop hangs when it starts. That depends on its parent.
     pub(super) fn start(&mut self, session: &RecordedSession, loop_id: &str) {
         let Some(record) = session.get_loop(loop_id) else {
             return;
@@ -117,7 +117,7 @@ impl Tree {
         self.branches.entry(loop_id.to_owned()).or_default().base = base;
     }
 
-    /// The last entry of a loop; of one that said nothing, the entry before it.
+    /// The last entry of a loop; if it has none, the entry before it.
     fn tip_of(&self, loop_id: &str) -> Option<EntryId> {
         let Some(branch) = self.branches.get(loop_id) else {
             return self.leaf.clone();
@@ -138,7 +138,7 @@ impl Tree {
         }
     }
 
-    /// Settles where a loop hangs, now that it is known how it begins.
+    /// Decides where a loop hangs, now that its first message is known.
     fn settle(
         &mut self,
         session: &RecordedSession,
@@ -156,8 +156,8 @@ impl Tree {
         settled
     }
 
-    /// A rerun that asks again hangs beside the first try; one that only answers again hangs below what
-    /// was asked; one that asks something else hangs below what it names.
+    /// A rerun that asks again hangs beside the first try; one that only answers again hangs below the question; one
+    /// that asks something else hangs below the loop that it names.
     fn beside(&self, session: &RecordedSession, of: &str, first: &PhiMessage) -> Option<EntryId> {
         let tried = self.branches.get(of);
         let content = |message: &PhiMessage| message.as_llm().map(|said| said.content().clone());
@@ -194,21 +194,22 @@ impl Tree {
         Spoken { entries: speaker.entries, entry_id, event }
     }
 
-    /// A loop ended: what it said is told, and only where it hangs matters any more.
+    /// Notes that a loop ended. From now on only its place in the tree matters.
     pub(super) fn end(&mut self, loop_id: &str) {
         if let Some(branch) = self.branches.get_mut(loop_id) {
             branch.close();
         }
     }
 
-    /// A loop was broken off: it says nothing more, unless it is heard again and goes on.
+    /// Notes that a loop was aborted. It has no more events, unless it is recorded again and
+    /// continues.
     pub(super) fn break_off(&mut self, loop_id: &str) {
         if let Some(branch) = self.branches.get_mut(loop_id) {
             branch.is_closed = true;
         }
     }
 
-    /// A loop that was broken off goes on; `news` of its events are about to be written.
+    /// Continues an aborted loop; `news` of its events are about to be written.
     pub(super) fn go_on(&mut self, session: &RecordedSession, loop_id: &str, news: usize) {
         let Some(record) = session.get_loop(loop_id) else {
             return;
@@ -219,7 +220,7 @@ impl Tree {
         }
         let group = record.parallel_group.as_ref().map_or(&[][..], |group| &group.all_loop_ids);
         let spoke = |id: &&String| self.branches.get(*id).is_some_and(|one| !one.said.is_empty());
-        // Parallel loops that go on from nothing all go on from the same entry.
+        // Parallel loops without a parent all continue the same entry.
         let beside = group.iter().find(spoke).filter(|_| record.parent_loop_id.is_none());
         let beside = beside.map(|id| self.before(id)).filter(|_| says_nothing);
         let branch = self.branches.entry(loop_id.to_owned()).or_default();
@@ -237,8 +238,8 @@ impl Tree {
         }
     }
 
-    /// One loop of a group was chosen: the others are passed over, and its last entry is the leaf. Says
-    /// which, if that is not the leaf already.
+    /// One loop of a group was chosen: its last entry becomes the leaf. Returns that entry, if it is not the leaf
+    /// already.
     pub(super) fn choose(&mut self, loop_id: &str) -> Option<EntryId> {
         let tip = self.tip_of(loop_id)?;
         if self.leaf.as_ref() == Some(&tip) {
@@ -294,10 +295,10 @@ impl Tree {
         if branch.said.is_empty() {
             branch.base = Base::Entry(entry.parent_id.clone());
         }
-        branch.said.push(Said::new(entry.id.clone(), message));
+        branch.said.push(KnownMessage::new(entry.id.clone(), message));
     }
 
-    /// Lets go of the messages of loops that have ended.
+    /// Drops the messages of loops that have ended.
     pub(super) fn forget_closed(&mut self, session: &RecordedSession) {
         let may_go_on =
             |record: &LoopRecord| record.status.is_open() || record.status == LoopStatus::Aborted;
@@ -385,7 +386,7 @@ impl Speaker<'_> {
         }
     }
 
-    /// Adds an entry for a message. A loop that has ended makes no more of them.
+    /// Adds an entry for a message. A loop that has ended adds none.
     fn say(&mut self, message: &PhiMessage) -> Option<usize> {
         if self.branch().is_closed {
             return None;
@@ -412,11 +413,11 @@ impl Speaker<'_> {
         let record = self.session.get_loop(self.loop_id);
         let passed_over = record.is_some_and(crate::model::LoopRecord::is_passed_over);
         if passed_over && self.tree.leaf != before {
-            // The choice stands, whatever the others still say.
+            // The leaf stays at the chosen loop, whatever the others still send.
             self.entries.push(Record::Leaf(before.clone()));
             self.tree.leaf = before;
         }
-        let said = Said::new(id, message.clone());
+        let said = KnownMessage::new(id, message.clone());
         if let Some(index) = &mut self.tree.index {
             index.add(&said);
         }

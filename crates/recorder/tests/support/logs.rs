@@ -86,7 +86,7 @@ pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Rec
     recorder.drain_completed()
 }
 
-/// Options with which every notice is written down: the number of the event, and the words.
+/// Options that collect every notice: the number of the event, and its text.
 pub(crate) fn with_notices() -> (DurableOptions, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&heard);

@@ -1,4 +1,4 @@
-//! Streams of events as agents might say them, made from random choices.
+//! Random but plausible streams of agent events.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -24,7 +24,7 @@ pub(crate) fn choices(steps: usize) -> impl Strategy<Value = Vec<Choice>> {
     proptest::collection::vec((0..16_u8, any::<u8>(), any::<u8>()), 1..steps)
 }
 
-/// What the sessions of a stream have to do with each other.
+/// How the sessions of a stream are linked.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Links {
     /// The session whose loops this one's loops may name as their parents and sub-agents.
@@ -40,7 +40,7 @@ pub(crate) fn stream(session: &'static str, choices: &[Choice], links: Links) ->
     script.events
 }
 
-/// The streams together, each in its own order; `turns` says whose turn it is.
+/// Interleaves the streams, each in its own order; `turns` chooses the next stream.
 pub(crate) fn interleave(streams: Vec<Vec<AgentEvent>>, turns: &[u8]) -> Vec<AgentEvent> {
     let mut left: Vec<_> = streams.into_iter().map(Vec::into_iter).collect();
     let mut all = Vec::new();
@@ -140,8 +140,8 @@ impl Script {
     fn start(&mut self, who: u8, how: u8) {
         let again = self.pick(who, |sim| !sim.open).filter(|_| how.is_multiple_of(23));
         if let Some(at) = again {
-            // The same id once more, as its own parent, as compaction passes do. Loops whose starts are the very same
-            // event are one loop.
+            // The same id once more, as its own parent, as compaction passes do. Loops with the very same start event
+            // are one loop.
             let id = self.loops[at].id.clone();
             self.clock = self.clock.max(self.loops[at].started + 1);
             self.loops[at].started = self.clock;
@@ -172,7 +172,7 @@ impl Script {
             (Some(known), 1 | 2) => (Some(known), ContinuationKind::Default),
             (Some(known), 3) => (Some(known), ContinuationKind::Rerun { tag: tag() }),
             (Some(known), 4) => (Some(known), ContinuationKind::Branch { tag: tag() }),
-            // One that is never heard of, and one that may come later.
+            // A loop that never starts, and one that may start later.
             (_, 5) => (Some(format!("{}.lost.1", self.session)), ContinuationKind::Default),
             (_, 6) => {
                 let later = self.number + 2;
@@ -228,7 +228,7 @@ impl Script {
         let message = match how % 5 {
             0 => PhiMessage::extension("ui", serde_json::json!({"how": how})),
             1 => tool_result(how % 3, self.ms()).into(),
-            // Words that are said again and again are told apart by nothing but their place.
+            // Repeated messages differ only in their place.
             2 => PhiMessage::user("again", 5),
             _ => PhiMessage::user(format!("say {how}"), self.ms()),
         };
@@ -328,7 +328,7 @@ impl Script {
         if how.is_multiple_of(13)
             && let Some(at) = self.pick(how, |sim| !sim.open)
         {
-            // An id that was used before, as groups that count from one again have it.
+            // An id that was used before, as in groups that count from one again.
             loop_ids[0] = self.loops[at].id.clone();
             self.loops.remove(at);
         }
@@ -421,7 +421,7 @@ fn tool_result(call: u8, timestamp: u64) -> Message {
     }
 }
 
-/// The places in which two values differ, for people who read failed tests.
+/// The places in which two values differ, for the output of failed tests.
 pub(crate) fn differences<T: serde::Serialize>(left: &T, right: &T) -> String {
     fn walk(path: &str, left: &serde_json::Value, right: &serde_json::Value, out: &mut String) {
         use serde_json::Value;

@@ -1,6 +1,6 @@
-//! Documents and queries as FTS5 takes them.
+//! Documents and queries in the form that FTS5 takes.
 //!
-//! What filters ask for are terms as well, so that `role:user` narrows a search as a word does. They begin with a sign that no
+//! Filters are terms as well, so `role:user` narrows a search as a word does. Their terms begin with a sign that no
 //! word has.
 
 use std::collections::BTreeSet;
@@ -13,10 +13,11 @@ use crate::query::dates::month_of;
 use crate::query::{NameKind, Phrase, Query};
 use crate::tokens::{TokenKind, parts, tokenize};
 
-/// What the terms of filters begin with. It separates words, so that no term of a text has it.
+/// The first character of the terms of filters. The tokenizer separates words at it, so no term of
+/// a text has it.
 const SIGN: char = '\u{b6}';
 
-/// What follows the sign, so that a tool is not taken for a model.
+/// The character after the sign says which filter, so that a tool is not taken for a model.
 const ROLE: char = 'r';
 const TOOL: char = 't';
 const MODEL: char = 'm';
@@ -26,16 +27,34 @@ const KIND: char = 'k';
 const SESSION: char = 's';
 const OLD: char = 'o';
 
-/// The month of documents whose time has none.
+/// The month of documents whose time is out of range.
 const NO_MONTH: i64 = 0;
 
-/// The terms of a document: what filters ask for, its words, and its words in camel case as one term each.
+/// The columns of the words, in the order of the table: thinking and calls stand in messages beside other text, and a search in
+/// one of them must not read every message whose other text has the word. All else is in the first.
+const COLUMNS: [&str; 3] = ["w", "thinking", "call"];
+
+const fn column_of(kind: FieldKind) -> usize {
+    match kind {
+        FieldKind::Thinking => 1,
+        FieldKind::Call => 2,
+        _ => 0,
+    }
+}
+
+/// The terms of a document by columns: those of filters in the first, then its words, and its words in camel case as one term
+/// each.
 ///
-/// Nothing stands between them: a phrase that reaches over the end of a field names a candidate that the store refuses.
-pub(super) fn terms(document: &Document, session: i64) -> String {
-    let mut text = facets(document, session);
-    let mut wholes = BTreeSet::new();
+/// Fields of one column are not separated: a phrase that reaches over the end of a field gives a candidate that the store
+/// refuses.
+pub(super) fn terms(document: &Document, session: i64) -> [String; COLUMNS.len()] {
+    let mut columns = [facets(document, session), String::new(), String::new()];
+    let mut wholes: [BTreeSet<String>; COLUMNS.len()] = Default::default();
     for field in &document.fields {
+        let column = column_of(field.kind);
+        let (Some(text), Some(wholes)) = (columns.get_mut(column), wholes.get_mut(column)) else {
+            continue;
+        };
         tokenize(&field.text, |token| match token.kind {
             TokenKind::Whole => {
                 if !wholes.contains(token.term) {
@@ -48,11 +67,23 @@ pub(super) fn terms(document: &Document, session: i64) -> String {
             }
         });
     }
-    for whole in wholes {
-        text.push_str(&whole);
-        text.push(' ');
+    for (text, wholes) in columns.iter_mut().zip(wholes) {
+        for whole in wholes {
+            text.push_str(&whole);
+            text.push(' ');
+        }
     }
-    text
+    columns
+}
+
+/// The part of an expression that keeps words to the columns of the kinds that a query asks for.
+fn only_in(kinds: &[FieldKind]) -> String {
+    let columns: BTreeSet<usize> = kinds.iter().map(|kind| column_of(*kind)).collect();
+    if columns.is_empty() || columns.len() == COLUMNS.len() {
+        return String::new();
+    }
+    let names: Vec<&str> = columns.iter().filter_map(|at| COLUMNS.get(*at).copied()).collect();
+    format!("{{{}}} : ", names.join(" "))
 }
 
 fn facets(document: &Document, session: i64) -> String {
@@ -62,7 +93,7 @@ fn facets(document: &Document, session: i64) -> String {
     if document.old_revision.is_some() {
         facet(&mut text, OLD, "");
     }
-    // Nearly every document says something; who asks for that asks for the words alone.
+    // Nearly every document has plain text, so a filter for it searches the words alone.
     let kinds = document.fields.iter().map(|field| field.kind);
     let kinds: BTreeSet<FieldKind> = kinds.filter(|kind| *kind != FieldKind::Text).collect();
     kinds.into_iter().for_each(|kind| facet(&mut text, KIND, kind.as_str()));
@@ -116,7 +147,7 @@ pub(super) fn weight(document: &Document) -> i64 {
     }
 }
 
-/// What an index knows beside the words that narrows a search.
+/// The filters that the index knows as terms or rows.
 #[derive(Debug, Default)]
 pub(super) struct Narrowing {
     /// Only documents of these months; `None` is any.
@@ -136,12 +167,15 @@ pub(super) fn months_of(query: &Query, known: &[i64]) -> Vec<i64> {
     known.iter().copied().filter(fits).collect()
 }
 
-/// The query as an expression of FTS5. Every document that fits the query fits the expression.
+/// The query as an expression of FTS5. Every document that matches the query matches the
+/// expression.
 pub(super) fn expression(query: &Query, narrowing: &Narrowing) -> String {
     let filters = &query.filters;
-    let mut wanted: Vec<String> = query.wanted.iter().map(phrase).collect();
+    let only_in = only_in(&filters.kinds);
+    let words = query.wanted.iter().map(|wanted| format!("{only_in}{}", phrase(wanted)));
+    let mut wanted: Vec<String> = words.collect();
     let mut unwanted = Vec::new();
-    // A word that is not wanted in one kind of text may stand in another.
+    // A word that is excluded in one kind of text may be in another.
     if filters.kinds.is_empty() {
         unwanted.extend(query.unwanted.iter().map(phrase));
     }
@@ -180,7 +214,7 @@ pub(super) fn expression(query: &Query, narrowing: &Narrowing) -> String {
     text
 }
 
-/// Whether an expression needs the months to have anything in it: FTS5 cannot be asked for what is not there alone.
+/// Whether an expression has terms of its own. If not, it needs the months: FTS5 cannot search for exclusions alone.
 pub(super) fn has_terms(query: &Query) -> bool {
     let filters = &query.filters;
     let has_kinds = !filters.kinds.is_empty() && !filters.kinds.contains(&FieldKind::Text);

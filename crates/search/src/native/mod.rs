@@ -1,17 +1,18 @@
 //! An index in SQLite, shared by the processes of a data directory.
 //!
-//! The words are in a table of FTS5 that holds no text (`content=''`): a document's terms, made by our tokenizer, joined by
-//! spaces, with SQLite's plainest tokenizer taking them apart again. What filters ask for are terms too: a second column would
-//! cost two bytes more for each of them.
+//! The words are in a table of FTS5 that holds no text (`content=''`). A document's terms, made by our tokenizer, are
+//! joined by spaces, and SQLite's plainest tokenizer splits them again. Filters are terms of
+//! the first column too: a column of their own would cost two bytes more for each of them.
 //!
 //! Tables:
 //! - `words`: the terms of each document;
-//! - `docs`: which entry a document is of, and when it was made. Documents are numbered in the order in which they were indexed;
-//! - `sessions`: up to where each session is indexed;
+//! - `docs`: the entry of a document, and its time. Documents are numbered in the order in which they were indexed;
+//! - `sessions`: the position up to which each session is indexed;
 //! - `months`: the months that documents are of;
-//! - `metadata`: pairs that sessions have, for the scope of a caller;
-//! - `facts`: the place in the feed of all sessions, and the next document's number.
+//! - `metadata`: the pairs of sessions, for the scope of a caller;
+//! - `facts`: the cursor in the feed of all sessions, and the next document's number.
 
+mod background;
 mod expression;
 mod narrow;
 mod rank;
@@ -20,12 +21,13 @@ mod schema;
 mod write;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bough_platform::{Clock, Disk, LockError, RelPath};
 use bough_session::SessionId;
-use rusqlite::Connection;
+use rusqlite::{Connection, MAIN_DB};
 
 use crate::SearchError;
 use crate::index::{CandidatePage, IndexBatch, IndexLock, IndexedSession, SearchAsk, SearchIndex};
@@ -34,16 +36,16 @@ use crate::limits::{BUSY_TIMEOUT, OPEN_PAUSE, OPEN_RETRIES_MAX, READERS_KEPT};
 /// The file of the index in a data directory.
 pub const INDEX_FILE: &str = "search.sqlite";
 
-/// Where an index is.
+/// The location of an index.
 #[derive(Clone, Debug)]
 pub struct IndexFile {
     /// The disk that the file is on; for making it private, for removing it, and for the lock beside it.
     pub disk: Arc<dyn Disk>,
     /// The file on that disk.
     pub name: RelPath,
-    /// The same file in the operating system's words; SQLite opens it by itself.
+    /// The same file as a path of the operating system; SQLite opens it by itself.
     pub path: PathBuf,
-    /// For waiting until another process lets go of it.
+    /// For waiting while another process holds the file.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -56,14 +58,16 @@ pub struct NativeIndex {
 #[derive(Debug)]
 struct Inner {
     file: Option<IndexFile>,
-    /// Opened when it is used first: most programs that could search never do.
+    /// The file cannot be written: the index is in memory, so that a full disk can be searched.
+    is_unwritable: AtomicBool,
+    /// Opened at the first use: most programs that could search never do.
     writer: Mutex<Option<Connection>>,
     readers: Mutex<Vec<Connection>>,
 }
 
 impl NativeIndex {
-    /// An index in a file, which is made where it is missing. One that is damaged or of another version is made anew. The file is
-    /// opened when the index is used.
+    /// An index in a file. The file is opened at the first use; it is created if it is missing, and created anew if it
+    /// is damaged or of another version. If it cannot be written, the index is one in memory.
     #[must_use]
     pub fn new(file: IndexFile) -> Self {
         Self::with(Some(file), None)
@@ -81,13 +85,16 @@ impl NativeIndex {
 
     /// An index that lasts as long as the process.
     pub fn in_memory() -> Result<Self, SearchError> {
-        let mut writer = Connection::open_in_memory()?;
-        schema::prepare(&mut writer)?;
-        Ok(Self::with(None, Some(writer)))
+        Ok(Self::with(None, Some(open_in_memory()?)))
     }
 
     fn with(file: Option<IndexFile>, writer: Option<Connection>) -> Self {
-        let inner = Inner { file, writer: Mutex::new(writer), readers: Mutex::default() };
+        let inner = Inner {
+            file,
+            is_unwritable: AtomicBool::new(false),
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+        };
         Self { inner: Arc::new(inner) }
     }
 
@@ -109,13 +116,28 @@ impl NativeIndex {
 }
 
 impl Inner {
+    /// The file that the index is in; none where it is in memory.
+    fn file(&self) -> Option<&IndexFile> {
+        self.file.as_ref().filter(|_| !self.is_unwritable.load(Ordering::Acquire))
+    }
+
+    fn open(&self, file: &IndexFile) -> Result<Connection, SearchError> {
+        match open_writer(file) {
+            Err(SearchError::Unwritable { .. }) => {
+                self.is_unwritable.store(true, Ordering::Release);
+                open_in_memory()
+            }
+            other => other,
+        }
+    }
+
     fn with_writer<T>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, SearchError>,
     ) -> Result<T, SearchError> {
         let mut slot = lock(&self.writer);
         if let (None, Some(file)) = (slot.as_ref(), &self.file) {
-            *slot = Some(open_writer(file)?);
+            *slot = Some(self.open(file)?);
         }
         let closed = || SearchError::Unavailable { reason: "it is closed".to_owned() };
         work(slot.as_mut().ok_or_else(closed)?)
@@ -125,15 +147,17 @@ impl Inner {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, SearchError>,
     ) -> Result<T, SearchError> {
-        // An index in memory is one connection.
-        let Some(file) = &self.file else { return self.with_writer(|writer| work(writer)) };
         let kept = lock(&self.readers).pop();
         let reader = match kept {
             Some(reader) => reader,
             None => {
-                // The tables are made by whoever comes first.
+                // Whichever process comes first creates the tables, and sees whether the file can be written.
                 self.with_writer(|_| Ok(()))?;
-                connect(file)?
+                match self.file() {
+                    Some(file) => connect(file)?,
+                    // An index in memory is one connection.
+                    None => return self.with_writer(|writer| work(writer)),
+                }
             }
         };
         let done = work(&reader);
@@ -170,7 +194,13 @@ impl SearchIndex for NativeIndex {
     }
 
     async fn apply(&self, batch: IndexBatch) -> Result<(), SearchError> {
-        self.write(move |connection| write::apply(connection, &batch)).await
+        let inner = self.inner.clone();
+        let is_waited_for = batch.is_waited_for;
+        let work = move || inner.with_writer(|connection| write::apply(connection, &batch));
+        match is_waited_for {
+            true => off_worker(work).await,
+            false => background::run(work).await,
+        }
     }
 
     async fn search(&self, ask: &SearchAsk<'_>) -> Result<CandidatePage, SearchError> {
@@ -185,7 +215,8 @@ impl SearchIndex for NativeIndex {
     async fn lock(&self) -> Result<Option<IndexLock>, SearchError> {
         let inner = self.inner.clone();
         off_worker(move || {
-            let Some(file) = &inner.file else { return Ok(Some(IndexLock::new(()))) };
+            inner.with_writer(|_| Ok(()))?;
+            let Some(file) = inner.file() else { return Ok(Some(IndexLock::new(()))) };
             let name = RelPath::parse(&format!("{}.lock", file.name));
             match file.disk.lock(&name.map_err(std::io::Error::from)?, "search") {
                 Ok(held) => Ok(Some(IndexLock::new(held))),
@@ -197,7 +228,8 @@ impl SearchIndex for NativeIndex {
     }
 }
 
-/// SQLite waits for the disk and for other processes, which a worker of the runtime must not.
+/// Runs on a blocking thread: SQLite waits for the disk and for other processes, which a worker of
+/// the runtime must not.
 async fn off_worker<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SearchError> + Send + 'static,
 ) -> Result<T, SearchError> {
@@ -205,9 +237,15 @@ async fn off_worker<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(SearchError::Unavailable { reason: error.to_string() }))
 }
 
-// A panic while one of these is held leaves SQLite's own transaction to roll back, so a poisoned lock is as good as any.
+// After a panic SQLite rolls its own transaction back, so a poisoned lock can be used as it is.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn open_in_memory() -> Result<Connection, SearchError> {
+    let mut writer = Connection::open_in_memory()?;
+    schema::prepare(&mut writer)?;
+    Ok(writer)
 }
 
 fn open_writer(file: &IndexFile) -> Result<Connection, SearchError> {
@@ -221,19 +259,23 @@ fn open_writer(file: &IndexFile) -> Result<Connection, SearchError> {
 }
 
 fn try_open_writer(file: &IndexFile) -> Result<Connection, SearchError> {
-    // Made here, so that it is private; SQLite gives its side files the same rights.
+    // Create it here, with private rights; SQLite gives its side files the same rights.
     match file.disk.create(&file.name) {
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error.into()),
     }
     let mut writer = connect(file)?;
+    // SQLite opens a file that it may not write for reading, and says so only when it is to write.
+    if writer.is_readonly(MAIN_DB)? {
+        return Err(std::io::Error::from(std::io::ErrorKind::ReadOnlyFilesystem).into());
+    }
     schema::prepare(&mut writer)?;
     Ok(writer)
 }
 
-/// Opens a connection. Making a new file one with a write-ahead log needs the file alone, and for that SQLite does not wait by
-/// itself.
+/// Opens a connection. Switching a new file to a write-ahead log needs exclusive access, and SQLite does not wait for
+/// that by itself.
 fn connect(file: &IndexFile) -> Result<Connection, SearchError> {
     for _ in 0..OPEN_RETRIES_MAX {
         match try_connect(file) {
@@ -248,9 +290,9 @@ fn try_connect(file: &IndexFile) -> rusqlite::Result<Connection> {
     let connection = Connection::open(&file.path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // Enough for a derived file: a power cut may take the last batches, never the whole.
+    // Enough for a derived file: a power cut may lose the last batches, never the whole file.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // Larger steps: a checkpoint syncs, and those who append wait for the same disk.
+    // Fewer checkpoints: each syncs the disk that appends are waiting for.
     connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)

@@ -1,4 +1,4 @@
-//! What narrows a search beside its words: months and sessions, as terms where they are few enough.
+//! The filters beside the words: months and sessions, as terms where they are few enough.
 
 use rusqlite::types::Value;
 use rusqlite::{Transaction, params_from_iter};
@@ -11,7 +11,7 @@ use crate::limits::{MONTH_TERMS_MAX, SESSION_TERMS_MAX};
 pub(super) struct Narrowed {
     /// For FTS5.
     pub(super) expression: String,
-    /// What FTS5 does not compare.
+    /// The conditions that FTS5 does not check.
     pub(super) sql: String,
     /// The values of that.
     pub(super) values: Vec<Value>,
@@ -44,7 +44,7 @@ pub(super) fn narrow(
         if months.is_empty() {
             return Ok(None);
         }
-        // Where nearly all months fit, the rows are compared one by one.
+        // If nearly all months match, compare the rows one by one.
         let is_narrow = months.len() < known.len() && months.len() <= MONTH_TERMS_MAX;
         narrowing.months = (is_narrow || is_bare).then_some(months);
     }
@@ -65,7 +65,7 @@ fn times(ask: &Ask) -> (String, Vec<Value>) {
     (sql, values)
 }
 
-/// The numbers of the sessions that are asked for, as a query; `None` for all.
+/// The numbers of the sessions that the search is limited to, as a subquery; `None` for all.
 fn sessions(ask: &Ask) -> Option<(String, Vec<Value>)> {
     let (mut conditions, mut values) = (Vec::new(), Vec::new());
     if let Some(session) = &ask.query.filters.session {
@@ -74,7 +74,7 @@ fn sessions(ask: &Ask) -> Option<(String, Vec<Value>)> {
         values.push(Value::Text(session.clone()));
     }
     if let Some(project) = &ask.query.filters.project {
-        // Compared exactly by the caller; here so that few sessions are left.
+        // The caller compares exactly; this only leaves fewer sessions.
         conditions.push("instr(project, ?)");
         values.push(Value::Text(project.trim_end_matches('/').to_owned()));
     }

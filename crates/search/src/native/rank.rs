@@ -1,7 +1,7 @@
-//! Which of the matches come first.
+//! The order of the matches.
 //!
-//! How well a document fits is what FTS5's `bm25` says of the words that are rare enough to tell documents apart. That function
-//! reads every document that has a word before it says anything, so a common word would cost most and tell least; it is left out.
+//! The score of a document is FTS5's `bm25` over the rare words of the query. That function reads every document of a
+//! word before it scores the first, so a common word would cost most and say least; common words are left out.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::read::{Ask, limit_of};
 use crate::limits::RANKED_WORD_MAX;
 use crate::query::Phrase;
 
-/// A match before it is known which session it is of.
+/// A match whose session is not looked up yet.
 #[derive(Debug)]
 pub(super) struct Match {
     pub(super) doc: i64,
@@ -24,10 +24,10 @@ pub(super) struct Match {
     pub(super) score: f64,
 }
 
-/// How much more a document counts in which the words stand together, in the order in which they were typed.
+/// The factor for a document in which the words stand together, in the order in which they were typed.
 const TOGETHER: f64 = 1.5;
 
-/// Sets the scores, and sorts the best to the front.
+/// Sets the scores, and sorts the best match to the front.
 pub(super) fn rank(
     transaction: &Transaction<'_>,
     ask: &Ask,
@@ -47,7 +47,7 @@ pub(super) fn rank(
     Ok(())
 }
 
-/// How well documents fit the words that tell documents apart; empty where no word does.
+/// The `bm25` score of documents for the rare words of a query; empty if it has no rare word.
 fn fitting(
     transaction: &Transaction<'_>,
     ask: &Ask,
@@ -83,7 +83,7 @@ fn is_rare(transaction: &Transaction<'_>, expression: &str) -> rusqlite::Result<
     Ok(count <= most)
 }
 
-/// The documents in which several words stand together as they were typed.
+/// The documents in which the words stand together, as they were typed.
 fn together(
     transaction: &Transaction<'_>,
     ask: &Ask,
@@ -101,7 +101,8 @@ fn together(
         .collect()
 }
 
-/// From 1 for what is old to 1.5 for what was just written: of two that fit as well, the newer is more likely meant.
+/// From 1 for an old document to 1.5 for a new one: of two equal matches, the newer is more likely the one that is
+/// looked for.
 fn freshness(age_ms: i64) -> f64 {
     const WEEK_MS: f64 = 7.0 * 24.0 * 60.0 * 60.0 * 1000.0;
     1.0 + 0.5 / (1.0 + as_f64(age_ms.max(0)) / WEEK_MS)

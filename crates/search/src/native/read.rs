@@ -76,7 +76,7 @@ pub(super) fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// A search, with everything that it needs to leave the thread that asks.
+/// A search with everything that it needs to run on another thread.
 pub(super) struct Ask {
     pub(super) query: Query,
     /// Only sessions with these pairs of metadata.
@@ -86,7 +86,7 @@ pub(super) struct Ask {
     pub(super) now_ms: i64,
 }
 
-/// Where a page starts: among the matches up to a document's number, after so many of the ranked ones.
+/// Where a page starts: among the matches up to a document's number, after this many ranked ones.
 #[derive(Clone, Copy, Debug)]
 struct PageStart {
     newest: i64,
@@ -122,21 +122,21 @@ impl PageStart {
 }
 
 pub(super) fn search(connection: &Connection, ask: &Ask) -> rusqlite::Result<CandidatePage> {
-    // One transaction, so that the matches and their sessions are of one moment.
+    // One transaction, so that the matches and their sessions are consistent.
     let transaction = connection.unchecked_transaction()?;
     let Some(narrowed) = narrow::narrow(&transaction, ask)? else {
         return Ok(CandidatePage::default());
     };
     let mut matches = newest(&transaction, ask, narrowed)?;
     let newest = matches.first().map_or(ask.place.newest, |newest| newest.doc);
-    // The matches that are older than those which are ranked together.
+    // The matches that are older than the ranked ones.
     let older = matches.last().map(|oldest| PageStart { newest: oldest.doc - 1, skipped: 0 });
     let is_full = matches.len() >= RANKED_TOGETHER;
     rank::rank(&transaction, ask, &mut matches)?;
     let ranked = matches.len();
     let mut page = CandidatePage::default();
     for (number, found) in matches.iter().enumerate().skip(ask.place.skipped).take(ask.limit) {
-        // The first page fixes where "the newest" is, so that later pages go on with the same matches.
+        // The first page fixes the newest document, so later pages continue with the same matches.
         let next = match number + 1 < ranked {
             true => Some(PageStart { newest, skipped: number + 1 }),
             false => older.filter(|_| is_full),
@@ -153,13 +153,14 @@ pub(super) fn search(connection: &Connection, ask: &Ask) -> rusqlite::Result<Can
     Ok(page)
 }
 
-/// The newest matches, as many as are ranked together.
+/// The newest matches, up to the number that is ranked together.
 fn newest(
     transaction: &Transaction<'_>,
     ask: &Ask,
     narrowed: Narrowed,
 ) -> rusqlite::Result<Vec<Match>> {
-    // The words lead: a search reads as many documents as it ranks, the newest first, and no more.
+    // The words come first in the join: a search reads only as many documents as it ranks, the
+    // newest first.
     let mut sql = "SELECT words.rowid, docs.session, docs.seq, docs.old, docs.at, docs.weight \
                    FROM words CROSS JOIN docs ON docs.doc = words.rowid \
                    WHERE words MATCH ? AND words.rowid <= ? AND docs.old IS "

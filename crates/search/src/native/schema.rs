@@ -1,7 +1,8 @@
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-/// Raised whenever the tables, the tokenizer or what a document holds change; an index of another version is made anew.
-const VERSION: i64 = 2;
+/// Increased whenever the tables, the tokenizer or the content of a document change. An index of another version is
+/// created anew.
+const VERSION: i64 = 3;
 
 // Batches are small and many: merging eight of a size at a time costs less than the default of four, and a search still reads
 // few pieces.
@@ -37,7 +38,7 @@ CREATE TABLE docs (
 CREATE INDEX docs_by_entry ON docs (session, seq);
 CREATE TABLE months (month INTEGER PRIMARY KEY);
 CREATE VIRTUAL TABLE words USING fts5(
-    w, content='', contentless_delete=1, tokenize='ascii'
+    w, thinking, call, content='', contentless_delete=1, tokenize='ascii'
 );
 INSERT INTO words(words, rank) VALUES ('automerge', 8);
 ";
@@ -59,13 +60,13 @@ pub(super) fn clear(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     make(&transaction)?;
     transaction.commit()?;
-    // While others read, the file keeps its size, and its pages are used again.
+    // While others read, the file keeps its size, and SQLite reuses its pages.
     drop(connection.execute_batch("VACUUM"));
     Ok(())
 }
 
 fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    // The tables behind a virtual one go with it.
+    // The tables behind a virtual table are dropped with it.
     for kind in ["sql LIKE 'CREATE VIRTUAL%'", "name NOT LIKE 'sqlite_%'"] {
         let sql = format!("SELECT name FROM sqlite_master WHERE type = 'table' AND {kind}");
         let tables: Vec<String> = transaction

@@ -114,7 +114,7 @@ fn put_metadata(
     Ok(())
 }
 
-/// A metadata value as the index compares it. What is longer is cut on both sides, and compared by the caller.
+/// A metadata value as the index compares it. A longer value is cut on both sides, and the caller compares the rest.
 pub(super) fn comparable(value: &serde_json::Value) -> String {
     let text = value.to_string();
     bough_session::text::cut_bytes(&text, METADATA_VALUE_BYTES).to_owned()
@@ -150,13 +150,14 @@ fn put_document(
     transaction
         .prepare_cached("INSERT OR IGNORE INTO months VALUES (?)")?
         .execute([expression::month(document)])?;
+    let [words, thinking, call] = expression::terms(document, no);
     transaction
-        .prepare_cached("INSERT INTO words (rowid, w) VALUES (?, ?)")?
-        .execute(params![doc, expression::terms(document, no)])?;
+        .prepare_cached("INSERT INTO words (rowid, w, thinking, call) VALUES (?, ?, ?, ?)")?
+        .execute(params![doc, words, thinking, call])?;
     Ok(())
 }
 
-/// Removes the documents whose numbers a question answers with.
+/// Removes the documents whose numbers a query returns.
 fn remove_documents(
     transaction: &Transaction<'_>,
     question: &str,
@@ -175,7 +176,7 @@ fn remove_documents(
 
 fn mark_stale(transaction: &Transaction<'_>, session: &SessionId) -> rusqlite::Result<()> {
     if find(transaction, session)?.is_none() {
-        // Of no incarnation that there is: it is indexed from its beginning.
+        // No session has this incarnation, so the session is indexed from its beginning.
         insert(transaction, session, &Incarnation::new([0; 16]).to_string())?;
     }
     transaction

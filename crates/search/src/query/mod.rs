@@ -9,14 +9,14 @@ use crate::document::FieldKind;
 
 pub use parse::{QueryError, parse_query};
 
-/// What is looked for.
+/// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// All of these must be there.
+    /// All of these must match.
     pub wanted: Vec<Phrase>,
-    /// None of these may be there.
+    /// None of these may match.
     pub unwanted: Vec<Phrase>,
-    /// What must be so beside the words.
+    /// The conditions beside the words.
     pub filters: Filters,
 }
 
@@ -31,12 +31,12 @@ pub struct Phrase {
     pub whole: Option<String>,
 }
 
-/// What must be so beside the words.
+/// The conditions beside the words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filters {
-    /// Who speaks: one of these.
+    /// One of these roles.
     pub roles: Vec<Role>,
-    /// Who does not.
+    /// None of these roles.
     pub not_roles: Vec<Role>,
     /// Names of tools, models and agents that must be there, or must not.
     pub names: Vec<NameFilter>,
@@ -65,12 +65,12 @@ pub struct NameFilter {
     pub is_negated: bool,
 }
 
-/// Things that have names.
+/// Kinds of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
     /// A tool.
     Tool,
-    /// A model, with who serves it.
+    /// A model, with its provider.
     Model,
     /// An agent.
     Agent,

@@ -1,4 +1,4 @@
-//! From what is typed to a [`Query`].
+//! Parses the text of a [`Query`].
 
 use bough_session::Role;
 use thiserror::Error;
@@ -28,14 +28,14 @@ pub enum QueryError {
         "the query is too long; use at most {QUERY_BYTES_MAX} bytes and {QUERY_ITEMS_MAX} words"
     )]
     TooLong,
-    /// A filter that there is not, close to one that there is.
+    /// An unknown filter whose name is close to a known one.
     #[error(
         "there is no filter `{given}:`; did you mean `{meant}:`? To look for the text, quote it: \"{given}:\u{2026}\""
     )]
     UnknownFilter {
-        /// What was typed.
+        /// The given name.
         given: String,
-        /// What it looks like.
+        /// The similar filter.
         meant: &'static str,
     },
     /// A filter without a value.
@@ -46,14 +46,14 @@ pub enum QueryError {
         /// A value that it takes.
         example: &'static str,
     },
-    /// A value that a filter does not take.
+    /// A value that a filter does not accept.
     #[error("`{filter}:{given}` is not understood; use {expected}")]
     BadValue {
         /// The filter.
         filter: &'static str,
-        /// What was typed.
+        /// The given value.
         given: String,
-        /// What the filter takes.
+        /// The accepted values.
         expected: String,
     },
     /// A filter that cannot be negated.
@@ -80,7 +80,7 @@ const FILTERS: [(&str, &str); 9] = [
 /// One word, phrase or filter as it is typed.
 struct Item {
     is_negated: bool,
-    /// What is before the colon, where a colon may end the name of a filter.
+    /// The text before the colon, if it may be the name of a filter.
     name: Option<String>,
     text: String,
     is_quoted: bool,
@@ -160,7 +160,7 @@ fn filter_name(text: &str) -> Option<String> {
     (!name.is_empty() && !is_text && meant(&name).is_some()).then_some(name)
 }
 
-/// The filter that a name is, or is one letter away from.
+/// The filter with this name, or with a name that is one letter different.
 fn meant(name: &str) -> Option<&'static str> {
     let known = FILTERS.iter().map(|(filter, _)| *filter);
     let mut close = known.filter(|filter| filter.len() > 2 || *filter == name);
@@ -274,7 +274,7 @@ fn phrase_of(text: &str, is_quoted: bool) -> Result<Option<Phrase>, QueryError> 
         kind => terms.push((token.term.to_owned(), kind)),
     });
     let asks_prefix = !is_quoted && text.ends_with('*');
-    // A word that is all of the text is also looked for as one term.
+    // A word in camel case that is the whole text is also searched as one term.
     let whole = whole.filter(|whole| {
         runs == 1
             && terms.iter().map(|(term, _)| term.len()).sum::<usize>() >= whole.len()
@@ -289,8 +289,8 @@ fn phrase_of(text: &str, is_quoted: bool) -> Result<Option<Phrase>, QueryError> 
     Ok((!terms.is_empty()).then_some(Phrase { terms, is_prefix, whole }))
 }
 
-/// At the end of a query a run of characters need not end: its last terms, which are too short to have all of their
-/// characters, say nothing more than the ones before. Says whether the last one left is the beginning of a term.
+/// Drops the last terms of a run of characters at the end of a query: they have fewer characters than a term of the
+/// index and are covered by the terms before them. Returns whether the last remaining term is a prefix.
 fn cut_tail(terms: &mut Vec<(String, TokenKind)>) -> bool {
     let is_gram = |term: &(String, TokenKind)| term.1 == TokenKind::Gram;
     let is_short = |term: &(String, TokenKind)| term.0.chars().count() < GRAM_CHARS;

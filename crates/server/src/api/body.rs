@@ -11,7 +11,7 @@ use super::problem::Problem;
 /// The type of bodies that are lines of JSON.
 pub(super) const NDJSON: &str = "application/x-ndjson";
 
-/// The JSON object in a body of at most `most` bytes; an empty body is an empty object.
+/// Reads the JSON object in a body of at most `most` bytes; an empty body is an empty object.
 pub(crate) async fn read_request(
     headers: &HeaderMap,
     body: Body,
@@ -27,7 +27,7 @@ pub(crate) async fn read_request(
     })
 }
 
-/// The bytes of a body that is said to be JSON and has at most `most` bytes; an empty one may be said to be anything.
+/// Reads a body of at most `most` bytes whose content type is JSON. An empty body may have any content type.
 pub(crate) async fn read_json(
     headers: &HeaderMap,
     body: Body,
@@ -60,13 +60,14 @@ pub(super) fn too_large(most: usize) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "http/too_large", detail, hint)
 }
 
-/// The type that the body is said to have, in lower case and without parameters.
+/// The content type of the body, in lower case and without parameters.
 pub(super) fn media_type(headers: &HeaderMap) -> String {
     let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Only JSON is taken as JSON: a page of another origin can send other types without asking first.
+/// Accepts only JSON content types: a page of another origin can send other types without a
+/// preflight.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = media_type(headers);
     if kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json")) {

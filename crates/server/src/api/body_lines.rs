@@ -3,10 +3,10 @@
 use axum::body::{Body, Bytes};
 use http_body_util::BodyExt;
 
-/// The lines of a body. A line is given out when its end has arrived.
+/// The lines of a body. A line is returned when its end has arrived.
 pub(crate) struct BodyLines {
     body: Body,
-    /// What arrived and is not a whole line yet.
+    /// The bytes that are not a whole line yet.
     rest: Vec<u8>,
     line_bytes_max: usize,
     has_ended: bool,
@@ -26,7 +26,8 @@ impl BodyLines {
         Self { body, rest: Vec::new(), line_bytes_max, has_ended: false }
     }
 
-    /// The lines that arrived since the last call, without empty ones; waits for one. `None` at the end of the body.
+    /// The lines that arrived since the last call, without empty ones. Waits for at least one. `None` at the end of the
+    /// body.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, LineError> {
         while !self.has_ended {
             match self.body.frame().await {
@@ -52,7 +53,7 @@ impl BodyLines {
         Ok(None)
     }
 
-    /// Adds what arrived, and takes out the lines that are whole.
+    /// Adds the bytes that arrived, and takes out the whole lines.
     fn take(&mut self, data: &Bytes) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         let mut pieces = data.split(|byte| *byte == b'\n').peekable();

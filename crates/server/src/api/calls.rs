@@ -55,7 +55,7 @@ pub(crate) fn takes_body(method: Option<Method>) -> bool {
     matches!(method, Some(Method::Post | Method::Put | Method::Patch))
 }
 
-/// Works on one request, within the server's bounds.
+/// Handles one request, within the server's bounds.
 pub(crate) async fn answer_call(app: &App, call: Call, request: HttpRequest) -> Response {
     let limits = app.limits();
     let Some(place) = app.requests.take(limits.requests) else {
@@ -67,7 +67,7 @@ pub(crate) async fn answer_call(app: &App, call: Call, request: HttpRequest) -> 
     answer.unwrap_or_else(Problem::into_response)
 }
 
-/// Calls a function by its name: the request is the body, and the answer is what the function says, `null` included.
+/// Calls a function by its name: the body is the request, and the response is the function's answer, `null` included.
 pub(crate) async fn answer_by_name(
     State(app): State<App>,
     Path(function_id): Path<String>,
@@ -133,7 +133,7 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
     let plan = &call.0;
     let (mut parts, body) = request.into_parts();
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
-    // Before the body is read: who may not call is not waited for.
+    // Check before the body is read: the server does not wait for a caller without the right.
     caller.scope.may_call(plan.function)?;
     let in_path = path_fields(&mut parts).await?;
     let query = parts.uri.query().unwrap_or_default();
@@ -182,7 +182,7 @@ fn put_path_fields(request: &mut Request, in_path: Vec<(String, String)>) -> Res
     Ok(())
 }
 
-/// Refuses ids that clients and proxies take for steps in the path.
+/// Refuses ids that clients and proxies treat as steps in the path.
 pub(crate) fn check_in_path(name: &str, text: &str) -> Result<(), Problem> {
     if text != "." && text != ".." {
         return Ok(());
@@ -201,18 +201,18 @@ struct Asked<'a> {
     conditions: Conditions,
 }
 
-/// What is known of a session before the call: it is never newer than the answer.
+/// The state of a session before the call. It is never newer than the answer.
 #[derive(Default)]
 struct Before {
     /// The session's own tag.
     tag: Option<String>,
-    /// Its life, for the tags of its entries.
+    /// Its incarnation, for the tags of its entries.
     life: Option<Incarnation>,
 }
 
 impl Asked<'_> {
     async fn answer(&self, app: &App, request: Request) -> Result<Response, Problem> {
-        // Compared with what the caller has only after the call: that knows who may read.
+        // Compare with the caller's tag only after the call, which checks who may read.
         let before = self.before(app, &request).await?;
         let named = Named::of(&request);
         let (scope, function) = (&self.caller.scope, self.plan.function);
@@ -221,7 +221,7 @@ impl Asked<'_> {
         self.respond(named, &answer, &before)
     }
 
-    /// Looks at the session, where a tag will be told.
+    /// Reads the session, if the response has a tag.
     async fn before(&self, app: &App, request: &Request) -> Result<Before, Problem> {
         let life = self.conditions.life();
         let tells_tag = match self.plan.function.tag {
@@ -283,7 +283,7 @@ impl Before {
     }
 }
 
-/// What a request is about, for saying that it is not there.
+/// What a request is about, for a "not found" error.
 struct Named {
     session: String,
     entry: Option<String>,
@@ -298,7 +298,7 @@ impl Named {
         Self { session, entry: request.text("entry_id"), document }
     }
 
-    /// Over HTTP, what is not there is a 404.
+    /// Over HTTP, a `null` answer is a 404.
     fn not_there(self) -> Problem {
         if let Some((scope, key)) = self.document {
             return ServiceError::DocumentNotFound { scope, key }.into();
@@ -314,7 +314,7 @@ fn tag_header(tag: &str) -> HeaderMap {
     header(ETAG, tag)
 }
 
-/// Where the new session is; its id may have any characters. One that cannot be in a path is nowhere.
+/// The address of a new session; its id may have any characters. None if the id cannot be in a path.
 fn location(session: &SessionId) -> HeaderMap {
     if check_in_path("session_id", session.as_str()).is_err() {
         return HeaderMap::new();

@@ -2,8 +2,8 @@
 //!
 //! | resource | its `ETag` | `If-Match` on a write means |
 //! |---|---|---|
-//! | a session | its life, position and version | `expected_version`: entries that come meanwhile do not fail a change |
-//! | an entry | its session's life and its revision | `expected_revision` in that life |
+//! | a session | its incarnation, position and version | `expected_version`: entries that arrive meanwhile do not fail a change |
+//! | an entry | its session's incarnation and its revision | `expected_revision` in that incarnation |
 //! | a session's entries | its active leaf | `expected_leaf` |
 //! | a document | its version | `expected_version`; `If-None-Match: *` means that there is none |
 
@@ -20,7 +20,7 @@ use super::problem::Problem;
 use crate::guard::Caller;
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
-/// An opaque tag for a text: quoted, and with nothing in it that a header could not hold.
+/// An opaque tag for a text: quoted, and only with characters that a header can hold.
 pub(crate) fn tag(text: &str) -> String {
     let mut tag = String::from("\"");
     for byte in text.bytes() {
@@ -52,7 +52,7 @@ fn untag(tag: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether the caller already has what this tag names.
+/// Whether the caller already has the version with this tag.
 pub(crate) fn is_known_to_caller(headers: &HeaderMap, tag: &str) -> bool {
     headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
         let same = |item: &str| item == tag || item.strip_prefix("W/") == Some(tag);
@@ -60,29 +60,30 @@ pub(crate) fn is_known_to_caller(headers: &HeaderMap, tag: &str) -> bool {
     })
 }
 
-/// The tag of an entry: an id that is used again in a later life of its session is another entry.
+/// The tag of an entry. An id that is used again in a later incarnation of its session is another
+/// entry.
 pub(crate) fn entry_tag(life: Incarnation, revision: u64) -> String {
     tag(&format!("{life}.{revision}"))
 }
 
-/// What the headers of a request ask of its call.
+/// The conditions that the headers of a request set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conditions {
     if_match: IfMatch,
     key: Option<[u8; 32]>,
 }
 
-/// What `If-Match` asks for.
+/// The condition of `If-Match`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct IfMatch {
     /// Whether there is something to be met.
     is_there: bool,
-    /// The life of the session that is meant.
+    /// The incarnation of the session that the caller named.
     life: Option<Incarnation>,
 }
 
 impl Conditions {
-    /// Reads the headers, and puts what they ask for into the request.
+    /// Reads the headers, and puts their conditions into the request.
     pub(crate) fn of(
         function: &Function,
         headers: &HeaderMap,
@@ -98,7 +99,7 @@ impl Conditions {
         CallTerms { key: self.key, life: self.if_match.life }
     }
 
-    /// The life of the session that the caller named.
+    /// The incarnation of the session that the caller named.
     pub(crate) const fn life(self) -> Option<Incarnation> {
         self.if_match.life
     }
@@ -108,7 +109,7 @@ impl Conditions {
         self.if_match.is_there
     }
 
-    /// A conflict with what a header asked for is a failed precondition; with what the body asked for, a conflict.
+    /// A conflict with a header is a failed precondition; with a field of the body, a conflict.
     pub(crate) fn problem(self, error: ServiceError) -> Problem {
         let is_conflict = matches!(
             error,
@@ -123,7 +124,7 @@ impl Conditions {
         if failed { problem.into_failed_precondition() } else { problem }
     }
 
-    /// Refuses an answer that says that nothing was changed because the revision is another one.
+    /// Refuses an answer that reports no change because the revision differs.
     pub(crate) fn check(self, answer: &Answer) -> Result<(), Problem> {
         match answer.stale {
             Some(revision) => Err(self.problem(ServiceError::RevisionConflict { revision })),
@@ -132,7 +133,7 @@ impl Conditions {
     }
 }
 
-/// Puts the precondition of `If-Match` into the request; says what it was.
+/// Puts the precondition of `If-Match` into the request, and returns which one it was.
 fn apply_if_match(
     precondition: Option<Precondition>,
     headers: &HeaderMap,
@@ -169,7 +170,7 @@ fn apply_if_match(
     Ok(IfMatch { is_there: true, life })
 }
 
-/// A write with `If-None-Match: *` is for something that must not be there yet; only documents are written in this way.
+/// A write with `If-None-Match: *` creates something that must not exist yet. Only documents are written so.
 fn apply_if_none_match(
     precondition: Option<Precondition>,
     headers: &HeaderMap,
@@ -184,7 +185,7 @@ fn apply_if_none_match(
     Ok(IfMatch { is_there: true, life: None })
 }
 
-/// Puts what a header asks for into the request, unless that asks for something else.
+/// Sets a field to the value that a header asks for, unless the request has another value.
 fn ask_for(request: &mut Request, header: &str, field: &str, wanted: Value) -> Result<(), Problem> {
     if request.put(field, wanted) {
         return Ok(());
@@ -207,10 +208,10 @@ fn no_precondition() -> Problem {
     Problem::bad_request(detail, hint)
 }
 
-/// What makes a request repeatable: ids that the service would draw are made from it instead, so that the same key means the
-/// same entries or session, also after a restart. `None` when the caller gave no `Idempotency-Key`.
+/// The key that makes a request repeatable. Ids that the service would draw are derived from it, so the same key means
+/// the same entries or session, also after a restart. `None` if the caller gave no `Idempotency-Key`.
 ///
-/// A key belongs to the caller's sessions, not to the token: who repeats a request may have another token by then.
+/// A key belongs to the caller's sessions and not to the token: a caller may repeat a request with another token.
 fn idempotency_key(
     function: &Function,
     headers: &HeaderMap,
@@ -226,7 +227,7 @@ fn idempotency_key(
         return Err(Problem::bad_request(detail, "Use a fresh UUID for each new request."));
     }
     if function.repeat == Repeat::ByRevision && request.get("expected_revision").is_none() {
-        // A step makes nothing that would be found again; its revision is what tells one from the next.
+        // A step creates nothing that could be found again; its revision identifies it.
         let detail = "a delta is not made repeatable by Idempotency-Key alone";
         let hint = "Send `expected_revision` or If-Match: a delta that was added already is then not added again.";
         return Err(Problem::bad_request(detail, hint));

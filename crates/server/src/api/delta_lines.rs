@@ -35,11 +35,11 @@ pub(super) enum NoMore {
     Closing,
     /// Nothing came for too long.
     Idle,
-    /// This line cannot be taken, counted from 1.
+    /// This line is invalid, counted from 1.
     Bad {
         /// Which line.
         line: u64,
-        /// What is wrong with it.
+        /// The error.
         detail: String,
     },
 }
@@ -47,11 +47,11 @@ pub(super) enum NoMore {
 /// Reads lines as they come.
 pub(super) struct DeltaLines {
     body: BodyDataStream,
-    /// What came and is not read yet.
+    /// Bytes that arrived and are not parsed yet.
     buffer: Vec<u8>,
     /// How many lines were read.
     count: u64,
-    /// Why nothing will be added to the buffer.
+    /// Why nothing more will be added to the buffer.
     ended: Option<NoMore>,
     idle: Duration,
 }
@@ -61,7 +61,7 @@ impl DeltaLines {
         Self { body: body.into_data_stream(), buffer: Vec::new(), count: 0, ended: None, idle }
     }
 
-    /// The lines that are there, at least one; waits for it.
+    /// The lines that have arrived, at least one; waits for it.
     pub(super) async fn next(&mut self, shutdown: &Shutdown) -> Result<Vec<DeltaLine>, NoMore> {
         loop {
             self.fill_at_hand();
@@ -70,13 +70,13 @@ impl DeltaLines {
                 return Ok(lines);
             }
             if let Some(ended) = self.ended.take() {
-                return Err(self.last_words(ended));
+                return Err(ended);
             }
             self.wait(shutdown).await?;
         }
     }
 
-    /// Takes what has come, as far as it is wanted at once.
+    /// Reads what has arrived, up to the size of one batch.
     fn fill_at_hand(&mut self) {
         while self.ended.is_none() && self.buffer.len() < DELTA_BATCH_BYTES {
             let Some(came) = self.body.next().now_or_never() else { return };
@@ -98,11 +98,20 @@ impl DeltaLines {
         match came {
             Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
             Some(Err(_)) => self.ended = Some(NoMore::Broken),
-            None => self.ended = Some(NoMore::End),
+            None => self.end(),
         }
     }
 
-    /// The whole lines in the buffer. Empty ones show that the writer lives, and say nothing.
+    /// Ends the last line. A body that ends well is whole, also where its last line has no line break; one that was cut off is an
+    /// error before that.
+    fn end(&mut self) {
+        if !is_blank(&self.buffer) {
+            self.buffer.push(b'\n');
+        }
+        self.ended = Some(NoMore::End);
+    }
+
+    /// The whole lines in the buffer. Empty ones only show that the writer is alive.
     fn take_lines(&mut self) -> Result<Vec<DeltaLine>, NoMore> {
         let Some(end) = self.buffer.iter().rposition(|byte| *byte == b'\n') else {
             return self.check_length().map(|()| Vec::new());
@@ -113,7 +122,7 @@ impl DeltaLines {
         for text in whole.split(|byte| *byte == b'\n').filter(|text| !is_blank(text)) {
             match self.parse(text) {
                 Ok(line) => lines.push(line),
-                // The lines before it count: it is refused with the next look.
+                // The lines before it count: it is refused at the next call.
                 Err(bad) if lines.is_empty() => return Err(bad),
                 Err(bad) => {
                     self.ended = Some(bad);
@@ -145,14 +154,6 @@ impl DeltaLines {
     fn too_long(&self) -> NoMore {
         let detail = format!("it is longer than {DELTA_LINE_BYTES_MAX} bytes");
         NoMore::Bad { line: self.count, detail }
-    }
-
-    /// A body that ends in the middle of a line was cut off.
-    fn last_words(&mut self, ended: NoMore) -> NoMore {
-        match ended {
-            NoMore::End if !is_blank(&self.buffer) => NoMore::Broken,
-            ended => ended,
-        }
     }
 }
 

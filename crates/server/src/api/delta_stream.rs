@@ -1,9 +1,10 @@
 //! The deltas of a message as one request that stays open.
 //!
-//! Each line of the body is a delta, `{"block", "text", "kind"?, "function_call_id"?, "function_id"?}`, or the end of the
-//! message, `{"finish": {...}}`. Each is answered by a line `{"revision"}`, in order, once it is durable; lines that came
-//! together become durable together. What goes wrong is a last line `{"error": {...}}`. If a request ends before it finished
-//! its message, the server closes the message as aborted after a short pause, in which another request may continue it.
+//! Each line of the body is a delta, `{"block", "text", "kind"?, "function_call_id"?, "function_id"?}`, or the end of
+//! the message, `{"finish": {...}}`. Each is answered by a line `{"revision"}`, in order, once it is durable; lines
+//! that arrive together become durable together. An error is a last line `{"error": {...}}`. If a request ends before
+//! it finished its message, the server closes the message as aborted after a short pause, in which another request may
+//! continue it.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
@@ -54,7 +55,7 @@ pub(crate) async fn append_deltas(
     Ok(([(CONTENT_TYPE, kind)], Body::from_stream(answers)).into_response())
 }
 
-/// Only lines of JSON are taken as such: a page of another origin can send other types without asking first.
+/// Accepts only the content type of JSON lines: a page of another origin can send other types without a preflight.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     const KNOWN: [&str; 4] =
         [NDJSON, "application/ndjson", "application/jsonl", "application/json"];
@@ -84,7 +85,7 @@ enum End {
     Finished,
     /// This server shuts down. The writer can continue the message through the next one.
     Closing,
-    /// The writer is gone, or has nothing more to say.
+    /// The writer disconnected, or ended its body without finishing the message.
     Unfinished,
 }
 
@@ -95,7 +96,7 @@ impl Feed {
         drop(held);
         if matches!(end, End::Unfinished) {
             let Self { app, caller, session_id, entry_id, revision, acknowledge, _place } = self;
-            // The answer ends here; what follows is between the server and whoever goes on.
+            // The response ends here; the rest happens in the background.
             drop((acknowledge, _place, lines));
             abort_after_grace(&app, &caller, (&session_id, &entry_id), revision).await;
         }
@@ -188,12 +189,12 @@ impl Feed {
 
     async fn say(&self, problem: &Problem) {
         let line = format!("{}\n", json!({ "error": problem.body() }));
-        // Whoever is gone hears nothing.
+        // If the reader is gone, the acknowledgement is dropped.
         drop(self.acknowledge.send(Bytes::from(line)).await);
     }
 }
 
-/// Puts lines together that go on with the same block; each with how many lines it is.
+/// Joins consecutive lines of the same block; each with the number of its lines.
 fn joined(batch: Vec<DeltaLine>) -> Vec<(DeltaLine, usize)> {
     let mut joined: Vec<(DeltaLine, usize)> = Vec::new();
     for line in batch {
@@ -216,7 +217,7 @@ fn joined(batch: Vec<DeltaLine>) -> Vec<(DeltaLine, usize)> {
     joined
 }
 
-/// Closes a message as aborted if its request did not finish it and nobody continues it.
+/// Closes a message as aborted if its request did not finish it and no other request continues it.
 async fn abort_after_grace(
     app: &App,
     caller: &Caller,

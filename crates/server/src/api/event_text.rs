@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::{Arguments, Write as _};
+use std::ops::Range;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -14,18 +15,18 @@ use crate::limits::{STREAM_LARGE_EVENT_BYTES, STREAM_RETRY};
 
 /// A part of a stream's body that is being written.
 ///
-/// An event's name is one of our constants and its id one of our cursors; everything that callers wrote is inside the JSON
-/// of its data, which has no line break.
+/// An event's name is one of our constants and its id one of our cursors. Everything that callers wrote is inside the
+/// JSON of its data, which has no line break.
 #[derive(Debug, Default)]
 pub(crate) struct EventText {
-    /// What comes before `text`.
+    /// The pieces before `text`.
     pieces: VecDeque<Bytes>,
     text: String,
-    /// Held for the next large text, until its reader has taken it.
+    /// Held until the reader has taken the next large text.
     held: Option<HeldBytes>,
     /// The record at which the reader joined the session; a part of the ids.
     joined_at: Option<u64>,
-    /// Whether the next event is the first, and says how soon to connect again.
+    /// Whether the next event is the first, which sets the reconnection time.
     is_first: bool,
 }
 
@@ -47,7 +48,7 @@ impl EventText {
         self.text.reserve(room.saturating_sub(self.text.len()));
     }
 
-    /// Ids that are written from here on say that the reader joined here.
+    /// From here on, ids say that the reader joined at this record.
     pub(crate) const fn set_joined_at(&mut self, joined_at: Option<u64>) {
         self.joined_at = joined_at;
     }
@@ -57,13 +58,13 @@ impl EventText {
         self.pieces
     }
 
-    /// An event with the id that its reader goes on from.
+    /// An event with the id from which its reader resumes.
     pub(crate) fn event<T: Serialize>(&mut self, name: &str, delivery: &Delivery, data: &T) {
         self.id(Some(&delivery.cursor));
         self.event_without_id(name, data);
     }
 
-    /// An event that tells nothing of the feed.
+    /// An event that is not part of the feed.
     pub(crate) fn notice<T: Serialize>(
         &mut self,
         name: &str,
@@ -74,7 +75,7 @@ impl EventText {
         self.event_without_id(name, data);
     }
 
-    /// An event that a reader gets again that gets no further.
+    /// An event without an id: a reader that resumes here gets it again.
     pub(crate) fn event_without_id<T: Serialize>(&mut self, name: &str, data: &T) {
         self.push(format_args!("event: {name}\ndata: "));
         let data = json_of(data);
@@ -87,7 +88,7 @@ impl EventText {
         self.text.push_str("\n\n");
     }
 
-    /// An event whose data is what `head` says and the message that a feed's event tells of.
+    /// An event whose data is `head` and the message of a feed's event. A message that still streams has no stop reason.
     pub(crate) fn event_with_message<T: Serialize>(
         &mut self,
         name: &str,
@@ -102,27 +103,27 @@ impl EventText {
         self.text.push_str(head.strip_suffix('}').unwrap_or(&head));
         self.text.push_str(",\"message\":");
         if delivery.event.weight() < STREAM_LARGE_EVENT_BYTES {
-            self.text.push_str(&json_of(&delivery.event.message()));
+            self.text.push_str(&delivery.event.message_text());
         } else {
             self.push_shared(&delivery.event, FeedEvent::message_json);
         }
         self.text.push_str("}\n\n");
     }
 
-    /// An event in the shape of `session::watch`, with its payload as it was made once for all subscribers.
+    /// An event in the shape of `session::watch`, with the payload that all subscribers share.
     pub(crate) fn feed_event(&mut self, delivery: &Delivery) {
         let event = &delivery.event;
         let (name, Position { seq, step }) = (event.kind().name(), event.position());
         let id = self.id(Some(&delivery.cursor));
         self.push(format_args!("event: {name}\ndata: {{\"type\":\"{name}\",\"cursor\":\""));
-        // The same text again: a sealed place does not look the same twice.
+        // Copy the text: encrypting the same cursor again would give another text.
         self.text.extend_from_within(id);
         self.push(format_args!("\",\"seq\":{seq},\"step\":{step},\"payload\":"));
         self.push_shared(event, FeedEvent::json);
         self.text.push_str("}\n\n");
     }
 
-    /// Writes a text that an event has for all readers. A large one is not copied.
+    /// Writes a text that all readers of an event share. A large one is not copied.
     fn push_shared(&mut self, event: &Arc<FeedEvent>, read: fn(&FeedEvent) -> &str) {
         if read(event).len() < STREAM_LARGE_EVENT_BYTES {
             self.text.push_str(read(event));
@@ -138,15 +139,15 @@ impl EventText {
         self.pieces.push_back(Bytes::from_owner(text));
     }
 
-    /// What was written so far comes before what is written next.
+    /// Ends the current piece, so that it comes before what is written next.
     fn end_piece(&mut self) {
         if !self.text.is_empty() {
             self.pieces.push_back(Bytes::from(std::mem::take(&mut self.text)));
         }
     }
 
-    /// Writes the id; says where it is in the text.
-    fn id(&mut self, cursor: Option<&FeedCursor>) -> std::ops::Range<usize> {
+    /// Writes the id, and returns where it is in the text.
+    fn id(&mut self, cursor: Option<&FeedCursor>) -> Range<usize> {
         if std::mem::take(&mut self.is_first) {
             self.push(format_args!("retry: {}\n", STREAM_RETRY.as_millis()));
         }
@@ -163,12 +164,12 @@ impl EventText {
     }
 
     fn push(&mut self, text: Arguments<'_>) {
-        // A string takes whatever is written to it.
+        // Writing to a string cannot fail.
         let _always = self.text.write_fmt(text);
     }
 }
 
-/// A large text, with the bytes that are held while it is there.
+/// A large text, with the bytes that are counted as held while it exists.
 struct LargeText<T> {
     text: T,
     _held: Option<HeldBytes>,
@@ -180,7 +181,7 @@ impl<T: AsRef<[u8]>> AsRef<[u8]> for LargeText<T> {
     }
 }
 
-/// A text that an event has for all readers.
+/// A text that all readers of an event share.
 struct EventPart {
     event: Arc<FeedEvent>,
     read: fn(&FeedEvent) -> &str,
@@ -192,13 +193,13 @@ impl AsRef<[u8]> for EventPart {
     }
 }
 
-/// Our types hold nothing that JSON cannot say.
+/// Our types hold nothing that JSON cannot represent.
 fn json_of<T: Serialize>(data: &T) -> String {
     serde_json::to_string(data).unwrap_or_else(|_| "{}".to_owned())
 }
 
-/// Stands in an id between the cursor and the record at which its reader joined the session.
+/// Separates, in an id, the cursor from the record at which its reader joined the session.
 pub(crate) const JOINED: char = '~';
 
-/// A comment that shows that a stream lives. A line, and no block: some clients take an empty block for an event.
+/// A heartbeat comment. It is a line and not a block, because some clients take an empty block for an event.
 pub(crate) const SIGN_OF_LIFE: &str = ": ok\n";

@@ -1,8 +1,8 @@
 //! Live events as server-sent events.
 //!
-//! Each event has a durable id: send it back as `Last-Event-ID` (browsers do) or `after=`, and the stream goes on behind it.
-//! What an id adds to a cursor of the feed is the record at which its reader joined the session: messages that are older it
-//! may never have seen whole.
+//! Each event has a durable id: send it back as `Last-Event-ID` (browsers do) or `after=`, and the stream resumes after
+//! it. An id is a cursor of the feed and the record at which its reader joined the session: the reader may not have
+//! older messages whole.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -64,7 +64,7 @@ async fn open(app: App, session: Option<SessionId>, parts: Parts) -> Result<Resp
     };
     let connection = parts.extensions.get::<Arc<Activity>>().cloned();
     let reader = app.stream_bytes.reader(caller.id.clone(), connection, app.clock.clone());
-    // A snapshot is read at once; everything else, when the reader takes it.
+    // A snapshot is read at once; everything else is read when the reader takes it.
     let room = match start {
         StartAt::Snapshot => {
             Some(reader.room(STREAM_READ_BYTES, limits.stream_bytes_per_token).await)
@@ -107,22 +107,22 @@ const fn session_place(cursor: Option<&FeedCursor>) -> Option<(Incarnation, u64)
     }
 }
 
-/// A stream that somebody reads.
+/// An open stream of events.
 struct Live {
     app: App,
     caller: Caller,
     subscription: Subscription,
     messages: MessageEvents,
-    /// The incarnation of the session that the reader is in.
+    /// The incarnation of the session that the reader follows.
     incarnation: Option<Incarnation>,
     heartbeat: Duration,
     sent: Sent,
-    /// What was written for the reader and not taken yet: many small events, and one large one at the most.
+    /// What was written for the reader and not taken yet: many small events, and at most one large one.
     ready: VecDeque<Bytes>,
     reader: Arc<StreamReader>,
-    /// Held for what was read from the store for this reader alone.
+    /// Bytes held for what was read from the store for this reader alone.
     room: Option<HeldBytes>,
-    /// The bytes of the next event, when there was no room for it.
+    /// The bytes of the next event, if they could not be held.
     needs: usize,
     /// Whether the next event is sent in any case, because it cannot be read again.
     must_send: bool,
@@ -151,8 +151,8 @@ impl Live {
         (headers, Body::from_stream(pieces)).into_response()
     }
 
-    /// The next piece of the body; `None` ends it. What is not taken is not read: a reader that stalls costs its
-    /// cursor, and the large event that it is in the middle of.
+    /// The next piece of the body; `None` ends it. Nothing is read before it is taken: a stalled reader costs its
+    /// cursor, and the large event that it is receiving.
     async fn piece(&mut self) -> Option<Bytes> {
         self.reader.note_taken();
         if self.sent == Sent::Nothing {
@@ -169,7 +169,7 @@ impl Live {
                 () = shutdown.begun() => return None,
                 waited = tokio::time::timeout(self.heartbeat, self.wait()) => waited,
             };
-            // Before anything is handed out: a busy stream has no pause in which else to look.
+            // Check before anything is sent: a busy stream has no pause in which to check.
             if !self.app.guard.may_stay(&self.caller) {
                 return None;
             }
@@ -181,7 +181,7 @@ impl Live {
         }
     }
 
-    /// The next bytes of what is ready.
+    /// The next bytes that are ready.
     fn next_piece(&mut self) -> Option<Bytes> {
         let text = self.ready.front_mut()?;
         if text.len() > STREAM_PIECE_ROOM {
@@ -190,8 +190,8 @@ impl Live {
         self.ready.pop_front()
     }
 
-    /// Waits until there is an item. What has to be read from the store for this reader alone is read once there is room
-    /// for it; until then the reader costs its cursor. May be given up and called again.
+    /// Waits until there is an item. An item that must be read from the store for this reader alone is read once its
+    /// bytes can be held; until then the reader costs its cursor. Cancel safe.
     async fn wait(&mut self) -> Result<(), ServiceError> {
         if self.needs > 0 && !self.subscription.drop_page().await? {
             (self.must_send, self.needs) = (true, 0);
@@ -209,20 +209,20 @@ impl Live {
         self.subscription.wait().await
     }
 
-    /// Writes the items that are at hand, up to a few, or up to one that is large.
+    /// Writes the available items, up to a few, or up to one that is large.
     fn gather(&mut self) {
         let mut text = EventText::new(self.messages.joined_at(), self.sent != Sent::Events);
         while text.len() < STREAM_PIECE_BYTES && self.hold_next(&mut text) {
             let Some(item) = self.subscription.next_at_hand() else { break };
             if text.len() >= STREAM_PIECE_FEW_BYTES {
-                // Many are waiting: it need not grow step by step.
+                // Many are waiting, so reserve the memory at once.
                 text.reserve(STREAM_PIECE_ROOM);
             }
             self.write(&mut text, &item);
         }
         self.messages.flush(&mut text);
         self.ready = text.into_pieces();
-        // What the reader did not ask for leaves nothing to send.
+        // Items that the reader did not ask for leave nothing to send.
         if !self.ready.is_empty() {
             self.sent = Sent::Events;
         }
@@ -230,7 +230,7 @@ impl Live {
         self.room = if left < STREAM_LARGE_EVENT_BYTES { None } else { self.reader.hold_own(left) };
     }
 
-    /// Holds the bytes of the next item, if it is large; `false` when there is no room for it.
+    /// Holds the bytes of the next item, if it is large; `false` if they exceed the bound.
     fn hold_next(&mut self, text: &mut EventText) -> bool {
         let Some(item) = self.subscription.peek_at_hand() else { return false };
         let bytes = item.weight();
@@ -261,7 +261,7 @@ impl Live {
     }
 
     async fn after_error(&self, error: &ServiceError) -> Option<Bytes> {
-        /// How long to wait before the store is asked again.
+        /// The pause before the store is asked again.
         const PAUSE: Duration = Duration::from_secs(1);
         tracing::warn!(code = error.code(), "a stream could not be read; it is tried again");
         if !error.is_transient() {
@@ -282,7 +282,7 @@ impl Live {
         }
     }
 
-    /// In a session that begins, or begins anew, or comes to be visible, the reader joins with the first event that it gets.
+    /// If a session begins, begins anew, or becomes visible, the reader joins it with the first event that it receives.
     fn follow(&mut self, text: &mut EventText, event: &FeedEvent) {
         if self.incarnation.replace(event.incarnation) != Some(event.incarnation) {
             self.messages.flush(text);
@@ -291,7 +291,7 @@ impl Live {
         }
     }
 
-    /// From here on the reader has only what comes after a record.
+    /// From here on the reader has only messages after a record.
     fn rejoin(&mut self, text: &mut EventText, seq: u64) {
         self.messages.join_at(seq);
         text.set_joined_at(self.messages.joined_at());

@@ -1,5 +1,4 @@
-//! The fields of a function's request, as its schema names them: which come from the path, which from the query, and of
-//! what type.
+//! The fields of a function's request, from its schema: which are in the path, which in the query, and their types.
 
 use bough_service::Function;
 use serde_json::{Map, Value};
@@ -61,7 +60,7 @@ fn kind(property: &Value, root: &Value) -> FieldKind {
     }
 }
 
-/// Follows references, and takes the part of a choice that is not `null`.
+/// Follows references, and takes the variant that is not `null`.
 fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     /// References of generated schemas do not nest deeper.
     const STEPS_MAX: usize = 8;
@@ -145,7 +144,7 @@ fn take_pair(
     let object = request.entry(field.name.clone()).or_insert_with(|| Value::Object(Map::new()));
     let twice = || QueryError::Twice { name: field.name.clone() };
     let object = object.as_object_mut().ok_or_else(twice)?;
-    // A member that is not JSON is the text itself: `metadata.owner=u_1`.
+    // A member that is not JSON is taken as text: `metadata.owner=u_1`.
     let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
     object.insert(member.to_owned(), value).map_or(Ok(()), |_| Err(twice()))
 }

@@ -1,4 +1,4 @@
-//! How the server is, in detail, for people and dashboards.
+//! Detailed health, for people and dashboards.
 
 use axum::extract::{Extension, State};
 use axum::response::Response;
@@ -14,8 +14,8 @@ use crate::guard::Caller;
 use crate::inspection::Verification;
 use crate::tasks::verify_store;
 
-/// What a caller may see of the whole: its own sessions, and with the right to see metrics what the server is doing. Why
-/// something is wrong may name places and addresses, so only who administers the server sees it.
+/// Health as a caller may see it: its own sessions, and the server's counts if it may see metrics. Causes of errors may
+/// name paths and addresses, so only administrators see them.
 pub(crate) async fn health(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -58,7 +58,7 @@ fn store(app: &App, sums: &StatsResponse, trouble: Option<String>, sees_all: boo
     })
 }
 
-/// Begins to check every byte of the store, unless that is being done already. The result is told by `/v1/health`.
+/// Begins a verification of every byte of the store, unless one is running already. `/v1/health` shows the result.
 pub(crate) async fn verify(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -109,7 +109,7 @@ fn config(mut reload: ReloadStatus, is_admin: bool) -> ReloadStatus {
     reload
 }
 
-/// What is going on.
+/// The current activity of the server.
 fn now(app: &App) -> Value {
     json!({
         "http_connections": app.http_connections.count(),

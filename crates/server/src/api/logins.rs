@@ -23,7 +23,8 @@ pub(crate) fn router() -> Router<App> {
         .route("/v1/tickets", post(new_ticket))
 }
 
-/// Exchanges a bearer token for a cookie. Where everybody is let in there is nothing to exchange, and the answer says so.
+/// Exchanges a bearer token for a cookie. On a server without tokens there is nothing to exchange, and the answer says
+/// so.
 async fn log_in(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -39,7 +40,7 @@ async fn log_in(
         let body = json!({ "token_id": null, "rights": rights, "expires_at": null });
         return Ok(json_page(StatusCode::OK, &body));
     }
-    // A cookie must not make another one: it would never end.
+    // A cookie must not renew itself: it would never expire.
     if !headers.contains_key(AUTHORIZATION) {
         return Err(Refusal::TokenNeeded.into());
     }

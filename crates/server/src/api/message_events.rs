@@ -1,15 +1,15 @@
-//! Messages as a stream of events tells them: begun, grown, replaced, finished.
+//! Messages as a stream of events: started, grown, replaced, finished.
 //!
 //! | event | data |
 //! |---|---|
 //! | `message.started` | `entry_id`, `parent_id`, `revision`, `message` |
 //! | `message.delta` | `entry_id`, `block`, `kind`, `text`, `revision`; `function_call_id` and `function_id` where it begins a call |
 //! | `message.snapshot` | `entry_id`, `parent_id`, `revision`, `message` |
-//! | `message.finished` | `entry_id`, `revision`, what the message says since, `cost`, `aborted` |
+//! | `message.finished` | `entry_id`, `revision`, the members that the end sets, `cost`, `aborted` |
 //!
-//! Among the events of all sessions each also has `session_id`. A reader that keeps a message by its `entry_id` and applies
-//! these has it as `GET` shows it at that revision. So a delta goes only to a reader that has the message: others get a
-//! snapshot in its place.
+//! Among the events of all sessions each also has `session_id`. A reader that keeps a message by its `entry_id` and
+//! applies these has it as `GET` shows it at that revision. So only a reader that has the message gets a delta; others
+//! get a snapshot instead.
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ pub(crate) const NAMES: [(&str, EventKind); 4] = [
     (FINISHED, EventKind::MessageUpdated),
 ];
 
-/// How much of a message's way a reader wants to see.
+/// Which changes of a message a reader wants to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deltas {
     /// Every step.
@@ -46,18 +46,18 @@ pub(crate) enum Deltas {
     Off,
 }
 
-/// Which events a reader asked for by name; `None` is all.
+/// The event names that a reader asked for; `None` means all.
 pub(crate) type Names = Option<Vec<String>>;
 
-/// Writes the events about messages for one reader, and knows which messages it has.
+/// Writes the events about messages for one reader, and tracks which messages it has.
 pub(crate) struct MessageEvents {
     deltas: Deltas,
     names: Names,
     /// Whether the reader gets the events of all sessions.
     of_all: bool,
-    /// The reader has every message of its session that was added after this record. `None`: that is not known.
+    /// The reader has every message of its session that was added after this record. `None` if that is not known.
     joined_at: Option<u64>,
-    /// Other messages that the reader has, the one that it got last at the back.
+    /// Other messages that the reader has, the newest at the back.
     known: VecDeque<(SessionId, EntryId)>,
     /// Deltas of one block that were read together and are not written yet.
     held: Option<Held>,
@@ -86,7 +86,7 @@ impl MessageEvents {
         self.joined_at
     }
 
-    /// From here on the reader has only what comes after this record, and what it is given.
+    /// From here on the reader has only messages after this record, and those that it is sent.
     pub(crate) fn join_at(&mut self, seq: u64) {
         if !self.of_all {
             self.joined_at = Some(seq);
@@ -94,7 +94,7 @@ impl MessageEvents {
         self.known.clear();
     }
 
-    /// Notes that the reader was given a message.
+    /// Notes that the reader was sent a message.
     pub(crate) fn note(&mut self, session: &SessionId, entry: &EntryId) {
         self.known.retain(|(of, known)| of != session || known != entry);
         self.known.push_back((session.clone(), entry.clone()));
@@ -103,8 +103,8 @@ impl MessageEvents {
         }
     }
 
-    /// Writes what an event tells; `false` when it is not about a message. A delta is held until the next event, or until
-    /// [`flush`](Self::flush): the next one may go on with it.
+    /// Writes an event about a message; returns `false` if it is not about one. A delta is held until the next event,
+    /// or until [`flush`](Self::flush), because the next one may extend it.
     pub(crate) fn write(&mut self, text: &mut EventText, delivery: &Delivery) -> bool {
         let event = &delivery.event;
         match (&event.payload, &event.change) {
@@ -141,7 +141,7 @@ impl MessageEvents {
         true
     }
 
-    /// Writes what was held.
+    /// Writes the held delta.
     pub(crate) fn flush(&mut self, text: &mut EventText) {
         let Some(Held { delivery, delta }) = self.held.take() else { return };
         let EventPayload::MessageUpdated(updated) = &delivery.event.payload else { return };
@@ -178,14 +178,14 @@ impl MessageEvents {
             (ChangeKind::Finished { finish, has_new_content }, Deltas::On) => {
                 self.flush(text);
                 if *has_new_content || !self.has(event, updated, change) {
-                    // Without an id: a reader that gets no further than this gets it again.
+                    // Without an id: a reader that resumes here gets it again.
                     self.write_snapshot(text, (delivery, false), updated);
                 }
                 if self.wants(FINISHED) {
                     text.event(FINISHED, delivery, &Finished::of(self, event, updated, finish));
                 }
             }
-            // At rest is what is finished, and what never streamed.
+            // Complete messages: finished ones, and those that never streamed.
             (ChangeKind::Added | ChangeKind::Text(_) | ChangeKind::Replaced, Deltas::Off)
                 if change.is_streaming => {}
             _ => {
@@ -195,7 +195,7 @@ impl MessageEvents {
         }
     }
 
-    /// Keeps a delta back, joined to the one that is kept already if both are for the same block.
+    /// Holds a delta, joined to the one that is held already if both are for the same block.
     fn hold(
         &mut self,
         text: &mut EventText,
@@ -267,7 +267,7 @@ impl MessageEvents {
     }
 }
 
-/// What an event says beside a whole message.
+/// The data of an event beside a whole message.
 #[derive(Serialize)]
 struct WholeHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -324,7 +324,7 @@ impl<'a> Finished<'a> {
     }
 }
 
-/// What a finished message says since, by the names that a message has for it.
+/// The members that the end of a message sets, by their names in a message.
 fn said_by(finish: &Finish) -> serde_json::Map<String, serde_json::Value> {
     let mut said = serde_json::Map::new();
     let mut put = |name: &str, value: serde_json::Value| {

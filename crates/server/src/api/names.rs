@@ -1,15 +1,15 @@
-//! Names that nobody knows, and the known one that is meant.
+//! Unknown names, and the known name that is probably meant.
 
 use bough_service::Request;
 
 use super::fields::Field;
 use super::problem::Problem;
 
-/// How alike two names must be, of 1, for one to be taken for the other.
+/// How similar two names must be, of 1, for one to be suggested for the other.
 const ALIKE: f64 = 0.6;
 
-/// Refuses a request with a member that its function does not have. A misspelt `expected_leaf` that is passed over would
-/// be a write without its condition.
+/// Refuses a request with a member that its function does not have. If a misspelt `expected_leaf` were ignored, the
+/// write would have no condition.
 pub(crate) fn check_names(
     request: &Request,
     fields: &[Field],
@@ -33,7 +33,7 @@ fn words<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The known name that is most like another, if one is.
+/// The known name that is most similar to another, if one is similar enough.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
     let alike = known.map(|known| (strsim::normalized_levenshtein(&name, known), known));
@@ -41,7 +41,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     (best.0 >= ALIKE).then_some(best.1)
 }
 
-/// The decoder's words about a member that a part of a request does not have, with the name that is meant.
+/// The decoder's message about an unknown member, with the name that is probably meant.
 pub(crate) fn with_nearest(detail: &str) -> String {
     let mut quoted = detail.split('`').skip(1).step_by(2);
     match quoted.next() {

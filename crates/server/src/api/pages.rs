@@ -16,8 +16,8 @@ use crate::console::is_console;
 use crate::guard::Caller;
 use crate::metrics::Gauges;
 
-/// Pages that say nothing of what is stored; they need no token, so that whoever watches over processes can ask them, and
-/// whoever writes a client can read about the API.
+/// Pages without stored data. They need no token, so that process supervisors can poll them and developers can read
+/// about the API.
 pub(crate) fn is_public(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/v1/version" | "/openapi.json")
         || is_console(path)
@@ -41,13 +41,13 @@ async fn healthz() -> Response {
     json_page(StatusCode::OK, &json!({ "status": "ok" }))
 }
 
-/// The process can do its work, and runs what the configuration says.
+/// Whether the process can work and runs the current configuration.
 async fn readyz(State(app): State<App>) -> Response {
     let trouble = app.health.trouble();
     let reload = app.service.reload_status();
     let is_draining = app.shutdown.has_begun();
     let is_ready = trouble.is_none() && !is_draining;
-    // What exactly is wrong may name places and addresses: that is for the log and `session::config-status`.
+    // The exact cause may name paths and addresses, so it is only in the log and `session::config-status`.
     let body = json!({
         "status": if is_ready { "ready" } else { "not ready" },
         "store": app.service.store().capabilities().name,

@@ -1,6 +1,7 @@
-//! The decoder's words about a request, in words of JSON: it names Rust's types, which whoever sends JSON does not know.
+//! Rewrites the decoder's messages in words of JSON: they name Rust's types, which a caller that sends JSON does not
+//! know.
 
-/// What is wrong with a request. Words that are not the decoder's stay as they are.
+/// The error of a request in plain words. Messages that are not the decoder's stay as they are.
 pub(crate) fn plain(detail: &str) -> String {
     let detail = without_position(detail);
     if let Some((before, inner, after)) = in_brackets(detail) {
@@ -32,7 +33,7 @@ pub(crate) fn plain(detail: &str) -> String {
     }
 }
 
-/// What is wrong inside, where a sentence of ours has the decoder's in brackets.
+/// The decoder's message in brackets inside a sentence of ours.
 fn in_brackets(detail: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = detail.split_once("(invalid ")?;
     let (_, after) = rest.rsplit_once(')')?;
@@ -40,7 +41,7 @@ fn in_brackets(detail: &str) -> Option<(&str, &str, &str)> {
     Some((before, inner, after))
 }
 
-/// Without the place in a text that the caller never saw.
+/// Removes the position in a text that the caller never saw.
 fn without_position(detail: &str) -> &str {
     match detail.rsplit_once(" at line ") {
         Some((before, place)) if place.bytes().all(|b| b.is_ascii_alphanumeric() || b == b' ') => {
@@ -50,7 +51,7 @@ fn without_position(detail: &str) -> &str {
     }
 }
 
-/// What JSON calls a type.
+/// The JSON name of a type.
 fn kind(expected: &str) -> &str {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" | "a nonzero u64" => "a whole number, 0 or more",
@@ -73,7 +74,7 @@ fn kind(expected: &str) -> &str {
     }
 }
 
-/// What JSON calls what was found.
+/// The JSON name of the found value.
 fn found(met: &str) -> String {
     match met {
         "map" => "an object".to_owned(),

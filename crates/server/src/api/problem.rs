@@ -12,7 +12,7 @@ use super::plain_words::plain;
 use crate::error_codes::{error_code, page_of};
 use crate::guard::Refusal;
 
-/// The smallest message, for those who have not sent one yet.
+/// The smallest message, for callers that have not sent one yet.
 macro_rules! example_message {
     () => {
         r#"{"role":"user","content":[{"type":"text","text":"hello"}],"timestamp":0}"#
@@ -25,7 +25,7 @@ pub(crate) const EXAMPLE_MESSAGE: &str = example_message!();
 const MESSAGE_HINT: &str =
     concat!("A message is ", example_message!(), "; see /docs for the rest.");
 
-/// What went wrong, for a program (status and code) and for a person (detail and hint).
+/// An error, for a program (status and code) and for a person (detail and hint).
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
@@ -33,13 +33,13 @@ pub(crate) struct Problem {
     pub(crate) detail: String,
     pub(crate) hint: &'static str,
     pub(crate) data: Option<Value>,
-    /// What is wrong with which part of the request.
+    /// The error of one part of the request.
     field: Option<Box<FieldError>>,
-    /// Who holds a session that is locked, in its own words.
+    /// The holder of a locked session, as written in its lock.
     pub(crate) holder: Option<Box<str>>,
 }
 
-/// What is wrong with one part of a request.
+/// The error of one part of a request.
 #[derive(Clone, Debug)]
 struct FieldError {
     /// The part, as a JSON pointer into the body.
@@ -47,7 +47,7 @@ struct FieldError {
     detail: String,
 }
 
-/// The code of the problem that a response is, for the log.
+/// The problem code of a response, for the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProblemCode(pub(crate) &'static str);
 
@@ -88,14 +88,14 @@ impl Problem {
         self
     }
 
-    /// The same problem, which is about a field of the request.
+    /// The same problem, about a field of the request.
     pub(crate) fn at(mut self, field: &str, detail: &str) -> Self {
         let path = format!("/{}", field.replace('~', "~0").replace('/', "~1"));
         self.field = Some(FieldError { path, detail: detail.to_owned() }.into());
         self
     }
 
-    /// The same problem with the status of a failed precondition, when the caller made one by a header.
+    /// The same problem with the status of a failed precondition, if the caller set the condition by a header.
     pub(crate) fn into_failed_precondition(mut self) -> Self {
         self.status = StatusCode::PRECONDITION_FAILED;
         self
@@ -150,7 +150,7 @@ impl From<ServiceError> for Problem {
     }
 }
 
-/// What happened, in the words of HTTP: clients of the bus know some errors by texts that name its functions.
+/// The message in the words of HTTP: clients of the bus match on some messages that name its functions.
 fn detail(error: &ServiceError) -> String {
     match error {
         ServiceError::InvalidEntryKind { entry } => {

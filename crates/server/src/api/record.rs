@@ -1,16 +1,16 @@
 //! `POST /v1/record`: the events of an agent, one a line, recorded while they arrive.
 //!
-//! The answer is lines too: after each piece of the body that arrived, the answer of `session::record` for its events. They are
-//! durable then. A caller whose connection broke asks where the recording stands (`GET /v1/record/{recording_id}`) and
-//! goes on after that.
+//! The response is lines too: after each piece of the body, the answer of `session::record` for its events, which are
+//! durable then. A caller whose connection broke asks for the state of the recording (`GET /v1/record/{recording_id}`)
+//! and continues from there.
 
 use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bough_service::Request as CallRequest;
 use bough_service::api::{RecordRequest, RecordResponse};
+use bough_service::{Request as CallRequest, ServiceError};
 use bough_session::RawJson;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -41,7 +41,7 @@ pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<R
         Problem::bad_request(error.to_string(), "See /docs for the parameters.")
     })?;
     let mut next: RecordRequest = CallRequest::from(with_events(asked)).parse()?;
-    // Without a name nobody can go on with it, so it ends with the body.
+    // A recording without a name cannot be continued, so it ends with the body.
     let finish = next.finish.take().unwrap_or(next.recording_id.is_empty());
     let limits = app.limits();
     let Some(place) = app.streams.take(limits.streams) else {
@@ -49,8 +49,9 @@ pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<R
         return Err(Problem::too_busy("streams"));
     };
     let lines = BodyLines::new(body, limits.body_bytes);
-    let mut recording = Recording { app, caller, lines, next, finish, ended: false, _place: place };
-    // The first answer decides the status: what is refused at once is refused like any other request.
+    let mut recording =
+        Recording { app, caller, lines, next, finish, ended: false, taken: 0, _place: place };
+    // The first answer decides the status: a request that is refused at once fails like any other.
     let first = recording.step().await?;
     Ok(recording.into_response(first))
 }
@@ -70,6 +71,8 @@ struct Recording {
     next: RecordRequest,
     finish: bool,
     ended: bool,
+    /// How many events of the body were recorded.
+    taken: usize,
     _place: Place,
 }
 
@@ -98,7 +101,7 @@ impl Recording {
         (headers, Body::from_stream(answers)).into_response()
     }
 
-    /// Records what arrives next; `None` when everything is recorded.
+    /// Records the next events; `None` when everything is recorded.
     async fn step(&mut self) -> Result<Option<RecordResponse>, Problem> {
         if self.ended {
             return Ok(None);
@@ -125,10 +128,22 @@ impl Recording {
     async fn record(&mut self, lines: Vec<Vec<u8>>) -> Result<RecordResponse, Problem> {
         let mut answer = None;
         for some in lines.chunks(RECORDED_LINES_PER_CALL) {
-            let events = some.iter().map(|line| event_of(line)).collect::<Result<_, _>>()?;
+            let numbered = (self.taken + 1..).zip(some);
+            let events =
+                numbered.map(|(number, line)| event_of(number, line)).collect::<Result<_, _>>()?;
             answer = Some(self.call(events, false).await?);
+            self.taken += some.len();
         }
         answer.ok_or_else(Problem::internal)
+    }
+
+    /// A refusal in the words of whoever sent lines.
+    fn refused(&self, error: ServiceError) -> Problem {
+        let ServiceError::Malformed { detail, path } = &error else { return error.into() };
+        let index = path.strip_prefix("/events/").and_then(|index| index.parse::<usize>().ok());
+        let Some(index) = index else { return error.into() };
+        let why = detail.split_once(" is not an event: ").map_or(detail.as_str(), |(_, why)| why);
+        not_an_event(self.taken + index + 1, why)
     }
 
     async fn call(
@@ -138,22 +153,24 @@ impl Recording {
     ) -> Result<RecordResponse, Problem> {
         let request = RecordRequest { events, finish: Some(finish), ..self.next.clone() };
         let count = request.events.len() as u64;
-        let answer = self.app.service.record(&self.caller.scope, request).await?;
+        let answer = self.app.service.record(&self.caller.scope, request).await;
+        let answer = answer.map_err(|error| self.refused(error))?;
         self.next.recording_id.clone_from(&answer.recording_id);
-        // Lines that the recording had before count too.
+        // Lines that the recording already had count too.
         self.next.after = self.next.after.map(|after| after.saturating_add(count));
         Ok(answer)
     }
 }
 
-fn event_of(line: &[u8]) -> Result<RawJson, Problem> {
-    let text = std::str::from_utf8(line).map_err(|_| not_an_event("it is not UTF-8"))?;
-    RawJson::parse(text).map_err(|error| not_an_event(&error.to_string()))
+fn event_of(number: usize, line: &[u8]) -> Result<RawJson, Problem> {
+    let text = std::str::from_utf8(line).map_err(|_| not_an_event(number, "it is not UTF-8"))?;
+    RawJson::parse(text).map_err(|error| not_an_event(number, &format!("no JSON, {error}")))
 }
 
-fn not_an_event(why: &str) -> Problem {
+/// Events are counted over the whole body: in which pieces it arrived is nothing that its sender knows.
+fn not_an_event(number: usize, why: &str) -> Problem {
     Problem::bad_request(
-        format!("a line is not a JSON object: {why}"),
+        format!("line {number} of the body, empty ones not counted, is not an event: {why}"),
         "Send one event a line; GET /v1/record/{recording_id} says which are recorded.",
     )
 }

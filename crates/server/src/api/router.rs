@@ -1,4 +1,4 @@
-//! Which request goes where.
+//! The routes of the HTTP API.
 
 use axum::Router;
 use axum::extract::{Request, State};

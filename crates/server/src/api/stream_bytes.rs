@@ -1,8 +1,9 @@
-//! The bytes of events that streams hold while their readers take them.
+//! The bytes of events that streams hold while their readers receive them.
 //!
-//! A reader that stalls in the middle of a large event keeps that event in memory, so each token has a bound. Readers of the
-//! same event share its bytes. A reader that finds no room waits, and costs its cursor. A reader that has taken nothing for a
-//! while gives way to those that wait: its connection ends, and it goes on after the last event that it has whole.
+//! A reader that stalls in the middle of a large event keeps that event in memory, so the bytes of each token are
+//! bounded. Readers of the same event share its bytes. A reader that would exceed the bound waits, and costs its
+//! cursor. A reader that has taken nothing for a while gives way to waiting ones: its connection ends, and it resumes
+//! after the last event that it received whole.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use tokio::sync::Notify;
 use crate::limits::STREAM_STALLED_AFTER;
 use crate::net::Activity;
 
-/// What the streams of a server hold, by token. Cheap to clone.
+/// The bytes that the streams of a server hold, by token. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamBytes(Arc<Inner>);
 
@@ -35,10 +36,10 @@ struct Hold {
     reader: Arc<StreamReader>,
 }
 
-/// What is held.
+/// A held object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
-    /// An event, by its address: it stays there while it is held.
+    /// An event, by its address, which is stable while it is held.
     Event(usize),
     /// Something that no other reader has.
     Own(u64),
@@ -54,7 +55,7 @@ pub(crate) struct StreamReader {
     taken_at: AtomicU64,
 }
 
-/// Bytes that a reader holds; dropping this gives them back.
+/// Bytes that a reader holds; dropping this releases them.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     reader: Arc<StreamReader>,
@@ -62,7 +63,7 @@ pub(crate) struct HeldBytes {
 }
 
 impl StreamBytes {
-    /// A reader with a token, on a connection that can be told to end.
+    /// A reader with a token, on a connection that can be closed.
     pub(crate) fn reader(
         &self,
         token: Option<String>,
@@ -89,7 +90,8 @@ impl StreamReader {
         self.taken_at.store(now_ms(&*self.clock), Ordering::Relaxed);
     }
 
-    /// Holds an event; `None` when its token would hold more than `most`. A token that holds nothing may hold anything.
+    /// Holds an event; `None` if its token would hold more than `most`. A token that holds nothing may hold an event of
+    /// any size.
     pub(crate) fn hold_event(
         self: &Arc<Self>,
         event: &Arc<FeedEvent>,
@@ -98,12 +100,12 @@ impl StreamReader {
         self.hold(event_at(event), event.weight(), most)
     }
 
-    /// Holds bytes of its own that are there already.
+    /// Counts bytes of this reader alone that are in memory already.
     pub(crate) fn hold_own(self: &Arc<Self>, bytes: usize) -> Option<HeldBytes> {
         self.hold(self.own(), bytes, usize::MAX)
     }
 
-    /// Waits until there is room for so many bytes, or for as many as there may be, and holds it.
+    /// Waits until this many bytes, or as many as the bound allows, can be held, and holds them.
     pub(crate) async fn room(self: &Arc<Self>, bytes: usize, most: usize) -> HeldBytes {
         let bytes = bytes.min(most);
         loop {
@@ -112,7 +114,7 @@ impl StreamReader {
                 return held;
             }
             self.close_stalled();
-            // What stalls from now on is seen when the time is over.
+            // A reader that stalls from now on is seen when the time is over.
             let _is_released = tokio::time::timeout(STREAM_STALLED_AFTER, released).await.is_ok();
         }
     }
@@ -132,7 +134,7 @@ impl StreamReader {
         Some(HeldBytes { reader: self.clone(), number })
     }
 
-    /// Ends the connections that hold what has been stalled for longest, if something has been for long enough.
+    /// Closes the connections that hold what has been stalled for longest, if it was stalled for long enough.
     fn close_stalled(&self) {
         let long = u64::try_from(STREAM_STALLED_AFTER.as_millis()).unwrap_or(u64::MAX);
         let stalled_before = now_ms(&*self.clock).saturating_sub(long);
@@ -146,7 +148,7 @@ impl StreamReader {
                 .and_modify(|at| *at = taken_at.max(*at))
                 .or_insert(taken_at);
         }
-        // Bytes are free when all who share them are gone.
+        // Shared bytes are free when all their readers are gone.
         let longest = last_taken.into_iter().min_by_key(|(_, at)| *at);
         let Some((what, _)) = longest.filter(|(_, at)| *at <= stalled_before) else { return };
         for hold in holds.iter().filter(|hold| hold.what == what) {
@@ -157,7 +159,7 @@ impl StreamReader {
     }
 }
 
-/// Whether something can be held beside what is held.
+/// Whether something can be held beside what is held already.
 fn fits<'a>(
     mut holds: impl Iterator<Item = &'a Hold> + Clone,
     what: What,
@@ -168,7 +170,7 @@ fn fits<'a>(
     total == 0 || total.saturating_add(bytes) <= most || holds.any(|hold| hold.what == what)
 }
 
-/// The bytes of holds; what several readers hold is there once.
+/// The bytes of holds; an event that several readers hold counts once.
 fn total<'a>(holds: impl Iterator<Item = &'a Hold>) -> usize {
     let mut seen = HashSet::new();
     let once = holds.filter(|hold| seen.insert(hold.what));
@@ -184,7 +186,7 @@ fn now_ms(clock: &dyn Clock) -> u64 {
 }
 
 impl HeldBytes {
-    /// Holds an event in place of what it held; `None` gives that back when there is no room for the event.
+    /// Holds an event in place of the previous bytes; `None` releases those if the event exceeds the bound.
     pub(crate) fn into_event(self, event: &Arc<FeedEvent>, most: usize) -> Option<Self> {
         let what = event_at(event);
         {
@@ -230,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that stands until it is moved.
+    /// A clock that stands still until a test moves it.
     #[derive(Debug, Default)]
     struct HandClock(AtomicU64);
 

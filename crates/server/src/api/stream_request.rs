@@ -1,4 +1,4 @@
-//! What a request for a stream of events asks for.
+//! The parameters of a request for a stream of events.
 
 use bough_service::api::WatchRequest;
 use bough_service::{EventFilter, EventKind, Request as CallRequest, StartAt};
@@ -11,20 +11,20 @@ use super::fields::{Field, FieldKind, fields, from_query};
 use super::message_events::{Deltas, NAMES, Names};
 use super::problem::Problem;
 
-/// What a request for a stream asks for.
+/// The parameters of a request for a stream.
 pub(crate) struct StreamRequest {
     pub(crate) filter: EventFilter,
     pub(crate) start: StartAt,
     pub(crate) deltas: Deltas,
     pub(crate) names: Names,
-    /// The record at which the reader joined the session, when it says so.
+    /// The record at which the reader joined the session, if the request has it.
     pub(crate) joined_at: Option<u64>,
-    /// Whether the session may be made later.
+    /// Whether the session may be created later.
     pub(crate) waits_for_session: bool,
 }
 
 impl StreamRequest {
-    /// Reads a query and headers. `session` is the one in the path.
+    /// Reads a query and headers. `session` is the id in the path.
     pub(crate) fn read(
         query: &str,
         session: Option<SessionId>,
@@ -56,7 +56,7 @@ impl StreamRequest {
     }
 }
 
-/// Where a stream begins, and where its reader joined the session, when it says so.
+/// Where a stream begins, and where its reader joined the session, if the request has it.
 fn read_start(
     headers: &HeaderMap,
     after: Option<String>,
@@ -64,7 +64,7 @@ fn read_start(
 ) -> Result<(StartAt, Option<u64>), Problem> {
     let last_id =
         headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_owned());
-    // A browser that reconnects repeats the address as it was, and says in the header how far it came.
+    // A browser that reconnects repeats the original address, and sends its progress in the header.
     let after = last_id.filter(|id| !id.is_empty()).or(after);
     match after.as_deref() {
         Some("start") => Ok((StartAt::Start, Some(0))),
@@ -74,7 +74,7 @@ fn read_start(
     }
 }
 
-/// Whether the reader waits for a session that is not there yet.
+/// Whether the reader waits for a session that does not exist yet.
 fn read_create(asked: Option<&Value>, session: Option<&SessionId>) -> Result<bool, Problem> {
     match (asked.and_then(Value::as_str), session) {
         (None, _) => Ok(false),
@@ -97,7 +97,7 @@ fn read_deltas(asked: Option<&Value>) -> Result<Deltas, Problem> {
     }
 }
 
-/// The types that were asked for by name; what is left in the request are types of the feed.
+/// The event names of messages that were asked for; the types of the feed stay in the request.
 fn read_names(asked: &mut Map<String, Value>) -> Names {
     let Some(Value::Array(types)) = asked.get_mut("types") else { return None };
     let names = types.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
@@ -110,7 +110,7 @@ fn read_names(asked: &mut Map<String, Value>) -> Names {
     Some(names)
 }
 
-/// An id of an event, or a cursor of `/v1/watch`: where to go on, and where the reader joined the session.
+/// An id of an event, or a cursor of `/v1/watch`: where to resume, and where the reader joined the session.
 fn read_id(text: &str) -> Result<(StartAt, Option<u64>), Problem> {
     let (cursor, joined_at) = match text.split_once(JOINED) {
         Some((cursor, joined)) => (cursor, joined.parse().ok()),

@@ -1,4 +1,5 @@
-//! Binding functions to types of triggers: ours, other workers', and those that nobody has yet.
+//! Binding functions to types of triggers: ours, those of other workers, and those that no worker
+//! has registered yet.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,8 +17,8 @@ use super::{Bus, namespace_key};
 use crate::limits::BUS_BIND_WAIT;
 
 impl Bus {
-    /// Binds a function to a type of trigger. A binding with the same id is replaced, also one of another connection of the
-    /// namespace: its worker may be back while the old connection does not know that it is dead.
+    /// Binds a function to a type of trigger. A binding with the same id is replaced, also one of another connection of
+    /// the namespace: its worker may have reconnected before the old connection is known to be dead.
     pub(super) async fn register_trigger(&self, connection: &Arc<Connection>, frame: TriggerFrame) {
         if !self.in_namespace(connection, |namespace| namespace.may_bind(connection, &frame.id)) {
             let message = "this connection has too many bindings; unregister some first";
@@ -31,7 +32,8 @@ impl Bus {
         }
     }
 
-    /// Binds to a type of another worker, which is told, now or when it comes.
+    /// Binds to a type of another worker. That worker is notified, now or when it registers the
+    /// type.
     fn bind_other(&self, connection: &Arc<Connection>, frame: TriggerFrame) {
         self.bind(Bound {
             connection: connection.clone(),
@@ -90,7 +92,7 @@ impl Bus {
         connection.send(wire::observer_disposed(id)).await;
     }
 
-    /// Binds a function to one of our own types; the reason, if its filter is refused.
+    /// Binds a function to one of our own types. Returns the reason if its filter is refused.
     async fn bind_session(
         &self,
         connection: &Arc<Connection>,
@@ -121,8 +123,8 @@ impl Bus {
         Ok(())
     }
 
-    /// Waits until a binding has begun, so that its place is taken before the next frame is read: what this worker does next,
-    /// it will be told of. A store that does not answer holds nobody up, and not once for each binding.
+    /// Waits until a binding has begun before the next frame is read, so that this worker receives the events of its
+    /// own next calls. A slow store delays nobody for long, and not once for each binding.
     async fn wait_for(&self, begun: oneshot::Receiver<()>) {
         let is_slow = &self.0.is_store_slow;
         let most = if is_slow.load(Ordering::Relaxed) { Duration::ZERO } else { BUS_BIND_WAIT };
@@ -130,14 +132,14 @@ impl Bus {
         is_slow.store(is_late, Ordering::Relaxed);
     }
 
-    /// Takes a binding; what it replaces ends.
+    /// Adds a binding; the one that it replaces ends.
     fn bind(&self, bound: Bound) {
         let (connection, trigger_type) =
             (bound.connection.clone(), bound.frame.trigger_type.clone());
         let old = self.in_namespace(&connection, |namespace| namespace.bind(bound));
         let Some(old) = old else { return };
         match old.to {
-            // Where the new binding asks for the same, it has taken the old one's place already, and this ends nothing.
+            // If the new binding is equal, it has taken the old one's place already, and this ends nothing.
             BoundTo::Session { id, .. } => self.0.bindings.unregister(id),
             // The owner of the type replaces it by its id.
             BoundTo::Worker if old.frame.trigger_type == trigger_type => {}
@@ -166,7 +168,7 @@ impl Bus {
         }
     }
 
-    /// The worker that owns a type has looked at a binding; a refusal is passed on.
+    /// The worker that owns a type has answered a binding; a refusal is passed on.
     pub(super) fn trigger_registered(&self, owner: &Connection, id: &str, error: Option<Value>) {
         let Some(error) = error else { return };
         let bound = self.in_namespace(owner, |namespace| {

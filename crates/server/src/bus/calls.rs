@@ -14,7 +14,7 @@ use super::namespace::Pending;
 use super::wire::{self, Action, BadFrame, InvokeFrame, ResultFrame};
 
 impl Bus {
-    /// Works on one call and answers it, if an answer is wanted.
+    /// Handles one call and answers it, if an answer is wanted.
     pub(crate) async fn invoke(&self, connection: &Arc<Connection>, frame: InvokeFrame) {
         let wants_answer = frame.action != Action::Void;
         let invocation_id = frame.invocation_id.clone().filter(|_| wants_answer);
@@ -51,7 +51,7 @@ impl Bus {
         self.pass_on(connection, frame).err().map(Err)
     }
 
-    /// Calls a function of our own. One that panics ends with an error like any other, and the connection goes on.
+    /// Calls a function of our own. If it panics, the call ends with an error and the connection goes on.
     async fn call_own(
         &self,
         connection: &Connection,
@@ -69,7 +69,7 @@ impl Bus {
         answer.map_err(|error| service_error(&error))
     }
 
-    /// An instance that stores through another asks for itself there, to find out whether it talks to itself.
+    /// Whether this is the call by which an instance that stores through another finds out whether that one is itself.
     fn is_own_instance(&self, function_id: &str) -> bool {
         let instance = function_id.strip_prefix("session::instance::");
         instance == Some(self.app().instance.as_str()) && self.has_sessions()
@@ -92,7 +92,7 @@ impl Bus {
                 invocation_id,
                 function_id: function_id.clone(),
             };
-            // It waits before it is sent: no answer can come too early.
+            // Register it before it is sent, so that no answer can come too early.
             if !self.in_namespace(connection, |namespace| namespace.begin_call(id, pending)) {
                 return Err(too_many_waiting());
             }
@@ -124,9 +124,9 @@ impl Bus {
         answer_with(&pending.caller, &pending.invocation_id, &pending.function_id, answer).await;
     }
 
-    /// A frame could not be read: its sender is told, if it waits for an answer.
+    /// Handles a frame that could not be read: the sender gets an error, if it waits for an answer.
     pub(crate) async fn misread(&self, connection: &Connection, bad: BadFrame) {
-        // The reason may hold text of the frame, so it goes to its sender and not into the log.
+        // The reason may contain text of the frame, so it is sent back and not logged.
         tracing::debug!("a frame on the bus could not be read");
         let Some(invocation_id) = bad.invocation_id else { return };
         let error = wire::error_body("invocation_error", &bad.reason);
@@ -154,7 +154,7 @@ async fn answer_with(
     connection.send(text).await;
 }
 
-/// The error of one of our own functions, in the words that clients of session-manager match on.
+/// The error of one of our own functions, with the texts that clients of session-manager match on.
 pub(crate) fn service_error(error: &ServiceError) -> Value {
     let message = match error {
         ServiceError::Malformed { detail, .. } => format!("serialization error: {detail}"),
@@ -195,7 +195,7 @@ impl Bus {
         self.0.has_sessions
     }
 
-    /// Whether a scope may know of a function of our own.
+    /// Whether a scope may see a function of our own.
     pub(crate) fn may_know(scope: &Scope, function: &Function) -> bool {
         scope.has(function.right)
     }

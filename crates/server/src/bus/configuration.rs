@@ -1,7 +1,7 @@
-//! `configuration::*`: settings of workers, kept for them and answered as the engine's configuration worker does.
+//! `configuration::*`: settings of workers, stored for them and answered as the engine's configuration worker does.
 //!
-//! Our own are among them, under the name of session-manager, and can only be read: they come from the configuration file.
-//! A worker that hosts these functions itself is asked instead.
+//! Our own settings are among them, under the name of session-manager, and are read-only: they come from the
+//! configuration file. If a worker hosts these functions itself, it is called instead.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use super::{Bus, namespace_key};
 use crate::config::hide_secrets;
 use crate::limits::{BUS_CONFIGURATION_ATTEMPTS, BUS_CONFIGURATION_ID_BYTES, BUS_CONFIGURATIONS};
 
-/// Who answers, in lists.
+/// The name of the host in lists.
 pub(super) const HOST: &str = "configuration";
-/// The type of trigger that tells of a changed value.
+/// The type of trigger for a changed value.
 pub(super) const TYPE: &str = "configuration";
 pub(super) const TYPE_DESCRIPTION: &str =
     "Tells of a changed value; filter by configuration_id and event_types.";
@@ -42,7 +42,7 @@ pub(super) const FUNCTIONS: [(&str, &str); 5] = [
 type Answer = Result<Value, Value>;
 
 impl Bus {
-    /// The answer of a configuration function; `None` when it is not ours to give.
+    /// The answer of a configuration function; `None` if it is not one of ours.
     pub(super) async fn call_configuration(
         &self,
         connection: &Connection,
@@ -59,7 +59,7 @@ impl Bus {
         Some(settings.answer(function_id, data).await)
     }
 
-    /// Calls the functions that are bound to a changed value. Like the engine's, this waits for no answer.
+    /// Calls the functions that are bound to a changed value. Like the engine, this waits for no answer.
     fn tell_configuration(&self, connection: &Connection, id: &str, payload: &Value) {
         let bound: Vec<String> = self.in_namespace(connection, |namespace| {
             let bound = namespace.triggers.values().map(|bound| &bound.frame);
@@ -136,7 +136,7 @@ impl Settings<'_> {
                 entry.insert(name.to_owned(), said.cloned().unwrap_or_else(|| json!("")));
             }
             entry.insert("schema".to_owned(), schema.clone());
-            // A value that is there is never replaced by the one to begin with.
+            // An initial value never replaces a stored one.
             let value = stored.and_then(|stored| stored.get("value")).filter(|v| !v.is_null());
             let value = value.or_else(|| data.get("initial_value"));
             entry.insert("value".to_owned(), value.cloned().unwrap_or_default());
@@ -192,7 +192,7 @@ impl Settings<'_> {
         stored.map(|stored| stored.value).ok_or_else(|| not_registered(id))
     }
 
-    /// Our own settings, without what only this server may know.
+    /// Our own settings, without secrets.
     fn own(&self) -> Value {
         let offer = self.bus.app().own_settings();
         let mut value = offer.initial_value;
@@ -205,14 +205,14 @@ impl Settings<'_> {
         })
     }
 
-    /// The name of an entry among the shared documents, which takes plain characters only.
+    /// The key of an entry in the shared documents, which allows plain characters only.
     fn key(&self, id: &str) -> String {
         let namespace = Sha256::digest(namespace_key(&self.connection.caller.scope));
         format!("configuration/{}/{}", hex(&namespace), hex(id.as_bytes()))
     }
 
-    /// Writes what `make` makes of what is stored, also when another process writes at the same time; the entry before
-    /// and after.
+    /// Applies `make` to the stored value and writes the result, retrying when another process writes at the same time.
+    /// Returns the entry before and after.
     async fn change(
         &self,
         id: &str,

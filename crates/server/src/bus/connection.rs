@@ -15,7 +15,7 @@ use crate::limits::{BUS_EVENTS_WAITING, BUS_NOTICES_WAITING, BUS_OUTBOX_MESSAGES
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) id: BusId,
-    /// Shown by the one that comes back after its connection broke.
+    /// Sent by a worker that reconnects after its connection broke.
     pub(crate) reattach_token: BusId,
     pub(crate) caller: Caller,
     pub(crate) remote: String,
@@ -26,21 +26,21 @@ pub(crate) struct Connection {
     outbox: mpsc::Sender<String>,
     events: mpsc::Sender<String>,
     closing: watch::Sender<Option<Closing>>,
-    said: Mutex<Said>,
+    worker_info: Mutex<WorkerInfo>,
 }
 
-/// Why a connection ends, as its peer is told.
+/// Why a connection ends, as it is sent to the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Closing {
     /// A code of RFC 6455.
     pub(crate) code: CloseCode,
-    /// Words for whoever reads the peer's log; at most 123 bytes.
+    /// A reason for the peer's log; at most 123 bytes.
     pub(crate) reason: String,
 }
 
-/// What a worker said of itself.
+/// The information that a worker sent about itself.
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct WorkerInfo {
     info: Value,
     takes_bytes: Option<usize>,
 }
@@ -62,7 +62,8 @@ impl Outgoing {
     }
 }
 
-/// Messages that a client of an old SDK takes: its library closes the connection at a larger one.
+/// The largest message for a client of an old SDK: its library closes the connection at a larger
+/// one.
 const OLD_CLIENT_BYTES: usize = 1024 * 1024;
 
 impl Connection {
@@ -87,7 +88,7 @@ impl Connection {
             outbox,
             events,
             closing,
-            said: Mutex::default(),
+            worker_info: Mutex::default(),
         };
         let outgoing = Outgoing {
             notices: notices_end,
@@ -98,8 +99,8 @@ impl Connection {
         (connection, outgoing)
     }
 
-    /// Tells what the worker must know and nobody can wait with. A connection that does not take it ends: to miss one of these
-    /// without knowing would be worse.
+    /// Sends a notice that the worker must not miss, without waiting. If the connection cannot take it, the connection
+    /// ends: a missed notice would be worse.
     pub(crate) fn tell(&self, message: String) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.notices.try_send(message) {
             tracing::warn!(worker = %self.id, "a worker does not take what it is told; its connection ends");
@@ -108,17 +109,17 @@ impl Connection {
         }
     }
 
-    /// Sends an answer; waits while too many wait already. `false` when the connection is gone.
+    /// Sends an answer; waits while the queue is full. `false` if the connection is gone.
     pub(crate) async fn send(&self, message: String) -> bool {
         self.outbox.send(message).await.is_ok()
     }
 
-    /// Sends without waiting; `false` when too many wait already, or the connection is gone.
+    /// Sends without waiting; `false` if the queue is full, or the connection is gone.
     pub(crate) fn try_send(&self, message: String) -> bool {
         self.outbox.try_send(message).is_ok()
     }
 
-    /// Sends an event; waits while too many wait already. `false` when the connection is gone.
+    /// Sends an event; waits while the queue is full. `false` if the connection is gone.
     pub(crate) async fn send_event(&self, message: String) -> bool {
         self.events.send(message).await.is_ok()
     }
@@ -128,7 +129,7 @@ impl Connection {
         self.close_because(CloseCode::Away, String::new());
     }
 
-    /// Ends the connection, and says why; the first reason stays.
+    /// Ends the connection with a reason; the first reason stays.
     pub(crate) fn close_because(&self, code: CloseCode, reason: String) {
         self.closing.send_if_modified(|closing| {
             let is_first = closing.is_none();
@@ -137,26 +138,26 @@ impl Connection {
         });
     }
 
-    /// Notes what the worker says of itself.
+    /// Stores the information that the worker sent about itself.
     pub(crate) fn note(&self, info: Value) {
         let word = |name: &str| info.get(name).and_then(Value::as_str).unwrap_or_default();
         let features = info.get("features").and_then(Value::as_array);
         let is_large =
             features.is_some_and(|list| list.iter().any(|item| item == "large-messages.v1"));
         let is_small = word("runtime") == "python" && !is_large;
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.takes_bytes = is_small.then_some(OLD_CLIENT_BYTES);
-        said.info = info;
+        let mut worker_info = self.worker_info.lock().unwrap_or_else(PoisonError::into_inner);
+        worker_info.takes_bytes = is_small.then_some(OLD_CLIENT_BYTES);
+        worker_info.info = info;
     }
 
-    /// What the worker said of itself.
+    /// The information that the worker sent about itself.
     pub(crate) fn info(&self) -> Value {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).info.clone()
+        self.worker_info.lock().unwrap_or_else(PoisonError::into_inner).info.clone()
     }
 
-    /// How large a message the worker takes, where it takes less than others.
+    /// The largest message that the worker accepts, if it accepts less than others.
     pub(crate) fn takes_bytes(&self) -> Option<usize> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).takes_bytes
+        self.worker_info.lock().unwrap_or_else(PoisonError::into_inner).takes_bytes
     }
 
     pub(crate) fn waiting(&self) -> usize {

@@ -93,11 +93,41 @@ impl EventCaller {
         if !host.send_event(text).await {
             return Called::Absent;
         }
-        match tokio::time::timeout(EVENT_ANSWER_WAIT, answered).await {
-            Ok(Ok(())) => Called::Taken,
-            // Its host left without an answer.
-            Ok(Err(_)) => Called::Absent,
-            Err(_) => Called::Taken,
-        }
+        outcome(answered).await
+    }
+}
+
+/// What became of a call whose host has it. One handler that never answers must not stop the binding.
+async fn outcome(answered: oneshot::Receiver<()>) -> Called {
+    match tokio::time::timeout(EVENT_ANSWER_WAIT, answered).await {
+        Ok(Ok(())) | Err(_) => Called::Taken,
+        // Its host left without an answer.
+        Ok(Err(_)) => Called::Absent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const SHORTLY: Duration = Duration::from_millis(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_that_does_not_answer_counts_as_delivered_after_its_time() {
+        let (_unanswered, answered) = oneshot::channel();
+        let mut called = Box::pin(outcome(answered));
+        let before = tokio::time::timeout(EVENT_ANSWER_WAIT - SHORTLY, &mut called).await;
+        assert!(before.is_err(), "it is waited for until then");
+        let after = tokio::time::timeout(SHORTLY * 2, called).await;
+        assert_eq!(after.ok(), Some(Called::Taken));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_whose_host_left_is_made_again() {
+        let (answer, answered) = oneshot::channel();
+        drop(answer);
+        assert_eq!(outcome(answered).await, Called::Absent);
     }
 }

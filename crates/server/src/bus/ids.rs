@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bough_platform::Entropy;
 
-/// Makes ids that are unique in this process. Who knows one can count on to the next: only secrets cannot be guessed.
+/// Makes ids that are unique in this process. They can be guessed: only secrets must be unpredictable.
 #[derive(Debug)]
 pub(crate) struct Ids {
     entropy: Arc<dyn Entropy>,
@@ -23,7 +23,7 @@ impl Ids {
         Ok(Self { entropy, prefix, next: AtomicU64::new(start) })
     }
 
-    /// A fresh id that nobody can guess.
+    /// A fresh id that cannot be guessed.
     pub(crate) fn secret(&self) -> std::io::Result<BusId> {
         draw(&*self.entropy)
     }

@@ -1,4 +1,4 @@
-//! The engine's own functions: who is on the bus, and what there is. Answers have the shapes of the engine's.
+//! The engine's own functions: who is on the bus, and what is registered. Answers have the shapes of the engine's.
 
 use bough_service::{
     Function, TriggerType, WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION, functions,
@@ -12,7 +12,7 @@ use super::namespace::{Bound, Namespace};
 use super::wire;
 use crate::limits::BUS_INFO_IDS_MAX;
 
-/// The namespace of the engine that everything here is in; ours keep tenants apart and have no name.
+/// The namespace of the engine that everything here is in. Our own namespaces keep tenants apart and have no name.
 const DEFAULT_NAMESPACE: &str = "default";
 /// Characters of a configuration that a list shows.
 const SUMMARY_CHARS: usize = 80;
@@ -36,7 +36,7 @@ impl Bus {
     }
 }
 
-/// What a caller asks about.
+/// The request of a caller.
 struct Asked<'a>(&'a Value);
 
 impl Asked<'_> {
@@ -62,7 +62,7 @@ impl Asked<'_> {
     }
 }
 
-/// What there is in one namespace, for one caller.
+/// What is registered in one namespace, for one caller.
 struct Catalogue<'a> {
     bus: &'a Bus,
     connection: &'a Connection,
@@ -91,7 +91,7 @@ impl Catalogue<'_> {
         functions().iter().filter(move |function| has_sessions && Bus::may_know(scope, function))
     }
 
-    /// The functions that answer for the configuration worker, where no worker hosts them.
+    /// The functions of the configuration worker, if no worker hosts them.
     fn configuration_functions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let has_sessions = self.bus.has_sessions();
         let is_ours = move |id: &str| has_sessions && !self.namespace.functions.contains_key(id);
@@ -287,7 +287,7 @@ impl Catalogue<'_> {
         Ok(Value::Object(row))
     }
 
-    /// Every worker: ourselves, and who is connected.
+    /// Every worker: this server, and those that are connected.
     fn workers(&self) -> Vec<Value> {
         let own = self.bus.has_sessions().then(|| {
             json!({

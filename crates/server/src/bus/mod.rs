@@ -38,7 +38,7 @@ pub(crate) struct Bus(Arc<Inner>);
 
 struct Inner {
     app: App,
-    /// Whether our own functions and triggers are on it; without them it is a bare engine.
+    /// Whether our own functions and triggers are registered; without them it is a bare engine.
     has_sessions: bool,
     /// Our own name on it.
     id: BusId,
@@ -46,15 +46,15 @@ struct Inner {
     namespaces: Mutex<HashMap<String, Namespace>>,
     /// Bindings to our own types.
     bindings: Bindings,
-    /// Where the settings of workers are kept.
+    /// Stores the settings of workers.
     shared: Arc<dyn SharedState>,
     function_changes: watch::Sender<u64>,
-    /// The last binding that was waited for did not begin in time.
+    /// Whether the last binding did not begin in time.
     is_store_slow: AtomicBool,
 }
 
 impl Bus {
-    /// A bus with our functions and triggers on it, or without.
+    /// A bus with or without our functions and triggers.
     pub(crate) fn new(
         app: App,
         entropy: Arc<dyn Entropy>,
@@ -76,7 +76,7 @@ impl Bus {
         })))
     }
 
-    /// What is served on the port of the bus.
+    /// The routes of the bus's port.
     pub(crate) fn router(&self) -> Router {
         let router = Router::new()
             .route("/", any(socket::open))
@@ -108,18 +108,18 @@ impl Bus {
         TriggerType::named(name).filter(|_| self.0.has_sessions)
     }
 
-    /// Changes when somebody comes to host a function.
+    /// Changes when a worker registers a function.
     pub(crate) fn function_changes(&self) -> watch::Receiver<u64> {
         self.0.function_changes.subscribe()
     }
 
-    /// Who hosts a function in a namespace.
+    /// The host of a function in a namespace.
     pub(crate) fn host(&self, namespace: &str, function_id: &str) -> Option<Arc<Connection>> {
         self.namespaces().get(namespace)?.host(function_id)
     }
 
     fn namespaces(&self) -> MutexGuard<'_, HashMap<String, Namespace>> {
-        // Rooms are changed in steps that leave them whole, so a panic elsewhere does not spoil them.
+        // Each change leaves the namespaces consistent, so a poisoned lock can be used.
         self.0.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +130,7 @@ impl Bus {
         host: &Connection,
         answer: oneshot::Sender<()>,
     ) {
-        // Without the namespace its host is gone, and whoever waits learns so by the end of the channel.
+        // Without the namespace its host is gone, and the end of the channel wakes whoever waits.
         if let Some(namespace) = self.namespaces().get_mut(namespace) {
             namespace.begin_event_call(id, host, answer);
         }
@@ -142,7 +142,7 @@ impl Bus {
         }
     }
 
-    /// Looks into a connection's namespace.
+    /// Runs `look` on a connection's namespace.
     fn in_namespace<T>(
         &self,
         connection: &Connection,
@@ -159,7 +159,7 @@ impl Bus {
         });
     }
 
-    /// Takes a connection away with all that it had, and tells who must know.
+    /// Removes a connection with everything that it registered, and notifies the workers concerned.
     fn leave(&self, connection: &Connection) {
         let key = namespace_key(&connection.caller.scope);
         let departure = {
@@ -226,7 +226,7 @@ impl Bus {
         }
     }
 
-    /// A worker is back on a new connection: the old one, which may not know that it is dead, ends.
+    /// A worker has reconnected: the old connection, which may not be known to be dead, ends.
     fn reattach(&self, connection: &Connection, previous: &str, token: &str) {
         let (Some(previous), Some(token)) = (BusId::parse(previous), BusId::parse(token)) else {
             return;

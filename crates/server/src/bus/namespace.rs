@@ -26,7 +26,7 @@ pub(crate) struct Namespace {
     pub(crate) functions: BTreeMap<String, Hosted>,
     pub(crate) types: BTreeMap<String, HostedType>,
     pub(crate) triggers: BTreeMap<String, Bound>,
-    /// Calls with events that are not answered: whose they are, and who waits.
+    /// Calls with events that are not answered: their connection, and the channel that waits.
     event_calls: HashMap<BusId, (BusId, oneshot::Sender<()>)>,
     pending: HashMap<BusId, Pending>,
 }
@@ -63,7 +63,7 @@ pub(crate) enum BoundTo {
         /// Counts it while it is there.
         _counted: Option<Place>,
     },
-    /// One of another worker, which looks after it.
+    /// One of another worker, which handles it.
     Worker,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Pending {
     pub(crate) function_id: String,
 }
 
-/// What is left to be told when a connection is gone.
+/// The notices to send after a connection is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Departure {
     /// Calls that will not be answered.
@@ -88,7 +88,8 @@ pub(crate) struct Departure {
 }
 
 impl Namespace {
-    /// Takes a function; the last that registers it has it. `false` when the worker has too many.
+    /// Registers a function; the last worker that registers it has it. `false` if the worker has
+    /// too many.
     pub(crate) fn add_function(
         &mut self,
         connection: &Arc<Connection>,
@@ -115,7 +116,7 @@ impl Namespace {
         self.functions.get(function_id).map(|hosted| hosted.connection.clone())
     }
 
-    /// Takes a type of trigger, and gives back the bindings that waited for it.
+    /// Registers a type of trigger, and returns the bindings that waited for it.
     pub(crate) fn add_type(
         &mut self,
         connection: &Arc<Connection>,
@@ -141,49 +142,49 @@ impl Namespace {
             || self.triggers.values().filter(is_own).count() < BUS_TRIGGERS_PER_CONNECTION
     }
 
-    /// Takes a binding in place of one with the same id.
+    /// Adds a binding, replacing one with the same id.
     pub(crate) fn bind(&mut self, bound: Bound) -> Option<Bound> {
         self.triggers.insert(bound.frame.id.clone(), bound)
     }
 
-    /// Takes a binding away, if it is this worker's.
+    /// Removes a binding, if it is this worker's.
     pub(crate) fn unbind(&mut self, connection: &Connection, id: &str) -> Option<Bound> {
         let is_own =
             self.triggers.get(id).is_some_and(|bound| bound.connection.id == connection.id);
         is_own.then(|| self.triggers.remove(id)).flatten()
     }
 
-    /// Notes that a call with an event waits for the answer of its host.
+    /// Registers a call with an event that waits for the answer of its host.
     pub(crate) fn begin_event_call(
         &mut self,
         id: BusId,
         host: &Connection,
         answer: oneshot::Sender<()>,
     ) {
-        // One that left meanwhile takes nothing; whoever waits learns so by the end of the channel.
+        // If the host has left, the channel is dropped, which wakes whoever waits.
         if self.connections.contains_key(&host.id) {
             self.event_calls.insert(id, (host.id, answer));
         }
     }
 
-    /// Nobody waits for the answer of a call with an event any more.
+    /// Removes a call with an event, because nobody waits for it any more.
     pub(crate) fn forget_event_call(&mut self, id: BusId) {
         self.event_calls.remove(&id);
     }
 
-    /// A worker has answered a call with an event; `false` when that is not what it answered.
+    /// Ends a call with an event that a worker answered; `false` if the id is not of such a call.
     pub(crate) fn end_event_call(&mut self, host: &Connection, id: BusId) -> bool {
         if self.event_calls.get(&id).is_none_or(|(of, _)| *of != host.id) {
             return false;
         }
         if let Some((_, answer)) = self.event_calls.remove(&id) {
-            // Who waited may have stopped.
+            // The receiver may have stopped waiting.
             let _ = answer.send(()).is_ok();
         }
         true
     }
 
-    /// Notes that a call waits; `false` when its host has too many waiting.
+    /// Registers a call that waits; `false` if its host has too many waiting.
     pub(crate) fn begin_call(&mut self, id: BusId, pending: Pending) -> bool {
         if pending.host.waiting() >= BUS_PENDING_PER_CONNECTION {
             return false;
@@ -201,12 +202,12 @@ impl Namespace {
         Some(pending)
     }
 
-    /// Takes a connection and all that it had away.
+    /// Removes a connection and everything that it registered.
     pub(crate) fn depart(&mut self, connection: &Connection) -> Departure {
         self.connections.remove(&connection.id);
         self.functions.retain(|_, hosted| hosted.connection.id != connection.id);
         self.types.retain(|_, hosted| hosted.connection.id != connection.id);
-        // Those who wait are told by the end of their channel.
+        // The end of their channel wakes those who wait.
         self.event_calls.retain(|_, (host, _)| *host != connection.id);
         let mut departure = Departure::default();
         let own: Vec<String> = self

@@ -1,4 +1,4 @@
-//! WebSockets: the upgrade, and one task that reads and one that writes for each connection.
+//! WebSockets: the upgrade, and a reading and a writing task for each connection.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(crate) async fn open(State(bus): State<Bus>, request: Request) -> Result<Res
     Ok(response)
 }
 
-/// A worker offers its telemetry, which nobody here wants; refusing it would only make the worker try again.
+/// Accepts and ignores a worker's telemetry; if it were refused, the worker would only try again.
 pub(crate) async fn open_and_ignore(
     State(bus): State<Bus>,
     request: Request,
@@ -53,7 +53,7 @@ pub(crate) async fn open_and_ignore(
     Ok(response)
 }
 
-/// A connection that wants to be a WebSocket, and may.
+/// A connection that asks for a WebSocket and is allowed to.
 struct Arrival {
     accept: String,
     upgrade: OnUpgrade,
@@ -90,7 +90,7 @@ impl Arrival {
         if let Ok(accept) = HeaderValue::from_str(&self.accept) {
             headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
         }
-        // Clients set TCP_NODELAY only when the server says that it does.
+        // Clients set TCP_NODELAY only if the server announces it.
         headers.insert("x-iii-capabilities", HeaderValue::from_static("tcp-nodelay"));
         (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
     }
@@ -128,7 +128,7 @@ fn socket_config(message_bytes: usize) -> WebSocketConfig {
     config.max_message_size = Some(message_bytes);
     config.max_frame_size = Some(message_bytes);
     config.write_buffer_size = BUS_WRITE_BUFFER_BYTES;
-    // One whole answer must fit; a socket that takes nothing holds one, and what follows waits outside.
+    // One whole answer must fit. A stalled socket holds one, and what follows waits outside.
     config.max_write_buffer_size =
         message_bytes.saturating_mul(2).saturating_add(2 * BUS_WRITE_BUFFER_BYTES);
     config
@@ -155,7 +155,7 @@ fn not_a_websocket() -> Problem {
     Problem::new(StatusCode::UPGRADE_REQUIRED, "http/upgrade_required", detail, hint)
 }
 
-/// Reads and writes until the connection ends, then takes away all that it had.
+/// Reads and writes until the connection ends, then removes everything that it registered.
 async fn converse(bus: Bus, connection: Arc<Connection>, outgoing: Outgoing, socket: Socket) {
     let (sink, mut stream) = socket.split();
     bus.enter(&connection);
@@ -181,19 +181,19 @@ async fn converse(bus: Bus, connection: Arc<Connection>, outgoing: Outgoing, soc
     tracing::debug!(worker = %connection.id, "a worker is gone");
 }
 
-/// Waits until somebody closes the connection.
+/// Waits until the connection is to be closed.
 async fn is_closing(mut closing: watch::Receiver<Option<Closing>>) {
-    // Without the connection nobody needs the connection any more, which is the same.
+    // If the connection's sender is dropped, it has ended too.
     let _ = closing.wait_for(Option::is_some).await.is_ok();
 }
 
-/// Ends our side, then reads what is still on its way. A connection that is closed with unread bytes is reset, and what was
-/// sent last, such as the reason of the end, may be lost with it.
+/// Ends our side, then reads what is still on its way. A connection that is closed with unread bytes is reset, and the
+/// last frames, such as the reason of the end, may be lost with it.
 async fn drain(stream: SplitStream<Socket>, sink: SplitSink<Socket, Message>) {
     let Ok(socket) = stream.reunite(sink) else { return };
     let mut io = socket.into_inner();
     let drained = async {
-        // A peer waits for the server to end first, so reading alone would wait for a peer that waits for us.
+        // The peer waits for the server to close first, so reading alone would wait for ever.
         io.shutdown().await?;
         tokio::io::copy(&mut io, &mut tokio::io::sink()).await
     };
@@ -220,7 +220,7 @@ async fn read(bus: &Bus, connection: &Arc<Connection>, stream: &mut SplitStream<
                 Err(_) => continue,
             },
             Message::Close(_) => {
-                // The answer to a close is sent when the socket is read once more.
+                // The answer to a close frame is sent when the socket is read once more.
                 let _ = tokio::time::timeout(BUS_CLOSE_TIMEOUT, stream.next()).await.is_ok();
                 return;
             }
@@ -242,7 +242,7 @@ fn note_end(bus: &Bus, connection: &Connection, error: &WsError) {
     }
 }
 
-/// Takes one frame. Registrations are done when this returns; calls go on beside.
+/// Handles one frame. Registrations are done when this returns; calls run concurrently.
 async fn take(bus: &Bus, connection: &Arc<Connection>, text: &str, calls: &Arc<Semaphore>) {
     let frame = match wire::read(text) {
         Ok(frame) => frame,
@@ -250,7 +250,7 @@ async fn take(bus: &Bus, connection: &Arc<Connection>, text: &str, calls: &Arc<S
     };
     match frame {
         Frame::Invoke(invoke) => {
-            // A worker that does not wait for answers waits here.
+            // A worker that does not wait for answers is slowed down here.
             let Ok(permit) = calls.clone().acquire_owned().await else { return };
             let (bus, connection) = (bus.clone(), connection.clone());
             tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Which values make sense: checked once, before anything is built from them.
+//! Validates values once, before anything is built from them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -27,8 +27,8 @@ impl Config {
         self.worker().check()
     }
 
-    /// Refuses addresses that other machines reach where nothing would keep them out, as far as their texts say: what a name
-    /// stands for is known when it is listened on.
+    /// Refuses addresses that other machines can reach without a token, as far as the text shows it: what a name
+    /// resolves to is known when it is bound.
     pub fn check_doors(&self, has_tokens: bool) -> Result<(), ConfigError> {
         if has_tokens || self.tokens.required {
             return Ok(());
@@ -161,7 +161,7 @@ impl Address {
         Ok(Self { host: host.to_owned(), port })
     }
 
-    /// Whether only this machine can reach it, as far as the text says.
+    /// Whether only this machine can reach it, as far as the text shows it.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback_host(&self.host)
@@ -193,7 +193,7 @@ impl WsUrl {
     pub fn parse(field: &'static str, text: &str) -> Result<Self, ConfigError> {
         let refuse = |reason: &str| ConfigError::value(field, without_password(text), reason);
         if text.contains('@') {
-            // It may be a secret, so it is not said again.
+            // It may be a secret, so it is not repeated.
             let reason = "an address has no user or password; a token has a field of its own";
             return Err(ConfigError::value(field, "...@...", reason));
         }
@@ -215,7 +215,7 @@ impl WsUrl {
         let authority = uri.authority().map_or("", http::uri::Authority::as_str);
         let port = match authority.strip_prefix(host).unwrap_or_default() {
             "" => 80,
-            // What cannot be read as a port is not taken for one that was left out.
+            // An invalid port is not treated as a missing one.
             text => text.strip_prefix(':').and_then(|port| port.parse().ok()).unwrap_or(0),
         };
         if port == 0 {
@@ -235,7 +235,7 @@ impl std::fmt::Display for WsUrl {
     }
 }
 
-/// An address without what its user is known by: names and passwords before the host, and what follows a `?`.
+/// An address without user, password and query.
 pub(crate) fn without_password(url: &str) -> String {
     let (place, query) = url.split_once('?').map_or((url, ""), |(place, _)| (place, "?(hidden)"));
     let (scheme, rest) =

@@ -13,13 +13,13 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is not YAML.
     #[error("the configuration is not valid YAML: {reason}")]
     Yaml {
-        /// What the reader says.
+        /// The error of the parser.
         reason: String,
     },
     /// A placeholder cannot be replaced.
@@ -43,7 +43,7 @@ pub enum ConfigError {
         /// What is wrong with it, and what to write instead.
         reason: String,
     },
-    /// Nobody knows where the data should be.
+    /// No data directory was given, and there is no home directory.
     #[error("there is no home directory to keep data in; give --data-dir or set BOUGH_DATA_DIR")]
     NoDataDir,
 }

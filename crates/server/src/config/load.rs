@@ -11,13 +11,13 @@ use super::placeholders::{Lookup, expand};
 use super::yaml;
 use crate::limits::SETTINGS_FILE_BYTES_MAX;
 
-/// The file that is read when nobody names one, below the data directory.
+/// The default configuration file, below the data directory.
 pub const CONFIG_FILE: &str = "config.yaml";
 
-/// What `bus` says where no bus is served.
+/// The value of `bus` that disables it.
 pub(crate) const OFF: &str = "off";
 
-/// What flags or environment variables say; what is `None` stays as it is.
+/// The values of flags or environment variables; a value that is `None` changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `--data-dir`, `BOUGH_DATA_DIR`.
@@ -39,18 +39,18 @@ pub struct Overrides {
 /// A configuration and where it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// What it says.
+    /// The configuration.
     pub config: Config,
-    /// Where the data is.
+    /// The data directory.
     pub data_dir: PathBuf,
     /// The file that was read; `None` when there is none.
     pub file: Option<PathBuf>,
-    /// The file that would be read, to watch for it.
+    /// The file that would be read, to watch it.
     pub watched: PathBuf,
 }
 
 impl Overrides {
-    /// What the environment says.
+    /// The values of the environment.
     pub fn from_environment(lookup: Lookup<'_>) -> Result<Self, ConfigError> {
         let set = |name| lookup(name).filter(|value| !value.is_empty());
         Ok(Self {
@@ -66,7 +66,7 @@ impl Overrides {
         })
     }
 
-    /// These, and where they say nothing, those.
+    /// These values, and those of `other` where these are `None`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -81,8 +81,7 @@ impl Overrides {
     }
 }
 
-/// Reads the configuration: defaults, then the file, then the environment, then `flags`. What comes back has been
-/// checked.
+/// Reads and checks the configuration: defaults, then the file, then the environment, then `flags`.
 pub fn load(flags: &Overrides, lookup: Lookup<'_>) -> Result<Loaded, ConfigError> {
     let said = flags.clone().or(Overrides::from_environment(lookup)?);
     let usual_dir = said.data_dir.clone().or_else(user_data_dir);
@@ -131,7 +130,7 @@ pub fn parse(text: &str, lookup: Lookup<'_>) -> Result<Config, ConfigError> {
     shape(read_off(fill_adapter(expand(value, lookup)?)))
 }
 
-/// Reads the part that an engine's configuration worker holds, from the value that it gives.
+/// Reads the part that an engine's configuration worker holds, from its value.
 pub fn parse_worker(value: Value, lookup: Lookup<'_>) -> Result<WorkerConfig, ConfigError> {
     let config: WorkerConfig = shape(fill_adapter(expand(value, lookup)?))?;
     config.check()?;
@@ -145,8 +144,8 @@ fn shape<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, ConfigError>
     })
 }
 
-/// The decoder's words without the value that it met, which may be a secret: `invalid type: string "x", expected u64` says as
-/// much with its field and without its `"x"`.
+/// The decoder's message without the value, which may be a secret: `invalid type: string "x", expected u64` is as clear
+/// with its field and without its `"x"`.
 fn without_value(reason: &str) -> String {
     let Some((met, expected)) = reason.rsplit_once(", expected ") else {
         return reason.to_owned();
@@ -170,7 +169,7 @@ fn fill_adapter(mut value: Value) -> Value {
     value
 }
 
-/// `bus: off` is what people write, and YAML reads `off` as `false`.
+/// People write `bus: off`, which YAML reads as `false`.
 fn read_off(mut value: Value) -> Value {
     if let Some(bus @ Value::Bool(false)) = value.get_mut("bus") {
         *bus = Value::String(OFF.to_owned());
@@ -201,7 +200,7 @@ pub fn expand_home(text: &str, lookup: Lookup<'_>) -> PathBuf {
     }
 }
 
-/// The text of a file; `None` when there is none and nobody named it.
+/// The text of a file; `None` if it is missing and was not named explicitly.
 fn read_file(path: &Path, is_named: bool) -> Result<Option<String>, ConfigError> {
     let refuse = |source| ConfigError::Read { path: path.to_owned(), source };
     match read_bytes(path) {

@@ -1,4 +1,4 @@
-//! What can be configured, as the file says it.
+//! The configuration file as types.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

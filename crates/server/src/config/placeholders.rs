@@ -5,8 +5,8 @@ use serde_json::Value;
 /// Looks up an environment variable.
 pub type Lookup<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// Replaces the placeholders in every text of a value. A text that is one placeholder and nothing else becomes what its
-/// replacement would be if it stood in the file: a number, a truth value, or text.
+/// Replaces the placeholders in every text of a value. A text that is a single placeholder becomes what its replacement
+/// would be in the file: a number, a truth value, or text.
 pub(crate) fn expand(value: Value, lookup: Lookup<'_>) -> Result<Value, PlaceholderError> {
     match value {
         Value::String(text) => expand_text(&text, lookup),

@@ -9,7 +9,8 @@ use super::yaml;
 /// A configuration file with every field, its default and what it means.
 pub const DOCUMENTED_FILE: &str = include_str!("config.yaml");
 
-/// What a server would run with, as YAML that can be used as its file. Secrets are left out.
+/// The effective configuration of a server, as YAML that can be used as its file. Secrets are left
+/// out.
 #[must_use]
 pub fn show(loaded: &Loaded) -> String {
     let mut value = serde_json::to_value(&loaded.config).unwrap_or_default();
@@ -25,7 +26,7 @@ pub fn show(loaded: &Loaded) -> String {
     source + &yaml::write(&value)
 }
 
-/// Takes out of a configuration what only its server may know.
+/// Removes the secrets from a configuration.
 pub fn hide_secrets(config: &mut Value) {
     if let Some(token) = config.pointer_mut("/adapter/config/token") {
         *token = Value::String("(hidden)".to_owned());

@@ -28,7 +28,7 @@ pub struct SpanError {
 }
 
 impl Span {
-    /// The length, or nothing when it does not end.
+    /// The length; `None` for `forever`.
     #[must_use]
     pub const fn duration(self) -> Option<Duration> {
         match self {
@@ -37,7 +37,7 @@ impl Span {
         }
     }
 
-    /// When a time that starts at `now_ms` ends, in milliseconds since the epoch.
+    /// The end of a span that starts at `now_ms`, in milliseconds since the epoch.
     #[must_use]
     pub fn end_after(self, now_ms: i64) -> Option<i64> {
         let millis = i64::try_from(self.duration()?.as_millis()).unwrap_or(i64::MAX);

@@ -1,8 +1,8 @@
 //! YAML in and out, by way of JSON values.
 //!
-//! The shape of the configuration is read from the value, so that an error names the field. Placeholders (`${VAR:default}`) are
-//! replaced in strings of the value, never in the text, so that a value of the environment cannot become syntax. The reader has
-//! budgets against documents that explode by aliases, depth or size.
+//! The configuration is deserialised from the value, so that an error names the field. Placeholders (`${VAR:default}`)
+//! are replaced in strings of the value, never in the text, so a value of the environment cannot become syntax. The
+//! reader has budgets against documents that explode by aliases, depth or size.
 
 use std::fmt::Write as _;
 
@@ -22,9 +22,9 @@ pub(crate) fn read(text: &str) -> Result<Value, String> {
     }
 }
 
-/// What is wrong and where, and nothing of what the file says: it may hold secrets, and others read the reason.
+/// What is wrong and where, without any text of the file: it may hold secrets, and others read the reason.
 fn reason(error: &serde_saphyr::Error, text: &str) -> String {
-    // It says the place too.
+    // The message includes the position.
     let what = error.without_snippet().to_string();
     let Some(place) = error.location() else {
         return "it cannot be read".to_owned();

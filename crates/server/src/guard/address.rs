@@ -6,8 +6,8 @@ use crate::config::is_loopback_host;
 
 /// Whether a request with this `Host` header was meant for the server that it reached at `local`.
 ///
-/// Names are compared with a list, because a name can be made to point anywhere. An address cannot: one in
-/// numbers is ours if the request came in over it, or over loopback.
+/// Names are compared with a list, because a name can be made to point anywhere. A numeric address is ours if the
+/// request came in over it, or over loopback.
 pub(crate) fn is_host_allowed(header: &str, local: SocketAddr, listed: &[String]) -> bool {
     let Some(host) = without_port(header) else {
         return false;

@@ -1,4 +1,4 @@
-//! Whether somebody passed a request on.
+//! Detects requests that a proxy forwarded.
 
 use std::net::IpAddr;
 
@@ -8,13 +8,13 @@ use crate::net::Peer;
 
 /// Headers that a proxy adds.
 const NAMES: [&str; 3] = ["forwarded", "via", "x-real-ip"];
-/// How the other ones begin.
+/// The prefix of the other headers.
 const PREFIX: &str = "x-forwarded-";
 
-/// Whether a proxy that is not among the `trusted` addresses passed a request on.
+/// Whether a proxy that is not among the `trusted` addresses forwarded a request.
 ///
-/// Without tokens, this machine's own programs are let in. A proxy on this machine is one of them, whoever sends it the request.
-/// Some proxies add no header but speak HTTP/1.0, which is the default of nginx; clients speak HTTP/1.1.
+/// Without tokens, programs on this machine are allowed. A proxy on this machine is one of them, whoever sends it the
+/// request. Some proxies add no header but speak HTTP/1.0, which is the default of nginx; clients speak HTTP/1.1.
 pub(super) fn is_passed_on(
     headers: &HeaderMap,
     version: Version,

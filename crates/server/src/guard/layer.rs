@@ -1,4 +1,5 @@
-//! What every request passes first, on every listener: the guard, and the log of what was refused.
+//! The layer that every request passes first, on every listener: the guard, and the log of refused
+//! requests.
 
 use std::any::Any;
 
@@ -27,7 +28,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Which paths of a listener need no token.
 pub(crate) type IsPublic = fn(&str) -> bool;
 
-/// Puts the guard before a router, and a net below its handlers.
+/// Puts the guard in front of a router, and catches panics of its handlers.
 pub(crate) fn with_guard(router: Router, app: &App, is_public: IsPublic) -> Router {
     let counting = app.clone();
     let net = CatchPanicLayer::custom(move |_: Box<dyn Any + Send>| {
@@ -38,7 +39,7 @@ pub(crate) fn with_guard(router: Router, app: &App, is_public: IsPublic) -> Rout
     router.layer(net).layer(from_fn_with_state((app.clone(), is_public), guard))
 }
 
-/// The first thing that looks at a request.
+/// Checks a request before anything else sees it.
 async fn guard(
     State((app, is_public)): State<(App, IsPublic)>,
     request: Request,
@@ -54,7 +55,7 @@ async fn guard(
             } else {
                 enter(&app, request, peer, &mut line, next).await
             };
-            // The origin passed the door, so it is one of the list, or our own.
+            // The guard accepted the origin, so it is on the list, or our own.
             if let Some(origin) = origin {
                 allow_origin(response.headers_mut(), origin);
             }
@@ -74,7 +75,7 @@ async fn guard(
     response
 }
 
-/// Finds out who calls, and hands the request on.
+/// Identifies the caller, and passes the request on.
 async fn enter(
     app: &App,
     request: Request,
@@ -102,7 +103,7 @@ fn refuse(app: &App, refusal: Refusal) -> Response {
     Problem::from(refusal).into_response()
 }
 
-/// Whether a browser only asks what it may send.
+/// Whether a browser only asks what it may send (a preflight).
 fn is_preflight(request: &Request) -> bool {
     request.method() == Method::OPTIONS
         && request.headers().contains_key("access-control-request-method")
@@ -152,11 +153,11 @@ fn route_of(matched: Option<&MatchedPath>) -> &str {
     matched.map_or("", MatchedPath::as_str)
 }
 
-/// What the log says of a request that is refused: nothing that its sender wrote.
+/// The log line of a refused request. It contains nothing that its sender wrote.
 struct RefusalLine {
     request: String,
     method: &'static str,
-    /// The route with the names of its fields instead of their values; empty where there is none.
+    /// The route with the names of its fields instead of their values; empty if there is none.
     route: String,
     who: Option<String>,
 }
@@ -171,7 +172,7 @@ impl RefusalLine {
         }
     }
 
-    /// Writes the line, unless the request was done.
+    /// Writes the line, unless the request succeeded.
     fn write(&self, response: &Response) {
         let Self { request, method, route, who } = self;
         let (status, who) = (response.status(), who.as_deref().unwrap_or_default());

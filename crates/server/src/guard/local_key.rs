@@ -1,4 +1,4 @@
-//! A key for commands on the same machine: whoever can read the data directory may use the server on it.
+//! A key for commands on the same machine: a program that can read the data directory may use the server on it.
 
 use std::io;
 use std::time::Duration;
@@ -14,25 +14,25 @@ use crate::net::Peer;
 /// The file that holds the key while a server runs, below the data directory.
 pub const LOCAL_KEY_FILE: &str = "server.key";
 
-/// How a key begins.
+/// The prefix of a key.
 const PREFIX: &str = "bough_local_";
 /// The bytes of a key: the beginning, and 32 random bytes in base64url.
 const KEY_BYTES: usize = PREFIX.len() + 43;
 
-/// How often, and after which pauses, a key is looked for that somebody is writing.
+/// How often, and after which pauses, a key is looked for that another server is writing.
 const LOOKS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A key that is written where only the user can read it. All servers on a directory have the same one, so that a command
-/// may go to any of them. It is good on loopback only.
+/// A key that is stored where only the user can read it. All servers on a directory share it, so a command may use any
+/// of them. It is valid on loopback only.
 pub(crate) struct LocalKey {
     text: String,
     digest: [u8; 32],
 }
 
 impl LocalKey {
-    /// Takes the key that is there, or draws one and writes it down. Of several servers that start at once the first
-    /// one's is everybody's.
+    /// Reads the stored key, or draws one and stores it. If several servers start at once, the first one's key is used
+    /// by all.
     pub(crate) fn draw(
         disk: &dyn Disk,
         clock: &dyn Clock,
@@ -50,7 +50,7 @@ impl LocalKey {
             }
             clock.sleep(PAUSE);
         }
-        // Whoever wrote it did not come to the end.
+        // Its writer did not finish it.
         let mut part = [0; 8];
         entropy.fill(&mut part)?;
         let temp = format!("{LOCAL_KEY_FILE}.{:016x}.tmp", u64::from_be_bytes(part));
@@ -63,19 +63,19 @@ impl LocalKey {
         Self { text, digest }
     }
 
-    /// Writes the key down again where another server took it away when it ended.
+    /// Stores the key again if another server removed it when it ended.
     pub(crate) fn keep(&self, disk: &dyn Disk) -> io::Result<()> {
         write_new(disk, &self.text).map(drop)
     }
 
-    /// Whether a caller on this machine shows the key.
+    /// Whether a caller on this machine sent the key.
     pub(crate) fn opens(&self, text: &str, peer: Peer) -> bool {
         let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         let is_equal: bool = self.digest.ct_eq(&digest).into();
         is_equal && peer.remote.ip().to_canonical().is_loopback()
     }
 
-    /// Takes the key away. Another server that uses it writes it down again.
+    /// Removes the key. Another server that uses it stores it again.
     pub(crate) fn remove(&self, disk: &dyn Disk) -> io::Result<()> {
         if written(disk)?.as_ref() == Some(&self.text) {
             return disk.remove_file(&path()?);
@@ -88,7 +88,7 @@ fn path() -> io::Result<RelPath> {
     Ok(RelPath::root().join(LOCAL_KEY_FILE)?)
 }
 
-/// Writes a key down unless there is one; says whether it did.
+/// Stores a key unless there is one; returns whether it did.
 fn write_new(disk: &dyn Disk, text: &str) -> io::Result<bool> {
     let file = match disk.create(&path()?) {
         Ok(file) => file,
@@ -100,7 +100,7 @@ fn write_new(disk: &dyn Disk, text: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The key that is there, if it is whole.
+/// The stored key, if it is complete.
 fn written(disk: &dyn Disk) -> io::Result<Option<String>> {
     let file = match disk.open(&path()?, Access::Read) {
         Ok(file) => file,

@@ -1,7 +1,7 @@
-//! Who may come in: the host that was meant, the page that asks, and the token that is shown.
+//! Access control: the host that a request names, the origin of the page that sends it, and its token.
 //!
-//! Browsers let any page send requests to this machine. A page cannot choose the `Host` header of its requests, nor hide its
-//! `Origin`; so both are compared with lists on every request and on every upgrade, before anything else is looked at.
+//! Browsers let any page send requests to this machine. A page cannot choose the `Host` header of its requests, nor
+//! hide its `Origin`. So both are compared with lists on every request and on every upgrade, before anything else.
 
 mod address;
 mod forwarded;
@@ -33,12 +33,12 @@ pub use tokens::{NewToken, TokenError, TokenRecord, TokenText, Tokens};
 
 use passes::Passes;
 
-/// How the bearer of the local key is called in the log.
+/// The caller id of the local key in the log.
 const LOCAL_KEY_ID: &str = "local-key";
-/// How a caller on the Unix socket is called in the log.
+/// The caller id of the Unix socket in the log.
 const LOCAL_SOCKET_ID: &str = "local-socket";
 
-/// The guard at the door. What it goes by can be replaced while it stands.
+/// The guard in front of every router. Its rules can be replaced while the server runs.
 #[derive(Debug)]
 pub(crate) struct Guard {
     rules: RwLock<Arc<GuardRules>>,
@@ -46,29 +46,29 @@ pub(crate) struct Guard {
     clock: Arc<dyn Clock>,
 }
 
-/// What the guard goes by.
+/// The rules of the guard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GuardRules {
     /// Names in the `Host` header that are ours, beside loopback names and the address that was reached.
     pub(crate) hosts: Vec<String>,
     /// Pages of these origins may call.
     pub(crate) origins: Vec<String>,
-    /// Proxies that may pass requests on while no token is asked for.
+    /// Proxies that may forward requests while no token is required.
     pub(crate) proxies: Vec<IpAddr>,
     /// The tokens.
     pub(crate) tokens: Tokens,
     /// Whether callers without a token may do everything.
     pub(crate) is_open: bool,
-    /// Opens the door to whoever can read our data directory.
+    /// Gives access to programs that can read our data directory.
     pub(crate) local_key: Option<Arc<LocalKey>>,
 }
 
 /// A caller that was let in.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// What it may do.
+    /// Its rights.
     pub(crate) scope: Scope,
-    /// The token that it showed, or what else it is known by; `None` where everybody is let in.
+    /// The id of its token, or of what identifies it otherwise; `None` on a server without tokens.
     pub(crate) id: Option<String>,
 }
 
@@ -183,7 +183,7 @@ impl Guard {
         }
     }
 
-    /// Finds out who calls: by a bearer token, by a ticket, by the cookie of a login, or by where the call comes from.
+    /// Identifies the caller: by a bearer token, by a ticket, by the cookie of a login, or by the connection.
     pub(crate) fn identify(
         &self,
         request: &Parts,
@@ -199,7 +199,7 @@ impl Guard {
         if peer.kind == PeerKind::LocalSocket {
             return Ok(Caller::owner(Some(LOCAL_SOCKET_ID)));
         }
-        // Nothing was ever given out here, so there is nothing to compare with.
+        // Nothing was ever issued here, so there is nothing to compare with.
         if rules.is_open {
             return Ok(Caller::owner(None));
         }
@@ -226,8 +226,8 @@ impl Guard {
         Some(Caller { id: Some(scope.who().to_owned()), scope })
     }
 
-    /// Pages of other origins cannot use the cookie: browsers keep it from those of other sites, say where a request comes from, and
-    /// name the origin of everything that changes something.
+    /// Identifies a caller by its cookie. Pages of other origins cannot use it: browsers keep it from other sites,
+    /// report where a request comes from, and name the origin of everything that changes something.
     fn by_cookie(&self, request: &Parts, peer: Peer) -> Result<Caller, Refusal> {
         let headers = &request.headers;
         let is_same_origin = headers
@@ -249,7 +249,7 @@ impl Guard {
         Some(Caller { scope, id })
     }
 
-    /// What a caller that was let in may do now: its token may have ended, or been taken back.
+    /// The current scope of an accepted caller: its token may have expired or been revoked.
     fn scope_of(&self, caller_id: Option<&str>) -> Option<Scope> {
         let rules = self.rules();
         match caller_id {
@@ -259,17 +259,17 @@ impl Guard {
         }
     }
 
-    /// Whether a caller that was let in may stay.
+    /// Whether an accepted caller still has access.
     pub(crate) fn may_stay(&self, caller: &Caller) -> bool {
         self.scope_of(caller.id.as_deref()).is_some()
     }
 
-    /// Makes a pass that stands for a caller's token.
+    /// Issues a pass that stands for a caller's token.
     pub(crate) fn issue_pass(&self, kind: PassKind, caller: &Caller) -> Result<NewPass, PassError> {
         self.passes.issue(kind, caller.id.as_deref(), self.clock.now_ms())
     }
 
-    /// Ends the login whose cookie a request shows.
+    /// Ends the login whose cookie a request has.
     pub(crate) fn log_out(&self, headers: &HeaderMap, peer: Peer) {
         if let Some(text) = login_cookie(headers, peer) {
             self.passes.remove(text);
@@ -296,7 +296,7 @@ fn login_cookie(headers: &HeaderMap, peer: Peer) -> Option<&str> {
 }
 
 impl GuardRules {
-    /// Whether pages of an origin may call: those that are listed, and those that this server itself shows.
+    /// Whether pages of an origin may call: listed ones, and those of this server itself.
     pub(crate) fn allows_origin(&self, origin: &str, host: &str) -> bool {
         let is_own =
             origin.strip_prefix("http://").is_some_and(|rest| rest.eq_ignore_ascii_case(host));

@@ -1,7 +1,7 @@
-//! Passes: what stands for a token where the token itself cannot or should not be sent.
+//! Passes: they stand for a token where the token itself cannot or should not be sent.
 //!
-//! A browser's page logs in once and has a cookie from then on; an `EventSource`, which cannot send headers, shows a ticket. Passes live in
-//! memory, by their digest, and are worth what their token is worth when they are shown.
+//! A page logs in once and then has a cookie; an `EventSource`, which cannot send headers, uses a ticket. Passes are
+//! kept in memory by their digest, and have the rights that their token has when they are used.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,16 +15,16 @@ use sha2::{Digest, Sha256};
 
 use crate::limits::{LOGIN_TIME, PASSES_MAX, PASSES_PER_CALLER_MAX, TICKET_TIME};
 
-/// What a pass is for.
+/// The kind of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PassKind {
-    /// A cookie, good for every request of a browser.
+    /// A cookie, valid for every request of a browser.
     Login,
     /// Good for one stream.
     Ticket,
 }
 
-/// A pass that was just made.
+/// A new pass.
 pub(crate) struct NewPass {
     /// Its text, which is kept nowhere.
     pub(crate) text: String,
@@ -32,7 +32,7 @@ pub(crate) struct NewPass {
     pub(crate) ends_at: i64,
 }
 
-/// Why no pass was made.
+/// Why no pass was issued.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PassError {
     #[error("there are too many logins and tickets")]
@@ -69,7 +69,7 @@ impl Passes {
         Self { entropy, by_digest: Mutex::default() }
     }
 
-    /// Makes a pass for a caller. The oldest pass of a caller with too many gives way.
+    /// Issues a pass for a caller. If the caller has too many, its oldest pass is dropped.
     pub(super) fn issue(
         &self,
         kind: PassKind,
@@ -97,7 +97,7 @@ impl Passes {
         Ok(NewPass { text, ends_at })
     }
 
-    /// The caller that a pass was made for; `None` when the pass is not good. A ticket is good once.
+    /// The caller that a pass was issued for; `None` if the pass is not valid. A ticket is valid once.
     pub(super) fn caller_id(
         &self,
         kind: PassKind,
@@ -124,7 +124,7 @@ impl Passes {
     }
 }
 
-/// Passes are found by their digest, so that the time of a look-up says nothing about their text.
+/// Passes are looked up by their digest, so the time of a look-up reveals nothing about their text.
 fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }

@@ -1,7 +1,7 @@
 //! The file of tokens.
 //!
-//! It is there from the first token on, and from then on callers need a token: a server without the file is open on loopback, and
-//! revoking or removing the last token must not let everybody in. Only [`TokenFile::allow_tokenless`] goes back.
+//! It exists from the first token on, and from then on callers need a token. A server without the file is open on
+//! loopback, and revoking or removing the last token must not open it again. Only [`TokenFile::allow_tokenless`] does.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::limits::{ENDED_TOKENS_KEPT, TOKEN_RECORD_BYTES_MAX, TOKENS_FILE_BYTES
 /// The file that holds the tokens, below the data directory.
 pub const TOKENS_FILE: &str = "tokens.json";
 
-/// The tokens of a data directory, for making, listing and taking back.
+/// The tokens of a data directory, for creating, listing and revoking.
 #[derive(Debug)]
 pub struct TokenFile<'a> {
     disk: &'a dyn Disk,
@@ -113,7 +113,7 @@ impl<'a> TokenFile<'a> {
         Ok((TokenText(text), record))
     }
 
-    /// Takes a token back. It stays in the list for a while, so that people see what happened to it.
+    /// Revokes a token. It stays in the list for a while, so that people see what happened to it.
     pub fn revoke(&self, id: &str, now_ms: i64) -> Result<TokenRecord, TokenError> {
         self.change(now_ms, |tokens| {
             let found = tokens.iter_mut().find(|token| token.id == id);
@@ -123,7 +123,7 @@ impl<'a> TokenFile<'a> {
         })
     }
 
-    /// Removes a token, which is not good any more from then on. Callers need a token also after the last one was removed.
+    /// Removes a token, which is not valid from then on. Callers need a token even after the last one was removed.
     pub fn remove(&self, id: &str, now_ms: i64) -> Result<TokenRecord, TokenError> {
         self.change(now_ms, |tokens| {
             let found = tokens.iter().position(|token| token.id == id);
@@ -141,7 +141,7 @@ impl<'a> TokenFile<'a> {
         Ok(count)
     }
 
-    /// Changes the list. Tokens that ended long ago are forgotten on the way.
+    /// Changes the list, and drops tokens that ended long ago.
     fn change<T>(
         &self,
         now_ms: i64,

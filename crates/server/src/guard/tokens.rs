@@ -1,4 +1,4 @@
-//! Bearer tokens: random, stored hashed, each with a scope, rights and an end.
+//! Bearer tokens: random, stored hashed, each with a scope, rights and an expiry.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 use super::token_file::TOKENS_FILE;
 use crate::limits::{TOKEN_BYTES_MAX, TOKEN_RECORD_BYTES_MAX, TOKENS_MAX};
 
-/// How every token begins, so that a scanner for leaked secrets can find one.
+/// The prefix of every token, so that a scanner for leaked secrets can find one.
 pub(super) const PREFIX: &str = "bough_";
 
 /// One token as the file keeps it: everything but the secret.
@@ -45,10 +45,10 @@ pub struct TokenRecord {
     pub revoked_at: Option<i64>,
 }
 
-/// What a new token is to be.
+/// The values of a new token.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewToken {
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// Only sessions with these metadata.
     pub scope: JsonMap,
@@ -60,12 +60,12 @@ pub struct NewToken {
     pub expires_at: Option<i64>,
 }
 
-/// A token's text. It is shown once, when the token is made, and never by `Debug`.
+/// A token's text. It is shown once, when the token is created, and never by `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenText(pub(super) String);
 
 impl TokenText {
-    /// The text, to show it to the one who asked for it.
+    /// The text, for showing it once.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -84,16 +84,16 @@ pub enum TokenError {
     /// The disk did not answer.
     #[error("cannot read or write {TOKENS_FILE}: {0}")]
     Io(#[from] io::Error),
-    /// The file is not what it should be. Nothing is served with it.
+    /// The file is invalid. The server does not start with it.
     #[error("{TOKENS_FILE} is damaged ({reason}); mend it or remove it and make new tokens")]
     Damaged {
         /// What is wrong.
         reason: String,
     },
-    /// Somebody else is changing the tokens.
+    /// Another process is changing the tokens.
     #[error("another process is changing the tokens ({holder}); try again")]
     Busy {
-        /// Who.
+        /// That process.
         holder: String,
     },
     /// There are too many.
@@ -110,12 +110,12 @@ pub enum TokenError {
     /// No token has this id.
     #[error("no token has the id {id}; see the list of tokens")]
     Unknown {
-        /// What was asked for.
+        /// The given id.
         id: String,
     },
 }
 
-/// All tokens of a server, ready to be compared with what callers show.
+/// All tokens of a server, ready to be compared with those of requests.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
     by_id: HashMap<String, Known>,
@@ -131,7 +131,7 @@ struct Known {
 }
 
 impl Tokens {
-    /// Takes the records of a file that asks for tokens; a damaged record is refused, not skipped.
+    /// Reads the records of a token file; a damaged record is an error, not skipped.
     pub fn from_records(records: &[TokenRecord]) -> Result<Self, TokenError> {
         let mut by_id = HashMap::new();
         for record in records {
@@ -154,14 +154,13 @@ impl Tokens {
         Ok(Self { by_id, are_in_use: true })
     }
 
-    /// Whether callers have to show a token. That is so from the first token on, also when all of them were revoked or
-    /// removed.
+    /// Whether callers need a token. That is so from the first token on, even if all of them were revoked or removed.
     #[must_use]
     pub fn are_in_use(&self) -> bool {
         self.are_in_use
     }
 
-    /// Who bears this token, if it is one of ours and still good.
+    /// The bearer of this token, if it is ours and still valid.
     #[must_use]
     pub fn bearer(&self, text: &str, now_ms: i64) -> Option<Scope> {
         if text.len() > TOKEN_BYTES_MAX {
@@ -174,7 +173,7 @@ impl Tokens {
         (is_equal && known.is_good(now_ms)).then(|| known.scope.clone())
     }
 
-    /// What the bearer of the token with this id may do, if the token is still good.
+    /// The scope of the token with this id, if it is still valid.
     #[must_use]
     pub fn scope_of(&self, id: &str, now_ms: i64) -> Option<Scope> {
         self.by_id.get(id).filter(|known| known.is_good(now_ms)).map(|known| known.scope.clone())

@@ -1,4 +1,4 @@
-//! The headers of a message, which must say the same as its body: a proxy that looks only at headers is not to be misled.
+//! The headers of a message. They must agree with its body, so that a proxy that looks only at headers is not misled.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
-/// How a request is to be understood, from its headers and its body.
+/// The protocol version of a request, from its headers and its body.
 pub(super) fn wire_of(headers: &HeaderMap, request: &Request) -> Result<Wire, RpcError> {
     let said = text(headers, VERSION)?;
     let named = named_in(&request.params);
@@ -32,7 +32,7 @@ pub(super) fn wire_of(headers: &HeaderMap, request: &Request) -> Result<Wire, Rp
     Ok(Wire::Stateless)
 }
 
-/// What a request is about, for those that name it in a header too.
+/// The subject of a request, for requests that name it in a header too.
 fn name_of(request: &Request) -> Option<&str> {
     let name = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
@@ -63,7 +63,8 @@ fn must_be(headers: &HeaderMap, name: &str, expected: &str) -> Result<(), RpcErr
     Err(mismatch(name, "is not what the body says"))
 }
 
-/// The text of a header that may be encoded, because not every text can be in a header; `None` when the code is broken.
+/// The text of a header that may be encoded, because not every text can be in a header; `None` if the encoding is
+/// invalid.
 fn decode(said: &str) -> Option<String> {
     let coded = said.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     let Some(coded) = coded else { return Some(said.to_owned()) };

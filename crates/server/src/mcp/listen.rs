@@ -101,7 +101,7 @@ impl Listening {
             }
             told = tokio::time::timeout(self.heartbeat, self.wanted.next(&*self.host)) => told,
         };
-        // A token that has ended is told nothing more.
+        // A caller whose token has ended receives nothing more.
         if !self.app.guard.may_stay(&self.caller) {
             return None;
         }

@@ -1,7 +1,7 @@
 //! The Model Context Protocol over HTTP ("Streamable HTTP"), at `/mcp`.
 //!
-//! A message is one POST, and its answer the response. Nothing is kept between requests, so there is no session id, and there
-//! is no stream but the one of a request that listens. Who calls is decided by the guard, as everywhere.
+//! A message is one POST, and its answer the response. Nothing is kept between requests, so there is no session id, and
+//! no stream but that of a request that listens. The guard identifies the caller, as everywhere.
 
 mod headers;
 mod listen;
@@ -69,7 +69,7 @@ async fn work(app: &App, parts: Parts, body: Body) -> Result<Response, Problem> 
     Ok(respond(wire, &request, answer(&*host, wire, &request).await))
 }
 
-/// What this caller is offered.
+/// The host for this caller.
 fn host_of(app: &App, caller: &Caller) -> Arc<dyn Host> {
     match &app.mcp_host {
         Some(host) => host.clone(),
@@ -77,7 +77,7 @@ fn host_of(app: &App, caller: &Caller) -> Arc<dyn Host> {
     }
 }
 
-/// The functions, as far as a caller's token reaches.
+/// The functions that a caller's token may call.
 struct ForCaller {
     app: App,
     caller: Caller,
@@ -109,7 +109,8 @@ fn respond(wire: Wire, request: &Request, answer: Result<Value, RpcError>) -> Re
     }
 }
 
-/// The status of a refusal. Clients that shake hands expect every answer with 200; for the others the protocol names a few.
+/// The status of a refusal. Clients with a handshake expect every answer with 200; for the others the protocol names a
+/// few statuses.
 const fn status_of(wire: Wire, error: &RpcError) -> StatusCode {
     match (wire, error.code) {
         (Wire::Stateless, RpcError::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,

@@ -1,4 +1,4 @@
-//! The open connections: how many there are, and which of them has kept us waiting longest.
+//! The open connections: how many there are, and which has waited longest for its peer.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 
 /// The open connections of a listener. Cheap to clone.
 ///
-/// A connection either waits for its peer (for a request, or for the rest of one) or works for it. Where there is no room for another
-/// connection, the one that has waited longest gives way: peers that say nothing cannot keep others out.
+/// A connection either waits for its peer (for a request, or for the rest of one) or works for it. If the limit is
+/// reached, the connection that has waited longest is closed, so idle peers cannot keep others out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Connections(Arc<Inner>);
 
@@ -21,7 +21,7 @@ pub(crate) struct Connections(Arc<Inner>);
 struct Inner {
     table: Mutex<Table>,
     changed: Notify,
-    /// Counts the beginnings of waits, so that they can be told apart by age.
+    /// Numbers the waits, so that they can be compared by age.
     waits: Arc<AtomicU64>,
 }
 
@@ -34,13 +34,13 @@ struct Table {
 /// Whether a connection waits for its peer.
 #[derive(Debug)]
 pub(crate) struct Activity {
-    /// The number of the wait that goes on; 0 while the connection works.
+    /// The number of the current wait; 0 while the connection works.
     wait: AtomicU64,
     waits: Arc<AtomicU64>,
     gives_way: Notify,
 }
 
-/// One open connection; dropping it takes it from the table.
+/// One open connection; dropping it removes it from the table.
 #[derive(Debug)]
 pub(crate) struct OpenConnection {
     connections: Connections,
@@ -55,8 +55,8 @@ impl Connections {
         (table.open.len() < most).then(|| self.add(&mut table))
     }
 
-    /// Adds a connection that waits for its first request. Where there are `most` already, the one that has waited longest is closed;
-    /// `None` when all of them work.
+    /// Adds a connection that waits for its first request. If there are `most` already, the one that has waited longest
+    /// is closed; `None` if all of them work.
     pub(crate) fn open_waiting(&self, most: usize) -> Option<OpenConnection> {
         let mut table = self.table();
         if table.open.len() >= most && !table.close_longest_waiting() {
@@ -67,7 +67,7 @@ impl Connections {
         Some(opened)
     }
 
-    /// Closes up to `count` connections, those first that have waited longest.
+    /// Closes up to `count` waiting connections, the longest waiting first.
     pub(crate) fn close_waiting(&self, count: usize) {
         let mut table = self.table();
         for _ in 0..count {
@@ -107,7 +107,7 @@ impl Connections {
         }
     }
 
-    /// Waits until none is open, but not longer than `most`; says whether none is.
+    /// Waits until none is open, but not longer than `most`; returns whether none is.
     pub(crate) async fn drained(&self, most: Duration) -> bool {
         tokio::time::timeout(most, self.all_closed()).await.is_ok()
     }
@@ -118,7 +118,7 @@ impl Connections {
 }
 
 impl Table {
-    /// Closes the connection that has waited longest; says whether one waited.
+    /// Closes the connection that has waited longest; returns whether one waited.
     fn close_longest_waiting(&mut self) -> bool {
         let waits = self.open.iter().filter_map(|(number, activity)| {
             let wait = activity.wait.load(Ordering::Acquire);
@@ -133,10 +133,10 @@ impl Table {
 }
 
 impl Activity {
-    /// The connection waits for its peer from now on, if it did not before.
+    /// Marks the connection as waiting for its peer.
     fn wait(&self) {
         let number = 1 + self.waits.fetch_add(1, Ordering::AcqRel);
-        // A wait that goes on keeps its age.
+        // A wait that has begun keeps its age.
         let _was = self.wait.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
     }
 
@@ -145,12 +145,12 @@ impl Activity {
         self.wait.store(0, Ordering::Release);
     }
 
-    /// Tells the connection to give way to another one.
+    /// Asks the connection to close in favour of another one.
     pub(crate) fn close(&self) {
         self.gives_way.notify_one();
     }
 
-    /// Waits until the connection has to give way to another one.
+    /// Waits until the connection is asked to close.
     pub(crate) async fn gives_way(&self) {
         self.gives_way.notified().await;
     }

@@ -1,4 +1,4 @@
-//! A socket that does not wait for ever.
+//! A socket with a time limit for stalled peers.
 
 use std::io;
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use tokio::time::Sleep;
 
 /// A connected socket of any kind.
 pub(crate) trait Socket: AsyncRead + AsyncWrite + Send + Unpin + std::fmt::Debug {
-    /// Acknowledges what has arrived, where the system would wait with that.
+    /// Acknowledges received data at once, where the system would delay that.
     fn acknowledge(&self) {}
 }
 
 impl Socket for TcpStream {
     #[cfg(target_os = "linux")]
     fn acknowledge(&self) {
-        // It only makes things faster; a system that refuses is no worse off.
+        // This is an optimisation, so an error does not matter.
         let _ = self.set_quickack(true).is_ok();
     }
 }
@@ -26,7 +26,7 @@ impl Socket for TcpStream {
 #[cfg(unix)]
 impl Socket for tokio::net::UnixStream {}
 
-/// A socket that fails when its peer takes nothing for too long, so that a stalled reader cannot hold on to us.
+/// A socket that fails if its peer takes nothing for too long, so that a stalled reader cannot hold our resources.
 #[derive(Debug)]
 pub(crate) struct PatientIo {
     stream: Box<dyn Socket>,

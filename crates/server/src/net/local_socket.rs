@@ -1,4 +1,4 @@
-//! A Unix socket of which one server has the use.
+//! A Unix socket that one server at a time can serve.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::limits::SOCKET_WAIT;
 /// Why a socket is not served.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LocalSocketError {
-    /// Another server serves it; where else that one is reached.
+    /// Another server serves it; the address of that one.
     #[error("a server at {address} serves it already")]
     Served { address: String },
     /// The system refused.
@@ -28,7 +28,7 @@ pub(crate) struct LocalSocket {
     owner: u32,
 }
 
-/// What keeps other servers from a socket, and its file.
+/// Keeps other servers from a socket, and removes its file.
 #[derive(Debug)]
 pub(crate) struct SocketClaim {
     disk: Box<dyn Disk>,
@@ -36,15 +36,16 @@ pub(crate) struct SocketClaim {
     lock: Box<dyn Lock>,
 }
 
-/// Claims a socket and listens on it. `address` is where else this server is reached, for another one that wants the socket.
+/// Claims a socket and listens on it. `address` is this server's other address, for a server that finds the socket
+/// taken.
 ///
-/// The file of a socket outlives a server that is killed; the lock beside it does not, so whoever has the lock may replace the file. A
-/// server that is starting or ending has the lock and does not answer: it is waited for.
+/// The file of a socket outlives a killed server; the lock beside it does not, so the holder of the lock may replace
+/// the file. A server that is starting or ending has the lock and does not answer: it is waited for.
 pub(crate) async fn claim(
     path: &Path,
     address: &str,
 ) -> Result<(LocalSocket, SocketClaim), LocalSocketError> {
-    /// How long to wait between two looks.
+    /// The pause between two attempts.
     const PAUSE: Duration = Duration::from_millis(20);
     let (disk, name) = beside(path)?;
     let lock_name = RelPath::root().join(&format!("{name}.lock")).map_err(io::Error::from)?;
@@ -63,12 +64,12 @@ pub(crate) async fn claim(
     };
     remove_socket(&*disk, &name)?;
     let listener = UnixListener::bind(path)?;
-    // The system says on each connection who the other end belongs to, also on one with ourselves.
+    // The system reports the owner of the other end of each connection, also of one with ourselves.
     let owner = UnixStream::pair()?.0.peer_cred()?.uid();
     Ok((LocalSocket { listener, owner }, SocketClaim { disk, name, lock }))
 }
 
-/// Removes what a server left behind that was killed. A socket has no bytes; a file that has some is not one.
+/// Removes the socket of a killed server. A socket has no bytes; a file that has some is not one.
 fn remove_socket(disk: &dyn Disk, name: &RelPath) -> io::Result<()> {
     match disk.stat(name)? {
         None => Ok(()),
@@ -81,7 +82,7 @@ fn remove_socket(disk: &dyn Disk, name: &RelPath) -> io::Result<()> {
 }
 
 impl LocalSocket {
-    /// The next connection of the user that the server belongs to. Others, but for the superuser, are not let in.
+    /// The next connection of the user that the server belongs to. Others, except the superuser, are refused.
     pub(super) async fn accept(&self) -> io::Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;
@@ -95,7 +96,7 @@ impl LocalSocket {
 }
 
 impl SocketClaim {
-    /// Removes the socket, so that nobody connects to a server that ends.
+    /// Removes the socket, so that nobody connects to an ending server.
     pub(crate) fn remove_socket(&self) -> io::Result<()> {
         remove_socket(&*self.disk, &self.name)
     }

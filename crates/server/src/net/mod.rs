@@ -1,4 +1,4 @@
-//! Sockets: listening, the bounds of a connection, and ending well.
+//! Sockets: listening, the bounds of a connection, and an orderly end.
 
 mod connections;
 mod io;

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 
-/// What keeps other servers from a socket. There is none here.
+/// The claim on a Unix socket. This system has none.
 #[derive(Debug)]
 pub(crate) struct SocketClaim(Infallible);
 

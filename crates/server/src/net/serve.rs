@@ -44,7 +44,7 @@ pub(crate) enum PeerKind {
 }
 
 impl Peer {
-    /// A connection of which nothing is known; it is not on this machine.
+    /// An unknown connection, which counts as not on this machine.
     pub(crate) fn nobody() -> Self {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         Self { local: nowhere, remote: nowhere, kind: PeerKind::Tcp }
@@ -57,7 +57,7 @@ impl Peer {
     }
 }
 
-/// Where connections come in.
+/// A listening socket.
 #[derive(Debug)]
 pub(crate) enum Listener {
     /// On an address.
@@ -96,8 +96,7 @@ pub(crate) async fn bind(address: &Address) -> io::Result<TcpListener> {
     TcpListener::bind((address.host.as_str(), address.port)).await
 }
 
-/// Accepts connections until the server ends. Connections that are open then are told to finish; the caller waits for
-/// them.
+/// Accepts connections until the server ends. Then open connections are asked to finish; the caller waits for them.
 pub(crate) async fn serve<S>(
     listener: Listener,
     kind: ListenerKind,
@@ -135,7 +134,8 @@ pub(crate) async fn serve<S>(
     }
 }
 
-/// Where a connection cannot be accepted: out of descriptors, those that wait give some back; else waiting helps, spinning does not.
+/// Handles a failed accept: without descriptors, waiting connections are closed; otherwise the loop pauses instead of
+/// spinning.
 async fn recover_from(error: &io::Error, connections: &Connections) {
     /// How long to wait before the next try.
     const PAUSE: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use crate::client::{Client, soon, until};
 use crate::http::{new_session, user};
 use crate::place::{Place, options, token};
 
-/// How long a bridge waits for its main, where nothing is to fail.
+/// How long a bridge waits for its main in tests where no call should fail.
 const PATIENT_MS: u64 = 20_000;
 
 async fn bridge_to(main: &Place) -> Place {
@@ -153,7 +153,8 @@ async fn a_main_that_goes_away_gives_clear_errors_and_recovers() {
     main.stop().await;
 }
 
-/// Makes many calls at once, of many sessions and of one. Each must fail for want of a main, and not wait for the others to.
+/// Makes many calls at once, on many sessions and on one. Each must fail because the main is missing, without waiting
+/// for the others.
 async fn all_fail_together(bridge: &Place) {
     const EACH: usize = 20;
     let mut calls = tokio::task::JoinSet::new();
@@ -175,7 +176,7 @@ async fn nobody() -> std::net::SocketAddr {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_do_not_queue_up_for_a_main_that_is_not_there() {
-    // Each wait is long, and the test is over before the second of them would be.
+    // Each wait is long, and the test ends before a second one would.
     let bridge = bridge_at(nobody().await, PATIENT_MS).await;
     all_fail_together(&bridge).await;
 }

@@ -209,11 +209,11 @@ async fn a_worker_that_is_back_before_its_old_connection_is_known_to_be_dead_hea
         worker.call("engine::workers::list", json!({})).await;
         writer.call("session::create", json!({"title": "one"})).await;
     }
-    // What the old one did not answer may not have arrived there.
+    // Calls that the old connection did not answer may not have arrived there.
     for _ in 0..2 {
         assert_eq!(back.called("ui::on").await["data"]["title"], "one");
     }
-    // What it was, and what it does now, is no longer its business.
+    // The old connection no longer owns the binding.
     old.send(json!({"type": "unregistertrigger", "id": "same-id"})).await;
     old.call("engine::workers::list", json!({})).await;
     drop(old);
@@ -330,7 +330,7 @@ async fn bridges_hear_of_everything_in_envelopes() {
     assert_eq!(call["data"]["session_metadata"], json!({"owner": "u"}));
 }
 
-/// Deliveries wait at the one that takes none; nobody else waits for it.
+/// Deliveries wait for a subscriber that takes none; no other subscriber waits for it.
 #[tokio::test]
 async fn a_subscriber_that_stands_still_slows_no_appender() {
     let place = Place::in_memory().await;
@@ -340,7 +340,7 @@ async fn a_subscriber_that_stands_still_slows_no_appender() {
     stuck.host("ui::on").await;
     stuck.bind("b", "session::message-added", "ui::on", json!({})).await;
     stuck.call("session::list", json!({})).await;
-    // More than all the buffers between the server and the one that reads nothing.
+    // More than all the buffers between the server and the stalled subscriber.
     let text = "x".repeat(256 * 1024);
     for _ in 0..100 {
         let data = json!({"session_id": session, "message": message(&text)});
@@ -410,7 +410,7 @@ async fn what_is_on_the_bus_is_told_in_the_shapes_of_the_engine() {
     assert!(own["trigger_types"].as_array().unwrap().len() >= 7);
 }
 
-/// A client that gives its binding another id each time is the same subscriber; one that unregisters is not.
+/// A client that binds under another id each time is the same subscriber; one that unregisters is not.
 #[tokio::test]
 async fn a_binding_is_known_by_what_it_asks_for() {
     let place = Place::in_memory().await;
@@ -441,8 +441,8 @@ async fn a_binding_is_known_by_what_it_asks_for() {
     assert_eq!(second.called("ui::on").await["data"]["title"], "wanted");
 }
 
-/// The adapter `fs` counts changes only while the process runs: a place from before a restart cannot be gone on from, and what
-/// happens from then on is delivered.
+/// The adapter `fs` counts changes only while the process runs: a place from before a restart cannot be resumed, and
+/// later events are delivered.
 #[tokio::test]
 async fn without_a_count_that_outlives_the_process_a_binding_goes_on_at_the_present() {
     let dir = tempfile::tempdir().unwrap();
@@ -468,7 +468,7 @@ async fn without_a_count_that_outlives_the_process_a_binding_goes_on_at_the_pres
     assert_eq!(second.called("ui::on").await["data"]["title"], "after it");
 }
 
-/// SDK 0.26 has no triggers: it observes, once the server says that it can.
+/// SDK 0.26 has no triggers: it observes, once the server announces that it can.
 #[tokio::test]
 async fn sdk_0_26_observes_sessions() {
     let place = Place::in_memory().await;
@@ -504,7 +504,7 @@ async fn sdk_0_26_observes_sessions() {
     assert_eq!(gone["state"], "disposed");
 }
 
-/// Any text within the bound is an id, whatever a terminal would make of it.
+/// Any text within the bound is an id, including control characters.
 #[tokio::test]
 async fn ids_may_hold_control_characters() {
     for adapter in ["native", "memory"] {

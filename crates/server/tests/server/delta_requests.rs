@@ -34,7 +34,7 @@ async fn each_line_is_acknowledged_when_it_is_durable() {
     request.send("{\"block\":0,\"text\":\"one \"}\n").await;
     assert_eq!(answer(&mut request).await, json!({"revision": 1}));
     assert_eq!(text(&client).await, "one ");
-    // Lines in parts, several at once, and one that only shows that the writer lives.
+    // Lines in parts, several at once, and an empty one as a heartbeat.
     request.send("{\"block\":0,").await;
     request.send("\"text\":\"two \"}\n\n{\"block\":0,\"text\":\"three\"}\n").await;
     request.send("{\"block\":1,\"text\":\"hm\",\"kind\":\"thinking\"}\n").await;
@@ -68,6 +68,27 @@ async fn a_request_that_breaks_leaves_its_message_aborted() {
     let late = client.post(&format!("{ENTRY}/finish"), json!({})).await;
     assert_eq!(late.problem(409), "session/not_streaming");
     assert_eq!(text(&client).await, "one");
+}
+
+/// A body that ends well is whole: what it holds is taken or refused, never passed over.
+#[tokio::test]
+async fn a_last_line_needs_no_line_break() {
+    let place = Place::with("").await;
+    let client = place.client();
+    begin(&client).await;
+    let mut request = client.deltas(DELTAS).await;
+    request.send("{\"block\":0,\"text\":\"one\"}\n{\"block\":0,\"text\":\" two\"}").await;
+    request.send("").await;
+    for _ in 0..2 {
+        assert!(answer(&mut request).await["revision"].is_u64());
+    }
+    assert_eq!(request.line().await, None);
+    assert_eq!(text(&client).await, "one two");
+    let mut request = client.deltas(DELTAS).await;
+    request.send("{\"block\":0,\"te").await;
+    request.send("").await;
+    assert_eq!(answer(&mut request).await["error"]["code"], "http/bad_request");
+    assert_eq!(text(&client).await, "one two");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Who is kept out, and who is not kept waiting by others.
+//! Refused callers, and idle connections that must not block others.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::client::{Client, soon};
 use crate::http::new_session;
 use crate::place::{Place, token};
 
-/// Peers that say nothing, or begin a request and do not go on, give way to whoever comes next.
+/// Peers that send nothing, or only the beginning of a request, are closed in favour of new
+/// connections.
 #[tokio::test]
 async fn silent_connections_keep_nobody_out() {
     let place = Place::with("adapter: {name: memory}\nlimits: {connections: 8}").await;
@@ -32,7 +33,7 @@ async fn silent_connections_keep_nobody_out() {
     }
 }
 
-/// Streams are work: they are not closed for others, who are refused then.
+/// Streams are working connections: they are not closed for others, which are refused then.
 #[tokio::test]
 async fn connections_at_work_are_not_closed_for_others() {
     let place = Place::with("adapter: {name: memory}\nlimits: {connections: 1}").await;
@@ -71,7 +72,7 @@ async fn with_a_token_a_proxy_is_as_good_as_anybody() {
     assert_eq!(passed_on.get("/v1/sessions").await.status, 200);
 }
 
-/// The answer comes although the body never does.
+/// The answer arrives although the body never does.
 #[tokio::test]
 async fn rights_are_checked_before_the_body_is_read() {
     let dir = Arc::new(tempfile::tempdir().unwrap());

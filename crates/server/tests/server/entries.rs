@@ -141,7 +141,8 @@ async fn a_message_comes_back_in_its_own_format_and_in_others() {
     let client = place.client();
     let id = new_session(&client).await;
     let path = format!("/v1/sessions/{id}/entries");
-    let message = r#"{"role":"assistant","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}],"x":1.0}"#;
+    // Spelled as no mapping would spell it.
+    let message = r#"{ "x" : 1.0, "content":[{"text":"hi","type":"text","cache_control":{"type":"ephemeral"},"n":123456789012345678901234567890}],"role":"assistant"}"#;
     let body = format!(r#"{{"entry_id":"a","format":"anthropic","message":{message}}}"#);
     client.send("POST", &path, Some(body)).await.ok();
     let messages = format!("/v1/sessions/{id}/messages");
@@ -169,6 +170,18 @@ async fn the_metadata_of_a_session_name_its_format() {
     client.post("/v1/sessions/g/entries", said).await.ok();
     let page = client.get("/v1/sessions/g/messages").await.ok();
     assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "hello");
+    // A word that is no format is not taken for Bough's own.
+    let path = "/v1/sessions/g";
+    client
+        .send("PATCH", path, Some(json!({"metadata": {"message_format": "gemeni"}}).to_string()))
+        .await
+        .ok();
+    let said = json!({"message": {"role": "user", "content": "hello"}});
+    let refused = client.post("/v1/sessions/g/entries", said).await;
+    assert_eq!(refused.problem(400), "session/invalid_request");
+    assert!(refused.text.contains("gemeni"), "{}", refused.text);
+    let named = json!({"message": {"role": "user", "content": "hello"}, "format": "bough"});
+    client.post("/v1/sessions/g/entries", named).await.ok();
 }
 
 #[tokio::test]
@@ -189,7 +202,20 @@ async fn the_same_id_with_another_content_is_refused_over_http() {
     let one = keyed.post(&path, user("one")).await.ok();
     assert_eq!(keyed.post(&path, user("one")).await.ok(), one);
     assert_eq!(keyed.post(&path, user("two")).await.problem(422), "session/other_content");
-    // On the bus an id that is there is passed over.
+    // A stream is what was sent to begin it, also after it grew and ended, and after a restart.
+    let begun = |text: &str| json!({"entry_id": "s", "message": {"role": "assistant", "content": text}, "stream": true});
+    client.post(&path, begun("x")).await.ok();
+    client.post(&format!("{path}/s/delta"), json!({"block": 0, "text": "y"})).await.ok();
+    client.post(&format!("{path}/s/finish"), json!({"stop_reason": "length"})).await.ok();
+    let place = Place::again(place.stop().await).await;
+    let client = place.client();
+    let keyed = client.with("idempotency-key", "k");
+    assert_eq!(keyed.post(&path, user("one")).await.ok(), one);
+    assert_eq!(keyed.post(&path, user("two")).await.problem(422), "session/other_content");
+    let again = client.post(&path, begun("x")).await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(client.post(&path, begun("xy")).await.problem(422), "session/other_content");
+    // On the bus an id that exists is skipped.
     let mut by_name = user("w");
     by_name["session_id"] = json!(id);
     by_name["entry_id"] = json!("a");
@@ -258,7 +284,7 @@ async fn metadata_are_merged_and_compared() {
     let read = client.get(&path).await;
     let tag = read.header("etag").unwrap().to_owned();
     let version = read.json()["version"].clone();
-    // What is said in the session meanwhile does not count.
+    // Entries that are appended meanwhile do not matter.
     client.post(&format!("{path}/entries"), user("x")).await.ok();
     let change = json!({"metadata": {"a": null, "b": {"c": null}}});
     let changed = patch(&client.with("if-match", &tag), &path, change.clone()).await.ok();
@@ -293,7 +319,7 @@ async fn an_entry_whose_parent_is_null_begins_a_new_tree() {
     assert_eq!(single["parent_id"], Value::Null);
     let page = client.get("/v1/sessions/s/messages").await.ok();
     assert_eq!(page["messages"].as_array().unwrap().len(), 1, "the newest tree is the active one");
-    // On the bus `null` says nothing, as in session-manager.
+    // On the bus `null` is ignored, as in session-manager.
     let mut worker = place.worker().await;
     let message =
         json!({"role": "user", "content": [{"type": "text", "text": "f"}], "timestamp": 1});

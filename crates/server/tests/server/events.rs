@@ -49,7 +49,7 @@ async fn a_stream_goes_on_after_the_last_event_that_was_seen() {
     let place = Place::in_memory().await;
     let client = place.client();
     let id = new_session(&client).await;
-    // The newest events of all sessions are at hand while somebody follows them.
+    // The newest events of all sessions are in memory while they have a subscriber.
     let _follower = client.events("/v1/events").await;
     for (path, header) in
         [(format!("/v1/sessions/{id}/events"), true), ("/v1/events".to_owned(), false)]
@@ -127,7 +127,7 @@ async fn a_session_stream_goes_on_after_a_restart() {
     assert_eq!(texts(&[second, third]), ["2", "3"]);
 }
 
-/// Everything that is kept is told from the beginning, and then what happens.
+/// All stored events are delivered from the beginning, and then new ones.
 #[tokio::test]
 async fn all_sessions_are_told_from_the_start() {
     for config in ["", "adapter: {name: memory}"] {
@@ -143,7 +143,7 @@ async fn all_sessions_are_told_from_the_start() {
         }
         append(&client, &one, "3").await;
         seen.push(stream.next().await.unwrap());
-        // Each session in its order; between two of them there is none.
+        // Events of one session are in order; between two sessions there is no order.
         for (id, said) in [(&one, vec!["1", "3"]), (&two, vec!["2"])] {
             let own = |event: &&Event| event.data["payload"]["session_id"] == id.as_str();
             let own: Vec<Event> = seen.iter().filter(own).cloned().collect();
@@ -156,7 +156,7 @@ async fn all_sessions_are_told_from_the_start() {
     }
 }
 
-/// Where the beginning is not kept, that is said first.
+/// If the beginning is no longer stored, the stream begins with a gap.
 #[tokio::test]
 async fn a_start_that_is_no_longer_kept_is_a_gap() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
@@ -165,7 +165,7 @@ async fn a_start_that_is_no_longer_kept_is_a_gap() {
         let place = Place::with(&config).await;
         let id = new_session(&place.client()).await;
         let dir = place.stop().await;
-        // Where changes are kept, they are in the catalogue.
+        // Changes are stored in the catalogue.
         for name in ["catalogue.sqlite", "catalogue.sqlite-wal", "catalogue.sqlite-shm"] {
             let _ = std::fs::remove_file(dir.path().join(name)).is_ok();
         }
@@ -229,7 +229,7 @@ async fn a_place_of_another_life_is_a_gap() {
     client.delete("/v1/sessions/s").await.ok();
     client.put("/v1/sessions/s", json!({})).await.ok();
     let mut resumed = client.with("last-event-id", &old).events(path).await;
-    // What happened meanwhile is told, or that something is missing; never is the new life taken for the old.
+    // The reader gets the events in between, or a gap; the new incarnation is never taken for the old.
     let first = resumed.next().await.unwrap();
     assert!(["gap", "session::deleted"].contains(&first.name.as_str()), "{first:?}");
 }
@@ -249,7 +249,7 @@ async fn a_quiet_stream_shows_that_it_lives_and_there_are_only_so_many() {
     assert_eq!(created.data["payload"]["session_id"], id.as_str());
 }
 
-/// As a binding on the bus is refused when it is made, not when it turns out that nothing ever comes.
+/// The request is refused at once, as a binding on the bus is, instead of a stream that never has an event.
 #[tokio::test]
 async fn a_filter_that_nothing_passes_is_refused() {
     let place = Place::in_memory().await;
@@ -281,7 +281,7 @@ async fn a_session_that_is_not_there_is_waited_for_only_when_asked() {
     client.put("/v1/sessions/later", json!({})).await.ok();
     let made = waiting.expect("session::created").await;
     assert_eq!(by_query.expect("session::created").await.id, made.id, "it is the same stream");
-    // A session that was deleted is told to those who were in it.
+    // Subscribers of a session receive its deletion.
     client.delete("/v1/sessions/later").await.ok();
     let last = made.id.unwrap();
     let mut resumed = client.with("last-event-id", &last).events("/v1/sessions/later/events").await;

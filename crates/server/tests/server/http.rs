@@ -68,7 +68,7 @@ async fn branches_come_in_pages_too() {
     assert_eq!(found, ends.iter().collect::<Vec<_>>(), "each once, the newest first");
 }
 
-/// All that a list has, two at a time.
+/// All items of a list, in pages of two.
 async fn in_pages(client: &Client, path: &str, what: &str) -> Vec<Value> {
     let (mut found, mut query) = (Vec::new(), "limit=2".to_owned());
     loop {
@@ -160,7 +160,7 @@ async fn what_is_wrong_is_a_problem_with_a_code_and_a_hint() {
     check(client.get("/v1/events?after=nonsense").await, 400, "session/invalid_cursor");
 }
 
-/// Who does not know what a message looks like is shown one that can be sent.
+/// A caller that does not know the form of a message gets an example that can be sent.
 #[tokio::test]
 async fn the_example_in_a_hint_and_in_the_first_words_is_good() {
     let place = Place::in_memory().await;
@@ -278,7 +278,7 @@ async fn a_problem_names_paths_and_no_functions() {
     }
 }
 
-/// Whoever sends JSON does not know what Rust calls its types.
+/// Callers that send JSON do not know the names of Rust's types.
 #[tokio::test]
 async fn problems_speak_of_json() {
     let place = Place::in_memory().await;

@@ -1,4 +1,4 @@
-//! Servers that are killed, and subscribers of their bus that must miss nothing.
+//! Servers that are killed, and subscribers of their bus that must not miss an event.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -87,7 +87,7 @@ fn spawn(directory: &Path, bus: SocketAddr) -> Child {
         .unwrap()
 }
 
-/// Takes events until it knows all of these titles. Binds under an id of its own, as an SDK does in each process.
+/// Receives events until it has all of these titles. Binds under a new id, as an SDK does in each process.
 async fn subscribe_until(process: &Process, id: &str, seen: &mut HashSet<String>, all: &[String]) {
     let mut worker = process.worker().await;
     worker.host("ui::on").await;
@@ -114,7 +114,7 @@ async fn a_killed_server_goes_on_where_its_subscribers_were() {
     let mut process = Process::start("");
     let mut seen = HashSet::new();
     let mut all = Vec::new();
-    // A binding that was never there before starts at the present, so it is there before anything is written.
+    // A new binding starts at the present, so it must exist before anything is written.
     let mut subscriber = process.worker().await;
     subscriber.host("ui::on").await;
     subscriber.bind("first", "session::created", "ui::on", json!({})).await;

@@ -1,5 +1,5 @@
-//! Instances that store through an original main: one without `session::store::commit` and `read`. The main is a Bough whose
-//! bus is reached through a wire on which those two functions do not exist.
+//! Instances that store through session-manager as their main: one without `session::store::commit` and `read`. The
+//! main is a Bough whose bus is reached through a proxy that hides those two functions.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use crate::place::Place;
 
 const MISSING: [&str; 2] = ["session::store::commit", "session::store::read"];
 
-/// Where the main's bus is reached as an original's would be.
+/// The address of a proxy to the main's bus that behaves as session-manager does.
 async fn original_bus(main: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -52,7 +52,7 @@ async fn forward(near: TcpStream, main: SocketAddr) {
     }
 }
 
-/// What an original answers to a call of a function that it does not have.
+/// The answer of session-manager to a call of a function that it does not have.
 fn refusal(frame: &Message) -> Option<Message> {
     let Message::Text(text) = frame else { return None };
     let frame: Value = serde_json::from_str(text).ok()?;
@@ -110,7 +110,7 @@ async fn an_original_main_keeps_what_an_instance_writes() {
     assert_eq!(there.get(&format!("/v1/sessions/{fork}")).await.status, 404);
 }
 
-/// What the original has no words for is kept all the same, and another instance reads it.
+/// Records that session-manager cannot express are kept, and another instance reads them.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_original_cannot_say_travels_in_reserved_entries() {
     let main = Place::with("").await;
@@ -139,7 +139,7 @@ async fn each_event_is_heard_once_at_every_instance() {
     }
     for (n, place) in [&main, &left, &right, &left, &main].into_iter().enumerate() {
         append(&place.client(), &id, &n.to_string()).await;
-        // Without an atomic commit the writers take turns, as with the original.
+        // Without an atomic commit the writers take turns, as with session-manager.
         for place in places {
             until(async || texts(&place.client(), &id).await.len() >= n + 2).await;
         }
@@ -158,8 +158,8 @@ async fn each_event_is_heard_once_at_every_instance() {
     }
 }
 
-/// Sessions that nobody used for long make room for others. They are read again from the main, and what happened to them
-/// meanwhile is told as a gap, never as if everything in them were new.
+/// Sessions that were not used for long are evicted. They are read again from the main, and changes in between are
+/// delivered as a gap, never as if everything in them were new.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_so_many_sessions_are_kept() {
     let main = Place::in_memory().await;
@@ -170,12 +170,12 @@ async fn only_so_many_sessions_are_kept() {
     append(&there, "s-0", "said").await;
     let bridge = bridge_to(&main).await;
     let here = bridge.client();
-    // A place in a session is good for as long as the session is kept.
+    // A cursor of a session is valid for as long as the session is in memory.
     let place_of = async |n: usize| {
         let answer = here.get(&format!("/v1/sessions/s-{n}")).await;
         answer.header("etag").unwrap().to_owned()
     };
-    // An instance that begins looks around, which uses sessions too: that ends.
+    // A starting instance reads sessions too; wait until that has ended.
     let first = soon(async {
         loop {
             let first = place_of(0).await;

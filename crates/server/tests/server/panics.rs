@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::http::new_session;
 use crate::place::{Place, options};
 
-/// A store that panics whatever it is asked, but for where its feed is: that it may never say.
+/// A store that panics on every call, except the one for the end of its feed, which may hang.
 struct Broken {
     hub: ChangeHub,
     hangs: bool,

@@ -29,13 +29,13 @@ impl Place {
         Self::with("adapter: {name: memory}").await
     }
 
-    /// A server on a directory that may have something in it.
+    /// A server on a directory that may already have data.
     pub(crate) async fn again(dir: Arc<tempfile::TempDir>) -> Self {
         let server = Server::start(options(dir.path())).await.unwrap();
         Self { dir, server }
     }
 
-    /// A server whose every setting is in its file: no flag keeps one from changing.
+    /// A server with all settings in its file: no flag overrides one.
     pub(crate) async fn by_file(more: &str) -> Self {
         let dir = Arc::new(tempfile::tempdir().unwrap());
         write(dir.path(), &whole_file(dir.path(), more));
@@ -48,7 +48,7 @@ impl Place {
         Self { dir, server }
     }
 
-    /// Replaces that file; what it does not say is as it was at the start.
+    /// Replaces that file; settings that it does not mention are as at the start.
     pub(crate) fn reconfigure_by_file(&self, more: &str) {
         write(self.dir.path(), &whole_file(self.dir.path(), more));
     }

@@ -1,5 +1,6 @@
 //! Events of agents, recorded over HTTP while they arrive.
 
+use bough_server::limits::RECORDED_LINES_PER_CALL;
 use bough_service::Right;
 use serde_json::{Value, json};
 
@@ -60,7 +61,7 @@ async fn a_broken_connection_goes_on_by_position() {
     recorder(&place).broken_post(path, &first, "\"position\":3").await;
     let stands = place.client().get("/v1/record/r").await.ok();
     assert_eq!(stands["position"], json!(3));
-    // A caller that did not hear the answer sends everything again.
+    // A caller that missed the answer sends everything again.
     let answer = recorder(&place).send("POST", path, Some(body(&events))).await;
     assert_eq!(lines(&answer.text).pop().unwrap()["position"], json!(4), "{answer:?}");
     let loops = place.client().get("/v1/sessions/s/loops").await.ok();
@@ -102,4 +103,23 @@ async fn recording_needs_the_right_to_write() {
     let reader = recorder(&place).with_token(&reads);
     let refused = reader.send("POST", "/v1/record", Some(body(&exchange("s", 1)))).await;
     assert_eq!(refused.problem(403), "session/forbidden");
+}
+
+/// The line is counted over the whole body, in whatever parts it is recorded.
+#[tokio::test]
+async fn a_line_that_is_no_event_is_named() {
+    let place = Place::in_memory().await;
+    let mut events: Vec<String> = (1..=50).flat_map(|number| exchange("s", number)).collect();
+    let again = events.clone();
+    while events.len() <= RECORDED_LINES_PER_CALL {
+        events.extend_from_slice(&again);
+    }
+    events.push(r#"{"type":"TurnStart"}"#.to_owned());
+    let refused = recorder(&place).send("POST", "/v1/record", Some(body(&events))).await;
+    let line = format!("line {} of the body", events.len());
+    assert!(refused.text.contains(&line), "{}", refused.text);
+    assert!(refused.text.contains("missing field `loop_id`"), "{}", refused.text);
+    let wrong = recorder(&place).send("POST", "/v1/record", Some("{oops\n".to_owned())).await;
+    assert_eq!(wrong.problem(400), "http/bad_request");
+    assert!(wrong.text.contains("line 1 of the body"), "{}", wrong.text);
 }

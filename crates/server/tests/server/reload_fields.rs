@@ -1,7 +1,7 @@
-//! Every field of the configuration, changed in the file of a server that runs.
+//! Every field of the configuration, changed in the file of a running server.
 //!
-//! A field is either in one of the tables of what changes at once, each with a look at its effect; or it waits for the next start
-//! and the server says so; or it is not the server's. A field that is in none of them fails a test.
+//! A field is in one of the tables of fields that change at once, each with a check of its effect; or it needs a
+//! restart and the server reports that; or the server does not use it. A field that is in none of them fails a test.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,10 +49,10 @@ const STALLS: &[Change] = &[
     ("limits.stream_bytes_per_token", "limits: {stream_bytes_per_token: 1}"),
 ];
 
-/// What changes where sessions are stored; looked at in tests of its own.
+/// Fields about the storage of sessions; tested separately.
 const STORAGE: &[&str] = &["adapter", "durability"];
 
-/// What the log looks like; looked at with the real program, which has a log of its own.
+/// Fields about the log; tested with the real program, which has a log of its own.
 const LOG: &[&str] = &["log.format", "log.level"];
 
 const AT_START: &[&str] = &["bus", "data_dir", "engine", "listen"];
@@ -67,7 +67,7 @@ const NOT_THE_SERVERS: &[&str] = &[
     "session.scope",
 ];
 
-/// How long a look waits for something that should not happen.
+/// How long a check waits for something that should not happen.
 const A_WHILE: Duration = Duration::from_millis(700);
 
 #[test]
@@ -91,7 +91,7 @@ fn every_field_is_in_one_of_the_tables() {
     assert_eq!(fields.len(), known.len(), "none is in two tables");
 }
 
-/// Changes each field by itself and waits until its effect is seen, which is not there before.
+/// Changes each field by itself and waits for its effect, which must not be there before.
 async fn check_each(changes: &[Change]) {
     for (field, change) in changes {
         let place = Place::in_memory().await;
@@ -196,12 +196,12 @@ async fn connect_and_send(place: &Place, line: &str, rest: &str) -> TcpStream {
     stream
 }
 
-/// A request whose body never ends; it is being worked on when this returns.
+/// A request whose body never ends; the server is handling it when this returns.
 async fn half_sent(place: &Place) -> TcpStream {
     let more = "content-type: application/json\r\ncontent-length: 50\r\n\r\n{";
     let stream = connect_and_send(place, "POST /v1/sessions HTTP/1.1", more).await;
     let gauge = |page: &str| page.lines().any(|line| line == "bough_requests 1");
-    // It may also be over already, where it has no time.
+    // It may also have ended already, if its time limit is short.
     for _ in 0..10 {
         if gauge(&place.client().get("/metrics").await.text) {
             break;
@@ -226,7 +226,7 @@ async fn large_message_ends_worker(place: &Place) -> bool {
     let mut worker = Worker::connect(place.bus(), None).await;
     let data = json!({"title": "t".repeat(2000)});
     let call = worker.call_frame("session::create", data);
-    // The connection ends without an answer, or there is one.
+    // The connection ends with or without an answer.
     tokio::time::timeout(
         A_WHILE,
         futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(call)),
@@ -240,7 +240,7 @@ async fn second_connection_is_refused(place: &Place) -> bool {
     let request = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
     let mut first = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
     let mut answer = [0; 12];
-    // Where the last one has not ended yet, the first one is refused already.
+    // If the last request has not ended yet, the first one is refused already.
     if soon(first.read_exact(&mut answer)).await.is_err() {
         return false;
     }
@@ -251,7 +251,7 @@ async fn second_connection_is_refused(place: &Place) -> bool {
     read.is_ok() && bytes.is_empty()
 }
 
-/// Whether a stream that nobody reads is ended once its buffers are full.
+/// Whether a stream that is not read is ended once its buffers are full.
 async fn stalled_stream_ends(place: &Place) -> bool {
     let client = place.client();
     let id = new_session(&client).await;
@@ -266,7 +266,7 @@ async fn stalled_stream_ends(place: &Place) -> bool {
     tokio::time::timeout(A_WHILE, ended).await.is_ok()
 }
 
-/// Whether of two streams that nobody reads only one holds an event, once their buffers are full.
+/// Whether of two streams that are not read only one holds an event, once their buffers are full.
 async fn one_stalled_stream_holds_an_event(place: &Place) -> bool {
     let client = place.client();
     let mut unread = Vec::new();
@@ -290,7 +290,7 @@ async fn held_bytes(place: &Place) -> usize {
     line.unwrap().parse().unwrap()
 }
 
-/// What waits for another start is named until it is as it was, and nothing else waits.
+/// A change that needs a restart is reported until it is reverted, and no other change is.
 #[tokio::test]
 async fn what_waits_for_the_next_start_is_named() {
     let place = Place::by_file("").await;
@@ -366,7 +366,7 @@ async fn another_durability_is_no_news_to_subscribers() {
     assert_eq!(event.data["payload"]["session_id"], after, "no gap, and nothing told again");
 }
 
-/// A frame says up to where everything before it is known to be on the disk.
+/// A frame says up to which record everything before it is known to be on the disk.
 #[tokio::test]
 async fn durability_is_another_one_at_once() {
     let place = Place::with("").await;
@@ -375,12 +375,12 @@ async fn durability_is_another_one_at_once() {
         let id = new_session(&client).await;
         let path = format!("/v1/sessions/{id}/entries");
         for text in ["1", "2", "3"] {
-            // For a moment both stores are there, and a session has one writer.
+            // For a moment both stores are open, and a session has one writer.
             while client.post(&path, user(text)).await.status == 423 {}
         }
         let frame = last_frame(&place.path(), &id);
         let number = |name: &str| frame.get(name).and_then(Value::as_u64);
-        // The two messages before the last are vouched for, or not.
+        // Whether the frame vouches for the two messages before the last.
         number("w").or(number("q")) > number("q").map(|last| last - 2)
     };
     assert!(vouches_for_all().await);

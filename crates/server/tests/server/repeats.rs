@@ -1,4 +1,4 @@
-//! Requests that are made again, and requests that are made on a condition.
+//! Repeated requests, and requests with preconditions.
 
 use serde_json::{Value, json};
 
@@ -155,7 +155,7 @@ async fn preconditions_hold_for_calls_by_name() {
     assert_eq!(messages(&client, &id).await, 2);
 }
 
-/// An id that is used again after the session was deleted and made again is another entry.
+/// An id that is used again after the session was deleted and created again is another entry.
 #[tokio::test]
 async fn a_tag_of_an_entry_is_of_one_life_of_its_session() {
     let place = Place::in_memory().await;
@@ -203,7 +203,7 @@ async fn a_key_that_made_another_session_is_refused() {
         let answer = client.with("idempotency-key", "k").post(path, body.clone()).await;
         assert_eq!(answer.header("idempotency-replayed"), None, "{path}");
         let session = answer.ok()["session_id"].as_str().unwrap().to_owned();
-        // What becomes of the session later does not count.
+        // Later changes of the session do not matter.
         let title = json!({"title": "changed"}).to_string();
         client.send("PATCH", &format!("/v1/sessions/{session}"), Some(title)).await.ok();
         client.post(&format!("/v1/sessions/{session}/entries"), user("more")).await.ok();

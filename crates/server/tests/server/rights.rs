@@ -1,4 +1,4 @@
-//! What a token may do holds on every way in, and for as long as the token does.
+//! The rights of a token apply on every surface, and as long as the token is valid.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn token_for(dir: &std::path::Path, functions: &[&str]) -> String {
     text.reveal().to_owned()
 }
 
-/// A stream that always has something to tell looks at its token too.
+/// A stream that is never idle checks its token too.
 #[tokio::test]
 async fn a_token_that_is_taken_back_hears_nothing_more() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
@@ -63,7 +63,7 @@ async fn functions_that_a_token_lacks_are_lacking_on_every_way_in() {
     for path in ["/v1/watch", "/v1/events", "/v1/events?snapshot=true", &events, &session] {
         assert_eq!(writer.get(path).await.problem(403), "session/forbidden", "{path}");
     }
-    // Knowing a tag is no right to read what it is of.
+    // Knowing a tag gives no right to read the resource.
     let knows = writer.with("if-none-match", "*");
     assert_eq!(knows.get(&session).await.problem(403), "session/forbidden");
 

@@ -20,7 +20,7 @@ async fn fill(client: &Client, id: &str) {
     }
 }
 
-/// Opens a stream of which nothing is read.
+/// Opens a stream and reads nothing of it.
 async fn open_unread(place: &Place, path: &str) -> TcpStream {
     let address = place.server().http_address();
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -56,7 +56,7 @@ async fn a_reader_that_stalls_gives_way_to_one_that_reads() {
     let last = text.rmatch_indices("\nid: ").find_map(|(at, _)| text[at + 5..].lines().next());
     let heard = text.matches("\n\nid: ").count();
     assert!(heard < MESSAGES, "it was cut off");
-    // It goes on from the last event that it has, which may be cut off in the middle: then from the one before.
+    // It resumes from the last event that it has whole.
     assert!(last.is_some(), "and knows where to go on");
     until(async || held_bytes(&client).await == 0).await;
 }
@@ -71,7 +71,7 @@ async fn readers_that_stall_hold_no_more_than_their_token_may() {
     let mut ids = Vec::new();
     for _ in 0..READERS {
         let id = new_session(&client).await;
-        // Half of them hear what happens, half read what happened.
+        // Half of them receive new events, half read old ones.
         let query = if unread.len() % 2 == 0 { "" } else { "?after=start" };
         let path = format!("/v1/sessions/{id}/events{query}");
         unread.push(open_unread(&place, &path).await);

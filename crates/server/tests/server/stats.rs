@@ -1,4 +1,4 @@
-//! What dashboards ask: sums over all sessions, and how the server is.
+//! Sums over all sessions, and health, as dashboards request them.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ async fn health_tells_each_caller_what_it_may_see() {
     assert_eq!(client.get("/v1/health").await.status, 401);
 }
 
-/// Waits until health says what is looked for.
+/// Waits until health has the expected value.
 async fn health_with(client: &Client, is_there: impl Fn(&Value) -> bool) -> Value {
     let mut health = Value::Null;
     until(async || {

@@ -25,7 +25,7 @@ pub(crate) fn reply(text: &str) -> Value {
         "stop_reason": "end", "model": "m", "provider": "p", "timestamp": 1})
 }
 
-/// What was written: every revision of every message, as `GET` showed it then.
+/// Everything that was written: each revision of each message, as `GET` showed it then.
 #[derive(Default)]
 struct Written {
     revisions: BTreeMap<String, Vec<Value>>,
@@ -94,7 +94,7 @@ impl Written {
         }
     }
 
-    /// A mark in the feed behind everything so far.
+    /// Appends a marker to the feed after everything so far.
     async fn mark(&mut self, client: &Client) -> String {
         self.statuses += 1;
         let reason = self.statuses.to_string();
@@ -109,7 +109,7 @@ fn path(entry: &str) -> String {
     format!("{SESSION}/entries/{entry}")
 }
 
-/// Somebody who keeps the messages of the session, over connections that break.
+/// A reader that keeps the messages of the session, over broken connections.
 struct Reader {
     name: &'static str,
     path: &'static str,
@@ -132,7 +132,7 @@ impl Reader {
         }
     }
 
-    /// Reads up to a mark, and lets go of the connection after every few events.
+    /// Reads up to a marker, and drops the connection after every few events.
     async fn read_to(
         &mut self,
         client: &Client,
@@ -164,11 +164,11 @@ impl Reader {
         let Some(entry) = self.viewer.apply(event) else { return };
         let kept = &self.viewer.messages[&entry];
         let as_was = &written.revisions[&entry][usize::try_from(kept.revision).unwrap()];
-        // A snapshot that comes before `message.finished` shows what that is about to tell.
+        // A snapshot before `message.finished` may already show the end.
         assert_eq!(kept.message, *as_was, "{}: {entry} after {event:?}", self.name);
     }
 
-    /// Everything that the reader has is as it is now.
+    /// Checks that all messages of the reader are current.
     fn check(&self, written: &Written, has_all: bool) {
         for (entry, revisions) in &written.revisions {
             let Some(kept) = self.viewer.messages.get(entry) else {
@@ -181,7 +181,7 @@ impl Reader {
     }
 }
 
-/// Property: whoever applies the events has each message as `GET` shows it at that revision.
+/// Property: a reader that applies the events has each message as `GET` shows it at that revision.
 async fn viewers_have_what_get_shows(config: &str, seed: u64) {
     let mut place = Place::with(config).await;
     let mut client = place.client();
@@ -344,4 +344,28 @@ async fn a_finished_message_takes_no_more() {
     let message = client.get(&path("r")).await.ok()["entry"]["message"].clone();
     assert_eq!(message["error_message"], "cut");
     assert_eq!(message["usage"], usage);
+}
+
+/// A message says why it ended once it has, in events as in what `GET` shows. The text of a block may look like the member.
+#[tokio::test]
+async fn a_message_that_streams_does_not_say_why_it_ended() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    client.put("/v1/sessions/s", json!({})).await.ok();
+    let body = json!({"entry_id": "r", "message": reply("First."), "stream": true});
+    client.post("/v1/sessions/s/entries", body).await.ok();
+    let mut events = client.events("/v1/sessions/s/events?after=start").await;
+    let started = events.until("message.started").await.data["message"].clone();
+    assert_eq!((&started["model"], started.get("stop_reason")), (&json!("m"), None));
+    for text in [r#","stop_reason":"end""#.to_owned(), "long ".repeat(40_000)] {
+        let content = json!([{"type": "text", "text": text}]);
+        client.put(&path("r"), json!({"content": content})).await.ok();
+        let shown = client.get(&path("r")).await.ok()["entry"]["message"].clone();
+        assert_eq!((&shown["content"], shown.get("stop_reason")), (&content, None));
+        assert_eq!(events.until("message.snapshot").await.data["message"], shown);
+    }
+    client.post(&format!("{}/finish", path("r")), json!({})).await.ok();
+    assert_eq!(events.until("message.finished").await.data["stop_reason"], "end");
+    let shown = client.get(&path("r")).await.ok()["entry"]["message"].clone();
+    assert_eq!(shown["stop_reason"], "end");
 }

@@ -1,4 +1,4 @@
-//! Two tenants, each with a mark in everything that it writes: nowhere does one see the other's.
+//! Two tenants, each with a marker in everything that it writes: neither ever sees the other's.
 
 use bough_service::Right;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ async fn no_surface_shows_one_tenant_to_another() {
     check_bus(&place, &a, &b).await;
 }
 
-/// The rights of a tenant, and those of one that may even store for others: a scope is stronger than either.
+/// The rights of a tenant, and those of one that may even store for others: a scope restricts both.
 #[tokio::test]
 async fn no_function_shows_or_changes_what_is_another_tenants() {
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
@@ -75,7 +75,7 @@ async fn no_function_shows_or_changes_what_is_another_tenants() {
     }
 }
 
-/// Every read and every write of one tenant on the other's session says that there is nothing.
+/// Every read and write of one tenant on the other's session answers "not found".
 async fn check_http(me: &Tenant, other: &Tenant) {
     let theirs = format!("/v1/sessions/{}", other.session);
     let lists = [

@@ -1,4 +1,4 @@
-//! The smallest client that keeps messages up to date by the events about them.
+//! A minimal client that keeps messages current by their events.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Viewer {
     pub(crate) messages: BTreeMap<String, Kept>,
 }
 
-/// The members of a message that its end tells.
+/// The members of a message that its end sets.
 const LAST_WORDS: [&str; 8] = [
     "stop_reason",
     "native_stop_reason",
@@ -33,7 +33,7 @@ const LAST_WORDS: [&str; 8] = [
 ];
 
 impl Viewer {
-    /// Applies an event; the entry that it is about.
+    /// Applies an event; returns its entry.
     pub(crate) fn apply(&mut self, event: &Event) -> Option<String> {
         let is_added = event.name == "session::message-added";
         let data = if is_added { &event.data["payload"] } else { &event.data };

@@ -1,22 +1,22 @@
-//! Every function of the table, asked by one tenant about what belongs to another: a function that is added later is asked too.
+//! Calls every function of the table as one tenant on the data of another. Functions that are added later are included.
 
 use bough_service::{Function, Method, functions};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, Worker};
 
-/// What the walk is about: somebody else's session.
+/// The session of another tenant.
 pub(crate) struct Foreign<'a> {
     /// Its owner, to see that nothing changed.
     pub(crate) owner: &'a Client,
     pub(crate) session: &'a str,
     pub(crate) entry: &'a str,
-    /// A text that is in everything its owner wrote.
+    /// A text that is in everything that its owner wrote.
     pub(crate) mark: &'a str,
 }
 
 impl Foreign<'_> {
-    /// Asks every function, by its route, by its name, and on the bus.
+    /// Calls every function: by its route, by its name, and on the bus.
     pub(crate) async fn walk(&self, client: &Client, bus: &mut Worker) {
         let before = self.seen_by_owner().await;
         for function in functions() {
@@ -65,7 +65,7 @@ impl Foreign<'_> {
         client.send(method, &path, body).await.text
     }
 
-    /// A request that names the foreign session wherever it can, and is otherwise as plain as its schema allows.
+    /// A request that names the foreign session wherever it can, and is otherwise minimal for its schema.
     fn request(&self, schema: &Value) -> Map<String, Value> {
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         let Some(properties) = schema["properties"].as_object() else {

@@ -169,7 +169,8 @@ pub struct EntryItem {
     /// The writer's own correlation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<JsonMap>,
-    /// What it says, when it is a message: the very bytes in the format that it came in, mapped in others.
+    /// What it says, when it is a message: the very bytes in the format that it came in, mapped in others. Of a message that
+    /// still streams, `stop_reason` is absent until it finishes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
     pub message: Option<RawJson>,

@@ -68,6 +68,8 @@ pub struct GetResponse {
 pub struct DescribeResponse {
     /// The session's metadata record.
     pub meta: SessionMeta,
+    /// What else is known of it: tokens, cost, model and the like.
+    pub details: SessionDetails,
     /// Where the active path ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_leaf: Option<EntryId>,

@@ -193,6 +193,8 @@ pub struct LoopCompaction {
     pub created_at: i64,
     /// How many messages of the loop it stands for.
     pub hidden_messages: u64,
+    /// How many messages of the loop come before those.
+    pub kept_before: u64,
     /// The text that stands for them.
     pub summary: String,
 }

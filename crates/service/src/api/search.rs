@@ -1,4 +1,4 @@
-use bough_session::{EntryId, JsonMap, Role, SessionMeta};
+use bough_session::{EntryId, JsonMap, Role, SessionDetails, SessionMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,8 @@ pub struct SearchRequest {
     pub cursor: Option<String>,
     /// Every given key must equal the session's own metadata.
     pub metadata: Option<JsonMap>,
+    /// Whether to list sessions: one hit for each, the best that it has on the page, with the session's `details`. Default false.
+    pub by_session: Option<bool>,
 }
 
 /// One entry, or one session, that a search found.
@@ -22,6 +24,9 @@ pub struct SearchRequest {
 pub struct SearchHit {
     /// The session.
     pub meta: SessionMeta,
+    /// What else is known of the session, when sessions were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<SessionDetails>,
     /// The beginning of its first user message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,

@@ -1,4 +1,4 @@
-//! The deliveries of one binding: a subscription, and a bounded number of calls under way.
+//! The deliveries of one binding: a subscription, and a bounded number of running calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,11 +30,11 @@ pub(super) struct Delivering {
     pub(super) progress: Progress,
     /// Whether its place moved since it was last written.
     pub(super) has_moved: AtomicBool,
-    /// Held by the call that looks whether the function is back; the others wait for it.
+    /// Held by the call that checks whether the function is back; the others wait for it.
     retry: tokio::sync::Mutex<()>,
 }
 
-/// What happens while the sessions of a new store are replayed.
+/// Events that happen while the sessions of a new store are replayed.
 struct Live {
     subscription: Subscription,
     /// The first event that it had.
@@ -48,7 +48,7 @@ fn name_of(event: &FeedEvent) -> EventName {
     (event.session_id.clone(), event.incarnation, event.position(), event.kind())
 }
 
-/// The next item of what happens now; never, while nothing is replayed.
+/// The next live item; pending for ever while nothing is replayed.
 async fn next_of(live: &mut Option<Live>) -> Result<FeedItem, ServiceError> {
     let Some(live) = live else { return std::future::pending().await };
     let item = live.subscription.next().await?;
@@ -58,7 +58,7 @@ async fn next_of(live: &mut Option<Live>) -> Result<FeedItem, ServiceError> {
     Ok(item)
 }
 
-/// What a subscription that has replayed a store has before the first event of one that began a moment later.
+/// The items of a subscription that has replayed a store, before the first event of one that began a moment later.
 async fn before_live(replayed: &mut Subscription, live: &Live) -> Vec<Delivery> {
     let mut found = Vec::new();
     while let Ok(Some(item)) = replayed.next_ready().await {
@@ -90,8 +90,8 @@ impl Delivering {
         }
     }
 
-    /// Makes the calls that begin from now on through another sink. Where that leads elsewhere, calls that are under way are made
-    /// again: their answers may never come.
+    /// Makes later calls through another sink. If its route differs, running calls are repeated, because their answers
+    /// may never arrive.
     pub(super) fn replace_sink(&self, sink: Arc<dyn EventSink>, leads_elsewhere: bool) {
         self.sink.send_if_modified(|current| {
             *current = sink;
@@ -113,7 +113,7 @@ impl Delivering {
         }
     }
 
-    /// Delivers for as long as it is polled; says when it has begun, so that its place is known.
+    /// Delivers for as long as it is polled; signals when it has begun, so that its place is known.
     pub(super) async fn run(self: Arc<Self>, begun: oneshot::Sender<()>) {
         let mut subscription = self.begin().await;
         // Whoever registered may have stopped waiting.
@@ -122,9 +122,9 @@ impl Delivering {
         let mut calls = FuturesUnordered::new();
         let mut note = tokio::time::interval(PLACE_NOTED_EVERY);
         loop {
-            // A replay leaves room for what happens meanwhile.
+            // A replay leaves capacity for live events.
             let most = if live.is_some() { EVENT_REPLAY_CALLS_MAX } else { EVENT_CALLS_MAX };
-            // Calls come first: each is sent before the next event is taken, so they are sent in order.
+            // Poll calls first: each is sent before the next event is taken, so they are sent in order.
             let (item, is_live) = tokio::select! {
                 biased;
                 Some(number) = calls.next(), if !calls.is_empty() => {
@@ -133,7 +133,7 @@ impl Delivering {
                 }
                 item = next_of(&mut live), if calls.len() < EVENT_CALLS_MAX => (item, true),
                 item = subscription.next(), if calls.len() < most => (item, false),
-                // What the filter leaves out moves the place too, or a quiet binding would meet a gap after a restart.
+                // Filtered events move the place too, or a quiet binding would get a gap after a restart.
                 _ = note.tick(), if calls.is_empty() && live.is_none() => {
                     self.note(subscription.cursor().into());
                     continue;
@@ -144,7 +144,7 @@ impl Delivering {
                 Ok(FeedItem::Gap(reason)) => {
                     self.sink().missed(reason.name());
                     if reason == GapReason::StoreSwapped {
-                        // Swapped again: what was live is now what is replayed.
+                        // The store was swapped again: the live events are now part of the replay.
                         if let (true, Some(swapped)) = (is_live, live.take()) {
                             subscription = swapped.subscription;
                         }
@@ -173,13 +173,14 @@ impl Delivering {
         self.clone().call(delivery.event, number)
     }
 
-    /// Begins to follow what happens in a new store while its sessions are replayed; without it, that waits for the replay.
+    /// Begins to follow live events in a new store while its sessions are replayed; without it, they would wait for the
+    /// replay.
     async fn begin_live(&self) -> Option<Live> {
         let begun = self.service.subscribe(&self.scope, self.filter.clone(), StartAt::Now).await;
         begun.ok().map(|subscription| Live { subscription, first: None })
     }
 
-    /// Begins where the binding is; as soon as the store answers. A place that cannot be read is a gap.
+    /// Begins at the binding's place, as soon as the store answers. A place that cannot be read is a gap.
     async fn begin(&self) -> Subscription {
         let mut place = self.progress.place();
         loop {
@@ -192,7 +193,7 @@ impl Delivering {
             match self.service.subscribe(&self.scope, self.filter.clone(), start).await {
                 Ok(subscription) => {
                     self.progress.idle_at(subscription.cursor().into());
-                    // Also where it did not move: what is written may say that nobody holds the binding.
+                    // Also if it did not move: the stored document may say that nobody holds the binding.
                     self.has_moved.store(true, Ordering::Release);
                     return subscription;
                 }
@@ -223,12 +224,12 @@ impl Delivering {
         }
     }
 
-    /// Calls the function until somebody takes the call; its number.
+    /// Calls the function until a worker takes the call; returns its number.
     async fn call(self: Arc<Self>, event: Arc<FeedEvent>, number: u64) -> u64 {
         if self.call_once(&event).await == Called::Taken {
             return number;
         }
-        // One call at a time finds out whether the function is back, however many wait.
+        // One call at a time checks whether the function is back, however many wait.
         let turn = self.retry.lock().await;
         while self.call_once(&event).await != Called::Taken {
             self.sink().ready().await;

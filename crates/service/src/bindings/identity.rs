@@ -1,4 +1,4 @@
-//! What this program is called among the workers of a bus: the worker whose interface it has.
+//! The name of this program among the workers of a bus: that of the worker whose interface it has.
 
 /// The name of the worker, and the id of its settings.
 pub const WORKER_NAME: &str = "session-manager";

@@ -1,17 +1,19 @@
-//! Bindings: functions of others that are called with the events of a filter, at least once.
+//! Bindings: functions of workers that are called with the events of a filter, at least once.
 //!
-//! A binding is known by what it asks for (type, function, namespace, filter) and by its ordinal among equals, not by the id that
-//! a client gives it. It has a place in the feed: before the first event whose call was not answered. The place outlives the
-//! binding's connection for a while, and the process: it is written to the [`SharedState`](bough_store::shared_state::SharedState).
+//! A binding is identified by its request (type, function, namespace, filter) and by its ordinal among equals, not by
+//! the id that a client gives it. It has a place in the feed: before the first event whose call was not answered. The
+//! place outlives the binding's connection for a while, and the process: it is written to the
+//! [`SharedState`](bough_store::shared_state::SharedState).
 //!
-//! - A binding that was never seen before starts at the present.
-//! - A disconnect keeps the place for [`BINDING_KEPT_FOR`](crate::limits::BINDING_KEPT_FOR); an unregistration drops it.
-//! - An event is delivered again if its call was not answered before the connection, the engine or this process ended. After a kill,
-//!   events of the last [`PLACES_WRITTEN_EVERY`](crate::limits::PLACES_WRITTEN_EVERY) may be delivered again too; after a power cut,
-//!   those since the system last wrote the file.
-//! - A call that is not answered within [`EVENT_ANSWER_WAIT`](crate::limits::EVENT_ANSWER_WAIT) on a connection that stands counts as
-//!   delivered, so that a handler which never answers does not stop the others.
-//! - A place that the feed no longer reaches back to is a gap, which the [`EventSink`] is told of.
+//! - A new binding starts at the present.
+//! - A disconnect keeps the place for [`BINDING_KEPT_FOR`](crate::limits::BINDING_KEPT_FOR); an unregistration drops
+//!   it.
+//! - An event is delivered again if its call was not answered before the connection, the engine or this process ended.
+//!   After a kill, events of the last [`PLACES_WRITTEN_EVERY`](crate::limits::PLACES_WRITTEN_EVERY) may be delivered
+//!   again too; after a power cut, those since the system last wrote the file.
+//! - A call that is not answered within [`EVENT_ANSWER_WAIT`](crate::limits::EVENT_ANSWER_WAIT) on an open connection
+//!   counts as delivered, so a handler that never answers does not stop the others.
+//! - If the feed no longer reaches back to a place, the [`EventSink`] is notified of a gap.
 
 mod delivery;
 mod identity;
@@ -37,10 +39,10 @@ use crate::feed::FeedEvent;
 /// Who calls the function of a binding.
 #[async_trait]
 pub trait EventSink: Send + Sync {
-    /// Calls the function with an event; returns when it has answered, or when nobody was there to answer.
+    /// Calls the function with an event; returns when it has answered, or when it has no host.
     async fn call(&self, event: &FeedEvent) -> Called;
 
-    /// Waits until it is worth trying again after [`Called::Absent`].
+    /// Waits until a retry after [`Called::Absent`] makes sense.
     async fn ready(&self);
 
     /// Events before the next one may be missing.
@@ -50,8 +52,8 @@ pub trait EventSink: Send + Sync {
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Called {
-    /// The function was called. What it answered does not matter.
+    /// The function was called, whatever it answered.
     Taken,
-    /// Nobody hosts the function now, or its host went away before it answered. The call is made again.
+    /// Nobody hosts the function now, or its host went away before it answered. The call is repeated.
     Absent,
 }

@@ -15,7 +15,7 @@ use crate::limits::BINDINGS_KEPT_MAX;
 /// Documents that are read at a time.
 const PAGE: usize = 1000;
 
-/// Where the places of one bus are written.
+/// Writes the places of one bus.
 #[derive(Debug)]
 pub(super) struct Places {
     shared: Arc<dyn SharedState>,
@@ -28,7 +28,8 @@ pub(super) struct Places {
 #[derive(Debug, Default)]
 struct Waiting {
     documents: BTreeMap<String, Option<Value>>,
-    /// Whether one of them is the first place of a binding: without it, the binding would start at the present after a power cut.
+    /// Whether one of them is the first place of a binding: without it, the binding would start at the present after a
+    /// power cut.
     has_first: bool,
 }
 
@@ -38,10 +39,10 @@ pub(super) struct Written {
     pub(super) spec: BindingSpec,
     pub(super) ordinal: u32,
     pub(super) trigger_id: String,
-    /// Where it goes on; absent when its session has never existed.
+    /// The position from which it resumes; absent if its session has never existed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     cursor: Option<String>,
-    /// Since when nobody has held it; absent while somebody does.
+    /// Since when nobody holds it; absent while it is held.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) left_ms: Option<i64>,
 }
@@ -60,7 +61,7 @@ impl Written {
         Self { spec: spec.clone(), ordinal, trigger_id: trigger_id.to_owned(), cursor, left_ms }
     }
 
-    /// The place; `None` when it is not one that this program can read.
+    /// The place; `None` if this version cannot read it.
     pub(super) fn place(&self) -> Option<Place> {
         match &self.cursor {
             None => Some(Place::Start),
@@ -83,7 +84,7 @@ impl Places {
             let page = self.shared.list(&self.prefix, after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
-            // One that this program cannot read is of a later version: it is left alone.
+            // A document that this version cannot read is of a later version, and stays.
             let documents = page.into_iter().map(|(_, document)| document.value);
             found.extend(documents.filter_map(|value| serde_json::from_value(value).ok()));
         }
@@ -94,7 +95,7 @@ impl Places {
         format!("{}{}/{ordinal:06}", self.prefix, spec.digest())
     }
 
-    /// Has a binding written soon; at once if it is its first place.
+    /// Schedules a write of a binding; immediately if it is its first place.
     pub(super) fn put(&self, written: &Written, is_first: bool) {
         let Ok(value) = serde_json::to_value(written) else { return };
         let mut waiting = self.lock();
@@ -115,7 +116,7 @@ impl Places {
         self.urgent.notified().await;
     }
 
-    /// Writes what waits. When it fails, everything waits on.
+    /// Writes what waits. If it fails, everything keeps waiting.
     pub(super) async fn write(&self) -> Result<(), SharedStateError> {
         let Waiting { documents, has_first } = std::mem::take(&mut *self.lock());
         if documents.is_empty() {
@@ -140,7 +141,7 @@ impl Places {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Changed in steps that leave it whole, so a panic elsewhere does not spoil it.
+        // Each step leaves it consistent, so a poisoned lock can be used.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

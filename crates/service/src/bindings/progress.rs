@@ -3,7 +3,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::feed::FeedCursor;
 
-/// A binding's place: where it goes on so that nothing is missed.
+/// A binding's place: the position from which it resumes without missing an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// With the first event of its session, which has never existed so far.
@@ -18,7 +18,7 @@ impl From<Option<FeedCursor>> for Place {
     }
 }
 
-/// How far the deliveries of a binding have come.
+/// The progress of a binding's deliveries.
 #[derive(Debug)]
 pub(super) struct Progress {
     window: Mutex<Window>,
@@ -26,11 +26,11 @@ pub(super) struct Progress {
 
 #[derive(Debug)]
 struct Window {
-    /// After the last event that was handed to a call; `None` until the subscription has begun.
+    /// After the last event that was passed to a call; `None` until the subscription has begun.
     sent: Option<Place>,
     /// The number of the first call in `calls`.
     first: u64,
-    /// Calls since the oldest that is not answered: the place before each, and whether it is answered.
+    /// Calls since the oldest unanswered one: the place before each, and whether it is answered.
     calls: VecDeque<(Option<Place>, bool)>,
 }
 
@@ -40,7 +40,7 @@ impl Progress {
         Self { window: Mutex::new(window) }
     }
 
-    /// Where to go on so that nothing is missed: before the first call that was not answered.
+    /// The position from which to resume: before the first unanswered call.
     pub(super) fn place(&self) -> Option<Place> {
         let window = self.lock();
         match window.calls.front() {
@@ -49,7 +49,7 @@ impl Progress {
         }
     }
 
-    /// Notes where the subscription is while no call is under way.
+    /// Notes the subscription's position while no call is running.
     pub(super) fn idle_at(&self, place: Place) {
         let mut window = self.lock();
         if window.calls.is_empty() {
@@ -57,7 +57,7 @@ impl Progress {
         }
     }
 
-    /// Notes that a call with the event before `after` begins; its number.
+    /// Notes that a call with the event before `after` begins; returns its number.
     pub(super) fn begin_call(&self, after: FeedCursor) -> u64 {
         let mut window = self.lock();
         let before = window.sent.replace(Place::After(after));
@@ -65,7 +65,7 @@ impl Progress {
         window.first + window.calls.len() as u64 - 1
     }
 
-    /// Notes that a call was answered; whether the place moved.
+    /// Notes that a call was answered; returns whether the place moved.
     pub(super) fn end_call(&self, number: u64) -> bool {
         let mut window = self.lock();
         let index = number.checked_sub(window.first).and_then(|index| usize::try_from(index).ok());
@@ -81,7 +81,7 @@ impl Progress {
     }
 
     fn lock(&self) -> MutexGuard<'_, Window> {
-        // Changed in steps that leave it whole, so a panic elsewhere does not spoil it.
+        // Each step leaves it consistent, so a poisoned lock can be used.
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

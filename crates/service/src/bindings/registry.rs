@@ -1,4 +1,4 @@
-//! The bindings of one bus: who holds which, and where each goes on.
+//! The bindings of one bus: who holds each, and its place.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,14 +59,14 @@ pub struct BindingId(u64);
 pub struct BindingRequest {
     /// What the binding is known by.
     pub spec: BindingSpec,
-    /// The id that the client gave it; it tells equal bindings apart.
+    /// The id that the client gave it; it distinguishes equal bindings.
     pub trigger_id: String,
     /// What its owner may see.
     pub scope: Scope,
     /// The events that it wants.
     pub filter: EventFilter,
-    /// Where the calls go: the connection that asks. A registration that takes a binding from another route makes the calls again
-    /// that are under way.
+    /// The route of the calls: the connection that registers. If a registration takes a binding from another route,
+    /// running calls are repeated.
     pub route: String,
     /// Who calls its function.
     pub sink: Arc<dyn EventSink>,
@@ -77,12 +77,12 @@ pub struct BindingRequest {
 pub struct Registered {
     /// Names it.
     pub id: BindingId,
-    /// Ends when the binding has its place: what happens after that is delivered.
+    /// Resolves when the binding has its place: later events are delivered.
     pub begun: oneshot::Receiver<()>,
 }
 
 impl Bindings {
-    /// The bindings of the bus with this name, with the places that were written. Must be called on a tokio runtime.
+    /// The bindings of the bus with this name, with the stored places. Must be called on a tokio runtime.
     pub async fn open(
         service: Service,
         shared: Arc<dyn SharedState>,
@@ -94,7 +94,7 @@ impl Bindings {
         let now = clock.now_ms();
         for written in places.read().await? {
             let Some(place) = written.place() else { continue };
-            // Somebody held it when the last process ended; from that process's end on, nobody did.
+            // It was held when the last process ended; since that end, nobody holds it.
             let hold = Hold::Left { since_ms: written.left_ms.unwrap_or(now), place };
             let Written { spec, ordinal, trigger_id, .. } = written;
             table.restore(spec, Slot { ordinal, trigger_id, hold });
@@ -107,7 +107,7 @@ impl Bindings {
         Ok(Self(inner))
     }
 
-    /// Registers a binding, which goes on at its place if it is known.
+    /// Registers a binding, which resumes at its place if it is known.
     pub fn register(&self, request: BindingRequest) -> Registered {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (begin, begun) = oneshot::channel();
@@ -146,7 +146,7 @@ impl Bindings {
         running.task.abort();
         let Running { spec, ordinal, delivering, is_written, .. } = running;
         let Some(place) = delivering.progress.place() else {
-            // It never began, so there is nothing that it could have missed.
+            // It never began, so it cannot have missed anything.
             state.table.remove(&spec, ordinal);
             return;
         };
@@ -159,7 +159,7 @@ impl Bindings {
         self.0.drop_surplus();
     }
 
-    /// The binding is not wanted any more: it stops, and its place is dropped.
+    /// Ends a binding that is not wanted any more, and drops its place.
     pub fn unregister(&self, id: BindingId) {
         let mut state = self.0.lock();
         let Some(running) = state.running.remove(&id.0) else { return };
@@ -168,7 +168,7 @@ impl Bindings {
         self.0.places.remove(&running.spec, running.ordinal);
     }
 
-    /// Writes every place as it is now; for the end of the process.
+    /// Writes every present place; for the end of the process.
     pub async fn flush(&self) -> Result<(), SharedStateError> {
         self.0.collect();
         self.0.places.write().await
@@ -183,7 +183,7 @@ impl std::fmt::Debug for Bindings {
     }
 }
 
-/// Delivers; the first place of a binding is written as soon as it is known.
+/// Delivers; writes the first place of a binding as soon as it is known.
 async fn begin_and_write(
     inner: Weak<Inner>,
     delivering: Arc<Delivering>,
@@ -212,7 +212,7 @@ async fn keep(inner: Weak<Inner>, places: Arc<Places>) {
             () = tokio::time::sleep(PLACES_WRITTEN_EVERY) => false,
             _ = sweep.tick() => true,
         };
-        // Held only for a moment: bindings that nobody has any more must end.
+        // Hold it only for a moment, so that bindings without an owner can end.
         let Some(bindings) = inner.upgrade() else { return };
         if is_time_to_sweep {
             bindings.drop_old();
@@ -227,7 +227,7 @@ async fn keep(inner: Weak<Inner>, places: Arc<Places>) {
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Changed in steps that leave it whole, so a panic elsewhere does not spoil it.
+        // Each step leaves it consistent, so a poisoned lock can be used.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

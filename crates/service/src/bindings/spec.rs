@@ -2,14 +2,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// What a binding asks for. Bindings with equal specs are told apart only by their ordinal.
+/// The request of a binding. Bindings with equal specs are distinguished only by their ordinal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BindingSpec {
     /// The type of event.
     pub trigger_type: String,
     /// The function that is called.
     pub function_id: String,
-    /// Whose binding it is: the tenant, and the bus's own namespace.
+    /// The owner of the binding: the tenant, and the bus's own namespace.
     pub namespace: String,
     /// The filter as JSON text with sorted keys.
     filter: String,

@@ -1,4 +1,4 @@
-//! Which bindings there are, who holds each, and the places of those that nobody holds.
+//! The bindings, who holds each, and the places of those that nobody holds.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Slot {
 pub(super) enum Hold {
     /// The registration with this number does.
     Held(u64),
-    /// Nobody, since a time in milliseconds; it goes on at a place.
+    /// Nobody, since a time in milliseconds; it resumes at a place.
     Left { since_ms: i64, place: Place },
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Claim {
     New { ordinal: u32 },
     /// A binding that nobody held.
     Resumed { ordinal: u32, place: Place },
-    /// A binding that another registration held, which does not hold it any more.
+    /// A binding that another registration held until now.
     Taken { ordinal: u32, from: u64 },
 }
 

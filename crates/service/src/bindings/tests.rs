@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bough_platform::{OsEntropy, SystemClock};
 use bough_store::MemoryStore;
-use bough_store::shared_state::{MemorySharedState, SharedState};
+use bough_store::shared_state::{Change, Expected, MemorySharedState, Persistence, SharedState};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -185,6 +185,32 @@ async fn a_place_outlives_the_process() {
     bind(&bindings, "t2", &function).await;
     assert_eq!(function.until(3).await, ["one", "two", "three"]);
     assert!(function.gaps.lock().unwrap().is_empty());
+}
+
+/// A place is kept for a time after its connection ended. Here the time is over when the next process starts.
+#[tokio::test]
+async fn a_place_that_was_left_long_ago_is_dropped() {
+    let world = World::new();
+    let function = Function::new();
+    let bindings = world.bindings().await;
+    let bound = bind(&bindings, "t1", &function).await;
+    world.create("one").await;
+    function.until(1).await;
+    bindings.disconnect(bound);
+    world.until_written(|value| value["left_ms"].is_number()).await;
+    drop(bindings);
+    let (key, mut document) = world.shared.list("bindings/", None, 9).await.unwrap().remove(0);
+    document.value["left_ms"] = json!(0);
+    let change = Change { key, expected: Expected::Any, value: Some(document.value) };
+    world.shared.apply(vec![change], Persistence::ProcessExit).await.unwrap();
+    world.create("two").await;
+    let bindings = world.bindings().await;
+    while !world.shared.list("bindings/", None, 9).await.unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    bind(&bindings, "t1", &function).await;
+    world.create("three").await;
+    assert_eq!(function.until(2).await, ["one", "three"]);
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ impl TriggerType {
         }
     }
 
-    /// What it means. Those of session-manager have its words.
+    /// Its description. Those of session-manager have its wording.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl TriggerType {
         }
     }
 
-    /// The events that a configuration asks for; the reason why it is refused, otherwise.
+    /// The filter of a configuration, or the reason why it is refused.
     pub fn filter(self, scope: &Scope, config: &Value) -> Result<EventFilter, String> {
         scope.may_watch().map_err(|error| format!("{}: {error}", error.code()))?;
         match self {
@@ -111,7 +111,7 @@ impl TriggerType {
         })
     }
 
-    /// What the bound function is called with, as JSON text.
+    /// The payload for the bound function, as JSON text.
     #[must_use]
     pub fn payload(self, event: &FeedEvent) -> Cow<'_, str> {
         match self {

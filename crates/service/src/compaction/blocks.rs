@@ -67,12 +67,9 @@ fn changed_entries(
     };
     // An entry that another program put into the loop has no turn.
     let Some(messages) = messages else { return Vec::new() };
-    let turns = TurnMap::from_messages(&messages);
-    let first = block.keep_first.map_or(0..0, |range| messages_of(&turns, range, &messages));
     let mut changes = Vec::new();
     for (section, words) in sections(block) {
-        let range = messages_of(&turns, section.range, &messages);
-        let range = range.start.max(first.end)..range.end;
+        let range = messages_of_section(block, section, &messages);
         let Some(replaced) = entries.get(range).filter(|replaced| !replaced.is_empty()) else {
             continue;
         };
@@ -88,6 +85,27 @@ fn phi_message(entry: &Entry) -> Option<PhiMessage> {
         }
         _ => None,
     }
+}
+
+/// Which messages of a loop the summary of its block stands for.
+pub(crate) fn summarised_messages(
+    block: &CompactionBlock,
+    messages: &[PhiMessage],
+) -> Range<usize> {
+    let summary = block.keep_compacted.as_ref();
+    summary.map_or(0..0, |section| messages_of_section(block, section, messages))
+}
+
+/// Where the messages of a section are, without those that the block keeps as they are.
+fn messages_of_section(
+    block: &CompactionBlock,
+    section: &CompactedSection,
+    messages: &[PhiMessage],
+) -> Range<usize> {
+    let turns = TurnMap::from_messages(messages);
+    let first = block.keep_first.map_or(0..0, |range| messages_of(&turns, range, messages));
+    let range = messages_of(&turns, section.range, messages);
+    range.start.max(first.end).min(range.end)..range.end
 }
 
 /// Where the messages of some turns are among the messages of their loop.

@@ -15,8 +15,8 @@ pub fn left_behind<'a>(old: &'a [PathItem], new: &[EntryId]) -> &'a [PathItem] {
     old.get(shared..).unwrap_or_default()
 }
 
-/// A summary of a branch that needs no model: the counts, the last messages and the files, by the rules of
-/// the compaction's digest.
+/// A summary of a branch that needs no model: the counts, the last messages and the files, by the rules of the
+/// compaction's digest.
 #[must_use]
 pub fn branch_digest(items: &[PathItem]) -> String {
     let facts = Facts::of(items);

@@ -1,4 +1,4 @@
-//! The context of a session: its path as a model would be sent it, read from the end and no further than it counts.
+//! The context of a session: its path as a model would be sent it, read from the end and no further than needed.
 
 use bough_recorder::{RecordFold, RecordedSession};
 use bough_session::{
@@ -28,7 +28,7 @@ pub(crate) async fn context(
     }
     let budget = request.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
     let recorded = with_compacted_loops(store, session, &state).await?;
-    // A block over a loop can make any part of the path smaller, so a budget does not say how far to read then.
+    // A block over a loop can make any part of the path smaller, so a budget does not bound the read then.
     let reach = Reach {
         budget: budget.filter(|_| recorded.is_none()),
         has_no_compaction: state.compactions == Some(0),
@@ -91,7 +91,7 @@ struct Reach {
 /// The end of a path, as far back as a context needs it.
 #[derive(Default)]
 struct PathEnd {
-    /// The oldest first once it is read. A compaction that is older than the budget reaches stands first.
+    /// The oldest first once it is read. A compaction beyond the budget comes first.
     entries: Vec<Entry>,
     /// Messages that were read and are too old for the budget.
     left_out: u64,
@@ -103,8 +103,8 @@ struct PathEnd {
 }
 
 impl PathEnd {
-    /// Reads a path from its end back to the first entry that the newest compaction keeps. With a budget, what is older than
-    /// it reaches is only searched for a compaction, and not read at all where there is none.
+    /// Reads a path from its end back to the first entry that the newest compaction keeps. With a budget, older entries
+    /// are only searched for a compaction, and not read at all if there is none.
     async fn read(
         store: &dyn Store,
         session: &SessionId,
@@ -134,7 +134,7 @@ impl PathEnd {
         Ok(end)
     }
 
-    /// Takes in the next older entry; says whether it is the first one that counts.
+    /// Adds the next older entry; returns whether it is the first one that counts.
     fn take(&mut self, entry: Entry) -> bool {
         let is_compaction = self.kept_from.is_none() && self.notes_compaction(&entry);
         let is_first_kept = self.kept_from.as_ref() == Some(&entry.id);
@@ -159,8 +159,8 @@ impl PathEnd {
         true
     }
 
-    /// Whether what was read is more than a budget. The rough sum has messages in it that are not sent; it is made exact
-    /// when it matters.
+    /// Whether what was read exceeds a budget. The rough sum includes messages that are not sent; it is made exact when
+    /// it matters.
     fn exceeds(&mut self, budget: usize) -> bool {
         if self.tokens <= budget {
             return false;

@@ -13,9 +13,9 @@ use super::{CompactionSettings, Files};
 /// What a compaction would do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The entries that the summary stands for, by their places on the path.
+    /// The entries that the summary replaces, by their places on the path.
     pub range: Range<usize>,
-    /// Where the turn begins that the cut goes through; `None` when the cut is between turns.
+    /// The beginning of the turn that the cut splits; `None` if the cut is between turns.
     pub split_turn: Option<usize>,
     /// The first entry that stays as it is.
     pub first_kept: EntryId,
@@ -25,7 +25,7 @@ pub struct Plan {
     pub kept_tokens: u64,
     /// Tokens of the context now.
     pub tokens_before: u64,
-    /// The compaction that this one takes the place of.
+    /// The compaction that this one replaces.
     pub previous: Option<Previous>,
     /// The files that were read and changed up to the cut.
     pub files: Files,
@@ -91,7 +91,7 @@ impl Plan {
     }
 }
 
-/// Where what is kept begins, between `start` and the end of the path.
+/// Where the kept part begins, between `start` and the end of the path.
 fn cut_point(path: &[PathItem], start: usize, keep_recent: u64) -> usize {
     let barred = calls_in_flight(path);
     let valid = |at: &usize| {
@@ -137,7 +137,7 @@ fn is_quiet(item: &PathItem) -> bool {
         )
 }
 
-/// For each place, whether a cut there would part a call from its result.
+/// For each place, whether a cut there would separate a call from its result.
 fn calls_in_flight(path: &[PathItem]) -> Vec<bool> {
     // How many calls are under way changes after a call, and after the result that answers it.
     let mut change = vec![0_i64; path.len() + 1];
@@ -174,7 +174,7 @@ pub(super) fn calls(message: &AgentMessage) -> impl Iterator<Item = &FunctionCal
     })
 }
 
-/// Where the turn begins that a cut goes through.
+/// The beginning of the turn that a cut splits.
 fn split_turn(path: &[PathItem], start: usize, cut: usize) -> Option<usize> {
     let first_shown = path.iter().skip(cut).find(|item| !is_quiet(item))?;
     if begins_turn(first_shown) {
@@ -183,7 +183,7 @@ fn split_turn(path: &[PathItem], start: usize, cut: usize) -> Option<usize> {
     (start..cut).rev().find(|at| path.get(*at).is_some_and(begins_turn))
 }
 
-/// A turn begins with what did not come from the model.
+/// Whether a turn begins here: the entry is not the model's.
 fn begins_turn(item: &PathItem) -> bool {
     match item.message() {
         Some(message) => matches!(message, AgentMessage::User(_) | AgentMessage::Custom(_)),

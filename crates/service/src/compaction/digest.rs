@@ -14,7 +14,7 @@
 //! 5. The files that were read and changed, as lists.
 //! 6. A last line, [`DIGEST_MARK`], by which a later digest knows this one.
 //!
-//! A worked example is the test `the_worked_example` below, and decision 0023.
+//! A worked example is the test `the_worked_example` in `tests.rs`.
 
 use std::collections::BTreeMap;
 

@@ -24,8 +24,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files of a part of a path, together with those that the compaction before it knew (unless an
-    /// extension made it, whose data are its own).
+    /// The files of a part of a path, together with those of the compaction before it (unless an extension made it,
+    /// whose details have a form of their own).
     #[must_use]
     pub fn of(items: &[PathItem], previous: Option<&Previous>) -> Self {
         let mut read = BTreeSet::new();

@@ -29,6 +29,7 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use blocks::summarised_messages;
 pub use blocks::{BlockPlan, loop_of, plan_blocks, undo_blocks};
 pub use branch::{branch_digest, left_behind};
 pub use cut::{NothingToCompact, Plan, plan};

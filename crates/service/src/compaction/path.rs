@@ -2,7 +2,7 @@ use bough_session::{AgentMessage, Bookkeeping, Canonical, Compaction, EntryId};
 
 use crate::api::MessageItem;
 
-/// One entry of a path, root first, as far as compaction looks at it.
+/// One entry of a path, root first, with what compaction needs of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathItem {
     /// The entry.
@@ -25,7 +25,7 @@ pub struct Previous {
 }
 
 impl PathItem {
-    /// An item of a path as `session::messages` returns it; `None` when it says nothing.
+    /// An item of a path as `session::messages` returns it; `None` if it is empty.
     #[must_use]
     pub fn of_message(item: MessageItem) -> Option<Self> {
         let said = item.message.map(Canonical::Message);
@@ -42,7 +42,7 @@ impl PathItem {
         }
     }
 
-    /// The bookkeeping, if the entry is of a kind that we know.
+    /// The bookkeeping, if the entry is of a known kind.
     #[must_use]
     pub fn bookkeeping(&self) -> Option<Bookkeeping> {
         match &self.said {

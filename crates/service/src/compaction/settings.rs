@@ -1,11 +1,11 @@
 /// When to compact, and how much to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionSettings {
-    /// Whether compaction may happen without being asked for.
+    /// Whether automatic compaction is enabled.
     pub enabled: bool,
-    /// Room that the model's window must have left.
+    /// Tokens that must stay free in the model's window.
     pub reserve_tokens: u64,
-    /// How much of the newest conversation stays as it is.
+    /// How much of the newest conversation is kept unchanged.
     pub keep_recent_tokens: u64,
 }
 

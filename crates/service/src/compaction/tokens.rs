@@ -5,9 +5,9 @@ use bough_session::{
 
 use super::path::{PathItem, newest_compaction};
 
-/// How many tokens the context of a path has: what the newest answer reported, and estimates for all that
-/// came after it. A report from before the newest compaction says nothing about the context now. Without a report, it
-/// is the estimate of what a model would be sent.
+/// How many tokens the context of a path has: the report of the newest answer, and estimates for everything after it. A
+/// report from before the newest compaction does not count. Without a report, it is the estimate of what a model would
+/// be sent.
 #[must_use]
 pub fn context_tokens(path: &[PathItem]) -> u64 {
     let after = newest_compaction(path).map_or(0, |found| found.at + 1);
@@ -30,8 +30,7 @@ pub(super) fn entry_of(item: &PathItem) -> Entry {
     Entry::new(id, None, 0, body)
 }
 
-/// The same from the end of a path alone, where an answer in it reported the context and no compaction came after
-/// that.
+/// The same from the end of a path alone, if an answer in it reported the context and no compaction came after that.
 #[must_use]
 pub fn reported_tokens(end: &[PathItem]) -> Option<u64> {
     let after = newest_compaction(end).map_or(0, |found| found.at + 1);
@@ -53,7 +52,7 @@ fn text_tokens(text: &str) -> u64 {
     estimate_text_tokens(text) as u64
 }
 
-/// The whole context as an answer reported it. An answer that broke off reported something else.
+/// The whole context as an answer reported it. An aborted answer does not report it.
 fn reported(item: &PathItem) -> Option<u64> {
     let AgentMessage::Assistant(message) = item.message()? else {
         return None;

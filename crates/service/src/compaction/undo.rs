@@ -3,10 +3,10 @@ use serde_json::{Value, json};
 
 use super::path::PathItem;
 
-/// The field of a compaction's details that names the compaction which it takes back.
+/// The field of a compaction's details that names the compaction which it undoes.
 const UNDOES: &str = "undoes";
 
-/// How the compaction in force is taken back. Nothing is removed either way.
+/// How to undo the compaction in force. Nothing is removed either way.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Undo {
     /// It is the last entry: the leaf moves back to the entry before it (`None`: before the first).
@@ -16,7 +16,7 @@ pub enum Undo {
         /// Where the leaf goes.
         to: Option<EntryId>,
     },
-    /// The conversation went on after it: an entry is appended that puts back what was in force before.
+    /// The conversation went on after it: an entry is appended that restores the compaction in force before.
     Append {
         /// The compaction.
         compaction: EntryId,
@@ -25,7 +25,7 @@ pub enum Undo {
     },
 }
 
-/// How to take back the compaction in force; `None` when there is none.
+/// How to undo the compaction in force; `None` if there is none.
 #[must_use]
 pub fn undo(path: &[PathItem]) -> Option<Undo> {
     let mut standing = standing(path);
@@ -54,7 +54,7 @@ pub(super) fn is_undo(compaction: &Compaction) -> bool {
     compaction.details.as_ref().is_some_and(|details| details.get(UNDOES).is_some())
 }
 
-/// The compactions that were not taken back, the one in force last.
+/// The compactions that were not undone, the one in force last.
 fn standing(path: &[PathItem]) -> Vec<(EntryId, Compaction)> {
     let mut standing = Vec::new();
     for item in path {

@@ -1,11 +1,11 @@
-//! How many tokens a model reads at most, by the model's name.
+//! The context windows of models, by the model's name.
 
 use std::collections::BTreeMap;
 
 use bough_session::SessionDetails;
 
-/// Windows of models whose names begin so, in tokens. The longest beginning that fits counts, so that a newer member of a
-/// family may have a window of its own.
+/// Windows of models by the beginning of their names, in tokens. The longest matching beginning counts, so a newer
+/// member of a family may have a window of its own.
 const KNOWN: &[(&str, u64)] = &[
     ("claude-", 200_000),
     ("claude-instant", 100_000),

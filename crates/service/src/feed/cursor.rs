@@ -6,6 +6,7 @@ use bough_session::Incarnation;
 use bough_store::{ChangeCursor, Position, SEAL_CHARS, Sealed, Steps, seal, unseal};
 
 use super::event::FeedEvent;
+use super::reader::ReadItem;
 use crate::error::ServiceError;
 
 /// Where a subscriber is in a feed. As text it is short, plain and fit for a `Last-Event-ID`.
@@ -56,6 +57,71 @@ pub(super) struct Inside {
     pub(super) position: Position,
     /// How many events of that record were read; `None` is all of them.
     pub(super) part: Option<u32>,
+}
+
+/// A place in a feed, as it is compared with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum FeedPosition {
+    /// In the feed of one session.
+    Session(SessionCursor),
+    /// In the feed of all sessions.
+    All(GlobalPosition),
+}
+
+impl FeedPosition {
+    /// The beginning of the same incarnation, or of the same count of changes.
+    pub(super) const fn start_of(&self) -> Self {
+        match self {
+            Self::Session(cursor) => Self::Session(SessionCursor::start(cursor.incarnation)),
+            Self::All(place) => {
+                let epoch = place.change.epoch;
+                Self::All(GlobalPosition::after(ChangeCursor { epoch, number: 0 }))
+            }
+        }
+    }
+
+    /// Whether a subscriber that is here knows everything up to another position; `None` where the two cannot be compared,
+    /// because they are of different incarnations or counts.
+    pub(super) fn covers(&self, other: &Self) -> Option<bool> {
+        match (self, other) {
+            (Self::Session(at), Self::Session(other)) if at.incarnation == other.incarnation => {
+                Some(at.read_after().covers(other.position))
+            }
+            (Self::All(at), Self::All(other)) if at.change.epoch == other.change.epoch => {
+                Some(at.change.number >= other.change.number)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a subscriber that is here knows an item.
+    pub(super) fn knows(&self, item: &ReadItem) -> bool {
+        match (self, &item.position, &item.event) {
+            (Self::Session(at), _, Ok(event)) => {
+                at.incarnation == event.incarnation && !at.is_before(event)
+            }
+            (Self::All(at), Self::All(after), Ok(event)) => {
+                let change = &after.change;
+                at.change.epoch == change.epoch && !at.is_before(change.number, event)
+            }
+            _ => self.covers(&item.position) == Some(true),
+        }
+    }
+
+    /// Whether it is among the events of a change. Two readers may count the changes before that one differently, so only one
+    /// that has read it to its end can be compared with others.
+    pub(super) const fn is_inside_change(&self) -> bool {
+        matches!(self, Self::All(GlobalPosition { inside: Some(_), .. }))
+    }
+}
+
+impl From<FeedPosition> for FeedCursor {
+    fn from(position: FeedPosition) -> Self {
+        match position {
+            FeedPosition::Session(cursor) => Self::Session(cursor),
+            FeedPosition::All(place) => Self::All(GlobalCursor::at(place)),
+        }
+    }
 }
 
 impl GlobalCursor {

@@ -1,6 +1,8 @@
 use std::sync::{Arc, OnceLock};
 
-use bough_session::{AgentMessage, ContentBlock, Incarnation, JsonMap, Role, SessionId};
+use bough_session::{
+    AgentMessage, ContentBlock, Incarnation, JsonMap, Role, SessionId, unfinished_json,
+};
 use bough_store::{Position, Steps};
 use serde::Serialize;
 use serde_json::Value;
@@ -201,10 +203,27 @@ impl FeedEvent {
         }
     }
 
-    /// That message as JSON text, `null` where there is none; made once, however many subscribers send it.
+    /// That message as JSON text, `null` where there is none. While it streams, it does not say why the model stopped.
+    #[must_use]
+    pub fn message_text(&self) -> String {
+        match self.message() {
+            Some(message) if self.streams_on() => unfinished_json(message).get().to_owned(),
+            message => serde_json::to_string(&message).unwrap_or_default(),
+        }
+    }
+
+    /// The same, made once, however many subscribers send it.
     #[must_use]
     pub fn message_json(&self) -> &str {
-        self.message_json.get_or_init(|| serde_json::to_string(&self.message()).unwrap_or_default())
+        self.message_json.get_or_init(|| self.message_text())
+    }
+
+    /// Whether its message streams on after it.
+    fn streams_on(&self) -> bool {
+        let change = self.change.as_ref();
+        change.is_some_and(|change| {
+            change.is_streaming && !matches!(change.kind, ChangeKind::Finished { .. })
+        })
     }
 
     /// The payload as a JSON value.

@@ -3,26 +3,25 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bough_session::Incarnation;
 use bough_store::{
     ChangeCursor, ChangePage, Position, RecordPage, SessionChange, Store, StoreError, StoreExt,
 };
 
-use super::cursor::{GlobalPosition, Inside, SessionCursor};
+use super::cursor::{FeedPosition, GlobalPosition, Inside, SessionCursor};
 use super::deletions::Deletion;
 use super::event::FeedEvent;
 use super::filter::EventKind;
-use super::global_tail::GlobalFeedItem;
+use super::incarnation_reader::IncarnationReader;
 use super::point_in_time::projector_at;
-use super::projector::EventProjector;
-use super::reader::FeedReader;
-use super::retry_read::read_until_whole;
-use crate::limits::{FEED_CHANGES_PER_READ, GLOBAL_PROJECTORS_MAX};
+use super::reader::{ReadItem, ReadPage};
+use super::retry_read::ShortReads;
+use super::subscription::GapReason;
+use crate::limits::{FEED_CHANGES_PER_READ, FEED_RECORDS_PER_READ, GLOBAL_PROJECTORS_MAX};
 use crate::open_session::OpenSessions;
 
 /// Reads the changes of all sessions in order and makes their events.
 ///
-/// It goes on in small steps. What a step finds takes effect at its end, all at once: one that fails or is given up in the
+/// It goes on in small reads. What a read finds takes effect at its end, all at once: one that fails or is given up in the
 /// middle changes nothing, and is simply done again.
 pub(super) struct GlobalFeedReader {
     sessions: Arc<OpenSessions>,
@@ -30,27 +29,14 @@ pub(super) struct GlobalFeedReader {
     /// Changes after the place that were fetched and not yet read, and where the feed is after them.
     changes: VecDeque<SessionChange>,
     fetched: ChangeCursor,
-    /// The sessions that changed last, at the back, each as of the position that was read.
-    projectors: VecDeque<KeptProjector>,
-    records_per_step: usize,
+    /// Whether there may have been more changes when these were fetched.
+    more_changes: bool,
+    /// The sessions that changed last, at the back, each at the position that was read.
+    readers: VecDeque<IncarnationReader>,
+    records_per_read: usize,
 }
 
-/// A projector that is kept, as of a position. Small, because they change places often.
-struct KeptProjector {
-    incarnation: Incarnation,
-    position: Position,
-    projector: Box<EventProjector>,
-}
-
-/// What came with the changes that were fetched.
-pub(super) struct Fetched {
-    /// Says that some before them are not known.
-    pub(super) gap: Option<GlobalFeedItem>,
-    /// There may be more behind them already.
-    pub(super) more: bool,
-}
-
-/// What a step found of a change.
+/// What a read found of a change.
 #[derive(Default)]
 struct Found {
     /// The events, each with what a reader of the session knows after it.
@@ -60,7 +46,7 @@ struct Found {
     /// How far it was read; `None` is to its end.
     inside: Option<Inside>,
     /// The session, as of there.
-    projector: Option<(Box<EventProjector>, Position)>,
+    reader: Option<IncarnationReader>,
 }
 
 impl GlobalFeedReader {
@@ -68,20 +54,18 @@ impl GlobalFeedReader {
     pub(super) fn at(
         place: GlobalPosition,
         sessions: Arc<OpenSessions>,
-        records_per_step: usize,
+        records_per_read: usize,
     ) -> Self {
-        let (changes, projectors) = (VecDeque::new(), VecDeque::new());
+        let (changes, readers) = (VecDeque::new(), VecDeque::new());
         let fetched = place.change.clone();
-        Self { sessions, place, changes, fetched, projectors, records_per_step }
+        let more_changes = false;
+        Self { sessions, place, changes, fetched, more_changes, readers, records_per_read }
     }
 
     /// A reader that begins now.
-    pub(super) async fn now(
-        sessions: Arc<OpenSessions>,
-        records_per_step: usize,
-    ) -> Result<Self, StoreError> {
+    pub(super) async fn now(sessions: Arc<OpenSessions>) -> Result<Self, StoreError> {
         let place = GlobalPosition::after(sessions.store().change_cursor().await?);
-        Ok(Self::at(place, sessions, records_per_step))
+        Ok(Self::at(place, sessions, FEED_RECORDS_PER_READ))
     }
 
     fn store(&self) -> &dyn Store {
@@ -92,47 +76,37 @@ impl GlobalFeedReader {
         &self.place
     }
 
-    /// The next items; none when nothing more happened. Changes without events are passed over.
-    pub(super) async fn next(&mut self) -> Result<Vec<GlobalFeedItem>, StoreError> {
-        loop {
-            let (items, ended) = match self.step().await? {
-                Some(items) => (items, false),
-                None => {
-                    let fetched = self.fetch().await?;
-                    (fetched.gap.into_iter().collect(), self.changes.is_empty())
-                }
-            };
-            if ended || !items.is_empty() {
-                return Ok(items);
+    /// Reads on in the changes that were fetched, or fetches the next ones.
+    pub(super) async fn read(&mut self) -> Result<ReadPage, StoreError> {
+        // A read that fails or is dropped leaves none, and the next one fetches them again: with what came since.
+        let changes = std::mem::take(&mut self.changes);
+        let items = match changes.front() {
+            Some(change) => {
+                let found = match self.look(change).await {
+                    // One damaged session must not keep the news of the others back.
+                    Err(StoreError::Corrupt { .. }) => Found { gap: true, ..Found::default() },
+                    found => found?,
+                };
+                self.take(changes, found)
             }
-        }
-    }
-
-    /// Reads on in the changes that were fetched; `None` when there are none left.
-    pub(super) async fn step(&mut self) -> Result<Option<Vec<GlobalFeedItem>>, StoreError> {
-        let Some(change) = self.changes.front().cloned() else { return Ok(None) };
-        let found = match self.look(&change).await {
-            // One damaged session must not keep the news of the others back.
-            Err(StoreError::Corrupt { .. }) => Found { gap: true, ..Found::default() },
-            found => found?,
+            None => self.fetch().await?.into_iter().collect(),
         };
-        Ok(Some(self.take(&change, found)))
+        Ok(ReadPage { items, more: self.more_changes || !self.changes.is_empty() })
     }
 
-    /// Fetches the changes that come next, once those that were fetched are read.
-    pub(super) async fn fetch(&mut self) -> Result<Fetched, StoreError> {
+    /// Fetches the changes that come next; says so where some are missing before them.
+    async fn fetch(&mut self) -> Result<Option<ReadItem>, StoreError> {
         let from = &self.place.change;
         let page = self.store().changes(Some(from), FEED_CHANGES_PER_READ).await?;
-        let more = page.changes.len() >= FEED_CHANGES_PER_READ;
+        self.more_changes = page.changes.len() >= FEED_CHANGES_PER_READ;
         let gap = self.take_in(page);
         if self.changes.is_empty() {
             self.place = GlobalPosition::after(self.fetched.clone());
         }
-        Ok(Fetched { gap, more })
+        Ok(gap)
     }
 
-    /// Takes in the changes that come next; says so where some are missing before them.
-    fn take_in(&mut self, page: ChangePage) -> Option<GlobalFeedItem> {
+    fn take_in(&mut self, page: ChangePage) -> Option<ReadItem> {
         let first = page.changes.first().map(|change| change.number);
         self.fetched = page.next.clone();
         self.changes = page.changes.into();
@@ -141,39 +115,41 @@ impl GlobalFeedReader {
         }
         // Goes to the first change that is known; what was before it is not.
         let number = first.map_or(page.next.number, |first| first.saturating_sub(1));
-        self.projectors.clear();
+        self.readers.clear();
         self.place = GlobalPosition::after(ChangeCursor { number, ..page.next });
-        Some(GlobalFeedItem { event: None, place: self.place.clone() })
+        Some(self.gap())
     }
 
-    /// Goes on to where a step came.
-    fn take(&mut self, change: &SessionChange, found: Found) -> Vec<GlobalFeedItem> {
+    /// Says that something before the place may be missing.
+    fn gap(&self) -> ReadItem {
+        let position = FeedPosition::All(self.place.clone());
+        ReadItem { event: Err(GapReason::TooOld), position }
+    }
+
+    /// Goes on to where a read of the first of these changes came.
+    fn take(&mut self, mut changes: VecDeque<SessionChange>, found: Found) -> Vec<ReadItem> {
         let before = self.place.change.clone();
-        let items = found.events.into_iter().map(|(event, at)| GlobalFeedItem {
-            place: GlobalPosition::after_event(before.clone(), &at),
-            event: Some(Arc::new(event)),
+        let gap = found.gap.then(|| self.gap());
+        let events = found.events.into_iter().map(|(event, at)| {
+            let place = GlobalPosition::after_event(before.clone(), &at);
+            ReadItem { event: Ok(Arc::new(event)), position: FeedPosition::All(place) }
         });
-        let items: Vec<GlobalFeedItem> = if found.gap {
-            let gap = GlobalFeedItem { event: None, place: self.place.clone() };
-            std::iter::once(gap).chain(items).collect()
-        } else {
-            items.collect()
-        };
-        if let Some((projector, position)) = found.projector {
-            self.keep(projector, position);
+        let items = gap.into_iter().chain(events).collect();
+        if let Some(reader) = found.reader {
+            self.keep(reader);
         }
         if found.inside.is_some() {
             self.place.inside = found.inside;
-            return items;
+        } else if let Some(change) = changes.pop_front() {
+            // The last of the page stands for the changes after it that have no events.
+            let number = if changes.is_empty() { self.fetched.number } else { change.number };
+            self.place = GlobalPosition::after(ChangeCursor { number, ..before });
         }
-        self.changes.pop_front();
-        // The last of the page stands for the changes after it that have no events.
-        let number = if self.changes.is_empty() { self.fetched.number } else { change.number };
-        self.place = GlobalPosition::after(ChangeCursor { number, ..before });
+        self.changes = changes;
         items
     }
 
-    /// Reads on in a change. Leaves everything but the projectors as it is, and those may be missing.
+    /// Reads on in a change. Leaves everything but the kept readers as it is, and those may be missing.
     async fn look(&mut self, change: &SessionChange) -> Result<Found, StoreError> {
         let start = SessionCursor::at(change.incarnation, change.after);
         let cursor = self.place.inside.map_or(start, |at| at.as_cursor(change.incarnation));
@@ -183,16 +159,16 @@ impl GlobalFeedReader {
             return Ok(Found::default());
         }
         let from = cursor.read_after();
-        let Some(projector) = self.projector(change, from).await? else {
+        let Some(reader) = self.reader(change, from).await? else {
             return self.no_longer_kept(change, from).await;
         };
-        let Some((mut events, mut found)) = self.read(change, from, projector).await? else {
+        let Some((mut events, mut found)) = self.read_change(change, reader).await? else {
             return self.no_longer_kept(change, from).await;
         };
         events.retain(|event| cursor.is_before(event));
         let is_end = |event: &FeedEvent| event.kind() == EventKind::Deleted;
         if change.deleted && found.inside.is_none() && !events.iter().any(is_end) {
-            let last_known = found.projector.as_ref().map(|(projector, _)| projector.last_known());
+            let last_known = found.reader.as_ref().map(|reader| reader.projector.last_known());
             events.extend(self.deletion(change, last_known).await?);
         }
         let mut at = cursor;
@@ -203,96 +179,97 @@ impl GlobalFeedReader {
         Ok(found)
     }
 
-    /// The events of a change after a position, as far as one step goes; `None` when its records are not kept.
+    /// The events of a change after a position, as far as one read goes; `None` when its records are not kept.
     ///
     /// A change has the records that its end knows and its beginning does not. Steps may have become records that lie
     /// beyond its last: those up to its last step belong to it.
-    async fn read(
+    async fn read_change(
         &self,
         change: &SessionChange,
-        from: Position,
-        projector: Box<EventProjector>,
+        mut reader: IncarnationReader,
     ) -> Result<Option<(Vec<FeedEvent>, Found)>, StoreError> {
-        let (session, incarnation) = (&change.session_id, change.incarnation);
         let mut events = Vec::new();
-        let mut reader = FeedReader::at(from, projector);
-        let mut next = from;
-        let is_short =
-            |page: &RecordPage| page.records.is_empty() && page.end.seq < change.position.seq;
-        let mut uses_memory = true;
-        loop {
-            let recent = uses_memory
-                .then(|| self.sessions.recent_records(session, incarnation, next, change.position));
-            let page = match recent.flatten() {
-                Some(page) => Some(page),
-                None => {
-                    let limit = self.records_per_step;
-                    let read = || self.store().records_of(session, incarnation, next, limit);
-                    read_until_whole(read, |page| page.as_ref().is_some_and(is_short)).await?
-                }
-            };
-            let Some(page) = page.filter(|page| !is_short(page)) else {
-                return Ok(None);
-            };
-            let mut is_whole = true;
+        let (mut next, mut uses_memory) = (reader.position, true);
+        'pages: loop {
+            let page = self.records(change, next, uses_memory).await?;
+            let Some(page) = page else { return Ok(None) };
             for stored in page.records {
                 let position = stored.position();
                 if stored.is_known_at(change.position) {
-                    match reader.take(self.store(), stored).await? {
-                        Some(found) => events.extend(found),
-                        None => {
-                            is_whole = false;
-                            break;
-                        }
-                    }
+                    let Some(found) = reader.take(self.store(), stored).await? else {
+                        // A step that cannot be shown any more is part of a record that only the store has.
+                        (next, uses_memory) = (reader.position, false);
+                        continue 'pages;
+                    };
+                    events.extend(found);
                 }
                 next = next.join(position);
             }
-            if !is_whole {
-                // A step that cannot be shown any more is part of a record that only the store has.
-                (next, uses_memory) = (reader.position, false);
-                continue;
-            }
-            let mut found = Found::default();
+            let mut inside = None;
             if !page.more || reader.position.covers(change.position) {
                 events.extend(reader.projector.at_end(change.position.seq));
-                found.projector = Some((reader.projector, change.position));
-                return Ok(Some((events, found)));
+                reader.position = change.position;
+            } else if next.seq > change.position.seq || reader.projector.is_copying() {
+                continue;
+            } else {
+                inside = Some(Inside { position: reader.position, part: None });
             }
-            let is_inside = next.seq <= change.position.seq;
-            if is_inside && !reader.projector.is_copying() {
-                let position = reader.position;
-                found.inside = Some(Inside { position, part: None });
-                found.projector = Some((reader.projector, position));
-                return Ok(Some((events, found)));
+            let found = Found { inside, reader: Some(reader), ..Found::default() };
+            return Ok(Some((events, found)));
+        }
+    }
+
+    /// Records of a change after a position; `None` when they are not kept, or the store does not show them for long.
+    async fn records(
+        &self,
+        change: &SessionChange,
+        from: Position,
+        uses_memory: bool,
+    ) -> Result<Option<RecordPage>, StoreError> {
+        let (session, incarnation, end) = (&change.session_id, change.incarnation, change.position);
+        if uses_memory
+            && let Some(page) = self.sessions.recent_records(session, incarnation, from, end)
+        {
+            return Ok(Some(page));
+        }
+        let mut reads = ShortReads::default();
+        loop {
+            let limit = self.records_per_read;
+            let page = self.store().records_of(session, incarnation, from, limit).await?;
+            let is_short = |page: &RecordPage| page.records.is_empty() && page.end.seq < end.seq;
+            if !page.as_ref().is_some_and(is_short) {
+                return Ok(page);
+            }
+            if !reads.may_repeat().await {
+                return Ok(None);
             }
         }
     }
 
-    /// The projector that stopped where the reading goes on, or another; `None` when nothing is known of that incarnation any more.
-    async fn projector(
+    /// The reader that stopped where the reading goes on, or another; `None` when nothing is known of that incarnation any more.
+    async fn reader(
         &mut self,
         change: &SessionChange,
         from: Position,
-    ) -> Result<Option<Box<EventProjector>>, StoreError> {
+    ) -> Result<Option<IncarnationReader>, StoreError> {
         let incarnation = change.incarnation;
-        let kept = self
-            .projectors
-            .iter()
-            .position(|kept| kept.incarnation == incarnation && kept.position == from);
-        if let Some(kept) = kept.and_then(|at| self.projectors.remove(at)) {
-            return Ok(Some(kept.projector));
+        let is_there = |kept: &IncarnationReader| {
+            kept.projector.incarnation() == incarnation && kept.position == from
+        };
+        let kept = self.readers.iter().position(is_there);
+        if let Some(kept) = kept.and_then(|at| self.readers.remove(at)) {
+            return Ok(Some(kept));
         }
         let projector = projector_at(self.store(), &change.session_id, incarnation, from).await?;
-        Ok(projector.map(Box::new))
+        Ok(projector.map(|projector| IncarnationReader::at(from, projector)))
     }
 
-    fn keep(&mut self, projector: Box<EventProjector>, position: Position) {
-        let incarnation = projector.incarnation();
-        self.projectors.retain(|old| old.incarnation != incarnation);
-        self.projectors.push_back(KeptProjector { incarnation, position, projector });
-        if self.projectors.len() > GLOBAL_PROJECTORS_MAX {
-            self.projectors.pop_front();
+    fn keep(&mut self, reader: IncarnationReader) {
+        let incarnation = reader.projector.incarnation();
+        self.readers.retain(|old| old.projector.incarnation() != incarnation);
+        self.readers.push_back(reader);
+        if self.readers.len() > GLOBAL_PROJECTORS_MAX {
+            self.readers.pop_front();
         }
     }
 

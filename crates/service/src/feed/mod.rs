@@ -1,18 +1,23 @@
 //! The feed: what happened, in order, after it is durable, from any position on.
 //!
-//! A subscriber is a cursor and a wake-up. When it is woken it reads: from a ring of the newest events that all
-//! subscribers of a session share, or, when it is further behind, from the log. Nothing waits for a subscriber and nothing
-//! is queued for one, so a thousand stalled ones cost their cursors.
+//! One machine serves the feed of one session and the feed of all sessions:
+//!
+//! - [`projector`] turns the records of a session into events.
+//! - [`session_reader`] and [`global_reader`] read a feed from the store, page by page; [`reader`] is what they have in common.
+//! - [`tail`] reads on at the end of a feed, once for all who follow it, and keeps the newest events in a ring.
+//! - [`subscriber`] reads from the tail where it reaches, and from the store where the subscriber is further behind.
+//! - [`subscription`] is what a caller holds: it adds filters, snapshots and stores that take the place of others.
+//!
+//! A subscriber is a cursor and a wake-up. Nothing waits for a subscriber and nothing is queued for one, so a thousand stalled
+//! ones cost their cursors.
 
-mod cold_read;
 mod cursor;
 mod deletions;
 mod event;
 mod events;
 mod filter;
 mod global_reader;
-mod global_source;
-mod global_tail;
+mod incarnation_reader;
 mod message_change;
 mod point_in_time;
 mod projector;
@@ -20,10 +25,11 @@ mod reader;
 mod replay;
 mod retry_read;
 mod ring;
-mod session_source;
-mod session_tail;
+mod session_reader;
 mod snapshot;
+mod subscriber;
 mod subscription;
+mod tail;
 
 pub use cursor::{FeedCursor, GlobalCursor, SessionCursor};
 pub use event::{EventPayload, FeedEvent};
@@ -39,5 +45,5 @@ pub use subscription::{Delivery, FeedItem, GapReason, StartAt, Subscription};
 
 pub(crate) use deletions::Deletions;
 pub(crate) use event::content_bytes;
-pub(crate) use global_tail::GlobalFeedTail;
-pub(crate) use session_tail::SessionTail;
+pub(crate) use reader::Feed;
+pub(crate) use tail::{FeedTail, SharedTail};

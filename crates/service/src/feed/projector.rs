@@ -7,7 +7,7 @@ use bough_session::{
     Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Incarnation, JsonMap, LoopEvent,
     MetaChange, Record, Removal, Revision, SessionId, SessionState, SessionStatus,
 };
-use bough_store::{Position, Steps, Store, StoreError, StoreExt, StoredEntry, StoredRecord};
+use bough_store::{Steps, StoredEntry, StoredRecord};
 
 use super::deletions::Deletion;
 use super::event::{EventPayload, FeedEvent, number_parts};
@@ -19,10 +19,10 @@ use super::events::{
 use super::message_change::{ChangeKind, MessageChange, TextDelta};
 use crate::limits::PROJECTOR_STREAMS_MAX;
 
-/// Reads the records of one incarnation of a session, in order, and tells the events that they are.
+/// Turns the records of one incarnation of a session, in order, into events. It reads nothing itself.
 ///
 /// It knows the session as of the records that it has seen, and a message as of the revision before the one that it looks
-/// at: what is told at a place is what was so there, whatever came since.
+/// at: an event shows the session as it was at the event's position.
 pub(super) struct EventProjector {
     session: SessionId,
     incarnation: Incarnation,
@@ -36,15 +36,6 @@ pub(super) struct EventProjector {
     has_begun: bool,
     /// The session was forked, and these are the copies: only the session itself is told of, at their end.
     copying: Option<CreatedEvent>,
-}
-
-/// What a change of a message is to the reader.
-enum Revised {
-    Told(Box<MessageUpdatedEvent>, MessageChange),
-    /// There is nothing to tell.
-    Known,
-    /// It is part of another record by now.
-    Gone,
 }
 
 /// A record without what it says.
@@ -82,6 +73,10 @@ impl EventProjector {
         }
     }
 
+    pub(super) const fn session(&self) -> &SessionId {
+        &self.session
+    }
+
     pub(super) const fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
@@ -96,17 +91,27 @@ impl EventProjector {
         Deletion { deleted_at: self.state.updated_at, seq: None, metadata: self.metadata.clone() }
     }
 
-    /// The events of one record; `None` when it was a step of a stream that became part of a record since, so that what it
-    /// said is not known any more. That record stands after it in the log, and will be told.
-    pub(super) async fn project(
+    /// The change of a message that is not kept as it was before: [`project`](Self::project) has to be given that.
+    pub(super) fn message_to_look_up<'a>(&self, record: &'a Record) -> Option<&'a Revision> {
+        let Record::Revision(change) = record.known() else { return None };
+        let kept = self.streams.iter().find(|stored| stored.entry.id == change.entry_id);
+        let is_kept = kept.is_some_and(|StoredEntry { entry, .. }| {
+            change.to <= entry.revision || change.from == entry.revision
+        });
+        (!is_kept).then_some(change)
+    }
+
+    /// The events of one record. `before` is the message that the record changes, as it was, where that had to be looked up and
+    /// was found.
+    pub(super) fn project(
         &mut self,
-        store: &dyn Store,
-        stored: StoredRecord,
-    ) -> Result<Option<Vec<FeedEvent>>, StoreError> {
+        stored: &StoredRecord,
+        before: Option<StoredEntry>,
+    ) -> Vec<FeedEvent> {
         let place = Place { seq: stored.seq, steps: stored.steps, at_ms: stored.at_ms };
         let previous_status = self.state.status;
         let is_streaming = self.is_streaming(&stored.record);
-        self.fold(&stored);
+        self.fold(stored);
         let mut payloads = self.end_of_copies(&stored.record);
         let mut message_change = None;
         match stored.record.known() {
@@ -121,14 +126,12 @@ impl EventProjector {
             Record::Leaf(leaf) if self.has_begun && payloads.is_empty() => {
                 payloads.push(self.leaf(place, leaf));
             }
-            Record::Revision(change) => match self.revision(store, place, change).await? {
-                Revised::Told(event, how) => {
-                    payloads.push(EventPayload::MessageUpdated(event));
+            Record::Revision(change) => {
+                if let Some((event, how)) = self.revision(place, change, before) {
+                    payloads.push(EventPayload::MessageUpdated(Box::new(event)));
                     message_change = Some(MessageChange { is_streaming, ..how });
                 }
-                Revised::Known => {}
-                Revised::Gone => return Ok(None),
-            },
+            }
             Record::Loop(event) => payloads.push(self.loop_event(place, event)),
             Record::Tombstone => payloads.push(self.deleted(place.at_ms)),
             Record::Restored => payloads.push(self.created()),
@@ -139,7 +142,7 @@ impl EventProjector {
             | Record::Unknown(_)
             | Record::Newer { .. } => {}
         }
-        Ok(Some(self.dress(place, payloads, message_change)))
+        self.dress(place, payloads, message_change)
     }
 
     /// What is left to tell when the feed ends: a fork whose copies were not closed by a record.
@@ -300,37 +303,25 @@ impl EventProjector {
         std::iter::once(added).chain(label).collect()
     }
 
-    /// A change of a message: the message as it was before, and the change.
-    async fn revision(
+    /// A change of a message: the message as it was before, and the change. `None` where there is nothing to tell.
+    fn revision(
         &mut self,
-        store: &dyn Store,
         place: Place,
         change: &Revision,
-    ) -> Result<Revised, StoreError> {
-        let mut at_hand = self.take_stream(&change.entry_id);
-        if let Some(stored) = at_hand.take_if(|stored| change.to <= stored.entry.revision) {
+        before: Option<StoredEntry>,
+    ) -> Option<(MessageUpdatedEvent, MessageChange)> {
+        let mut kept = self.take_stream(&change.entry_id);
+        if let Some(stored) = kept.take_if(|stored| change.to <= stored.entry.revision) {
             self.remember(stored);
-            return Ok(Revised::Known);
+            return None;
         }
-        let before = match at_hand.filter(|stored| stored.entry.revision == change.from) {
-            Some(stored) => Some(stored),
-            None => self.entry_before(store, change).await?,
-        };
-        let Some(StoredEntry { seq, mut entry }) = before else {
-            let is_gone = match place.steps {
-                Steps::One(step) => self.is_gone(store, place.seq, step).await?,
-                Steps::None | Steps::UpTo(_) => false,
-            };
-            return Ok(if is_gone { Revised::Gone } else { Revised::Known });
-        };
-        let applied = change.apply(&mut entry).is_ok();
-        let Some(message) = entry.message().filter(|_| applied) else {
-            return Ok(Revised::Known);
-        };
+        let kept = kept.filter(|stored| stored.entry.revision == change.from);
+        let StoredEntry { seq, mut entry } = before.or(kept)?;
+        change.apply(&mut entry).ok()?;
         let event = MessageUpdatedEvent {
             session_id: self.session.clone(),
             entry_id: entry.id.clone(),
-            message,
+            message: entry.message()?,
             revision: entry.revision,
             origin: change.origin.clone(),
             timestamp: place.at_ms,
@@ -342,25 +333,7 @@ impl EventProjector {
             kind: kind_of_change(place, change, event.message.content()),
         };
         self.remember(StoredEntry { seq, entry });
-        Ok(Revised::Told(Box::new(event), how))
-    }
-
-    /// A message as it was before a change.
-    async fn entry_before(
-        &self,
-        store: &dyn Store,
-        change: &Revision,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let (session, id) = (&self.session, &change.entry_id);
-        store.entry_at(session, self.incarnation, id, change.from).await
-    }
-
-    /// Whether a step of a stream is no longer there.
-    async fn is_gone(&self, store: &dyn Store, seq: u64, step: u64) -> Result<bool, StoreError> {
-        let before = Position::new(seq, step.saturating_sub(1));
-        let page = store.records_of(&self.session, self.incarnation, before, 1).await?;
-        let next = page.as_ref().and_then(|page| page.records.first());
-        Ok(next.is_none_or(|next| next.steps != Steps::One(step)))
+        Some((event, how))
     }
 
     fn leaf(&self, place: Place, leaf: &Option<EntryId>) -> EventPayload {
@@ -405,6 +378,11 @@ impl EventProjector {
             Record::Revision(change) => self.state.streams.is_open(&change.entry_id),
             _ => false,
         }
+    }
+
+    /// Forgets the messages that it keeps; they are looked up when they change.
+    pub(super) fn forget_messages(&mut self) {
+        self.streams.clear();
     }
 
     fn take_stream(&mut self, id: &EntryId) -> Option<StoredEntry> {

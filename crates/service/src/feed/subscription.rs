@@ -7,13 +7,12 @@ use bough_session::SessionMeta;
 use bough_store::{ListOrder, ListQuery};
 use tokio::sync::watch;
 
-use super::cursor::{FeedCursor, GlobalCursor, SessionCursor};
+use super::cursor::{FeedCursor, SessionCursor};
 use super::event::FeedEvent;
 use super::filter::EventFilter;
-use super::global_source::GlobalFeedSubscriber;
 use super::replay::Replay;
-use super::session_source::SessionFeedSubscriber;
 use super::snapshot::SessionSnapshot;
+use super::subscriber::{Begun, Subscriber};
 use crate::error::ServiceError;
 use crate::limits::SNAPSHOT_SESSIONS;
 use crate::runtime::Runtime;
@@ -108,7 +107,7 @@ pub struct Subscription {
     filter: EventFilter,
     runtime: Arc<Runtime>,
     swaps: watch::Receiver<u64>,
-    source: Source,
+    subscriber: Box<Subscriber>,
     /// Where the subscriber is after the last event that it was handed, while more is on the page.
     delivered: Option<FeedCursor>,
     /// Items that were read and not yet handed out.
@@ -117,12 +116,6 @@ pub struct Subscription {
     replay: Option<Replay>,
     /// A list that is still being shown, from this page on.
     listing: Option<Option<String>>,
-}
-
-/// Where the items come from.
-enum Source {
-    Session(Box<SessionFeedSubscriber>),
-    All(Box<GlobalFeedSubscriber>),
 }
 
 impl Service {
@@ -140,17 +133,22 @@ impl Service {
         filter.check()?;
         let swaps = self.swaps();
         let runtime = self.runtime();
-        let mut page = VecDeque::new();
         let shows_all = filter.session_id.is_none() && start == StartAt::Snapshot;
-        let source = Source::begin(&runtime, scope, &filter, start, &mut page).await?;
+        let session = filter.session_id.as_ref();
+        let after = match &start {
+            StartAt::After(cursor) => Some(cursor.clone()),
+            StartAt::Now | StartAt::Start | StartAt::Snapshot => None,
+        };
+        let (subscriber, page) = Subscriber::begin(&runtime, scope, session, start).await?;
         Ok(Subscription {
             service: self.clone(),
             scope: scope.clone(),
-            delivered: source.read_at(),
+            // A gap that the cursor leads to is not delivered yet.
+            delivered: after.or_else(|| subscriber.read_at()),
             filter,
             runtime,
             swaps,
-            source,
+            subscriber,
             page,
             replay: None,
             listing: shows_all.then_some(None),
@@ -167,11 +165,11 @@ impl Subscription {
         // With nothing left to hand out, what was read and filtered out is behind the subscriber too. But what the caller may
         // not see must not move the cursor.
         if self.page.is_empty()
-            && !self.source.is_hidden()
+            && !self.subscriber.is_hidden()
             && self.replay.is_none()
             && self.listing.is_none()
         {
-            return self.source.read_at();
+            return self.subscriber.read_at();
         }
         self.delivered.clone()
     }
@@ -195,7 +193,7 @@ impl Subscription {
         while !self.fill().await? {
             tokio::select! {
                 _ = self.swaps.changed() => {}
-                () = self.source.woken() => {}
+                () = self.subscriber.woken() => {}
             }
         }
         Ok(())
@@ -212,7 +210,7 @@ impl Subscription {
         if self.fill().await? {
             return Ok(true);
         }
-        self.source.catch_up().await?;
+        self.subscriber.catch_up().await?;
         self.fill().await
     }
 
@@ -242,11 +240,7 @@ impl Subscription {
     /// Whether the next items have to be read from the store, for this subscriber alone.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        self.page.is_empty()
-            && match &self.source {
-                Source::Session(source) => source.is_behind(),
-                Source::All(source) => source.is_behind(),
-            }
+        self.page.is_empty() && self.subscriber.is_behind()
     }
 
     /// Drops the items that were read and not yet handed out: they are read again when they are asked for. Says whether it
@@ -254,11 +248,7 @@ impl Subscription {
     pub async fn drop_page(&mut self) -> Result<bool, ServiceError> {
         let is_live = self.replay.is_none() && self.listing.is_none();
         let Some(place) = self.delivered.clone().filter(|_| is_live) else { return Ok(false) };
-        let mut page = VecDeque::new();
-        let start = StartAt::After(place);
-        let (runtime, scope, filter) = (&self.runtime, &self.scope, &self.filter);
-        self.source = Source::begin(runtime, scope, filter, start, &mut page).await?;
-        self.page = page;
+        (self.subscriber, self.page) = self.begin_in(&self.runtime, StartAt::After(place)).await?;
         Ok(true)
     }
 
@@ -282,7 +272,7 @@ impl Subscription {
             if sees && self.filter.wants(&delivery.event.facts()) {
                 return true;
             }
-            self.source.set_hidden(!sees);
+            self.subscriber.set_hidden(!sees);
             if sees {
                 self.delivered = Some(delivery.cursor.clone());
             }
@@ -295,7 +285,7 @@ impl Subscription {
     fn take(&mut self) -> Option<FeedItem> {
         let item = self.page.pop_front()?;
         if let FeedItem::Event(delivery) = &item {
-            self.source.set_hidden(false);
+            self.subscriber.set_hidden(false);
             self.delivered = Some(delivery.cursor.clone());
         }
         Some(item)
@@ -307,11 +297,10 @@ impl Subscription {
         if let Some(place) = self.place_in(&new) {
             return self.go_on_in(new, place).await;
         }
-        let source =
-            Source::begin(&new, &self.scope, &self.filter, StartAt::Now, &mut self.page).await?;
+        let (begun, _) = self.begin_in(&new, StartAt::Now).await?;
         self.delivered = self.cursor();
         let old = std::mem::replace(&mut self.runtime, new.clone());
-        self.source = source;
+        self.subscriber = begun;
         self.listing = None;
         let session = self.filter.session_id.clone();
         self.replay = Some(Replay::new(old, new, session, self.service.now_ms()));
@@ -323,14 +312,19 @@ impl Subscription {
     fn place_in(&self, new: &Runtime) -> Option<FeedCursor> {
         let is_next = new.is_renewed && new.epoch == self.runtime.epoch + 1;
         let is_live = self.replay.is_none() && self.listing.is_none();
-        if is_next && is_live { self.source.read_at() } else { None }
+        if is_next && is_live { self.subscriber.read_at() } else { None }
     }
 
     async fn go_on_in(&mut self, new: Arc<Runtime>, place: FeedCursor) -> Result<(), ServiceError> {
-        let start = StartAt::After(place);
-        self.source = Source::begin(&new, &self.scope, &self.filter, start, &mut self.page).await?;
-        self.runtime = new;
+        let (begun, mut page) = self.begin_in(&new, StartAt::After(place)).await?;
+        self.page.append(&mut page);
+        (self.subscriber, self.runtime) = (begun, new);
         Ok(())
+    }
+
+    /// Another subscriber of the same feed, in a store, with what it begins with.
+    async fn begin_in(&self, runtime: &Runtime, start: StartAt) -> Result<Begun, ServiceError> {
+        Subscriber::begin(runtime, &self.scope, self.filter.session_id.as_ref(), start).await
     }
 
     /// Reads a page; says whether there was something to read.
@@ -343,12 +337,7 @@ impl Subscription {
             self.list(page).await?;
             return Ok(true);
         }
-        match &mut self.source {
-            Source::Session(source) => {
-                source.read(&self.runtime, &self.scope, &mut self.page).await
-            }
-            Source::All(source) => source.read(&self.runtime, &mut self.page).await,
-        }
+        self.subscriber.read(&self.scope, &mut self.page).await
     }
 
     /// Takes a page that was read for all; says whether there was one.
@@ -356,10 +345,7 @@ impl Subscription {
         let live = self.replay.is_none()
             && self.listing.is_none()
             && *self.swaps.borrow() == self.runtime.epoch;
-        live && match &mut self.source {
-            Source::Session(source) => source.read_at_hand(&mut self.page),
-            Source::All(source) => source.read_at_hand(&mut self.page),
-        }
+        live && self.subscriber.read_at_hand(&mut self.page)
     }
 
     async fn read_replay(&mut self) -> Result<(), ServiceError> {
@@ -372,7 +358,7 @@ impl Subscription {
             return Ok(());
         };
         // Until the replay is complete, a cursor must not claim that it is: who resumes meets the gap again.
-        let before = self.delivered.clone().or_else(|| self.source.read_at());
+        let before = self.delivered.clone().or_else(|| self.subscriber.read_at());
         for event in events {
             let event = Arc::new(event);
             let cursor = before.clone().unwrap_or_else(|| {
@@ -403,62 +389,6 @@ impl Subscription {
             self.page.push_back(FeedItem::Live);
         }
         Ok(())
-    }
-}
-
-impl Source {
-    async fn begin(
-        runtime: &Arc<Runtime>,
-        scope: &Scope,
-        filter: &EventFilter,
-        start: StartAt,
-        page: &mut VecDeque<FeedItem>,
-    ) -> Result<Self, ServiceError> {
-        Ok(match &filter.session_id {
-            Some(session) => {
-                let begun =
-                    SessionFeedSubscriber::begin(runtime, scope, session, start, page).await?;
-                Self::Session(Box::new(begun))
-            }
-            None => Self::All(Box::new(GlobalFeedSubscriber::begin(runtime, start, page).await?)),
-        })
-    }
-
-    fn read_at(&self) -> Option<FeedCursor> {
-        match self {
-            Self::Session(source) if source.hidden => None,
-            Self::Session(source) => source.read_at().map(FeedCursor::Session),
-            Self::All(source) => Some(FeedCursor::All(GlobalCursor::at(source.read_at().clone()))),
-        }
-    }
-
-    /// Whether the last thing read was in a session that is not there for the caller.
-    const fn is_hidden(&self) -> bool {
-        match self {
-            Self::Session(source) => source.hidden,
-            // The feed of all sessions counts everybody's changes; its cursors are sealed.
-            Self::All(_) => false,
-        }
-    }
-
-    const fn set_hidden(&mut self, hidden: bool) {
-        if let Self::Session(source) = self {
-            source.hidden = hidden;
-        }
-    }
-
-    async fn woken(&mut self) {
-        match self {
-            Self::Session(source) => source.woken().await,
-            Self::All(source) => source.woken().await,
-        }
-    }
-
-    async fn catch_up(&mut self) -> Result<(), ServiceError> {
-        match self {
-            Self::Session(source) => source.catch_up().await,
-            Self::All(source) => source.catch_up().await,
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writes that the store has accepted and not made durable yet.
+//! Writes that the store has accepted but not made durable yet.
 
 use std::collections::HashMap;
 
@@ -24,14 +24,14 @@ pub(crate) struct CommitNotifier {
 /// Entries of writes that are not durable yet, so that no read shows them; each with the number of its write.
 pub(super) type UncommittedEntries = HashMap<EntryId, (u64, UncommittedEntry)>;
 
-/// What a command may ask of such an entry.
+/// What a command needs to know of such an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UncommittedEntry {
     pub(crate) parent_id: Option<EntryId>,
     pub(crate) timestamp: i64,
     pub(crate) revision: u64,
     pub(crate) digest: Option<RequestDigest>,
-    /// Whether it was hidden: it exists only for who would add it again.
+    /// Whether it is hidden: only a caller that would add it again sees it.
     pub(crate) is_hidden: bool,
 }
 
@@ -72,7 +72,7 @@ impl CommitWaiter {
     pub(crate) async fn wait(mut self) -> Result<(), StoreError> {
         match self.0.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone().unwrap_or(Ok(())),
-            // The task that waited for the disk is gone: the runtime is shutting down.
+            // The task that waited for the disk is gone, because the runtime is shutting down.
             Err(_) => {
                 Err(StoreError::Unavailable { reason: "the service is shutting down".to_owned() })
             }

@@ -1,8 +1,9 @@
-//! A session while it is in use: all that the service knows of it, in one place.
+//! A session while it is in use: everything that the service knows of it, in one place.
 //!
-//! Whoever writes a session or follows it goes through its [`OpenSession`]. One writer at a time decides, under a lock; many
-//! wait for one disk write together. So the next writer decides on top of what the store accepted and has not made durable
-//! yet, and nobody is answered before it is. Those who follow the session share one tail of its feed.
+//! Writers and subscribers of a session go through its [`OpenSession`]. One writer at a time decides, under a lock;
+//! many wait for one disk write together. So the next writer decides on top of records that the store has accepted but
+//! not made durable, and no caller is answered before they are durable. The subscribers of the session share one tail
+//! of its feed.
 
 mod commits;
 mod recent_writes;

@@ -10,14 +10,14 @@ use bough_store::{Appended, Position, RecordPage, Steps, StoredRecord};
 use crate::feed::content_bytes;
 use crate::limits::{FEED_RECORDS_PER_READ, RECENT_WRITES_MAX};
 
-/// The newest writes to one incarnation of a session, in order, while somebody follows it.
+/// The newest writes to one incarnation of a session, in order, while it has a subscriber.
 ///
-/// A reader takes a write from here when it is exactly where the write begins. Where somebody else wrote in between, no write
-/// begins at the reader's position, and the reader goes to the store.
+/// A reader takes a write from here if it is exactly where the write begins. If another process wrote in between, no
+/// write begins at the reader's position, and the reader reads the store.
 pub(super) struct RecentWrites {
     incarnation: Option<Incarnation>,
     writes: VecDeque<RecentWrite>,
-    /// How far the writes are known to be durable.
+    /// The position up to which the writes are known to be durable.
     durable: Position,
     /// What the recent writes of all sessions take in memory.
     total_bytes: Arc<AtomicUsize>,
@@ -38,7 +38,7 @@ pub(crate) struct RecentWrite {
 impl RecentWrite {
     /// A batch that the store accepted when the feed was at `after`.
     ///
-    /// The store may have put the steps of streams together into records before the batch. A reader at `after` knows these
+    /// The store may have joined the steps of streams into records before the batch. A reader at `after` knows these
     /// steps, unless others wrote them: then this is `None`.
     pub(crate) fn batch(
         after: Position,
@@ -60,7 +60,7 @@ impl RecentWrite {
         Some(Self::new(after, appended, records.collect()))
     }
 
-    /// A step of a stream that the store accepted when the feed was at `after`; `None` when others wrote in between.
+    /// A step of a stream that the store accepted when the feed was at `after`; `None` if others wrote in between.
     pub(crate) fn step(after: Position, appended: &Appended, delta: Delta) -> Option<Self> {
         let (seq, step) = (appended.head.seq, appended.position.step);
         let steps = if seq == after.seq && step == after.step + 1 {
@@ -134,8 +134,8 @@ impl RecentWrites {
         (self.incarnation, self.durable) = (None, Position::default());
     }
 
-    /// The durable records after a position; `None` when the store has to be read. What the store has announced, up to
-    /// `announced`, is durable.
+    /// The durable records after a position; `None` if the store has to be read. Everything that the store has
+    /// announced, up to `announced`, is durable.
     pub(super) fn records(
         &self,
         incarnation: Incarnation,

@@ -1,12 +1,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 use bough_session::{Incarnation, SessionId};
 use bough_store::{Position, RecordPage, Store, StoreError};
 
 use super::session::{OpenSession, lock};
-use crate::feed::{Deletions, GlobalFeedTail};
+use crate::feed::{Deletions, Feed, FeedTail, SharedTail};
 use crate::limits::{DOCUMENT_KEYS_BYTES_MAX, OPEN_SESSIONS_MAX, RECENT_WRITES_BYTES_MAX};
 
 /// The sessions of one store that are in use. Idle ones are forgotten when there are many.
@@ -21,7 +21,7 @@ pub(super) struct Shared {
     pub(super) store: Arc<dyn Store>,
     pub(super) deletions: Deletions,
     /// The tail of the feed of all sessions, while somebody follows it.
-    pub(super) global_tail: Mutex<Weak<GlobalFeedTail>>,
+    pub(super) tail: SharedTail,
     /// What the recent writes of all sessions take in memory.
     pub(super) recent_bytes: Arc<AtomicUsize>,
     /// What the keys of all documents take in memory.
@@ -33,7 +33,7 @@ impl OpenSessions {
         let shared = Shared {
             deletions: Deletions::new(store.clone()),
             store,
-            global_tail: Mutex::default(),
+            tail: SharedTail::default(),
             recent_bytes: Arc::default(),
             documents_bytes: Arc::default(),
         };
@@ -63,17 +63,8 @@ impl OpenSessions {
     }
 
     /// The tail of the feed of all sessions: the one that others share, or a new one that begins now.
-    pub(crate) async fn global_tail(self: &Arc<Self>) -> Result<Arc<GlobalFeedTail>, StoreError> {
-        if let Some(tail) = lock(&self.shared.global_tail).upgrade() {
-            return Ok(tail);
-        }
-        let begun = Arc::new(GlobalFeedTail::begin(self.clone()).await?);
-        let mut shared = lock(&self.shared.global_tail);
-        if let Some(theirs) = shared.upgrade() {
-            return Ok(theirs);
-        }
-        *shared = Arc::downgrade(&begun);
-        Ok(begun)
+    pub(crate) async fn tail(self: &Arc<Self>) -> Result<Arc<FeedTail>, StoreError> {
+        self.shared.tail.follow(Feed::All(self.clone())).await
     }
 
     /// Records of a session that this process wrote a moment ago; see [`OpenSession::recent_records`].
@@ -104,13 +95,8 @@ impl OpenSessions {
 
     /// Reads the feeds that follow a session up to now, before its log goes away.
     pub(crate) async fn catch_up(&self, session: &OpenSession) {
-        if let Some(tail) = session.current_tail() {
-            tail.catch_up().await;
-        }
-        let global = lock(&self.shared.global_tail).upgrade();
-        if let Some(global) = global {
-            global.catch_up().await;
-        }
+        session.tail.catch_up().await;
+        self.shared.tail.catch_up().await;
     }
 }
 

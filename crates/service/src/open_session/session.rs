@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bough_session::{EntryId, Incarnation, SessionId, SessionState};
 use bough_store::{Head, Position, RecordPage, Snapshot, Store, StoreError, StoreExt};
@@ -8,7 +8,7 @@ use super::commits::{CommitNotifier, CommitWaiter, UncommittedEntries, Uncommitt
 use super::recent_writes::{RecentWrite, RecentWrites};
 use super::registry::Shared;
 use super::streams::StreamingMessages;
-use crate::feed::{Deletions, SessionTail};
+use crate::feed::{Deletions, Feed, FeedTail, SharedTail};
 use crate::rules::documents::DocumentIndex;
 
 /// What the service knows of one session while somebody writes or follows it.
@@ -22,7 +22,7 @@ pub(crate) struct OpenSession {
     has_failed: AtomicBool,
     last_use: AtomicU64,
     /// The tail of the session's feed, while somebody follows it.
-    tail: Mutex<Weak<SessionTail>>,
+    pub(super) tail: SharedTail,
 }
 
 /// What only the one who holds the session's lock may touch: the session as of the last write that the store accepted.
@@ -98,7 +98,7 @@ impl OpenSession {
             uncommitted: Mutex::default(),
             has_failed: AtomicBool::new(false),
             last_use: AtomicU64::new(0),
-            tail: Mutex::default(),
+            tail: SharedTail::default(),
         }
     }
 
@@ -216,7 +216,7 @@ impl OpenSession {
 
     /// Whether somebody follows the session, or all sessions.
     pub(crate) fn is_followed(&self) -> bool {
-        lock(&self.tail).strong_count() > 0 || lock(&self.shared.global_tail).strong_count() > 0
+        self.tail.is_followed() || self.shared.tail.is_followed()
     }
 
     /// Keeps an accepted write for the feeds.
@@ -240,22 +240,8 @@ impl OpenSession {
     }
 
     /// The tail of the session's feed: the one that others share, or a new one that begins now.
-    pub(crate) async fn tail(self: &Arc<Self>) -> Result<Arc<SessionTail>, StoreError> {
-        if let Some(tail) = self.current_tail() {
-            return Ok(tail);
-        }
-        let begun = Arc::new(SessionTail::begin(self.clone()).await?);
-        let mut shared = lock(&self.tail);
-        if let Some(theirs) = shared.upgrade() {
-            return Ok(theirs);
-        }
-        *shared = Arc::downgrade(&begun);
-        Ok(begun)
-    }
-
-    /// The tail of the session's feed, if somebody follows it.
-    pub(crate) fn current_tail(&self) -> Option<Arc<SessionTail>> {
-        lock(&self.tail).upgrade()
+    pub(crate) async fn tail(self: &Arc<Self>) -> Result<Arc<FeedTail>, StoreError> {
+        self.tail.follow(Feed::Session(self.clone())).await
     }
 
     pub(super) fn note_use(&self, now: u64) {

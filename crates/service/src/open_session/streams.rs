@@ -4,8 +4,8 @@ use bough_session::{ContentChange, Delta, Entry, EntryId, RevisionError, json_by
 
 use crate::limits::STREAMS_PER_SESSION_MAX;
 
-/// The messages of a session that changed last, as of the last accepted step, so that a stream of a thousand steps reads
-/// its message once.
+/// The messages of a session that changed last, after the last accepted step, so that a stream of a thousand steps
+/// reads its message once.
 #[derive(Default)]
 pub(crate) struct StreamingMessages {
     /// The one that changed last is at the back.
@@ -16,8 +16,8 @@ pub(crate) struct StreamingMessages {
 pub(crate) struct StreamingMessage {
     /// The message as of the last accepted step.
     pub(crate) entry: Entry,
-    /// How many bytes of JSON the message is, where that is known; counted up with each text that is added, so that a long
-    /// stream does not measure its whole message each time.
+    /// The size of the message's JSON in bytes, if it is known; added text is counted, so that a long stream does not
+    /// measure its whole message each time.
     bytes: Option<usize>,
 }
 

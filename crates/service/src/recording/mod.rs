@@ -1,8 +1,9 @@
-//! Recording over the API: agent events come in by requests, and recorded sessions are asked about their loops.
+//! Recording over the API: agent events arrive in requests, and callers query the loops of recorded sessions.
 //!
-//! A recording is one stream of events. The service keeps its recorder between requests and counts its events: what a caller
-//! sends again after a broken connection is passed over. After a restart the recording is not known any more. The caller
-//! then sends the events again that follow `resume_after`, and the recorder finds what it stored of them before.
+//! A recording is one stream of events. The service keeps its recorder between requests and counts its events: events
+//! that a caller sends again after a broken connection are skipped. After a restart the recording is not known any
+//! more. The caller then sends the events after `resume_after` again, and the recorder recognises those that it stored
+//! before.
 
 mod queries;
 mod recorded;

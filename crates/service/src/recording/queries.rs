@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use bough_recorder::{
     CompactionBlock, ContinuationKind, LoopRecord, LoopStatus, ParallelGroupRecord, PhiMessage,
-    PhiUsage, RecordedSession, SpawnGraph, Turn, TurnMap,
+    PhiUsage, RecordedSession, SpawnGraph, Turn,
 };
 use bough_session::SessionId;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use crate::api::{
     LoopsRequest, LoopsResponse, SpawnLink, SpawnedSession, SpawnsRequest, SpawnsResponse,
     TurnSummary,
 };
+use crate::compaction::summarised_messages;
 use crate::cursor;
 use crate::error::ServiceError;
 use crate::limits::SPAWN_SESSIONS_MAX;
@@ -199,14 +200,12 @@ fn summary(record: &LoopRecord) -> LoopSummary {
 
 fn compaction(record: &LoopRecord, block: &CompactionBlock) -> LoopCompaction {
     let section = block.keep_compacted.as_ref();
-    let hidden = section.map_or(0, |section| {
-        let groups = TurnMap::from_messages(&record.messages);
-        groups.messages_for_range(section.range, &record.messages).len()
-    });
+    let hidden = summarised_messages(block, &record.messages);
     let texts = section.into_iter().flat_map(|section| &section.messages).map(PhiMessage::text);
     LoopCompaction {
         created_at: block.created_at.unix_ms(),
-        hidden_messages: hidden as u64,
+        hidden_messages: hidden.len() as u64,
+        kept_before: hidden.start as u64,
         summary: texts.collect::<Vec<_>>().join("\n\n"),
     }
 }

@@ -1,4 +1,4 @@
-//! Recorded sessions as their logs make them, kept at hand while somebody asks about them.
+//! Recorded sessions, folded from their logs and cached while they are queried.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,17 +9,17 @@ use bough_store::{Position, Store, StoreError, StoreExt};
 
 use crate::limits::{RECORDED_SESSION_RECORDS_PER_READ, RECORDED_SESSIONS_AT_HAND};
 
-/// The recorded sessions that were asked about last.
+/// The recorded sessions that were queried last.
 #[derive(Default)]
 pub(crate) struct RecordedSessions {
-    /// The one that was asked about last is at the back.
+    /// The most recently used one is at the back.
     folds: Mutex<VecDeque<(SessionId, Arc<SessionFold>)>>,
 }
 
 /// The fold of one session's log.
 type SessionFold = tokio::sync::Mutex<Option<FoldAt>>;
 
-/// A fold, and how far it has read.
+/// A fold, and the position up to which it has read.
 struct FoldAt {
     incarnation: Incarnation,
     position: Position,
@@ -27,7 +27,8 @@ struct FoldAt {
 }
 
 impl RecordedSessions {
-    /// Looks at a session as of now; `None` if nothing was recorded in it. Reads only what was written since the last look.
+    /// Reads a session in its present state; `None` if nothing was recorded in it. Reads only what was written since
+    /// the last call.
     pub(super) async fn look<T>(
         &self,
         store: &dyn Store,
@@ -55,7 +56,7 @@ impl RecordedSessions {
     }
 }
 
-/// Reads what a fold does not know yet.
+/// Reads the records that a fold does not have yet.
 async fn catch_up(
     store: &dyn Store,
     session: &SessionId,

@@ -21,7 +21,7 @@ pub(crate) struct Recordings {
     open: Mutex<HashMap<RecordingKey, Arc<OpenRecording>>>,
 }
 
-/// A recording belongs to everybody with the same scope: a token that was replaced goes on with it.
+/// A recording belongs to all callers with the same scope, so it can be continued with a new token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RecordingKey {
     scope: String,
@@ -50,7 +50,7 @@ pub(crate) async fn record(
     let key = RecordingKey::new(scope, recording_id);
     let (runtime, now_ms, scope) = (service.runtime(), service.now_ms(), scope.clone());
     let finish = request.finish.unwrap_or_default();
-    // Carried to its end when the caller goes away: the count must not be behind what the recorder got.
+    // Runs to completion even if the caller goes away: the count must not be behind the recorder.
     let work = tokio::spawn(async move {
         let recordings = &runtime.recordings;
         let open = recordings.open(&key, now_ms, || {
@@ -62,7 +62,7 @@ pub(crate) async fn record(
             Ok(recorded) if finish => stream.finish().await.map(|()| recorded),
             other => other,
         };
-        // After a failure the caller begins again with the events of the loops that have not ended.
+        // After a failure the caller starts again with the events of the loops that have not ended.
         if finish || matches!(&recorded, Err(error) if !is_gap(error)) {
             recordings.close(&key);
         }
@@ -133,7 +133,7 @@ impl Recordings {
     }
 }
 
-/// Lets go of recordings that nobody went on with. Their loops stay open in the log, for the next recorder.
+/// Drops recordings that were not continued. Their loops stay open in the log, for the next recorder.
 fn drop_unused(open: &mut HashMap<RecordingKey, Arc<OpenRecording>>, now_ms: i64) {
     let kept_since = now_ms.saturating_sub(RECORDING_KEPT_FOR_MS);
     open.retain(|_, recording| {

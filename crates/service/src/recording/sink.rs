@@ -1,4 +1,4 @@
-//! The store as a recorder may see it that records for a caller.
+//! The store for a recorder that records for a caller.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl ScopedSink {
         Self { inner: StoreSink::new(Arc::clone(&store)), store, scope }
     }
 
-    /// Refuses a session of somebody else. The answer is the same as for a name that is taken.
+    /// Refuses a session of another caller. The answer is the same as for a name that is taken.
     async fn check(&self, session_id: &str) -> Result<(), ServiceError> {
         let there = self.store.state(&SessionId::from_stored(session_id)).await?;
         match there {
@@ -34,11 +34,11 @@ impl ScopedSink {
         }
     }
 
-    /// Puts the pairs of the scope into whatever sets the metadata of a session.
+    /// Puts the pairs of the scope into every record that sets the metadata of a session.
     fn stamp(&self, new: NewRecord) -> Result<NewRecord, ServiceError> {
         let NewRecord { at_ms, record } = new;
         let record = match record {
-            // The first record of a session says when it was made.
+            // The first record of a session has its time of creation.
             Record::Meta(change) if change.metadata.is_some() || change.created_at.is_some() => {
                 let metadata = self.scope.stamp(change.metadata.clone())?;
                 Record::Meta(MetaChange { metadata, ..change })

@@ -13,10 +13,10 @@ use crate::error::ServiceError;
 use crate::limits::RECORDING_NOTICES_MAX;
 use crate::scope::Scope;
 
-/// A recorder and how far its stream is.
+/// A recorder and the progress of its stream.
 pub(super) struct RecordingStream {
     recorder: DurableRecorder<ScopedSink>,
-    /// How many events came before the first that the recorder got.
+    /// How many events came before the recorder's first.
     before: u64,
     /// How many events the recorder got, all of them durable.
     got: u64,
@@ -30,19 +30,25 @@ pub(super) struct NewEvents {
     events: Vec<(AgentEvent, Vec<String>)>,
 }
 
-/// What became of the events of a request.
+/// The result of a request's events.
 pub(super) struct Recorded {
     sessions: BTreeSet<String>,
     notices: Notices,
+}
+
+/// An event stands on one line, so of the place only the column would say something, and only about the event's own text.
+fn not_an_event(index: usize, error: &serde_json::Error) -> ServiceError {
+    let text = error.to_string();
+    let why = text.rsplit_once(" at line ").map_or(text.as_str(), |(why, _)| why);
+    let detail = format!("`events[{index}]` is not an event: {why}");
+    ServiceError::Malformed { detail, path: format!("/events/{index}") }
 }
 
 impl NewEvents {
     /// Understands all events, or refuses the request.
     pub(super) fn read(after: Option<u64>, events: &[RawJson]) -> Result<Self, ServiceError> {
         let read = events.iter().enumerate().map(|(index, event)| {
-            AgentEvent::from_line(event.get()).map_err(|error| {
-                ServiceError::invalid(format!("`events[{index}]` is not an event: {error}"))
-            })
+            AgentEvent::from_line(event.get()).map_err(|error| not_an_event(index, &error))
         });
         Ok(Self { after, events: read.collect::<Result<_, _>>()? })
     }
@@ -73,7 +79,7 @@ impl RecordingStream {
         self.before.saturating_add(self.got)
     }
 
-    /// Where to go on with a recorder that does not know this stream.
+    /// Where to continue with a recorder that does not know this stream.
     pub(super) fn resume_after(&self) -> u64 {
         self.unended.first().map_or(self.position(), |first| first.saturating_sub(1))
     }
@@ -86,7 +92,7 @@ impl RecordingStream {
             return Err(ServiceError::RecordingGap { after, position });
         }
         let known = usize::try_from(position - after).unwrap_or(usize::MAX);
-        // Those are not shown to the recorder, which tells of the others that it has.
+        // The recorder does not get these; it reports repetitions among the others itself.
         lock(&self.notices).already += known.min(new.events.len()) as u64;
         let mut sessions = BTreeSet::new();
         for (event, unknown_fields) in new.events.into_iter().skip(known) {
@@ -105,7 +111,7 @@ impl RecordingStream {
         Ok(Recorded { sessions, notices })
     }
 
-    /// Breaks off the loops that have not ended.
+    /// Aborts the loops that have not ended.
     pub(super) async fn finish(&mut self) -> Result<(), ServiceError> {
         let recording = self.recorder.clone().finish().await.map_err(in_words)?;
         self.unended = Unended::default();
@@ -181,7 +187,7 @@ impl Unended {
     }
 }
 
-/// What was not as expected of the events of a request.
+/// The notices about the events of a request.
 #[derive(Debug, Default)]
 struct Notices {
     list: Vec<RecordingNotice>,
@@ -206,7 +212,7 @@ impl Notices {
         }
     }
 
-    /// The recorder numbers the events that it gets; the recording had some before.
+    /// The recorder numbers its own events; the recording had some before.
     fn count_from(&mut self, before: u64) {
         for notice in &mut self.list {
             notice.event = notice.event.saturating_add(before);

@@ -1,4 +1,4 @@
-//! Entries are appended: one, or several in one write, also to a session that the write creates.
+//! Appends entries: one, or several in one write, also to a session that the write creates.
 
 use std::collections::{HashMap, HashSet};
 
@@ -126,7 +126,7 @@ pub(crate) async fn append_entries(
 ) -> Result<AppendEntriesResponse, ServiceError> {
     let count = request.entries.len();
     check_batch_records(count)?;
-    // They are written together, so one of them tells of all.
+    // They are written together, so one of them stands for all.
     let first = request.entries.iter().position(|entry| entry.entry_id.is_none());
     if let Some(first) = first {
         find_first_use(service, FirstDrawn::Entry(&request.session_id, first as u64)).await?;
@@ -184,16 +184,16 @@ fn single(appended: Vec<AppendedEntry>) -> Result<[AppendedEntry; 1], ServiceErr
 
 struct AppendEntries {
     scope: Scope,
-    /// What to append, or why the request makes no sense: a session that is not there is told first.
+    /// What to append, or why the request is invalid: a missing session is reported first.
     entries: Result<Vec<GivenEntry>, ServiceError>,
     /// The first record of the session, if the request may create it.
     create: Option<MetaChange>,
     /// What else becomes of the session.
     meta: Option<MetaPatch>,
     expected_leaf: Option<String>,
-    /// Whether ids that nobody chose come from the key of the request, so that they may be there already.
+    /// Whether generated ids come from the key of the request, so that they may exist already.
     is_keyed: bool,
-    /// Whether an entry that is there with another content is refused. On the bus it is passed over.
+    /// Whether an existing entry with another content is refused. On the bus it is skipped.
     refuses_other_content: bool,
     /// Whether the request has a list of entries.
     is_batch: bool,
@@ -201,7 +201,7 @@ struct AppendEntries {
     streams: bool,
 }
 
-/// What a write appends, and what the caller is told.
+/// What a write appends, and the caller's answer.
 #[derive(Default)]
 struct Outcome {
     records: Vec<Record>,
@@ -231,7 +231,7 @@ impl AppendEntries {
         }
     }
 
-    /// Appends, and notes where the request was carried out before.
+    /// Appends, and notes whether the request was carried out before.
     async fn run(
         self,
         service: &Service,
@@ -247,7 +247,7 @@ impl AppendEntries {
         Ok(appended)
     }
 
-    /// The session, if it is there; `None` when the write creates it.
+    /// The session, if it exists; `None` if the write creates it.
     fn session<'a>(
         &self,
         context: &'a WriteContext<'_>,
@@ -259,7 +259,7 @@ impl AppendEntries {
                 SessionId::parse(context.session().as_str())?;
                 Ok(None)
             }
-            // Neither created nor shown. The words do not say why the id cannot be used.
+            // Neither create nor show it. The message does not say why the id cannot be used.
             (Some(_), Some(_)) => Err(ServiceError::Forbidden {
                 reason: format!("the session id {} cannot be used", context.session()),
             }),
@@ -267,7 +267,7 @@ impl AppendEntries {
         }
     }
 
-    /// Those of the entries that are there already.
+    /// The entries that exist already.
     async fn find_repeated(
         &self,
         context: &WriteContext<'_>,
@@ -286,7 +286,8 @@ impl AppendEntries {
             }
             found.push(there);
         }
-        // The entries of one key come in one write: where one of them is and another is not, the request is another one.
+        // The entries of one key are in one write: if one of them exists and another does not, the request is another
+        // one.
         let drawn = || entries.iter().zip(&found).filter(|(entry, _)| !entry.is_chosen);
         let (is_there, is_missing) =
             (drawn().find(|(_, there)| there.is_some()), drawn().any(|(_, there)| there.is_none()));
@@ -298,7 +299,7 @@ impl AppendEntries {
         }
     }
 
-    /// The change of what the session says of itself, if the request has one.
+    /// The change of the session's own fields, if the request has one.
     fn meta_record(&self, state: &SessionState) -> Result<Option<Record>, ServiceError> {
         let Some(meta) = &self.meta else { return Ok(None) };
         let metadata = match &meta.metadata {
@@ -316,7 +317,7 @@ impl AppendEntries {
 
 #[async_trait]
 impl Command for AppendEntries {
-    /// The entries, and whether all of them were there before.
+    /// The entries, and whether all of them existed before.
     type Answer = (Vec<AppendedEntry>, bool);
 
     async fn decide(
@@ -362,7 +363,7 @@ impl Command for AppendEntries {
                 Some(there) => outcome.appended.push(appended(&entry.id, there)),
                 None => {
                     let parent_id = outcome.parent_of(context, entry, last).await?;
-                    let body = entry.body(&self.place(index), default_format(state))?;
+                    let body = entry.body(&self.place(index), || default_format(state))?;
                     let entry = outcome.entry(entry, body, parent_id, state, context.now_ms)?;
                     outcome.add(entry, state, self.streams)?;
                 }
@@ -379,7 +380,7 @@ impl Command for AppendEntries {
 }
 
 impl Outcome {
-    /// The parent that was asked for, or else the entry before.
+    /// The requested parent, or else the entry before.
     async fn parent_of(
         &self,
         context: &WriteContext<'_>,
@@ -473,13 +474,19 @@ fn appended(id: &EntryId, there: UncommittedEntry) -> AppendedEntry {
     }
 }
 
-/// The format of messages that name none.
-fn default_format(state: &SessionState) -> Format {
+/// The format of messages that name none. A word that is no format is refused: the message would be read as something else.
+fn default_format(state: &SessionState) -> Result<Format, ServiceError> {
     let named = state.metadata.as_ref().and_then(|metadata| metadata.get(DEFAULT_FORMAT));
-    named.and_then(|name| Format::named(name.as_str()?)).unwrap_or(Format::Bough)
+    let Some(named) = named else { return Ok(Format::Bough) };
+    named.as_str().and_then(Format::named).ok_or_else(|| {
+        let known = Format::ALL.map(|format| format!("`{format}`")).join(", ");
+        ServiceError::invalid(format!(
+            "the session's metadata has {named} as `{DEFAULT_FORMAT}`, which must be one of {known}; a message that names its own `format` can be appended"
+        ))
+    })
 }
 
-/// Refuses when the active leaf is not the one that the caller looked at. Labels do not count.
+/// Fails if the active leaf is not the one that the caller expects. Labels do not count.
 pub(crate) fn check_leaf(state: &SessionState, expected: Option<&str>) -> Result<(), ServiceError> {
     match expected {
         Some(expected) if !state.is_leaf(expected) => Err(ServiceError::LeafConflict {

@@ -35,7 +35,7 @@ pub(crate) async fn set_active_leaf(
     Ok(SetActiveLeafResponse { active_leaf: request.entry_id })
 }
 
-/// Moves the leaf before the first entry: what a person does who wants to say the first message anew.
+/// Moves the leaf before the first entry, to write the first message anew.
 pub(crate) async fn clear_active_leaf(
     service: &Service,
     scope: &Scope,
@@ -72,7 +72,7 @@ pub(crate) async fn branches(
     let runtime = service.runtime();
     let state = runtime.need(scope, &request.session_id).await?.state;
     let before = EntryCursor::read(request.cursor.as_deref())?;
-    // One more than the page tells whether there are more.
+    // One more than the page shows whether there are more.
     let heads = runtime.store.branch_heads(&request.session_id, before.as_ref(), limit + 1).await;
     let mut heads = heads.map_err(|error| match error {
         StoreError::EntryNotFound { entry } => ServiceError::InvalidCursor {
@@ -91,8 +91,7 @@ pub(crate) async fn branches(
     Ok(BranchesResponse { branches, active_leaf: state.leaf, next_cursor })
 }
 
-/// Where branches end for who does not see hidden entries: at the last one that is left, unless another branch goes on
-/// from there.
+/// The visible ends of branches: the last entry that is not hidden, unless another branch continues from there.
 async fn visible_ends(
     store: &dyn Store,
     state: &SessionState,
@@ -135,7 +134,7 @@ async fn visible_end(
     Ok(None)
 }
 
-/// Whether an entry is on the way to the end of another branch.
+/// Whether an entry is on the path to the end of another branch.
 async fn goes_on(
     store: &dyn Store,
     state: &SessionState,
@@ -171,8 +170,8 @@ async fn branch(
     })
 }
 
-/// The label of an entry. Labelling the end of a branch adds an entry there, which is then the end: its label is
-/// that of what it labels.
+/// The label of an entry. Labelling the end of a branch adds an entry there, which is then the end: its label is that
+/// of the labelled entry.
 async fn label_of(
     store: &dyn Store,
     state: &SessionState,
@@ -225,7 +224,7 @@ impl Command for MoveLeaf {
 struct SetLabel {
     scope: Scope,
     fresh_id: EntryId,
-    /// The entry that says so may be there already.
+    /// Whether the entry of the label may exist already.
     may_repeat: bool,
     entry_id: EntryId,
     label: Option<String>,

@@ -1,4 +1,4 @@
-//! The configuration: how it stands, and reading it again.
+//! The configuration: its status, and reloading it.
 
 use crate::api::{ConfigStatusRequest, OnConfigChangeEvent, OnConfigChangeResponse, ReloadStatus};
 use crate::error::ServiceError;

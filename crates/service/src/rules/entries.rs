@@ -5,8 +5,8 @@
 //! that was asked for, a bounded part a call.
 
 use bough_session::{
-    Entry, EntryId, Format, NewestOf, OpaqueBody, RawJson, Record, SessionId, SessionState,
-    entry_to_format, json_bytes,
+    Entry, EntryId, Format, Mapped, NewestOf, OpaqueBody, RawJson, Record, SessionId, SessionState,
+    StreamTally, entry_to_format, json_bytes, unfinished_json, unfinished_to_format,
 };
 use bough_store::{Position, Store, StoreExt, StoredRecord};
 use serde::{Deserialize, Serialize};
@@ -30,11 +30,14 @@ pub(crate) async fn entry(
     request: EntryRequest,
 ) -> Result<Option<EntryResponse>, ServiceError> {
     let runtime = service.runtime();
-    if runtime.seen(scope, &request.session_id).await?.is_none() {
+    let Some(seen) = runtime.seen(scope, &request.session_id).await? else {
         return Ok(None);
-    }
+    };
     let stored = visible_entry(&*runtime.store, &request.session_id, &request.entry_id).await?;
-    Ok(stored.map(|stored| EntryResponse { entry: item(&stored.entry, request.format) }))
+    Ok(stored.map(|stored| {
+        let shape = ItemShape { format: request.format, streams: &[&seen.state.streams] };
+        EntryResponse { entry: shape.item(&stored.entry) }
+    }))
 }
 
 pub(crate) async fn entries(
@@ -50,7 +53,7 @@ pub(crate) async fn entries(
         session: &request.session_id,
         custom_type: request.custom_type.as_deref(),
         id_prefix: request.id_prefix.as_deref(),
-        format: request.format,
+        shape: ItemShape { format: request.format, streams: &[&state.streams] },
         limit: service.settings().page(request.limit),
         bytes_left: bytes,
         looked_at: 0,
@@ -66,33 +69,55 @@ pub(crate) async fn entries(
     Ok(EntriesResponse { entries: reader.found, next_cursor })
 }
 
-/// An entry as readers over HTTP see it.
-pub(crate) fn item(entry: &Entry, format: Option<Format>) -> EntryItem {
-    let mut item = EntryItem {
-        entry_id: entry.id.clone(),
-        parent_id: entry.parent_id.clone(),
-        timestamp: entry.timestamp,
-        revision: entry.revision,
-        siblings: Vec::new(),
-        origin: entry.origin.clone(),
-        message: None,
-        messages: None,
-        custom: entry.to_opaque(),
-        losses: Vec::new(),
-    };
-    match format {
-        None => item.message = entry.message().and_then(|message| RawJson::of(&*message).ok()),
-        Some(format) => {
-            if let Some(mapped) = entry_to_format(entry, format) {
-                item.losses = mapped.losses;
-                match <[RawJson; 1]>::try_from(mapped.messages) {
-                    Ok([message]) => item.message = Some(message),
-                    Err(messages) => item.messages = Some(messages),
-                }
+/// How readers over HTTP see entries.
+#[derive(Clone, Copy)]
+pub(crate) struct ItemShape<'a> {
+    /// The format of the messages; `None` is the canonical message.
+    pub(crate) format: Option<Format>,
+    /// Which messages stream, by what was looked at before the entries or after them: those do not say yet why the model stopped.
+    /// One that ends meanwhile is shown as open, so that whoever waits for the end does not take an early text for the last.
+    pub(crate) streams: &'a [&'a StreamTally],
+}
+
+impl ItemShape<'_> {
+    pub(crate) fn item(self, entry: &Entry) -> EntryItem {
+        let mut item = EntryItem {
+            entry_id: entry.id.clone(),
+            parent_id: entry.parent_id.clone(),
+            timestamp: entry.timestamp,
+            revision: entry.revision,
+            siblings: Vec::new(),
+            origin: entry.origin.clone(),
+            message: None,
+            messages: None,
+            custom: entry.to_opaque(),
+            losses: Vec::new(),
+        };
+        if let Some(mapped) = self.mapped(entry) {
+            item.losses = mapped.losses;
+            match <[RawJson; 1]>::try_from(mapped.messages) {
+                Ok([message]) => item.message = Some(message),
+                Err(messages) => item.messages = Some(messages),
+            }
+        }
+        item
+    }
+
+    fn mapped(self, entry: &Entry) -> Option<Mapped> {
+        match (self.format, self.streams.iter().any(|streams| streams.is_open(&entry.id))) {
+            (Some(format), true) => unfinished_to_format(entry, format),
+            (Some(format), false) => entry_to_format(entry, format),
+            (None, is_open) => {
+                let message = entry.message()?;
+                let json = if is_open {
+                    unfinished_json(&message)
+                } else {
+                    RawJson::of(&*message).ok()?
+                };
+                Some(Mapped { messages: vec![json], losses: Vec::new() })
             }
         }
     }
-    item
 }
 
 /// Where the next page begins: at an entry, at a place of the list of ids, or at a record.
@@ -113,7 +138,7 @@ struct KeyReader<'a> {
     session: &'a SessionId,
     custom_type: Option<&'a str>,
     id_prefix: Option<&'a str>,
-    format: Option<Format>,
+    shape: ItemShape<'a>,
     limit: usize,
     bytes_left: usize,
     /// Entries or records that this call looked at.
@@ -262,7 +287,7 @@ impl KeyReader<'_> {
         if !self.matches(entry) {
             return true;
         }
-        let item = item(entry, self.format);
+        let item = self.shape.item(entry);
         let bytes = json_bytes(&item);
         let has_room = self.found.len() < self.limit && bytes <= self.bytes_left;
         if !has_room && !self.found.is_empty() {

@@ -1,4 +1,4 @@
-//! Messages that stream: begun by a call that says so, and finished, by their writer or for them.
+//! Streaming messages: begun by a call that says so, and finished by their writer or on its behalf.
 
 use async_trait::async_trait;
 use bough_session::limits::{STATE_OPEN_STREAMS_MAX, check_at_most, check_content, check_finish};
@@ -16,7 +16,7 @@ use crate::scope::{Right, Scope};
 use crate::service::Service;
 use crate::writing::{self, Command, Decision, WriteContext};
 
-/// The records that append a message which streams.
+/// The records that append a streaming message.
 pub(crate) fn begin(state: &SessionState, entry: Entry) -> Result<Vec<Record>, ServiceError> {
     if entry.role() != Some(Role::Assistant) {
         let reason = "only messages of the model stream; leave `stream` out for others";
@@ -34,14 +34,14 @@ pub(crate) async fn finish_message(
 ) -> Result<FinishMessageResponse, ServiceError> {
     let session_id = request.session_id.clone();
     let entry_id = request.entry_id.clone();
-    let end = End::Said(Box::new(request));
+    let end = End::Requested(Box::new(request));
     let command = Finishing { scope: scope.clone(), entry_id: entry_id.clone(), end };
     let answer = writing::run(service, &session_id, command).await?;
     note_end(service, &session_id, &entry_id).await;
     Ok(answer)
 }
 
-/// Notes that a stream is about to begin, so that it is found if nobody finishes it.
+/// Notes that a stream is about to begin, so that it is found if its writer disappears.
 pub(crate) async fn note_begin(
     service: &Service,
     session_id: &SessionId,
@@ -59,7 +59,7 @@ async fn note_end(service: &Service, session_id: &SessionId, entry_id: &EntryId)
     }
 }
 
-/// Closes a stream as aborted if it is still at a revision; says whether it did.
+/// Closes a stream as aborted if it is still at a revision; returns whether it did.
 pub(crate) async fn abort(
     service: &Service,
     scope: &Scope,
@@ -79,7 +79,7 @@ pub(crate) async fn abort(
 }
 
 impl Service {
-    /// The revision of a message that streams, for a caller who is about to add to it.
+    /// The revision of a streaming message, for a caller that is about to add to it.
     pub async fn streaming_revision(
         &self,
         scope: &Scope,
@@ -100,8 +100,8 @@ impl Service {
         if is_open { Ok(revision) } else { Err(ServiceError::not_streaming(entry_id, revision)) }
     }
 
-    /// Closes a stream as aborted whose writer is gone, if it is still at this revision and nobody else feeds it; says
-    /// whether it did.
+    /// Closes a stream as aborted whose writer is gone, if it is still at this revision and nobody else adds to it;
+    /// returns whether it did.
     pub async fn abort_stream(
         &self,
         scope: &Scope,
@@ -125,8 +125,8 @@ struct Finishing {
 /// How a stream ends.
 enum End {
     /// As its writer says.
-    Said(Box<FinishMessageRequest>),
-    /// Nobody finished it, and it is at this revision still.
+    Requested(Box<FinishMessageRequest>),
+    /// Its writer disappeared, and it is still at this revision.
     Abandoned {
         /// Which one.
         revision: u64,
@@ -151,7 +151,7 @@ impl Command for Finishing {
             return Err(ServiceError::not_streaming(&self.entry_id, from));
         };
         let finish = match &self.end {
-            End::Said(said) => said_by_writer(said, message)?,
+            End::Requested(request) => requested_end(request, message)?,
             End::Abandoned { revision } if *revision == from => abandoned(message),
             // It goes on.
             End::Abandoned { .. } => return Err(ServiceError::not_streaming(&self.entry_id, from)),
@@ -173,7 +173,7 @@ impl Command for Finishing {
     }
 }
 
-fn said_by_writer(
+fn requested_end(
     said: &FinishMessageRequest,
     message: &AssistantMessage,
 ) -> Result<Finish, ServiceError> {
@@ -201,7 +201,7 @@ fn said_by_writer(
     Ok(finish)
 }
 
-/// What it cost as far as that is known counts, too.
+/// Its usage counts, as far as it is known.
 fn abandoned(message: &AssistantMessage) -> Finish {
     let usage = message.usage.clone().map(|after| UsageChange {
         model: message.model.clone(),
@@ -211,7 +211,7 @@ fn abandoned(message: &AssistantMessage) -> Finish {
     Finish { stop_reason: Some(StopReason::Aborted), usage, aborted: true, ..Finish::default() }
 }
 
-/// Arguments that came in parts become what they say.
+/// Parses arguments that arrived in parts.
 fn with_complete_arguments(content: &[ContentBlock]) -> ContentChange {
     let mut complete = content.to_vec();
     let mut has_changed = false;

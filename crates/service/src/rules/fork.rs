@@ -1,6 +1,6 @@
-//! Forks: a path, or a whole tree, is copied into a new session.
+//! Forks: copies a path, or a whole tree, into a new session.
 //!
-//! The copies are written a part at a time and appear together, so that a fork of any length needs little memory.
+//! The copies are written in parts and appear together, so a fork of any length needs little memory.
 
 use bough_session::{
     Bookkeeping, CustomPayload, Entry, EntryBody, EntryId, MetaChange, Record, SessionId,
@@ -56,10 +56,10 @@ pub(crate) async fn fork(
     } else {
         copy.path(&*runtime.store, &request.session_id, request.entry_id).await?
     };
-    // The leaf may be there already; saying so marks where the copies end, for the feed does not tell of them.
+    // Even if the leaf is there already, this record marks the end of the copies, which the feed does not deliver.
     copy.builder.add(Record::Leaf(leaf)).await?;
     let meta = match copy.builder.finish().await {
-        // The same call, made twice at once: the other was first.
+        // The same call was made twice at once, and the other was first.
         Err(ServiceError::AlreadyExists { session }) => {
             let made =
                 made_before(service, scope, &session_id, &request.session_id, repeat).await?;
@@ -77,7 +77,7 @@ fn new_id(service: &Service, chosen: Option<&SessionId>) -> Result<SessionId, Se
     }
 }
 
-/// The session with the new id, when this call may have made it before. One that is something else refuses the call.
+/// The session with the new id, if this call may have made it before. Any other session makes the call fail.
 async fn made_before(
     service: &Service,
     scope: &Scope,
@@ -112,7 +112,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// Copies the path that leads to an entry, or to the active leaf. Answers the copy of its end.
+    /// Copies the path to an entry, or to the active leaf. Returns the copy of its end.
     async fn path(
         &mut self,
         store: &dyn Store,
@@ -130,7 +130,7 @@ impl Copy {
         Ok(last)
     }
 
-    /// Copies every branch. Answers the copy of the active leaf, or of the entry that is to be it.
+    /// Copies every branch. Returns the copy of the active leaf, or of the requested one.
     async fn tree(
         &mut self,
         store: &dyn Store,
@@ -143,11 +143,11 @@ impl Copy {
             let page = store.records(session, after, SCAN_ENTRIES).await?;
             after = page.position_after(after);
             let is_last = !page.more || after.seq >= source.state.seq;
-            // Entries that came since the source was looked at are not part of the fork.
+            // Entries that were added since the source was read are not part of the fork.
             let records = page.records.iter().filter(|stored| stored.seq <= source.state.seq);
             let added = records.filter_map(|stored| stored.record.as_entry());
             let added: Vec<EntryId> = added.map(|entry| entry.id.clone()).collect();
-            // Each entry is read again at its newest: the page is not held meanwhile.
+            // Each entry is read again at its newest revision, so the page is released.
             drop(page);
             for id in &added {
                 let Some(stored) = store.entry(session, id).await? else { continue };
@@ -162,7 +162,7 @@ impl Copy {
         Ok(leaf.map(|leaf| self.ids.id_for(leaf)))
     }
 
-    /// Adds the copy of an entry, and answers its id.
+    /// Adds the copy of an entry, and returns its id.
     async fn add(
         &mut self,
         entry: Entry,
@@ -179,8 +179,8 @@ impl Copy {
         Ok(id)
     }
 
-    /// Bookkeeping that names an entry must name its copy, or the fork's context would lose what the compaction kept. `None`
-    /// when there is nothing to rename.
+    /// Bookkeeping that names an entry must name its copy, or the fork's context would lose what the compaction kept.
+    /// `None` if there is nothing to rename.
     fn with_copied_references(&self, entry: &Entry) -> Option<CustomPayload> {
         let (field, named) = match entry.bookkeeping()? {
             Bookkeeping::Compaction(data) => ("first_kept_entry_id", data.first_kept_entry_id),
@@ -203,8 +203,8 @@ impl Copy {
 enum CopyIds {
     /// As in the source.
     Same,
-    /// Fresh ids that are a function of the old ones, under a secret drawn for one fork: a tree of any size needs no table of
-    /// which entry became which.
+    /// Fresh ids that are a function of the old ones, with a secret drawn for one fork: a tree of any size needs no
+    /// table of ids.
     Fresh { secret: EntryId },
 }
 

@@ -1,4 +1,4 @@
-//! What a request gives as an entry: a message in a format, or a document of the application.
+//! The entries of a request: a message in a format, or a document of the application.
 
 use bough_session::limits::{check_given, check_message, check_opaque, check_origin};
 use bough_session::{
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::api::NewEntry;
 use crate::error::ServiceError;
 
-/// The member of a session's metadata that names the format of messages which name none.
+/// The member of a session's metadata with the default format of its messages.
 pub(crate) const DEFAULT_FORMAT: &str = "message_format";
 
 /// An entry that a request wants appended.
@@ -37,12 +37,12 @@ pub(crate) enum GivenParent {
 }
 
 impl GivenParent {
-    /// For requests in which `null` says no more than nothing.
+    /// For requests in which `null` means the default.
     pub(crate) fn or_entry_before(parent_id: Option<EntryId>) -> Self {
         parent_id.map_or(Self::EntryBefore, Self::Entry)
     }
 
-    /// For requests in which `null` is a parent that is nothing.
+    /// For requests in which `null` means no parent.
     fn of(parent_id: Option<Option<EntryId>>) -> Self {
         match parent_id {
             None => Self::EntryBefore,
@@ -61,8 +61,8 @@ pub(crate) enum GivenContent {
 }
 
 impl GivenEntry {
-    /// Reads one entry of a request. `at` is its place in the request; `drawn` is its id when the caller chose none; `count` is how
-    /// many entries the request has.
+    /// Reads one entry of a request. `at` is its place in the request; `drawn` is its id if the caller chose none;
+    /// `count` is the number of entries in the request.
     pub(crate) fn read(
         entry: NewEntry,
         at: &str,
@@ -71,7 +71,8 @@ impl GivenEntry {
     ) -> Result<Self, ServiceError> {
         entry.origin.as_ref().map_or(Ok(()), check_origin)?;
         let is_chosen = entry.entry_id.is_some();
-        // An id that comes from a key is of the whole request: a longer or shorter one is another.
+        // An id from a key belongs to the whole request: with another number of entries it is
+        // another request.
         let count = if is_chosen { 0 } else { count };
         let (digest, content) = match (entry.message, entry.custom) {
             (Some(json), None) => {
@@ -96,11 +97,16 @@ impl GivenEntry {
         })
     }
 
-    /// What the entry holds, in a session whose messages have the format `default` when they name none.
-    pub(crate) fn body(&self, at: &str, default: Format) -> Result<EntryBody, ServiceError> {
+    /// The body of the entry, in a session with the default format `default`.
+    pub(crate) fn body(
+        &self,
+        at: &str,
+        default: impl FnOnce() -> Result<Format, ServiceError>,
+    ) -> Result<EntryBody, ServiceError> {
         let (format, json) = match &self.content {
             GivenContent::Body(body) => return Ok(body.clone()),
-            GivenContent::Message { format, json } => (format.unwrap_or(default), json),
+            GivenContent::Message { format: Some(format), json } => (*format, json),
+            GivenContent::Message { format: None, json } => (default()?, json),
         };
         let body = match canonical(format, json) {
             Some(message) => EntryBody::Message(message.into()),
@@ -120,8 +126,8 @@ impl GivenEntry {
     }
 }
 
-/// A message that says no more than the canonical message has places for, whatever the order of its members. It is stored as such,
-/// because stores in session-manager's form show only those as messages.
+/// A message without members that the canonical message lacks, whatever their order. It is stored as canonical, because
+/// stores in session-manager's form show only those as messages.
 fn canonical(format: Format, json: &RawJson) -> Option<AgentMessage> {
     if format != Format::Bough {
         return None;
@@ -131,7 +137,7 @@ fn canonical(format: Format, json: &RawJson) -> Option<AgentMessage> {
     (usual == json.value()).then_some(message)
 }
 
-/// A document as it is stored. Names that we reserve are bookkeeping, which we read.
+/// A document as it is stored. Reserved names are bookkeeping, which we parse.
 fn document(custom: OpaqueBody) -> Result<EntryBody, ServiceError> {
     check_opaque(&custom)?;
     if custom.custom_type.starts_with(RESERVED_PREFIX) {
@@ -152,8 +158,8 @@ fn no_message(error: &FormatError, at: &str) -> ServiceError {
     ServiceError::Malformed { detail: error.to_string(), path }
 }
 
-/// The digest of what a request says about an entry. Space between the parts of a JSON does not count: who repeats a request may
-/// print it anew.
+/// The digest of a request's content for an entry. Space between JSON tokens does not count, because a repeated request
+/// may be printed anew.
 fn digest(names: &[&str], json: &RawJson, count: usize) -> RequestDigest {
     let mut hash = Sha256::new();
     for name in names {

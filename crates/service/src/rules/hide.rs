@@ -1,6 +1,6 @@
-//! Entries are hidden from every read.
+//! Hides entries from every read.
 //!
-//! The log keeps them, and says that they are hidden. Their children stay, and paths lead through them.
+//! The log keeps them, with a mark that they are hidden. Their children stay, and paths lead through them.
 
 use std::collections::HashSet;
 

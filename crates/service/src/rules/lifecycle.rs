@@ -75,6 +75,7 @@ pub(crate) async fn describe(
     let seen = service.runtime().seen(scope, &request.session_id).await?;
     Ok(seen.map(|Snapshot { state, .. }| DescribeResponse {
         meta: state.meta(),
+        details: state.details(),
         version: version(&state),
         active_leaf: state.leaf,
     }))

@@ -82,9 +82,11 @@ pub(crate) async fn search_titles(
         ..ListQuery::default()
     };
     let page = service.runtime().store.list(&query).await?;
+    let lists_sessions = request.by_session.unwrap_or_default();
     let hits = page.sessions.into_iter().map(|listed| SearchHit {
         meta: listed.meta,
-        preview: listed.details.preview,
+        preview: listed.details.preview.clone(),
+        details: lists_sessions.then_some(listed.details),
         entry_id: None,
         revision: None,
         role: None,

@@ -1,4 +1,4 @@
-//! What a session says of itself: title, description, metadata, status, task, archive.
+//! A session's own fields: title, description, metadata, status, task, archive.
 
 use async_trait::async_trait;
 use bough_session::limits::{check_reason, check_task_name};
@@ -138,8 +138,8 @@ fn patched(state: &SessionState) -> PatchResponse {
     PatchResponse { meta: state.meta(), version: version(state) }
 }
 
-/// The record that changes what a session says of itself. It says all of it, not only what changes: the event says all of it, and
-/// is made from this record alone.
+/// The record that changes a session's own fields. It has all of them, not only those that change, because the event
+/// has all of them and is made from this record alone.
 pub(crate) fn meta_record(
     state: &SessionState,
     title: Option<String>,
@@ -182,7 +182,8 @@ fn merge(target: &mut JsonMap, patch: &JsonMap) {
     }
 }
 
-/// Names what a session says of itself. It is a digest, so that a session that was changed and changed back has its old version.
+/// The version of a session's own fields. It is a digest, so a session that was changed and changed back has its old
+/// version.
 #[must_use]
 pub fn version(state: &SessionState) -> String {
     let said = json!([

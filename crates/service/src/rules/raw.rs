@@ -1,4 +1,4 @@
-//! A session as its store keeps it, for whoever may see the session.
+//! A session as its store keeps it, for callers that may see the session.
 
 use bough_store::bridge::host;
 use bough_store::bridge::protocol::StoreAnswer;

@@ -1,9 +1,9 @@
 //! Entries are read: paths in pages, in both directions, and single entries.
 
-use bough_session::{Canonical, EntryId, Role, SessionId, SessionState};
+use bough_session::{Canonical, EntryId, Role, SessionId, SessionState, StreamTally};
 use bough_store::{PathPage, PathQuery, PathStart, Store, StoreError, StoreExt, StoredEntry};
 
-use super::entries::item;
+use super::entries::ItemShape;
 use super::siblings::add_siblings;
 use crate::api::{
     GetMessageRequest, GetMessageResponse, MessageItem, MessagesRequest, MessagesResponse,
@@ -37,7 +37,7 @@ async fn messages_in(
     request: MessagesRequest,
     direction: Direction,
 ) -> Result<MessagesResponse, ServiceError> {
-    let (entries, next_cursor) = page(service, scope, request, direction).await?;
+    let Page { entries, next_cursor, .. } = page(service, scope, request, direction).await?;
     let messages = entries.iter().map(|stored| {
         let entry_id = stored.entry.id.clone();
         match stored.entry.canonical() {
@@ -84,11 +84,13 @@ async fn path_in(
         include_custom: request.include_custom,
     };
     let session = request.session_id.clone();
-    let (entries, next_cursor) = page(service, scope, request, direction).await?;
-    let mut messages: Vec<_> = entries.iter().map(|stored| item(&stored.entry, format)).collect();
+    let Page { entries, next_cursor, streams: before } =
+        page(service, scope, request, direction).await?;
     let runtime = service.runtime();
-    let forks = runtime.need(scope, &session).await?.state.forks;
-    add_siblings(&*runtime.store, &session, forks.as_deref(), &mut messages).await?;
+    let state = runtime.need(scope, &session).await?.state;
+    let shape = ItemShape { format, streams: &[&before, &state.streams] };
+    let mut messages: Vec<_> = entries.iter().map(|stored| shape.item(&stored.entry)).collect();
+    add_siblings(&*runtime.store, &session, state.forks.as_deref(), &mut messages).await?;
     Ok(PathResponse { messages, next_cursor })
 }
 
@@ -136,13 +138,21 @@ impl Shown {
     }
 }
 
-/// A page of a path, and the cursor for the next.
+/// A page of a path.
+struct Page {
+    entries: Vec<StoredEntry>,
+    /// The cursor for the next one.
+    next_cursor: Option<String>,
+    /// The messages that streamed before the entries were read.
+    streams: StreamTally,
+}
+
 async fn page(
     service: &Service,
     scope: &Scope,
     request: MessagesRequest,
     direction: Direction,
-) -> Result<(Vec<StoredEntry>, Option<String>), ServiceError> {
+) -> Result<Page, ServiceError> {
     let limit = service.settings().page(request.limit);
     let runtime = service.runtime();
     let state = runtime.need(scope, &request.session_id).await?.state;
@@ -170,7 +180,7 @@ async fn page(
     shown_entries.truncate(limit);
     let last = shown_entries.last().filter(|_| more);
     let next_cursor = EntryCursor::after(last.map(|stored| &stored.entry.id))?;
-    Ok((shown_entries, next_cursor))
+    Ok(Page { entries: shown_entries, next_cursor, streams: state.streams })
 }
 
 /// Refuses a path that ends at an entry which was hidden.

@@ -1,9 +1,10 @@
-//! Requests with a key, which may be made again.
+//! Requests with a key, which may be repeated.
 //!
-//! The ids of what such a request makes come from its key. What it made keeps a digest of the request (a session in its first
-//! record, an entry with itself), so that the same request is told from another one with the same key: after changes, after a
-//! restart, and in a copy. A key is good for [`Settings::idempotency_keys`](crate::Settings::idempotency_keys) from its first use
-//! on, whatever it made; after that it is a new one.
+//! The ids of what such a request makes come from its key. What it made keeps a digest of the request (a session in its
+//! first record, an entry with itself), so the same request can be distinguished from another one with the same key:
+//! after changes, after a restart, and in a copy. A key is valid for
+//! [`Settings::idempotency_keys`](crate::Settings::idempotency_keys) from its first use on, whatever it made; after
+//! that it is a new one.
 
 use bough_session::{EntryId, Record, RequestDigest, SessionId};
 use bough_store::{Position, StoreExt};
@@ -15,7 +16,7 @@ use crate::error::ServiceError;
 use crate::service::Service;
 use crate::terms::{is_key_good, key_windows};
 
-/// The first thing that a request draws an id for.
+/// The first object that a request draws an id for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FirstDrawn<'a> {
     /// A session.
@@ -24,7 +25,8 @@ pub(crate) enum FirstDrawn<'a> {
     Entry(&'a SessionId, u64),
 }
 
-/// Finds out when the key of a call was first used, if it has one and it is still good. Before this, a call must draw no id.
+/// Finds out when the key of a call was first used, if it has one that is still valid. Before this, a call must draw no
+/// id.
 pub(crate) async fn find_first_use(
     service: &Service,
     first: FirstDrawn<'_>,
@@ -51,7 +53,7 @@ pub(crate) async fn find_first_use(
     Ok(())
 }
 
-/// What a request that may be made again says.
+/// The content of a request that may be repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RepeatCheck {
     pub(crate) digest: RequestDigest,
@@ -63,7 +65,7 @@ impl RepeatCheck {
         service.may_repeat().then(|| Self { digest: digest(function, request) })
     }
 
-    /// Notes that the session was made by the same request, or refuses one that another request made.
+    /// Notes that the same request made the session, or refuses a session that another request made.
     pub(crate) async fn check(
         self,
         service: &Service,
@@ -85,7 +87,7 @@ impl RepeatCheck {
     }
 }
 
-/// The digest of what a request says. A member that is `null` says nothing.
+/// The digest of a request. A member that is `null` does not count.
 fn digest<T: Serialize>(function: &str, request: &T) -> RequestDigest {
     let mut said = serde_json::to_value(request).unwrap_or_default();
     if let Value::Object(members) = &mut said {

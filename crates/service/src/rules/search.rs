@@ -3,7 +3,7 @@
 //! The index names candidates; each is compared with what the store has now. So what is found is durable and there, whatever the
 //! index has not heard yet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bough_search::{Candidate, Document, Query, SearchAsk, parse_query, snippet};
@@ -48,6 +48,7 @@ pub(crate) async fn search(
         query: &query,
         request: &request,
         sessions: HashMap::new(),
+        listed: HashSet::new(),
     };
     let limit = service.settings().page(request.limit);
     let now_ms = service.now_ms();
@@ -115,6 +116,8 @@ struct Finder<'a> {
     request: &'a SearchRequest,
     /// Sessions of candidates, as far as the caller may see them and the query asks for them.
     sessions: HashMap<SessionId, Option<Arc<Found>>>,
+    /// Sessions with a hit on this page, where one of each is enough.
+    listed: HashSet<SessionId>,
 }
 
 /// A session with candidates.
@@ -149,13 +152,28 @@ impl Finder<'_> {
             compared += page.candidates.len();
             let firsts = first_numbers(&page.candidates);
             for candidate in &page.candidates {
-                hits.extend(self.hit(candidate, &firsts).await?);
+                if !self.listed.contains(&candidate.session_id) {
+                    let hit = self.hit(candidate, &firsts).await?;
+                    self.note_listed(hit.as_ref());
+                    hits.extend(hit);
+                }
             }
             cursor = page.next_cursor;
             if cursor.is_none() || hits.len() >= limit || compared >= SEARCH_COMPARED_MAX {
                 return Ok((hits, cursor));
             }
         }
+    }
+
+    /// Where sessions are listed, the further candidates of one that has its hit are left out.
+    fn note_listed(&mut self, hit: Option<&SearchHit>) {
+        if let Some(hit) = hit.filter(|_| self.lists_sessions()) {
+            self.listed.insert(hit.meta.session_id.clone());
+        }
+    }
+
+    fn lists_sessions(&self) -> bool {
+        self.request.by_session.unwrap_or_default()
     }
 
     /// The hit that a candidate is, if it is one.
@@ -182,9 +200,11 @@ impl Finder<'_> {
             Some(entry) => self.is_on_path(&session, entry).await?,
             None => None,
         };
+        let details = state.details();
         Ok(Some(SearchHit {
             meta: state.meta(),
-            preview: state.details().preview,
+            preview: details.preview.clone(),
+            details: self.lists_sessions().then_some(details),
             timestamp: entry_id.is_some().then_some(document.at_ms),
             entry_id,
             revision: document.old_revision,

@@ -1,4 +1,4 @@
-//! The entries that hang below the same parent as one of a page: what a reader can switch to.
+//! The entries with the same parent as an entry of a page: the ones that a reader can switch to.
 
 use bough_session::{EntryId, Forks, SessionId};
 use bough_store::{PathQuery, PathStart, Store, StoreError};
@@ -48,7 +48,7 @@ async fn visible(
     Ok(visible)
 }
 
-/// The child of an entry that was there before branches began below it: the path to the end of some branch goes through it.
+/// The child of an entry from before branches began below it: the path to the end of some branch goes through it.
 async fn first_child(
     store: &dyn Store,
     session: &SessionId,

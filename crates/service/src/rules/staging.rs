@@ -1,8 +1,8 @@
-//! What the store protocol has begun and not finished.
+//! Unfinished operations of the store protocol.
 //!
-//! The original forks by writing the entries first and the session's own record last, and deletes by taking the entries away first.
-//! Our sessions come and go whole, so the parts wait here for the call that completes them. Nothing of it is visible
-//! to anyone but the protocol, and a bound keeps an instance that never completes anything from filling memory.
+//! session-manager forks by writing the entries first and the session's own record last, and deletes by removing the
+//! entries first. Our sessions appear and disappear whole, so the parts wait here for the call that completes them.
+//! Only the protocol sees them, and a bound keeps an instance that never completes anything from filling memory.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use bough_session::{EntryId, SessionEntry, SessionId};
 use crate::error::ServiceError;
 use crate::limits::{STAGED_ENTRIES_MAX, STAGED_SESSIONS_MAX};
 
-/// Parts of sessions that do not exist yet, and of sessions that are about to go.
+/// Parts of sessions that do not exist yet, and of sessions that are about to be deleted.
 #[derive(Default)]
 pub(crate) struct Staging {
     sessions: Mutex<HashMap<SessionId, Staged>>,

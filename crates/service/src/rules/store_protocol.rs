@@ -1,7 +1,7 @@
 //! The store protocol: how a bridged instance stores through this one.
 //!
-//! It knows no rules: the bridged instance has applied them. What it writes becomes records like any other, and the feed tells
-//! of them from there; so events reach every subscriber once, whoever wrote.
+//! It has no rules: the bridged instance has applied them. Its writes become records like any other, and the feed makes
+//! events from them, so each event reaches every subscriber once, whoever wrote.
 
 use async_trait::async_trait;
 use bough_session::limits::check_at_most;
@@ -51,7 +51,7 @@ pub(crate) async fn put_meta(
     let change = PutMeta { scope: scope.clone(), meta: request.meta, staged: staged.clone() };
     let put = writing::run(service, &session_id, change).await;
     if put.is_err() && staged != Staged::default() {
-        // What waited for this still does: the call may be repeated.
+        // Keep what waited for this: the call may be repeated.
         runtime.staging.change(&session_id, |waiting| {
             *waiting = staged;
             Ok(())
@@ -240,8 +240,8 @@ fn refuse_tenants(scope: &Scope) -> Result<(), ServiceError> {
     })
 }
 
-/// Takes the envelopes of a bridged instance. The events themselves are told from the records that it wrote; here they
-/// are only counted, so that nobody hears of one thing twice.
+/// Accepts the envelopes of a bridged instance. The events themselves are made from the records that it wrote; here
+/// they are only counted, so that no event is delivered twice.
 pub(crate) async fn publish_events(
     service: &Service,
     _: &Scope,
@@ -262,7 +262,7 @@ fn is_well_formed(envelope: &EventEnvelope) -> bool {
     public && session.is_some_and(serde_json::Value::is_string)
 }
 
-/// The runtime, when its store is the one that the sessions live in.
+/// The runtime, if its store is the main one.
 fn authoritative(service: &Service) -> Result<Arc<Runtime>, ServiceError> {
     /// The adapter that stores elsewhere.
     const BRIDGE: &str = "bridge";
@@ -273,7 +273,7 @@ fn authoritative(service: &Service) -> Result<Arc<Runtime>, ServiceError> {
     Ok(runtime)
 }
 
-/// Every entry of a session as it is now, in the order in which they were added.
+/// Every entry of a session in its present form, in the order in which they were added.
 async fn all_entries(
     store: &dyn Store,
     request: &SessionIdRequest,
@@ -329,7 +329,7 @@ impl Command for PutMeta {
 }
 
 impl PutMeta {
-    /// A session that a bridged instance made: its own record, then whatever entries came before it.
+    /// A session that a bridged instance created: its own record, then the entries that came before it.
     fn first_records(&self) -> Result<Vec<Record>, ServiceError> {
         let meta = &self.meta;
         let first = MetaChange {
@@ -394,7 +394,7 @@ impl Command for PutEntry {
             return Ok(Decision::Nothing(OK));
         }
         let from = stored.revision;
-        // A bridge that did not see another's update says a revision that exists: its own is the next one.
+        // A bridge that missed another's update sends a revision that exists: its own is the next one.
         let to = self.entry.revision.max(from + 1);
         let change = ContentChange::between(old.content(), new.content());
         let details = new.details().filter(|new| old.details() != Some(new)).cloned();

@@ -1,4 +1,4 @@
-//! Sessions are deleted, brought back, and removed for good.
+//! Deletes sessions, restores them, and removes them for good.
 
 use bough_session::{Incarnation, SessionId};
 use bough_store::Trashed;
@@ -36,7 +36,7 @@ pub(crate) async fn list_trash(
     trash.retain(|trashed| {
         bough_session::metadata_matches(&wanted, trashed.state.metadata.as_ref())
     });
-    // Most recently deleted first; of one moment, by life, so that pages have one order.
+    // Most recently deleted first; of one moment, by incarnation, so that pages have one order.
     trash.sort_by_key(|trashed| std::cmp::Reverse(place(trashed)));
     if let Some(text) = &request.cursor {
         let after = cursor::decode::<TrashCursor>(text)?;
@@ -83,7 +83,7 @@ pub(crate) async fn purge(
 }
 
 impl Service {
-    /// Removes deleted sessions whose retention has ended; says how many. To be called now and then.
+    /// Removes deleted sessions whose retention has ended; returns how many. To be called now and then.
     pub async fn purge_expired(&self) -> Result<u64, ServiceError> {
         let (settings, now) = (self.settings(), self.now_ms());
         let runtime = self.runtime();
@@ -91,7 +91,7 @@ impl Service {
         for trashed in runtime.store.trash(None).await? {
             let (session, life) = (&trashed.session_id, trashed.incarnation);
             let Some(deleted_at) = trashed.deleted_at else {
-                // A restore that was cut short. What stands in its way now may be gone at the next look.
+                // An interrupted restore. What prevents it now may be gone at the next call.
                 drop(runtime.store.undelete(session, life, now).await);
                 continue;
             };
@@ -102,7 +102,7 @@ impl Service {
             }
             match runtime.store.purge(session, life, Some(deleted_at)).await {
                 Ok(is_gone) => purged += u64::from(is_gone),
-                // One that cannot be removed keeps no other.
+                // A session that cannot be removed does not stop the others.
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -110,7 +110,7 @@ impl Service {
     }
 }
 
-/// The life that a caller means: the one that is named, or the most recently deleted.
+/// The incarnation that a caller means: the named one, or the most recently deleted.
 async fn chosen_life(
     runtime: &Runtime,
     scope: &Scope,
@@ -140,7 +140,7 @@ fn place(trashed: &Trashed) -> TrashCursor {
     TrashCursor { deleted_at: shown_at(trashed), incarnation: trashed.incarnation.to_string() }
 }
 
-/// When a session went into the trash, as it is shown: for one whose restore was cut short, when that was.
+/// When a session went into the trash, for showing; for an interrupted restore, the time of that.
 fn shown_at(trashed: &Trashed) -> i64 {
     trashed.deleted_at.unwrap_or(trashed.state.updated_at)
 }

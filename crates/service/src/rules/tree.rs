@@ -6,7 +6,7 @@ use bough_session::text::preview;
 use bough_session::{Canonical, Entry, EntryId, Record, SessionId, SessionState};
 use bough_store::{Position, Store, StoreExt, StoredEntry};
 
-use super::entries::item;
+use super::entries::ItemShape;
 use super::reading::{Direction, Walk, check_visible, visible_entry};
 use crate::api::{
     BranchSide, CompareRequest, CompareResponse, TreeNode, TreeRequest, TreeResponse,
@@ -125,9 +125,10 @@ pub(crate) async fn compare(
             break None;
         }
     };
+    let shape = ItemShape { format: None, streams: &[&state.streams] };
     Ok(CompareResponse {
-        left: left.after(common.as_ref(), limit),
-        right: right.after(common.as_ref(), limit),
+        left: left.after(common.as_ref(), limit, shape),
+        right: right.after(common.as_ref(), limit, shape),
         common_entry_id: common,
     })
 }
@@ -171,11 +172,11 @@ impl<'a> Side<'a> {
     }
 
     /// What follows the entry that both have.
-    fn after(&self, common: Option<&EntryId>, limit: usize) -> BranchSide {
+    fn after(&self, common: Option<&EntryId>, limit: usize, shape: ItemShape<'_>) -> BranchSide {
         let place = common.and_then(|common| self.places.get(common));
         let own = self.entries.get(..place.copied().unwrap_or(self.entries.len()));
         let own = own.unwrap_or_default();
-        let entries = own.iter().rev().take(limit).map(|entry| item(entry, None)).collect();
+        let entries = own.iter().rev().take(limit).map(|entry| shape.item(entry)).collect();
         BranchSide { entries, count: own.len() as u64 }
     }
 }

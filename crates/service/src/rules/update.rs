@@ -1,4 +1,4 @@
-//! Messages change: as a whole, or step by step while they stream.
+//! Changes messages: as a whole, or step by step while they stream.
 
 use async_trait::async_trait;
 use bough_session::limits::{
@@ -73,7 +73,7 @@ enum Wanted {
     Text { block: u32, text: String, begins: Begins },
 }
 
-/// What a delta says of the block that it is for.
+/// The block that a delta begins.
 struct Begins {
     kind: Option<DeltaBlock>,
     call_id: Option<String>,
@@ -118,7 +118,7 @@ impl Command for Update {
 }
 
 impl Update {
-    /// What differs between the message and what is wanted.
+    /// The difference between the message and the wanted content.
     fn change(&self, stream: &StreamingMessage, role: Role) -> Result<ContentChange, ServiceError> {
         let takes_details = matches!(role, Role::FunctionResult | Role::Custom);
         if self.details().is_some() && !takes_details {
@@ -161,7 +161,7 @@ fn bytes_added(change: &ContentChange) -> usize {
     }
 }
 
-/// Looks at a message's content, without copying it where it is stored as it is shown.
+/// Passes a message's content to `look`, without copying it if it is stored as it is shown.
 fn with_content<T>(entry: &Entry, look: impl FnOnce(&[ContentBlock]) -> T) -> T {
     if let bough_session::EntryBody::Message(message) = &entry.body {
         return look(message.content());
@@ -196,7 +196,7 @@ fn add_text(
 }
 
 impl Begins {
-    /// Refuses text for a block that takes none, or is of another kind.
+    /// Refuses text for a block without text, or of another kind.
     fn check(&self, block: u32, there: &ContentBlock) -> Result<(), ServiceError> {
         let kind = match there {
             ContentBlock::Text(_) => DeltaBlock::Text,

@@ -9,7 +9,7 @@ use crate::limits::WATCH_WAIT_MAX;
 use crate::scope::Scope;
 use crate::service::Service;
 
-/// The word that stands for the place before everything that is kept.
+/// The word for the position before everything that is stored.
 const START: &str = "start";
 
 pub(crate) async fn watch(

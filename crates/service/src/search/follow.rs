@@ -1,7 +1,8 @@
-//! The index follows the feed of all sessions.
+//! Updates the index from the feed of all sessions.
 //!
-//! A round reads what changed, makes documents of it, and applies them together with the place in the feed. What is too much for
-//! one round is marked in the index as stale, so that nothing is forgotten when the process ends between two rounds.
+//! A round reads what changed, makes documents of it, and applies them together with the cursor in the feed. Work that
+//! is too much for one round is marked in the index as stale, so nothing is lost if the process ends between two
+//! rounds.
 
 use bough_platform::Clock;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -39,12 +40,12 @@ pub(super) struct Follower {
     index: Arc<dyn SearchIndex>,
     clock: Arc<dyn Clock>,
     lock: Option<IndexLock>,
-    /// Up to where sessions are indexed, as long as the lock is held.
+    /// The positions up to which sessions are indexed, as long as the lock is held.
     known: HashMap<SessionId, IndexedSession>,
-    /// What will be known once the batch that is being made is applied.
+    /// What will be known once the current batch is applied.
     pending: Vec<IndexedSession>,
-    /// Sessions with a message that streams, and when they may be indexed again: a long message is not indexed anew for each
-    /// word that is added to it.
+    /// Sessions with a streaming message, and when they may be indexed again: a long message is not indexed anew for
+    /// each added word.
     resting: HashMap<SessionId, Duration>,
 }
 
@@ -65,7 +66,8 @@ impl Follower {
         self.lock = None;
     }
 
-    /// Indexes a piece of what is not indexed yet. `is_eager` does not let streams rest.
+    /// Indexes a part of what is not indexed yet. `is_eager` also indexes messages that are
+    /// streaming.
     pub(super) async fn round(
         &mut self,
         store: &dyn Store,
@@ -85,7 +87,7 @@ impl Follower {
         let is_written = batch.expected_cursor != batch.cursor;
         match self.index.apply(batch).await {
             Ok(()) => self.remember(),
-            // Cleared by another process: what was known is no longer so.
+            // Another process cleared the index, so the cached positions are wrong.
             Err(SearchError::Conflict) => self.known.clear(),
             Err(error) => {
                 self.known.clear();
@@ -118,10 +120,12 @@ impl Follower {
             self.updates(store, &page, is_eager).await?
         };
         let is_idle = updates.is_empty() && expected_cursor == next;
-        Ok((!is_idle).then_some(IndexBatch { expected_cursor, cursor: next, updates }))
+        let is_waited_for = is_eager;
+        let batch = IndexBatch { expected_cursor, cursor: next, updates, is_waited_for };
+        Ok((!is_idle).then_some(batch))
     }
 
-    /// Every session is looked at again: those that there are may have come further, the others are gone.
+    /// Checks every session again: existing ones may have newer records, the others are gone.
     async fn compare_all(&self, store: &dyn Store) -> Result<Vec<SessionUpdate>, ServiceError> {
         let mut there = BTreeSet::new();
         let mut query = ListQuery { limit: INDEX_LIST_PAGE, ..ListQuery::default() };
@@ -153,7 +157,7 @@ impl Follower {
         page: &ChangePage,
         is_eager: bool,
     ) -> Result<Vec<SessionUpdate>, ServiceError> {
-        // The last change of a session says whether it is there.
+        // The last change of a session says whether it exists.
         let mut touched: BTreeMap<&SessionId, bool> = BTreeMap::new();
         for change in &page.changes {
             touched.insert(&change.session_id, change.deleted);
@@ -229,7 +233,7 @@ impl Follower {
         }
     }
 
-    /// Takes what a batch says for known, once it is applied.
+    /// Caches the positions of a batch, once it is applied.
     fn remember(&mut self) {
         if self.known.len() >= INDEX_KNOWN_MAX {
             self.known.clear();

@@ -1,4 +1,4 @@
-//! What is new in a session, as documents.
+//! The new content of a session, as documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use bough_store::{Position, RecordPage, Snapshot, Store, StoreError, StoreExt, S
 use crate::error::ServiceError;
 use crate::limits::{INDEX_BYTES_PER_ROUND, INDEX_RECORDS_PER_READ};
 
-/// How much text a round may still take up.
+/// How much text a round may still index.
 pub(super) struct Budget(usize);
 
 impl Default for Budget {
@@ -32,9 +32,9 @@ impl Budget {
     }
 }
 
-/// What is to be done about a session.
+/// What to do about a session.
 pub(super) enum Gathered {
-    /// It is indexed as far as it goes.
+    /// It is completely indexed.
     Nothing,
     /// It is not there any more.
     Gone,
@@ -43,14 +43,14 @@ pub(super) enum Gathered {
     /// It has come further.
     Put {
         put: Box<SessionPut>,
-        /// What is known of it when that is applied.
+        /// Its state in the index after that.
         indexed: IndexedSession,
         /// Whether a message of it is streaming.
         is_streaming: bool,
     },
 }
 
-/// What the new records of a session say.
+/// The content of a session's new records.
 #[derive(Default)]
 struct News {
     documents: BTreeMap<(u64, Option<u64>), Document>,
@@ -60,7 +60,7 @@ struct News {
     changed: BTreeSet<EntryId>,
     /// Revisions that were left behind.
     left: Vec<(EntryId, u64)>,
-    /// Whether the session's own record may have changed.
+    /// Whether the session's own fields may have changed.
     is_meta: bool,
     to: Position,
     has_more: bool,
@@ -91,7 +91,7 @@ pub(super) async fn gather(
     }
 }
 
-/// Nothing is new. A session that was taken for stale is not.
+/// Nothing is new. A session that was marked as stale is not.
 fn settled(known: &IndexedSession) -> Gathered {
     if !known.is_stale {
         return Gathered::Nothing;
@@ -159,7 +159,7 @@ impl News {
             }
             Record::Revision(revision) => {
                 self.changed.insert(revision.entry_id.clone());
-                // What was only added to says nothing that it does not say now.
+                // If text was only added, the new revision contains the old one.
                 if !matches!(revision.change, ContentChange::Append(_)) {
                     self.left.push((revision.entry_id.clone(), revision.from));
                 }
@@ -175,14 +175,15 @@ impl News {
         self.documents.insert((document.seq, document.old_revision), document);
     }
 
-    /// Nothing of an entry is to be found, whatever it said before.
+    /// Removes the documents of an entry, whatever its earlier content.
     fn hide(&mut self, seq: u64) {
         self.documents.retain(|(of, _), _| *of != seq);
         self.hidden.push(seq);
     }
 }
 
-/// Adds what the records only point at: changed entries as they are now, and the session itself.
+/// Adds what the records only refer to: changed entries in their present form, and the session
+/// itself.
 async fn finish(
     store: &dyn Store,
     session: &SessionId,
@@ -196,7 +197,7 @@ async fn finish(
             news.hide(stored.seq);
             continue;
         }
-        // Nothing to find any more is said as well, so that what was found is not.
+        // An empty document is added too, so that the old one is replaced.
         let now = Document::of_entry(stored.seq, &stored.entry, agent);
         let nothing = Document { seq: stored.seq, ..Document::default() };
         news.put(now.unwrap_or(nothing), budget);
@@ -238,7 +239,7 @@ async fn finish(
     Ok(Gathered::Put { put: Box::new(put), indexed, is_streaming: news.is_streaming })
 }
 
-/// What an entry said before it was changed, for who asks for old revisions. Text that only grew is in the new one.
+/// Adds the earlier content of a changed entry, for searches in old revisions. Text that only grew is in the new one.
 async fn add_old(
     store: &dyn Store,
     session: &SessionId,
@@ -276,7 +277,7 @@ fn facts_of(snapshot: &Snapshot) -> SessionFacts {
     }
 }
 
-/// The agent that a session names for all of its entries.
+/// The agent of a session, for all of its entries.
 pub(crate) fn agent_of_state(state: &SessionState) -> Option<String> {
     state.metadata.as_ref().and_then(agent_of)
 }

@@ -1,4 +1,4 @@
-//! The search index is kept up with the store, and asked.
+//! Updates and queries the search index.
 
 mod follow;
 mod gather;
@@ -24,12 +24,12 @@ use follow::{Follower, Round};
 pub(crate) use gather::agent_of_state;
 pub(crate) use session_end::SessionEnd;
 
-/// An index and who keeps it up with the store.
+/// An index and the task that updates it from the store.
 pub(crate) struct Search {
     pub(crate) index: Arc<dyn SearchIndex>,
     /// One round at a time in this process; between processes the index has a lock.
     follower: Arc<tokio::sync::Mutex<Follower>>,
-    /// Whether this process keeps the index up all the time. Otherwise it does so for a search, and lets go of the lock.
+    /// Whether this process updates the index permanently. Otherwise it does so for a search, and releases the lock.
     is_kept: AtomicBool,
 }
 
@@ -54,7 +54,8 @@ impl Search {
         Self { index, follower, is_kept: AtomicBool::new(false) }
     }
 
-    /// Indexes what the store has now, and waits for it for at most `most`. What takes longer goes on behind.
+    /// Indexes the present content of the store, and waits for it for at most `most`. Longer work continues in the
+    /// background.
     pub(crate) async fn catch_up(
         self: &Arc<Self>,
         store: &Arc<dyn Store>,
@@ -96,7 +97,7 @@ impl Search {
         Ok(())
     }
 
-    /// Whether everything up to a place in the feed is indexed.
+    /// Whether everything up to a cursor of the feed is indexed.
     async fn has(&self, target: &ChangeCursor) -> Result<bool, ServiceError> {
         let known = self.index.cursor().await.map_err(failed)?;
         let known = known.and_then(|text| text.parse::<ChangeCursor>().ok());
@@ -122,12 +123,13 @@ impl Search {
 }
 
 impl Service {
-    /// Searches with an index from now on, or with none: then only titles and the like are searched.
+    /// Sets the search index; without one, only titles and the like are searched.
     pub fn set_search_index(&self, index: Option<Arc<dyn SearchIndex>>) {
         self.search_slot().set(index.map(|index| Arc::new(Search::new(index, self.clock()))));
     }
 
-    /// Keeps the index up with the store until it is dropped. Whoever runs a service for long runs this beside it.
+    /// Updates the index from the store until it is dropped. A program that runs a service for long runs this beside
+    /// it.
     pub async fn keep_indexing(&self) {
         loop {
             let store = self.store();
@@ -145,7 +147,7 @@ impl Service {
                 Ok(Round::Idle) => {
                     let most = tokio::time::timeout(INDEX_IDLE, watch.changed());
                     drop(most.await);
-                    // What is written at the same time is indexed together.
+                    // Records that are written at the same time are indexed together.
                     tokio::time::sleep(INDEX_REST).await;
                 }
                 Ok(Round::Elsewhere) | Err(_) => tokio::time::sleep(INDEX_RETRY).await,
@@ -154,7 +156,7 @@ impl Service {
     }
 }
 
-/// The pause after a round. While others write, most of the processor is left to them; what they wrote before is caught up with
+/// The pause after a round. While others write, most of the processor is left to them; an older backlog is indexed
 /// faster.
 fn rest_after(took: Duration, is_written: bool) -> Duration {
     match is_written {
@@ -163,7 +165,7 @@ fn rest_after(took: Duration, is_written: bool) -> Duration {
     }
 }
 
-/// A failure of the index, to a caller.
+/// An error of the index, for a caller.
 pub(crate) fn failed(error: SearchError) -> ServiceError {
     match error {
         SearchError::InvalidCursor => ServiceError::InvalidCursor { reason: error.to_string() },

@@ -1,7 +1,7 @@
-//! The end of a session, read once for all that is found in it.
+//! The end of a session, read once for all candidates in it.
 //!
-//! A store may have to read the whole of a short session to answer anything about it. So the entries of such a session, whether
-//! they were changed since and which are on the active path are all taken from one read.
+//! A store may have to read a short session whole to answer anything about it. So the entries of such a session,
+//! whether they were changed since, and which are on the active path are all taken from one read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,19 +11,21 @@ use bough_store::{Position, RecordPage, Snapshot, Store, StoreError, StoreExt, S
 use crate::error::ServiceError;
 use crate::limits::SEARCH_END_RECORDS;
 
-/// What the newest records of a session say.
+/// The content of a session's newest records.
 #[derive(Debug, Default)]
 pub(crate) struct SessionEnd {
     /// Entries by the numbers of the records that added them.
     entries: HashMap<u64, Entry>,
-    /// Entries that a later record changes or hides: they are not what these records say.
+    /// Entries that a later record changes or hides, so that these records do not have their
+    /// present form.
     changed: HashSet<EntryId>,
     /// Whether each entry is on the active path.
     is_active: HashMap<EntryId, bool>,
 }
 
 impl SessionEnd {
-    /// Reads from the record with the number `first` to the end; `None` when that is much, or when the session is another now.
+    /// Reads from the record with the number `first` to the end; `None` if that is too much, or if the session was
+    /// replaced.
     pub(crate) async fn read(
         store: &dyn Store,
         snapshot: &Snapshot,
@@ -70,7 +72,7 @@ impl SessionEnd {
         }
     }
 
-    /// An entry as it is now, where these records say so.
+    /// The present form of an entry, if these records have it.
     pub(crate) fn entry(&self, seq: u64) -> Option<StoredEntry> {
         let entry = self.entries.get(&seq)?;
         let is_so = !self.changed.contains(&entry.id);

@@ -20,13 +20,13 @@ use crate::rules::documents::DocumentFact;
 use crate::runtime::Runtime;
 use crate::service::Service;
 
-/// A rule that writes: it looks at a session and decides what to write.
+/// A rule that writes: it reads a session and decides what to write.
 #[async_trait]
 pub(crate) trait Command: Send + 'static {
-    /// What the caller gets when the write is durable.
+    /// The caller's answer when the write is durable.
     type Answer: Send + 'static;
 
-    /// Looks and decides. It is called again when somebody else changed the session in between.
+    /// Reads and decides. It is called again if another writer changed the session in between.
     async fn decide(
         &mut self,
         context: &mut WriteContext<'_>,
@@ -35,7 +35,7 @@ pub(crate) trait Command: Send + 'static {
 
 /// What to write.
 pub(crate) enum Decision<A> {
-    /// Nothing; the answer holds once everything accepted so far is durable.
+    /// Nothing; the answer is valid once everything accepted so far is durable.
     Nothing(A),
     /// The first records of a session that does not exist.
     Create(Vec<Record>, A),
@@ -45,7 +45,7 @@ pub(crate) enum Decision<A> {
     Step(Box<Delta>, A),
 }
 
-/// Runs a command to its end, also when the caller stops waiting for it.
+/// Runs a command to completion, even if the caller stops waiting for it.
 pub(crate) async fn run<C: Command>(
     service: &Service,
     session: &SessionId,
@@ -58,7 +58,7 @@ pub(crate) async fn run<C: Command>(
     run_to_completion(job.run(command)).await
 }
 
-/// Begins a session under a fresh id, which nobody else can be writing.
+/// Begins a session under a fresh id, which has no other writer.
 pub(crate) async fn create(
     service: &Service,
     session: &SessionId,
@@ -88,13 +88,13 @@ struct WriteJob {
 
 /// How one attempt went on.
 enum Attempt<A> {
-    /// Nothing was written; the answer holds once what was accepted before is durable.
+    /// Nothing was written; the answer is valid once everything accepted before is durable.
     Nothing(A, Option<CommitWaiter>),
-    /// The store accepted it; the answer holds once it is durable.
+    /// The store accepted it; the answer is valid once it is durable.
     Accepted(A, CommitNotifier, Durable),
-    /// The store has moved on, or is about to: look again.
+    /// The store has newer records, or will have them: read again.
     Stale,
-    /// The store takes nothing until the session is opened again.
+    /// The store accepts nothing until the session is reopened.
     Latched,
 }
 
@@ -134,7 +134,7 @@ impl WriteJob {
         match self.decide(&mut state, command).await? {
             Ok(decision) => self.carry_out(&mut state, decision).await,
             Err(refused) => {
-                // The refusal may rest on what is not durable yet. The caller must be able to see why.
+                // The refusal may depend on records that are not durable yet. The caller must be able to see why.
                 let newest = state.newest.clone();
                 drop(state);
                 committed(newest).await?;
@@ -143,9 +143,9 @@ impl WriteJob {
         }
     }
 
-    /// What to write, or why nothing may be. The store compares a batch with what is stored when it gets it; an answer that
-    /// writes nothing must be of the present too. Another process may have written since the session was read, unless this
-    /// one holds its log: then it is read again.
+    /// What to write, or why it is refused. The store compares a batch with the present head; an answer that writes
+    /// nothing must be about the present state too. Another process may have written since the session was read, unless
+    /// this process holds its log: then it is read again.
     async fn decide<C: Command>(
         &self,
         state: &mut WriteState,
@@ -174,7 +174,7 @@ impl WriteJob {
         command.decide(&mut self.context(state)).await
     }
 
-    /// Makes the session known; says whether it was read for that.
+    /// Loads the session; returns whether it was read for that.
     async fn load(&self, state: &mut WriteState) -> Result<bool, ServiceError> {
         let load = self.open.load(state).await?;
         if load.reopened {
@@ -237,7 +237,7 @@ impl WriteJob {
         records: Vec<Record>,
     ) -> Result<(CommitNotifier, Durable), StoreError> {
         if std::mem::take(&mut state.has_steps) {
-            // The batch puts the steps of a message together; the feeds take each of them before.
+            // The batch joins the steps of a message; the feeds must take each of them before.
             self.runtime.sessions.catch_up(&self.open).await;
         }
         let Some(mut before) = state.take_accepted() else {
@@ -251,7 +251,7 @@ impl WriteJob {
             if let Record::Revision(Revision { entry_id, .. })
             | Record::Removed(Removal { entry_id, .. }) = record
             {
-                // The record changes the message beside its stream: the copy in memory is no longer the newest.
+                // The record changes the message beside its stream, so the copy in memory is outdated.
                 drop(state.streams.take(entry_id));
             }
         }
@@ -288,7 +288,7 @@ impl WriteJob {
         Ok(self.accepted(state, (before.position, before.state), appended, Vec::new()))
     }
 
-    /// Keeps an accepted write for those who follow the session.
+    /// Keeps an accepted write for the subscribers of the session.
     fn keep_for_feeds(&self, appended: &Appended, write: Option<RecentWrite>) {
         if let Some(write) = write {
             self.open.keep_for_feeds(appended.head.incarnation, write);
@@ -305,7 +305,7 @@ impl WriteJob {
         added: Vec<(EntryId, UncommittedEntry)>,
     ) -> (CommitNotifier, Durable) {
         let Appended { head, position, durable } = appended;
-        // The store may have put steps of a stream together into a record of its own before ours.
+        // The store may have joined steps of a stream into a record of its own before ours.
         if folded.seq != head.seq {
             Arc::make_mut(&mut folded).seq = head.seq;
         }

@@ -11,7 +11,7 @@ use crate::rules::reading::visible_entry;
 use crate::runtime::is_visible;
 use crate::scope::Scope;
 
-/// A session as a command sees it: as of the last accepted write.
+/// A session as a command sees it: after the last accepted write.
 pub(crate) struct WriteContext<'a> {
     pub(super) open: &'a OpenSession,
     pub(super) write_state: &'a mut WriteState,
@@ -36,7 +36,7 @@ impl WriteContext<'_> {
             .ok_or_else(|| ServiceError::not_found(self.session()))
     }
 
-    /// Where an entry is, if the session has it. Entries that are accepted and not durable yet count.
+    /// An entry, if the session has it. Entries that are accepted but not durable count.
     pub(crate) async fn find(
         &self,
         id: &EntryId,
@@ -48,7 +48,7 @@ impl WriteContext<'_> {
         Ok(stored.as_ref().map(|stored| UncommittedEntry::from(&stored.entry)))
     }
 
-    /// The same, of an entry that was not hidden.
+    /// The same, for an entry that is not hidden.
     pub(crate) async fn find_visible(
         &self,
         id: &EntryId,
@@ -69,7 +69,7 @@ impl WriteContext<'_> {
         self.write_state.accepted().map(|accepted| (accepted.head, accepted.state.clone()))
     }
 
-    /// Where the documents of the session are, as of the last accepted write.
+    /// The index of the session's documents, after the last accepted write.
     pub(crate) async fn documents(&mut self) -> Result<&mut DocumentIndex, ServiceError> {
         let head = self.write_state.accepted().map(|accepted| accepted.head);
         let head = head.ok_or_else(|| ServiceError::not_found(self.session()))?;
@@ -77,14 +77,14 @@ impl WriteContext<'_> {
         let known = known.filter(|index| index.incarnation == head.incarnation);
         let mut index = known.unwrap_or_else(|| self.open.new_documents(head.incarnation));
         if index.seq < head.seq {
-            // What is on its way is read when it is durable.
+            // Accepted records are read when they are durable.
             self.flush().await?;
             self.read_documents(&mut index, head).await?;
         }
         Ok(self.write_state.documents.insert(index))
     }
 
-    /// Reads the records that an index has not seen, as many at a time as fit in memory.
+    /// Reads the records that an index does not have, as many at a time as fit in memory.
     async fn read_documents(
         &self,
         index: &mut DocumentIndex,
@@ -106,14 +106,14 @@ impl WriteContext<'_> {
         Ok(())
     }
 
-    /// Puts off the compaction of the documents' log.
+    /// Postpones the compaction of the documents' log.
     pub(crate) fn put_off_compaction(&mut self) {
         if let Some(index) = &mut self.write_state.documents {
             index.put_off_compaction();
         }
     }
 
-    /// Notes that a log with only these records has taken the place of the session's.
+    /// Notes that a log with only these records has replaced the session's.
     pub(crate) fn replaced_documents(&mut self, incarnation: Incarnation, kept: &[KeptRecord]) {
         self.write_state.known = Known::Nothing;
         if let Some(index) = &mut self.write_state.documents {
@@ -126,7 +126,7 @@ impl WriteContext<'_> {
         self.open.store()
     }
 
-    /// A message as of the last accepted step. It is kept in memory for the next step.
+    /// A message after the last accepted step. It is kept in memory for the next step.
     pub(crate) async fn streaming_message(
         &mut self,
         id: &EntryId,
@@ -144,7 +144,7 @@ impl WriteContext<'_> {
     }
 }
 
-/// Bytes of what a record of a document holds.
+/// The size of a document's record.
 fn bytes_of(stored: &StoredRecord) -> usize {
     match stored.record.known() {
         Record::Document(document) => {

@@ -7,7 +7,7 @@ use crate::runtime::is_visible;
 use crate::scope::Scope;
 use crate::service::Service;
 
-/// Deletes a session, if it exists for the caller; says whether it did.
+/// Deletes a session, if it exists for the caller; returns whether it did.
 pub(crate) async fn delete(
     service: &Service,
     scope: &Scope,
@@ -18,7 +18,7 @@ pub(crate) async fn delete(
     let task = async move {
         let open = runtime.sessions.open(&session);
         let mut write_state = open.lock().await;
-        // Everything that was accepted is durable or has failed before the session goes.
+        // Every accepted write is durable or has failed before the session is deleted.
         open.forget(&mut write_state).await;
         let Some(snapshot) = runtime.store.state(&session).await? else {
             return Ok(false);
@@ -26,7 +26,7 @@ pub(crate) async fn delete(
         if !is_visible(&scope, &snapshot.state) {
             return Ok(false);
         }
-        // A deleted session has no log to read. Its followers get what came before from memory.
+        // A deleted session has no log to read. Its subscribers get the records before from memory.
         runtime.sessions.catch_up(&open).await;
         let trashed = runtime.store.delete(&session, now_ms).await?;
         if let Some(trashed) = &trashed {

@@ -1,7 +1,7 @@
-//! Writing: a command looks at a session and decides what to write, and the write runs to its end.
+//! Writing: a command reads a session and decides what to write, and the write runs to completion.
 //!
-//! A [`Command`] looks at a session through a [`WriteContext`]. Deciding and handing the write to the store happen under the
-//! session's lock; waiting for the disk does not.
+//! A [`Command`] reads a session through a [`WriteContext`]. Deciding and passing the write to the store happen under
+//! the session's lock; waiting for the disk does not.
 
 mod command;
 mod context;

@@ -1,4 +1,4 @@
-//! Work that runs to its end also when its caller stops waiting.
+//! Work that runs to completion even if its caller stops waiting.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::error::ServiceError;
 
-/// Runs work in the task of the caller. When the caller drops it before its end, it goes on in a task of its own.
+/// Runs work in the task of the caller. If the caller drops it before its end, it continues in a task of its own.
 pub(super) fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
 ) -> impl Future<Output = Result<T, ServiceError>> {

@@ -1,4 +1,4 @@
-//! A session made of many records, a part of them in memory at a time.
+//! A session made of many records, with only a part of them in memory at a time.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS};
 use crate::runtime::Runtime;
 use crate::service::Service;
 
-/// A session that is being made. It appears whole, at the end, unless its id is in use by then.
+/// A session that is being built. It appears whole, at the end, unless its id is in use by then.
 pub(crate) struct SessionBuilder {
     runtime: Arc<Runtime>,
     session: SessionId,
     now_ms: i64,
     state: SessionState,
     waiting: Vec<Record>,
-    /// Records and bytes that came since the last attempt to write what waits.
+    /// Records and bytes since the last attempt to write.
     news: (usize, usize),
     draft: Option<Box<dyn Draft>>,
 }
@@ -50,7 +50,7 @@ impl SessionBuilder {
         Ok(())
     }
 
-    /// The newest entry so far that has the custom type of this body: what a new one of the type names as the one before it.
+    /// The newest entry so far with the custom type of this body: a new one of the type links to it.
     pub(crate) fn newest_of_type(&self, body: &EntryBody) -> Option<EntryId> {
         let custom_type = body.own_custom_type()?;
         self.state.custom_types.as_ref()?.newest_entry(custom_type).cloned()
@@ -65,7 +65,7 @@ impl SessionBuilder {
         Ok(draft.add(dated(std::mem::take(&mut self.waiting), self.now_ms)).await?)
     }
 
-    /// Shows the session, also when the caller stops waiting for it.
+    /// Publishes the session, even if the caller stops waiting for it.
     pub(crate) async fn finish(mut self) -> Result<SessionMeta, ServiceError> {
         let task = async move {
             let rest = dated(std::mem::take(&mut self.waiting), self.now_ms);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{Bed, stores, user};
+use crate::common::{TestService, stores, user};
 use bough_service::api::AppendManyRequest;
 use bough_service::limits::{
     PUBLISH_EVENTS_MAX, QUERY_BYTES_MAX, STAGED_ENTRIES_MAX, STAGED_SESSIONS_MAX,
@@ -12,14 +12,14 @@ use bough_session::limits::*;
 use bough_session::{AgentMessage, ContentBlock, SessionId, UserMessage};
 use serde_json::{Value, json};
 
-async fn bed() -> (Bed, String) {
-    let bed = Bed::on(&stores::native()).await;
+async fn bed() -> (TestService, String) {
+    let bed = TestService::on(&stores::native()).await;
     let id = bed.create(json!({})).await;
     (bed, id)
 }
 
 /// The request of size `n` is taken up to the bound, and refused above it.
-async fn check(bed: &Bed, function: &str, bound: usize, request: impl Fn(usize) -> Value) {
+async fn check(bed: &TestService, function: &str, bound: usize, request: impl Fn(usize) -> Value) {
     for (size, taken) in [(bound - 1, true), (bound, true), (bound + 1, false)] {
         match bed.call(function, request(size)).await {
             Ok(_) => assert!(taken, "{function}: {size} of {bound} was taken"),

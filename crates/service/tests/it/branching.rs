@@ -1,7 +1,7 @@
 //! The tree: forks, leaves, branches, labels, and the views over a path.
 
 use crate::common;
-use crate::common::{Bed, assistant, stores, user};
+use crate::common::{TestService, assistant, stores, user};
 use bough_service::limits::BUILD_BATCH_RECORDS;
 use bough_session::SessionId;
 use bough_store::StoreExt;
@@ -29,7 +29,7 @@ on_every_store!(
     the_context_fits_a_budget,
 );
 
-async fn a_fork_copies_the_path_under_fresh_ids(bed: Bed) {
+async fn a_fork_copies_the_path_under_fresh_ids(bed: TestService) {
     let id = bed
         .create(json!({"title": "source", "description": "d", "metadata": {"owner": "u"}}))
         .await;
@@ -74,7 +74,7 @@ async fn a_fork_copies_the_path_under_fresh_ids(bed: Bed) {
     assert_eq!(titled["meta"]["title"], json!(""));
 }
 
-async fn a_fork_copies_the_newest_revision_and_starts_to_count_anew(mut bed: Bed) {
+async fn a_fork_copies_the_newest_revision_and_starts_to_count_anew(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "draft").await;
     bed.update(&id, &entry, "final").await;
@@ -88,7 +88,7 @@ async fn a_fork_copies_the_newest_revision_and_starts_to_count_anew(mut bed: Bed
     assert_eq!(bed.entry(&id, &entry).await["revision"], json!(1));
 }
 
-async fn a_fork_of_a_compacted_path_keeps_its_context(bed: Bed) {
+async fn a_fork_of_a_compacted_path_keeps_its_context(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.say(&id, "forgotten").await;
     let kept = bed.say(&id, "kept").await;
@@ -102,7 +102,7 @@ async fn a_fork_of_a_compacted_path_keeps_its_context(bed: Bed) {
     assert_eq!(copied, context);
 }
 
-async fn forking_what_is_not_there_is_refused(bed: Bed) {
+async fn forking_what_is_not_there_is_refused(bed: TestService) {
     let id = bed.create(json!({})).await;
     let (code, _) = bed.err("session::fork", json!({"session_id": "no", "entry_id": "e"})).await;
     assert_eq!(code, "session/not_found");
@@ -111,7 +111,7 @@ async fn forking_what_is_not_there_is_refused(bed: Bed) {
     assert_eq!(text, format!("entry e does not exist in session {id}"));
 }
 
-async fn a_fork_has_the_id_that_was_chosen_unless_it_is_taken(bed: Bed) {
+async fn a_fork_has_the_id_that_was_chosen_unless_it_is_taken(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "a").await;
     let fork = |to: &str| json!({"session_id": id, "entry_id": entry, "new_session_id": to});
@@ -126,7 +126,7 @@ async fn a_fork_has_the_id_that_was_chosen_unless_it_is_taken(bed: Bed) {
     assert_eq!(bed.err("session::fork", fork("")).await.0, "session/invalid_request");
 }
 
-async fn a_fork_without_an_entry_copies_the_active_path(bed: Bed) {
+async fn a_fork_without_an_entry_copies_the_active_path(bed: TestService) {
     let id = bed.create(json!({})).await;
     let empty = bed.ok("session::fork", json!({"session_id": id})).await;
     assert_eq!(empty["meta"]["message_count"], json!(0));
@@ -140,7 +140,7 @@ async fn a_fork_without_an_entry_copies_the_active_path(bed: Bed) {
 }
 
 /// A session with two branches, a label, documents that name each other, and a leaf that was moved back.
-async fn tree(bed: &Bed) -> (String, Vec<String>) {
+async fn tree(bed: &TestService) -> (String, Vec<String>) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     let b = bed.say(&id, "b").await;
@@ -157,13 +157,13 @@ async fn tree(bed: &Bed) -> (String, Vec<String>) {
     (id, vec![a, b, c, "d1".to_owned(), "d2".to_owned()])
 }
 
-async fn documents(bed: &Bed, session: &str) -> Vec<Value> {
+async fn documents(bed: &TestService, session: &str) -> Vec<Value> {
     let request = json!({"session_id": session, "custom_type": "doc", "order": "newest"});
     let found = bed.ok("session::entries", request).await;
     found["entries"].as_array().unwrap().iter().map(|item| item["custom"].clone()).collect()
 }
 
-async fn a_whole_fork_has_every_branch_under_the_same_ids(mut bed: Bed) {
+async fn a_whole_fork_has_every_branch_under_the_same_ids(mut bed: TestService) {
     let (id, entries) = tree(&bed).await;
     let request =
         json!({"session_id": id, "whole": true, "keep_ids": true, "new_session_id": "to"});
@@ -199,7 +199,7 @@ async fn a_whole_fork_has_every_branch_under_the_same_ids(mut bed: Bed) {
     assert_eq!(code, "session/entry_not_found");
 }
 
-async fn a_whole_fork_under_fresh_ids_has_the_same_tree(bed: Bed) {
+async fn a_whole_fork_under_fresh_ids_has_the_same_tree(bed: TestService) {
     let (id, entries) = tree(&bed).await;
     let fork = bed.ok("session::fork", json!({"session_id": id, "whole": true})).await;
     let copy = fork["session_id"].as_str().unwrap();
@@ -217,7 +217,7 @@ async fn a_whole_fork_under_fresh_ids_has_the_same_tree(bed: Bed) {
     assert_eq!(labels, ["here"], "the label names the copy");
 }
 
-async fn the_leaf_moves_anywhere_and_appends_follow_it(bed: Bed) {
+async fn the_leaf_moves_anywhere_and_appends_follow_it(bed: TestService) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     let b = bed.say(&id, "b").await;
@@ -243,7 +243,7 @@ async fn the_leaf_moves_anywhere_and_appends_follow_it(bed: Bed) {
     assert_eq!(text, format!("parent entry ghost does not exist in session {id}"));
 }
 
-async fn a_leaf_that_is_where_it_should_be_is_not_written(bed: Bed) {
+async fn a_leaf_that_is_where_it_should_be_is_not_written(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.say(&id, "a").await;
     let b = bed.say(&id, "b").await;
@@ -255,7 +255,7 @@ async fn a_leaf_that_is_where_it_should_be_is_not_written(bed: Bed) {
     assert_eq!(store.state(&session).await.unwrap().unwrap().head, before);
 }
 
-async fn the_leaf_moves_before_the_first_entry(mut bed: Bed) {
+async fn the_leaf_moves_before_the_first_entry(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.say(&id, "a").await;
     let b = bed.say(&id, "b").await;
@@ -278,7 +278,7 @@ async fn the_leaf_moves_before_the_first_entry(mut bed: Bed) {
     assert_eq!(code, "session/not_found");
 }
 
-async fn a_session_is_read_as_it_is_kept(bed: Bed) {
+async fn a_session_is_read_as_it_is_kept(bed: TestService) {
     let id = bed.create(json!({"title": "kept"})).await;
     let a = bed.say(&id, "a").await;
     bed.append(&id, json!({"message": user("b"), "parent_id": a})).await;
@@ -304,7 +304,7 @@ async fn a_session_is_read_as_it_is_kept(bed: Bed) {
     assert_eq!(path["entries"].as_array().unwrap().len(), 2);
 }
 
-async fn a_branch_is_read_by_its_end(bed: Bed) {
+async fn a_branch_is_read_by_its_end(bed: TestService) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     let b = bed.say(&id, "b").await;
@@ -317,7 +317,7 @@ async fn a_branch_is_read_by_its_end(bed: Bed) {
     assert_eq!(read(&a).await, [a]);
 }
 
-async fn branches_are_listed_with_depth_and_label(bed: Bed) {
+async fn branches_are_listed_with_depth_and_label(bed: TestService) {
     let id = bed.create(json!({})).await;
     assert_eq!(
         bed.ok("session::branches", json!({"session_id": id})).await,
@@ -371,10 +371,10 @@ async fn branches_are_listed_with_depth_and_label(bed: Bed) {
     assert_eq!(code, "session/not_found");
 }
 
-async fn a_label_names_an_entry_until_it_is_taken_away(mut bed: Bed) {
+async fn a_label_names_an_entry_until_it_is_taken_away(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
-    let set = async |bed: &Bed, label: Value| {
+    let set = async |bed: &TestService, label: Value| {
         bed.ok("session::set-label", json!({"session_id": id, "entry_id": a, "label": label})).await
     };
     assert_eq!(set(&bed, json!("start")).await, json!({"entry_id": a, "label": "start"}));
@@ -401,7 +401,7 @@ async fn a_label_names_an_entry_until_it_is_taken_away(mut bed: Bed) {
     assert_eq!(code, "session/entry_not_found");
 }
 
-async fn usage_is_summed_for_session_branch_and_model(bed: Bed) {
+async fn usage_is_summed_for_session_branch_and_model(bed: TestService) {
     let id = bed.create(json!({})).await;
     let root = bed.say(&id, "q").await;
     let said = async |model: &str, input: u64, cost: f64| {
@@ -425,7 +425,7 @@ async fn usage_is_summed_for_session_branch_and_model(bed: Bed) {
     assert_eq!(code, "session/entry_not_found");
 }
 
-async fn the_context_applies_compactions_and_summaries(bed: Bed) {
+async fn the_context_applies_compactions_and_summaries(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.say(&id, "one").await;
     let two = bed.say(&id, "two").await;
@@ -445,7 +445,7 @@ async fn the_context_applies_compactions_and_summaries(bed: Bed) {
     assert_eq!(full["left_out"], json!(0));
 }
 
-async fn the_context_fits_a_budget(bed: Bed) {
+async fn the_context_fits_a_budget(bed: TestService) {
     let id = bed.create(json!({})).await;
     for _ in 0..10 {
         bed.say(&id, &"x".repeat(40)).await;
@@ -465,14 +465,14 @@ fn compaction(summary: &str, first_kept: &str) -> Value {
     })
 }
 
-async fn context_texts(bed: &Bed, request: Value) -> Vec<String> {
+async fn context_texts(bed: &TestService, request: Value) -> Vec<String> {
     let context = bed.ok("session::context", request).await;
     let messages = context["messages"].as_array().unwrap();
     messages.iter().map(|item| common::text(&item["message"])).collect()
 }
 
 /// Longer than what is held in memory at a time, with references across the parts.
-async fn a_fork_of_a_long_session_is_whole(mut bed: Bed) {
+async fn a_fork_of_a_long_session_is_whole(mut bed: TestService) {
     let id = bed.create(json!({"title": "long"})).await;
     let first = bed.say(&id, "first").await;
     let count = BUILD_BATCH_RECORDS * 2 + 7;
@@ -504,7 +504,7 @@ async fn a_fork_of_a_long_session_is_whole(mut bed: Bed) {
 
 #[tokio::test]
 async fn a_fork_that_is_given_up_leaves_nothing() {
-    let bed = Bed::on(&stores::native()).await;
+    let bed = TestService::on(&stores::native()).await;
     let id = bed.create(json!({})).await;
     let messages: Vec<_> = (0..BUILD_BATCH_RECORDS + 1).map(|_| user("x")).collect();
     let many =

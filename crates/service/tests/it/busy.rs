@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::common::moody::Moody;
-use crate::common::{Bed, assistant, stores, text};
+use crate::common::flaky_store::FlakyStore;
+use crate::common::{TestService, assistant, stores, text};
 use bough_service::limits::GLOBAL_PAUSE_MAX;
 use bough_service::{EventKind, FeedItem};
 use serde_json::json;
 use tokio::time::Instant;
 
 struct Busy {
-    bed: Bed,
-    store: Arc<Moody>,
+    bed: TestService,
+    store: Arc<FlakyStore>,
     id: String,
 }
 
 impl Busy {
     async fn new() -> Self {
-        let (bed, store) = Moody::bed();
+        let (bed, store) = FlakyStore::bed();
         let id = bed.create(json!({})).await;
         Self { bed, store, id }
     }
@@ -89,7 +89,7 @@ async fn gathering_what_is_at_hand_begins_no_reading() {
 #[tokio::test]
 async fn each_step_of_a_reply_is_told_although_it_is_settled_at_once() {
     for factory in [stores::native(), stores::fs(), stores::memory()] {
-        let bed = Bed::on(&factory).await;
+        let bed = TestService::on(&factory).await;
         let id = bed.create(json!({})).await;
         let mut listener = bed.listen().await;
         let appended = bed.append(&id, json!({"message": assistant("a")})).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::common::{Bed, CountingEntropy, HandClock, Listener, object, user};
+use crate::common::{CountingEntropy, HandClock, Listener, TestService, object, user};
 use bough_platform::Clock;
 use bough_service::{EventFilter, Scope, Service, StartAt};
 use bough_store::MemoryStore;
@@ -17,11 +17,11 @@ on_every_store!(
     sessions_come_and_go_at_once,
 );
 
-fn shared(bed: Bed) -> Arc<Bed> {
+fn shared(bed: TestService) -> Arc<TestService> {
     Arc::new(bed)
 }
 
-async fn two_hundred_writers_make_one_chain(bed: Bed) {
+async fn two_hundred_writers_make_one_chain(bed: TestService) {
     let bed = shared(bed);
     let id = bed.create(json!({})).await;
     let tasks: Vec<_> = (0..200)
@@ -46,7 +46,7 @@ async fn two_hundred_writers_make_one_chain(bed: Bed) {
     assert_eq!(bed.meta(&id).await["message_count"], json!(200));
 }
 
-async fn writers_of_one_entry_id_make_one_entry(bed: Bed) {
+async fn writers_of_one_entry_id_make_one_entry(bed: TestService) {
     let bed = shared(bed);
     let id = bed.create(json!({})).await;
     let tasks: Vec<_> = (0..50)
@@ -67,7 +67,7 @@ async fn writers_of_one_entry_id_make_one_entry(bed: Bed) {
     assert_eq!(bed.texts(&id).await.len(), 1);
 }
 
-async fn of_writers_who_expect_the_same_leaf_one_wins(bed: Bed) {
+async fn of_writers_who_expect_the_same_leaf_one_wins(bed: TestService) {
     let bed = shared(bed);
     let id = bed.create(json!({})).await;
     let leaf = bed.say(&id, "question").await;
@@ -92,7 +92,7 @@ async fn of_writers_who_expect_the_same_leaf_one_wins(bed: Bed) {
     assert_eq!(bed.texts(&id).await.len(), 2);
 }
 
-async fn streams_of_two_messages_do_not_disturb_each_other(bed: Bed) {
+async fn streams_of_two_messages_do_not_disturb_each_other(bed: TestService) {
     let bed = shared(bed);
     let id = bed.create(json!({})).await;
     let mut tasks = Vec::new();
@@ -116,7 +116,7 @@ async fn streams_of_two_messages_do_not_disturb_each_other(bed: Bed) {
     assert_eq!(texts, expected);
 }
 
-async fn sessions_come_and_go_at_once(bed: Bed) {
+async fn sessions_come_and_go_at_once(bed: TestService) {
     let bed = shared(bed);
     let tasks: Vec<_> = (0..40)
         .map(|number| {

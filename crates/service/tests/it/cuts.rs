@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Bed, Listener, assistant, object, text};
+use crate::common::{Listener, TestService, assistant, object, text};
 use bough_service::limits::GLOBAL_RING_EVENTS_MAX;
 use bough_service::{EventFilter, EventKind, FeedEvent, FeedItem, Position, StartAt};
 use bough_session::SessionId;
@@ -56,7 +56,7 @@ struct Session {
 const SESSIONS: [&str; 2] = ["one", "two"];
 
 impl Written {
-    async fn begin(bed: &Bed) -> Self {
+    async fn begin(bed: &TestService) -> Self {
         let start = bed.listen().await.subscription.cursor().unwrap().to_string();
         let mut written = Self { start, ..Self::default() };
         for id in SESSIONS {
@@ -73,7 +73,7 @@ impl Written {
     }
 
     /// Does something.
-    async fn act(&mut self, bed: &Bed, dice: &mut Dice, number: usize) {
+    async fn act(&mut self, bed: &TestService, dice: &mut Dice, number: usize) {
         let id = SESSIONS[dice.roll(SESSIONS.len())];
         let session = self.sessions.get_mut(id).unwrap();
         let names: Vec<String> = session.messages.keys().rev().take(3).cloned().collect();
@@ -90,13 +90,13 @@ impl Written {
 }
 
 impl Session {
-    async fn add(&mut self, bed: &Bed, id: &str, name: &str) {
+    async fn add(&mut self, bed: &TestService, id: &str, name: &str) {
         bed.append(id, json!({"entry_id": name, "message": assistant("")})).await;
         self.messages.insert(name.to_owned(), vec![(String::new(), Value::Null)]);
         self.others.push((EventKind::MessageAdded, json!(name)));
     }
 
-    async fn replace(&mut self, bed: &Bed, id: &str, name: &str, number: usize) {
+    async fn replace(&mut self, bed: &TestService, id: &str, name: &str, number: usize) {
         let said = format!("{number}");
         let content = json!([{"type": "text", "text": said}]);
         let request = json!({
@@ -107,7 +107,7 @@ impl Session {
         revisions.push((said, json!({"act": number})));
     }
 
-    async fn stream(&mut self, bed: &Bed, id: &str, name: &str, number: usize) {
+    async fn stream(&mut self, bed: &TestService, id: &str, name: &str, number: usize) {
         let more = format!("+{number}");
         let request = json!({"session_id": id, "entry_id": name, "block": 0, "text": more});
         bed.ok("session::append-delta", request).await;
@@ -116,7 +116,7 @@ impl Session {
         revisions.push((said, Value::Null));
     }
 
-    async fn status(&mut self, bed: &Bed, id: &str, status: &str) {
+    async fn status(&mut self, bed: &TestService, id: &str, status: &str) {
         bed.ok("session::set-status", json!({"session_id": id, "status": status})).await;
         if self.status != status {
             let told = json!([self.status, status, self.metadata]);
@@ -125,13 +125,13 @@ impl Session {
         }
     }
 
-    async fn call_it(&mut self, bed: &Bed, id: &str, title: &str) {
+    async fn call_it(&mut self, bed: &TestService, id: &str, title: &str) {
         bed.ok("session::set-meta", json!({"session_id": id, "title": title})).await;
         title.clone_into(&mut self.title);
         self.others.push((EventKind::MetaUpdated, json!([title, self.metadata])));
     }
 
-    async fn mark(&mut self, bed: &Bed, id: &str, number: usize) {
+    async fn mark(&mut self, bed: &TestService, id: &str, number: usize) {
         self.metadata = json!({"n": number});
         let request = json!({"session_id": id, "metadata": self.metadata});
         bed.ok("session::set-meta", request).await;
@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// Compares what was told from the session's beginning with what was written.
-    fn check(&self, told: &Told, who: &str) {
+    fn check(&self, told: &Delivered, who: &str) {
         assert_eq!(told.others, self.others, "{who}");
         for (name, revisions) in &self.messages {
             let newest = revisions.len() as u64 - 1;
@@ -151,7 +151,7 @@ impl Session {
 
 /// What a reader was told of one session.
 #[derive(Clone, Default)]
-struct Told {
+struct Delivered {
     /// The last revision of each message.
     revisions: BTreeMap<String, u64>,
     others: Vec<(EventKind, Value)>,
@@ -159,7 +159,7 @@ struct Told {
     known: Position,
 }
 
-impl Told {
+impl Delivered {
     fn hear(&mut self, event: &FeedEvent, written: &Session, who: &str) {
         let is_known = event.steps.is_known_at(event.seq, self.known);
         assert!(!is_known, "{who}: {:?} at {:?}", event.position(), self.known);
@@ -195,7 +195,7 @@ struct Reader {
     filter: EventFilter,
     cursor: Option<String>,
     page: usize,
-    told: BTreeMap<String, Told>,
+    told: BTreeMap<String, Delivered>,
 }
 
 impl Reader {
@@ -210,7 +210,7 @@ impl Reader {
     }
 
     /// Reads a page; says whether there was something.
-    async fn read(&mut self, bed: &Bed, written: &Written) -> bool {
+    async fn read(&mut self, bed: &TestService, written: &Written) -> bool {
         let start = match (&self.cursor, &self.filter.session_id) {
             (Some(cursor), _) => StartAt::After(cursor.parse().unwrap()),
             (None, Some(_)) => StartAt::Start,
@@ -250,16 +250,16 @@ fn readers() -> Vec<Reader> {
     sessions.into_iter().flat_map(pages).collect()
 }
 
-async fn readers_that_stop_anywhere_hear_everything_once(bed: Bed) {
+async fn readers_that_stop_anywhere_hear_everything_once(bed: TestService) {
     read_between_acts(bed, Dice(0x9e37_79b9_7f4a_7c15)).await;
 }
 
 /// Here somebody reads the record of one stream, breaks off, and others were told the step of another that lies before it.
-async fn they_do_so_with_other_luck(bed: Bed) {
+async fn they_do_so_with_other_luck(bed: TestService) {
     read_between_acts(bed, Dice(10_781_548_708)).await;
 }
 
-async fn read_between_acts(mut bed: Bed, mut dice: Dice) {
+async fn read_between_acts(mut bed: TestService, mut dice: Dice) {
     let resumes = bed.service.store().capabilities().keeps_change_cursor;
     let mut written = Written::begin(&bed).await;
     let mut readers = readers();
@@ -293,14 +293,14 @@ async fn read_between_acts(mut bed: Bed, mut dice: Dice) {
 
 impl Reader {
     /// Somebody else who wants the same, from now on.
-    async fn follow(&self, bed: &Bed) -> Listener {
+    async fn follow(&self, bed: &TestService) -> Listener {
         bed.subscribe(self.filter.clone(), StartAt::Now).await
     }
 }
 
 /// From every place that somebody was at while it happened, and from every place that a reading of the whole comes to, the
 /// rest is told, in pages of any size alike.
-async fn any_place_is_followed_by_the_rest(bed: Bed) {
+async fn any_place_is_followed_by_the_rest(bed: TestService) {
     let mut dice = Dice(0x0123_4567_89ab_cdef);
     let mut written = Written::begin(&bed).await;
     let mut live = readers();
@@ -338,7 +338,7 @@ impl Reader {
     }
 }
 
-async fn a_revision_that_is_a_record_is_told_as_it_was(bed: Bed) {
+async fn a_revision_that_is_a_record_is_told_as_it_was(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.append(&id, json!({"entry_id": "a", "message": assistant("")})).await;
     for (turn, status) in (1..).zip(["working", "done", "idle"]) {
@@ -365,7 +365,7 @@ async fn a_revision_that_is_a_record_is_told_as_it_was(bed: Bed) {
     assert_eq!(told, turns);
 }
 
-async fn what_a_session_was_is_told_however_long_it_is(bed: Bed) {
+async fn what_a_session_was_is_told_however_long_it_is(bed: TestService) {
     let id = bed.create(json!({"title": "first", "metadata": {"team": "red"}})).await;
     bed.ok("session::set-status", json!({"session_id": id, "status": "working"})).await;
     let many = async |times: usize| {
@@ -410,7 +410,7 @@ async fn what_a_session_was_is_told_however_long_it_is(bed: Bed) {
 }
 
 /// More streams side by side than a reader reads records at a time.
-async fn many_streams_at_once_are_told_once(bed: Bed) {
+async fn many_streams_at_once_are_told_once(bed: TestService) {
     const STREAMS: usize = 300;
     let id = bed.create(json!({})).await;
     let of_one = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));
@@ -442,7 +442,7 @@ async fn many_streams_at_once_are_told_once(bed: Bed) {
 
 /// A reader that comes from the log is told the record of one stream; what is at hand begins right there, and has the step of
 /// another stream, which lies before that record.
-async fn a_reader_that_meets_the_ring_inside_a_stream_hears_each_event_once(bed: Bed) {
+async fn a_reader_that_meets_the_ring_inside_a_stream_hears_each_event_once(bed: TestService) {
     for id in ["s", "x"] {
         bed.ok("session::ensure", json!({"session_id": id})).await;
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::process::{Other, service_on};
-use crate::common::{Bed, stores};
+use crate::common::{TestService, stores};
 use bough_service::limits::DOCUMENT_DEAD_BYTES_MIN;
 use bough_service::{CallTerms, EventFilter, Request, Right, Scope, Service, StartAt, function};
 use serde_json::{Value, json};
@@ -30,13 +30,13 @@ fn put(key: &str, value: &Value) -> Value {
     json!({"scope": "app", "key": key, "value": value})
 }
 
-async fn keys(bed: &Bed, request: Value) -> Vec<String> {
+async fn keys(bed: &TestService, request: Value) -> Vec<String> {
     let page = bed.ok("session::kv::list", request).await;
     let documents = page["documents"].as_array().unwrap();
     documents.iter().map(|document| document["key"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn a_document_is_put_read_and_deleted(bed: Bed) {
+async fn a_document_is_put_read_and_deleted(bed: TestService) {
     assert_eq!(bed.ok("session::kv::get", key("a")).await, Value::Null);
     let first = bed.ok("session::kv::put", put("a", &json!({"n": 1}))).await;
     assert_eq!(first, json!({"key": "a", "version": 1}));
@@ -62,7 +62,7 @@ async fn a_document_is_put_read_and_deleted(bed: Bed) {
     assert_eq!(bed.ok("session::kv::get", key("a")).await, Value::Null);
 }
 
-async fn versions_are_compared_and_never_come_again(bed: Bed) {
+async fn versions_are_compared_and_never_come_again(bed: TestService) {
     let at = |version: u64| json!({"scope": "app", "key": "a", "value": version, "expected_version": version});
     let (code, text) = bed.err("session::kv::put", at(3)).await;
     assert_eq!(
@@ -83,7 +83,7 @@ async fn versions_are_compared_and_never_come_again(bed: Bed) {
     bed.err("session::kv::put", at(2)).await;
 }
 
-async fn a_batch_is_all_or_none(bed: Bed) {
+async fn a_batch_is_all_or_none(bed: TestService) {
     let batch =
         json!({"scope": "app", "put": [{"key": "a", "value": 1}, {"key": "b", "value": 2}]});
     let written = bed.ok("session::kv::write", batch).await;
@@ -107,7 +107,7 @@ async fn a_batch_is_all_or_none(bed: Bed) {
     assert_eq!(bed.err("session::kv::write", twice).await.0, "session/invalid_request");
 }
 
-async fn pages_are_bounded_by_count_and_bytes(bed: Bed) {
+async fn pages_are_bounded_by_count_and_bytes(bed: TestService) {
     let large = "x".repeat(1000);
     for number in 0..7 {
         bed.ok("session::kv::put", put(&format!("k{number}"), &json!(large))).await;
@@ -132,7 +132,7 @@ async fn pages_are_bounded_by_count_and_bytes(bed: Bed) {
     assert_eq!(bed.err("session::kv::list", wrong).await.0, "session/invalid_cursor");
 }
 
-async fn values_are_kept_byte_for_byte(bed: Bed) {
+async fn values_are_kept_byte_for_byte(bed: TestService) {
     let value = r#"{"b":1.0,"a":123456789012345678901234567890,"b":"\u0041"}"#;
     let body = format!(r#"{{"scope":"app","key":"a","value":{value}}}"#);
     let request = Request::from_body(body.as_bytes()).unwrap();
@@ -144,7 +144,7 @@ async fn values_are_kept_byte_for_byte(bed: Bed) {
     assert!(text.ends_with(&format!(r#""value":{value}}}"#)), "{text}");
 }
 
-async fn documents_are_in_no_list_feed_or_count(bed: Bed) {
+async fn documents_are_in_no_list_feed_or_count(bed: TestService) {
     let mut feed =
         bed.service.subscribe(&bed.scope, EventFilter::everything(), StartAt::Now).await.unwrap();
     bed.ok("session::kv::put", put("a", &json!("needle"))).await;
@@ -165,7 +165,7 @@ async fn documents_are_in_no_list_feed_or_count(bed: Bed) {
     assert_eq!(keys(&bed, json!({"scope": "app"})).await, ["a"]);
 }
 
-async fn each_tenant_has_its_own(bed: Bed) {
+async fn each_tenant_has_its_own(bed: TestService) {
     let tenant = |name: &str| {
         let metadata = json!({"tenant": name}).as_object().unwrap().clone();
         let rights = [Right::Read, Right::Write];
@@ -181,7 +181,7 @@ async fn each_tenant_has_its_own(bed: Bed) {
     assert_eq!(bed.ok("session::kv::get", key("k")).await["value"], 1, "the owner sees all");
 }
 
-async fn a_repeated_request_changes_nothing(bed: Bed) {
+async fn a_repeated_request_changes_nothing(bed: TestService) {
     let call = async |request: Value| {
         let terms = CallTerms { key: Some([7; 32]), life: None };
         let service = bed.service.on_terms(terms);
@@ -203,7 +203,7 @@ async fn a_repeated_request_changes_nothing(bed: Bed) {
     assert_eq!(call(other).await.unwrap_err().code(), "session/other_content");
 }
 
-async fn bounds_are_checked(bed: Bed) {
+async fn bounds_are_checked(bed: TestService) {
     let code = async |request: Value| bed.err("session::kv::put", request).await.0;
     assert_eq!(code(put("", &json!(1))).await, "session/invalid_request");
     assert_eq!(code(put(&"k".repeat(1025), &json!(1))).await, "session/too_large");
@@ -217,7 +217,7 @@ async fn bounds_are_checked(bed: Bed) {
     assert_eq!(bed.err("session::kv::list", many).await.0, "session/too_large");
 }
 
-async fn documents_are_there_after_a_restart(mut bed: Bed) {
+async fn documents_are_there_after_a_restart(mut bed: TestService) {
     bed.ok("session::kv::put", put("a", &json!(1))).await;
     bed.ok("session::kv::put", put("b", &json!(2))).await;
     bed.ok("session::kv::delete", key("a")).await;
@@ -248,7 +248,7 @@ async fn ok(service: &Service, function: &str, request: Value) -> Value {
 #[tokio::test]
 async fn what_documents_cost_follows_the_live_keys() {
     let factory = stores::native();
-    let mut bed = Bed::on(&factory).await;
+    let mut bed = TestService::on(&factory).await;
     let value = |number: usize| json!(format!("{number}:{}", "x".repeat(VALUE_BYTES)));
     bed.ok("session::kv::put", put("kept", &json!("k"))).await;
     bed.ok("session::kv::put", put("gone", &json!("g"))).await;

@@ -1,6 +1,6 @@
 //! Entries: append, update, stream, read back.
 
-use crate::common::{Bed, assistant, object, text, user};
+use crate::common::{TestService, assistant, object, text, user};
 use serde_json::{Value, json};
 
 on_every_store!(
@@ -22,7 +22,7 @@ on_every_store!(
     bookkeeping_of_a_known_kind_is_a_custom_entry,
 );
 
-async fn appending_chains_to_the_active_leaf(bed: Bed) {
+async fn appending_chains_to_the_active_leaf(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.tick(10);
     let first = bed.append(&id, json!({"message": user("a"), "origin": {"turn": 1}})).await;
@@ -51,7 +51,7 @@ async fn appending_chains_to_the_active_leaf(bed: Bed) {
     );
 }
 
-async fn the_same_entry_id_twice_is_one_entry(bed: Bed) {
+async fn the_same_entry_id_twice_is_one_entry(bed: TestService) {
     let id = bed.create(json!({})).await;
     let first = bed.append(&id, json!({"entry_id": "mine", "message": user("a")})).await;
     assert_eq!(first["entry_id"], json!("mine"));
@@ -72,7 +72,7 @@ async fn the_same_entry_id_twice_is_one_entry(bed: Bed) {
     assert_eq!(code, "session/invalid_request");
 }
 
-async fn an_entry_id_may_be_chosen_but_not_empty(bed: Bed) {
+async fn an_entry_id_may_be_chosen_but_not_empty(bed: TestService) {
     let id = bed.create(json!({})).await;
     let (code, _) = bed
         .err("session::append", json!({"session_id": id, "entry_id": "", "message": user("a")}))
@@ -85,7 +85,7 @@ async fn an_entry_id_may_be_chosen_but_not_empty(bed: Bed) {
     assert_eq!(bed.texts(&id).await, ["..", "a/b", "é", " "]);
 }
 
-async fn a_batch_is_one_chain_with_one_time(bed: Bed) {
+async fn a_batch_is_one_chain_with_one_time(bed: TestService) {
     let id = bed.create(json!({})).await;
     let root = bed.say(&id, "root").await;
     bed.tick(10);
@@ -120,7 +120,7 @@ async fn a_batch_is_one_chain_with_one_time(bed: Bed) {
     assert_eq!(branch["entry_ids"].as_array().unwrap().len(), 1);
 }
 
-async fn custom_entries_are_kept_but_not_counted(bed: Bed) {
+async fn custom_entries_are_kept_but_not_counted(bed: TestService) {
     let id = bed.create(json!({})).await;
     let mark = bed.append(&id, json!({"custom": {"custom_type": "mark"}})).await;
     bed.say(&id, "a").await;
@@ -142,7 +142,7 @@ async fn custom_entries_are_kept_but_not_counted(bed: Bed) {
     }
 }
 
-async fn an_append_that_expects_another_leaf_is_refused(bed: Bed) {
+async fn an_append_that_expects_another_leaf_is_refused(bed: TestService) {
     let id = bed.create(json!({})).await;
     let first = bed.append(&id, json!({"message": user("a"), "expected_leaf": ""})).await;
     let leaf = first["entry_id"].as_str().unwrap();
@@ -166,7 +166,7 @@ async fn an_append_that_expects_another_leaf_is_refused(bed: Bed) {
     assert_eq!(bed.append(&id, chosen).await, first_time);
 }
 
-async fn what_is_not_the_leaf_fails_nobody(bed: Bed) {
+async fn what_is_not_the_leaf_fails_nobody(bed: TestService) {
     let id = bed.create(json!({})).await;
     let leaf = bed.say(&id, "a").await;
     bed.ok("session::set-status", json!({"session_id": id, "status": "working"})).await;
@@ -176,7 +176,7 @@ async fn what_is_not_the_leaf_fails_nobody(bed: Bed) {
     assert_eq!(bed.texts(&id).await, ["aa", "b"]);
 }
 
-async fn updates_replace_content_and_count_revisions(bed: Bed) {
+async fn updates_replace_content_and_count_revisions(bed: TestService) {
     let id = bed.create(json!({})).await;
     let mut said = assistant("");
     said["usage"] = json!({"input": 3, "output": 4, "cost_usd": 0.5});
@@ -204,7 +204,7 @@ async fn updates_replace_content_and_count_revisions(bed: Bed) {
     assert!(meta["updated_at"].as_i64().unwrap() > entry["timestamp"].as_i64().unwrap());
 }
 
-async fn an_expected_revision_guards_an_update(bed: Bed) {
+async fn an_expected_revision_guards_an_update(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "a").await;
     let update = async |expected: u64, text: &str| {
@@ -219,7 +219,7 @@ async fn an_expected_revision_guards_an_update(bed: Bed) {
     assert_eq!(bed.texts(&id).await, ["c"]);
 }
 
-async fn details_belong_to_results_and_custom_messages(bed: Bed) {
+async fn details_belong_to_results_and_custom_messages(bed: TestService) {
     let id = bed.create(json!({})).await;
     let result = json!({
         "role": "function_result", "function_call_id": "c", "function_id": "f",
@@ -250,7 +250,7 @@ async fn details_belong_to_results_and_custom_messages(bed: Bed) {
     );
 }
 
-async fn a_refused_update_writes_nothing(bed: Bed) {
+async fn a_refused_update_writes_nothing(bed: TestService) {
     let id = bed.create(json!({})).await;
     let said = bed.say(&id, "a").await;
     let custom = bed.append(&id, json!({"custom": {"custom_type": "m"}})).await["entry_id"].clone();
@@ -286,7 +286,7 @@ async fn a_refused_update_writes_nothing(bed: Bed) {
     assert_eq!(bed.entry(&id, &said).await["revision"], json!(0));
 }
 
-async fn deltas_add_text_to_a_block(bed: Bed) {
+async fn deltas_add_text_to_a_block(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.append(&id, json!({"message": assistant("")})).await["entry_id"].clone();
     let delta = async |more: Value| {
@@ -320,7 +320,7 @@ async fn deltas_add_text_to_a_block(bed: Bed) {
     assert_eq!(bed.texts(&id).await, ["all new!"]);
 }
 
-async fn a_streamed_reply_is_whole_after_reopening(mut bed: Bed) {
+async fn a_streamed_reply_is_whole_after_reopening(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.append(&id, json!({"message": assistant("")})).await["entry_id"].clone();
     let entry = entry.as_str().unwrap();
@@ -339,7 +339,7 @@ async fn a_streamed_reply_is_whole_after_reopening(mut bed: Bed) {
     assert_eq!(bed.entry(&id, entry).await["revision"], json!(200));
 }
 
-async fn unknown_fields_of_a_request_are_ignored_and_null_is_absent(bed: Bed) {
+async fn unknown_fields_of_a_request_are_ignored_and_null_is_absent(bed: TestService) {
     let made = bed
         .ok(
             "session::create",
@@ -374,7 +374,7 @@ async fn unknown_fields_of_a_request_are_ignored_and_null_is_absent(bed: Bed) {
     );
 }
 
-async fn every_kind_of_message_comes_back_as_it_was(mut bed: Bed) {
+async fn every_kind_of_message_comes_back_as_it_was(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     let messages = [
         json!({"role": "user", "timestamp": 1, "content": [
@@ -401,7 +401,7 @@ async fn every_kind_of_message_comes_back_as_it_was(mut bed: Bed) {
     }
 }
 
-async fn bookkeeping_of_a_known_kind_is_a_custom_entry(mut bed: Bed) {
+async fn bookkeeping_of_a_known_kind_is_a_custom_entry(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     let payloads = [
         json!({"custom_type": "bough.model_change", "data": {"provider": "p", "model_id": "m", "more": 1}}),

@@ -1,7 +1,7 @@
 //! The feed: what is told, to whom, in which order, and from where on.
 
 use crate::common;
-use crate::common::{Bed, Listener, assistant, object, user};
+use crate::common::{Listener, TestService, assistant, object, user};
 use bough_service::{EventFilter, EventKind, StartAt};
 use bough_session::SessionId;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ on_every_store!(
     a_large_step_of_a_stream_is_told_like_the_others,
 );
 
-async fn each_change_is_told_with_the_payload_of_the_original(bed: Bed) {
+async fn each_change_is_told_with_the_payload_of_the_original(bed: TestService) {
     let mut listener = bed.listen().await;
     let now = 1_700_000_000_000_i64;
     let id = bed.create(json!({"title": "t", "description": "d", "metadata": {"o": 1}})).await;
@@ -77,7 +77,7 @@ async fn each_change_is_told_with_the_payload_of_the_original(bed: Bed) {
     assert_eq!(listener.event().await, (EventKind::Deleted, deleted));
 }
 
-async fn what_changes_nothing_is_not_told(bed: Bed) {
+async fn what_changes_nothing_is_not_told(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry =
         bed.append(&id, json!({"entry_id": "e", "message": user("a")})).await["entry_id"].clone();
@@ -95,7 +95,7 @@ async fn what_changes_nothing_is_not_told(bed: Bed) {
     assert_eq!(listener.kinds().await, Vec::<&str>::new());
 }
 
-async fn a_fork_is_told_as_one_new_session(bed: Bed) {
+async fn a_fork_is_told_as_one_new_session(bed: TestService) {
     let id = bed.create(json!({"title": "t", "metadata": {"o": 1}})).await;
     bed.say(&id, "a").await;
     let b = bed.say(&id, "b").await;
@@ -114,7 +114,7 @@ async fn a_fork_is_told_as_one_new_session(bed: Bed) {
     assert_eq!(late.kinds().await, ["created", "message-added"]);
 }
 
-async fn a_large_fork_is_told_as_one_new_session(bed: Bed) {
+async fn a_large_fork_is_told_as_one_new_session(bed: TestService) {
     let id = bed.create(json!({})).await;
     let messages: Vec<_> = (0..700).map(|number| user(&number.to_string())).collect();
     let many =
@@ -127,7 +127,7 @@ async fn a_large_fork_is_told_as_one_new_session(bed: Bed) {
     assert_eq!(late.kinds().await, ["created", "message-added"]);
 }
 
-async fn filters_by_session_role_and_metadata(bed: Bed) {
+async fn filters_by_session_role_and_metadata(bed: TestService) {
     let mine = bed.create(json!({"metadata": {"owner": "u_1", "x": 1}})).await;
     let theirs = bed.create(json!({"metadata": {"owner": "u_2"}})).await;
     let listen = async |config: Value| {
@@ -154,7 +154,7 @@ async fn filters_by_session_role_and_metadata(bed: Bed) {
     assert_eq!(count(&mut by_none).await, 0);
 }
 
-async fn metadata_filters_look_at_the_session_after_the_change(bed: Bed) {
+async fn metadata_filters_look_at_the_session_after_the_change(bed: TestService) {
     let id = bed.create(json!({"metadata": {"owner": "u_1"}})).await;
     let listen = async |owner: &str| {
         let filter = EventFilter::everything().with_metadata(object(json!({"owner": owner})));
@@ -170,7 +170,7 @@ async fn metadata_filters_look_at_the_session_after_the_change(bed: Bed) {
     assert_eq!(second.kinds().await, ["meta-updated", "message-added", "deleted"]);
 }
 
-async fn further_kinds_are_told_to_those_who_ask(bed: Bed) {
+async fn further_kinds_are_told_to_those_who_ask(bed: TestService) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     bed.say(&id, "b").await;
@@ -199,7 +199,7 @@ async fn further_kinds_are_told_to_those_who_ask(bed: Bed) {
     assert_eq!((&events[4].1["entry_id"], &events[4].1["label"]), (&json!(a), &json!("l")));
 }
 
-async fn every_step_of_a_stream_is_told_whole(bed: Bed) {
+async fn every_step_of_a_stream_is_told_whole(bed: TestService) {
     let id = bed.create(json!({})).await;
     let mut one = bed
         .subscribe(
@@ -228,7 +228,7 @@ async fn every_step_of_a_stream_is_told_whole(bed: Bed) {
 }
 
 /// A step that is too large for the file of the stream is a record of its own.
-async fn a_large_step_of_a_stream_is_told_like_the_others(bed: Bed) {
+async fn a_large_step_of_a_stream_is_told_like_the_others(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "").await;
     let mut live = bed.listen().await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::ALLOCATOR;
 use crate::common::stores::{self, DiskKind};
-use crate::common::{Bed, CountingEntropy, HandClock};
+use crate::common::{CountingEntropy, HandClock, TestService};
 use bough_platform::{Clock, OsDisk, Platform};
 use bough_service::limits::BUILD_BATCH_BYTES;
 use bough_service::{Scope, Service};
@@ -49,7 +49,7 @@ impl Clock for Gauge {
 
 /// A native store whose memory is looked at.
 struct Gauged {
-    bed: Bed,
+    bed: TestService,
     gauge: Arc<Gauge>,
     _directory: tempfile::TempDir,
 }
@@ -63,7 +63,7 @@ impl Gauged {
         let disk = Arc::new(SlowSync::new(disk, delay, gauge.clone()));
         let platform = Platform { disk, clock: clock.clone(), entropy: entropy.clone() };
         let store = DiskKind::Native.open_on(platform, directory.path().to_owned()).await;
-        let bed = Bed {
+        let bed = TestService {
             service: Service::new(store, clock.clone(), entropy.clone()),
             scope: Scope::owner(),
             clock,

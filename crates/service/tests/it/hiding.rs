@@ -1,6 +1,6 @@
 //! Entries that are hidden: from every read, for good, and paths lead through them.
 
-use crate::common::{Bed, text, user};
+use crate::common::{TestService, text, user};
 use bough_service::limits::HIDE_ENTRIES_MAX;
 use bough_service::{EventFilter, EventKind, StartAt};
 use serde_json::{Value, json};
@@ -23,12 +23,12 @@ on_every_store!(
 
 const SECRET: &str = "the secret words";
 
-async fn hide(bed: &Bed, session: &str, entries: &[&str]) -> Value {
+async fn hide(bed: &TestService, session: &str, entries: &[&str]) -> Value {
     bed.ok("session::hide-entries", json!({"session_id": session, "entry_ids": entries})).await
 }
 
 /// A session that says `a`, the secret and `c`, and the ids of the three.
-async fn session(bed: &Bed) -> (String, [String; 3]) {
+async fn session(bed: &TestService) -> (String, [String; 3]) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     let b = bed.say(&id, "draft").await;
@@ -37,7 +37,7 @@ async fn session(bed: &Bed) -> (String, [String; 3]) {
     (id, [a, b, c])
 }
 
-async fn a_hidden_entry_is_in_no_read(mut bed: Bed) {
+async fn a_hidden_entry_is_in_no_read(mut bed: TestService) {
     let (id, [a, b, c]) = session(&bed).await;
     assert_eq!(hide(&bed, &id, &[&b]).await, json!({"hidden": 1}));
     for _ in 0..2 {
@@ -72,7 +72,7 @@ async fn a_hidden_entry_is_in_no_read(mut bed: Bed) {
     }
 }
 
-async fn paths_lead_through_hidden_entries(bed: Bed) {
+async fn paths_lead_through_hidden_entries(bed: TestService) {
     let (id, [a, b, c]) = session(&bed).await;
     let first = bed.ok("session::messages", json!({"session_id": id, "limit": 2})).await;
     hide(&bed, &id, &[&b]).await;
@@ -90,7 +90,7 @@ async fn paths_lead_through_hidden_entries(bed: Bed) {
     assert_eq!(json!(pages), json!([c, d["entry_id"]]));
 }
 
-async fn trees_and_siblings_leave_hidden_entries_out(bed: Bed) {
+async fn trees_and_siblings_leave_hidden_entries_out(bed: TestService) {
     let (id, [a, b, c]) = session(&bed).await;
     let mut others = Vec::new();
     for text in ["x", "y"] {
@@ -121,7 +121,7 @@ async fn trees_and_siblings_leave_hidden_entries_out(bed: Bed) {
     assert_eq!(bed.err("session::compare", hidden).await.0, "session/entry_not_found");
 }
 
-async fn hiding_is_repeatable_and_all_or_nothing(bed: Bed) {
+async fn hiding_is_repeatable_and_all_or_nothing(bed: TestService) {
     let (id, [a, b, c]) = session(&bed).await;
     let request = |entries: Vec<&str>| json!({"session_id": id, "entry_ids": entries});
     let (code, _) = bed.err("session::hide-entries", request(vec![&a, "nothing"])).await;
@@ -137,7 +137,7 @@ async fn hiding_is_repeatable_and_all_or_nothing(bed: Bed) {
     assert_eq!(bed.err("session::hide-entries", elsewhere).await.0, "session/not_found");
 }
 
-async fn nothing_can_be_done_to_a_hidden_entry(bed: Bed) {
+async fn nothing_can_be_done_to_a_hidden_entry(bed: TestService) {
     let (id, [_, b, _]) = session(&bed).await;
     hide(&bed, &id, &[&b]).await;
     let entry = json!({"session_id": id, "entry_id": b});
@@ -166,7 +166,7 @@ async fn nothing_can_be_done_to_a_hidden_entry(bed: Bed) {
     assert_eq!(bed.texts(&id).await, ["a", "c"], "an id is not used again");
 }
 
-async fn the_leaf_moves_to_what_is_left(bed: Bed) {
+async fn the_leaf_moves_to_what_is_left(bed: TestService) {
     let (id, [a, b, c]) = session(&bed).await;
     hide(&bed, &id, &[&b]).await;
     hide(&bed, &id, &[&c]).await;
@@ -189,7 +189,7 @@ async fn the_leaf_moves_to_what_is_left(bed: Bed) {
     assert_eq!(bed.texts(&id).await, ["a new beginning"]);
 }
 
-async fn a_message_that_streams_can_be_hidden(mut bed: Bed) {
+async fn a_message_that_streams_can_be_hidden(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.say(&id, "a").await;
     let message = json!({"role": "assistant", "content": [], "timestamp": 1});
@@ -207,7 +207,7 @@ async fn a_message_that_streams_can_be_hidden(mut bed: Bed) {
     assert_eq!(bed.texts(&id).await, ["a", "b"]);
 }
 
-async fn documents_are_found_behind_hidden_ones(mut bed: Bed) {
+async fn documents_are_found_behind_hidden_ones(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     for name in ["d1", "d2", "d3", "d4"] {
         let custom = json!({"custom_type": "doc", "data": {"name": name}});
@@ -231,7 +231,7 @@ async fn documents_are_found_behind_hidden_ones(mut bed: Bed) {
     }
 }
 
-async fn counts_follow_and_usage_stays(mut bed: Bed) {
+async fn counts_follow_and_usage_stays(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     let first = bed.say(&id, SECRET).await;
     let usage =
@@ -253,7 +253,7 @@ async fn counts_follow_and_usage_stays(mut bed: Bed) {
     }
 }
 
-async fn the_feed_says_what_was_hidden_and_never_what_it_said(bed: Bed) {
+async fn the_feed_says_what_was_hidden_and_never_what_it_said(bed: TestService) {
     let (id, [_, b, _]) = session(&bed).await;
     let all = EventFilter::of(EventKind::ALL);
     let mut live = bed.subscribe(all.clone(), StartAt::Now).await;
@@ -270,7 +270,7 @@ async fn the_feed_says_what_was_hidden_and_never_what_it_said(bed: Bed) {
     }
 }
 
-async fn a_whole_fork_keeps_hidden_entries_hidden(mut bed: Bed) {
+async fn a_whole_fork_keeps_hidden_entries_hidden(mut bed: TestService) {
     let (id, [a, b, c]) = session(&bed).await;
     hide(&bed, &id, &[&b]).await;
     let request =
@@ -287,7 +287,7 @@ async fn a_whole_fork_keeps_hidden_entries_hidden(mut bed: Bed) {
     assert_eq!(bed.entry(copy, &c).await["parent_id"], json!(a));
 }
 
-async fn a_context_begins_at_a_kept_entry_that_was_hidden(bed: Bed) {
+async fn a_context_begins_at_a_kept_entry_that_was_hidden(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.say(&id, "forgotten").await;
     let kept = bed.say(&id, SECRET).await;
@@ -302,7 +302,7 @@ async fn a_context_begins_at_a_kept_entry_that_was_hidden(bed: Bed) {
     assert!(texts[0].contains("before") && texts[1] == "kept too", "{texts:?}");
 }
 
-async fn hidden_and_appended_at_once(bed: Bed) {
+async fn hidden_and_appended_at_once(bed: TestService) {
     let (id, [_, b, c]) = session(&bed).await;
     let append = |n: usize| {
         bed.call("session::append", json!({"session_id": id, "message": user(&n.to_string())}))

@@ -6,19 +6,19 @@ use bough_platform::Clock as _;
 use bough_service::{CallTerms, Settings};
 use serde_json::{Value, json};
 
-use crate::common::Bed;
+use crate::common::TestService;
 
 const LIFE: i64 = 60 * 60 * 1000;
 
 on_every_store!(a_key_ends_after_its_time, keys_without_an_end, a_clock_that_is_behind);
 
 /// A service whose keys live for an hour.
-fn hourly(bed: &Bed) {
+fn hourly(bed: &TestService) {
     let idempotency_keys = Some(Duration::from_millis(LIFE.unsigned_abs()));
     bed.service.set_settings(Settings { idempotency_keys, ..Settings::default() });
 }
 
-async fn keyed(bed: &Bed, function: &str, request: Value) -> Value {
+async fn keyed(bed: &TestService, function: &str, request: Value) -> Value {
     // A key is of one function.
     let key = [function.bytes().fold(0, u8::wrapping_add); 32];
     let terms = CallTerms { key: Some(key), life: None };
@@ -49,7 +49,7 @@ fn requests(session: &str, entry: &str) -> Vec<(&'static str, Value, &'static st
     ]
 }
 
-async fn session_with_an_entry(bed: &Bed) -> (String, String) {
+async fn session_with_an_entry(bed: &TestService) -> (String, String) {
     let made = bed.call("session::create", json!({})).await.unwrap();
     let session = made["session_id"].as_str().unwrap().to_owned();
     let message = json!({"role": "user", "content": "x", "timestamp": 1});
@@ -59,7 +59,7 @@ async fn session_with_an_entry(bed: &Bed) -> (String, String) {
 }
 
 /// One rule for whatever a key made: at any moment of its life the key finds it, and after that it is a new key.
-async fn a_key_ends_after_its_time(bed: Bed) {
+async fn a_key_ends_after_its_time(bed: TestService) {
     hourly(&bed);
     let (session, entry) = session_with_an_entry(&bed).await;
     for (function, request, name) in requests(&session, &entry) {
@@ -78,7 +78,7 @@ async fn a_key_ends_after_its_time(bed: Bed) {
     }
 }
 
-async fn keys_without_an_end(bed: Bed) {
+async fn keys_without_an_end(bed: TestService) {
     bed.service.set_settings(Settings { idempotency_keys: None, ..Settings::default() });
     let (session, entry) = session_with_an_entry(&bed).await;
     for (function, request, name) in requests(&session, &entry) {
@@ -90,7 +90,7 @@ async fn keys_without_an_end(bed: Bed) {
 }
 
 /// Two servers on one store, whose clocks are not quite the same: the second comes when its window has not begun yet.
-async fn a_clock_that_is_behind(bed: Bed) {
+async fn a_clock_that_is_behind(bed: TestService) {
     hourly(&bed);
     let now = bed.clock.now_ms();
     bed.tick(LIFE - now.rem_euclid(LIFE));

@@ -1,7 +1,7 @@
 //! Sessions: create, ensure, get, list, change, delete, bring back.
 
-use crate::common::moody::Moody;
-use crate::common::{Bed, assistant, object};
+use crate::common::flaky_store::FlakyStore;
+use crate::common::{TestService, assistant, object};
 use bough_service::Settings;
 use bough_session::{LoopEvent, LoopId, LoopPhase, RawJson, Record, SessionId};
 use bough_store::StoreExt;
@@ -28,7 +28,7 @@ on_every_store!(
     everything_is_there_after_reopening,
 );
 
-async fn a_new_session_is_idle_and_empty(bed: Bed) {
+async fn a_new_session_is_idle_and_empty(bed: TestService) {
     let created =
         bed.ok("session::create", json!({"title": "t", "metadata": {"owner": "u_1"}})).await;
     let id = created["session_id"].as_str().unwrap();
@@ -49,7 +49,7 @@ async fn a_new_session_is_idle_and_empty(bed: Bed) {
     assert_eq!(bed.ok("session::get", json!({"session_id": "nope"})).await, Value::Null);
 }
 
-async fn ensuring_creates_once_and_then_only_reads(bed: Bed) {
+async fn ensuring_creates_once_and_then_only_reads(bed: TestService) {
     let first =
         bed.ok("session::ensure", json!({"session_id": "chat/42: é", "title": "one"})).await;
     assert_eq!(first["created"], json!(true));
@@ -61,7 +61,7 @@ async fn ensuring_creates_once_and_then_only_reads(bed: Bed) {
     assert_eq!(second["meta"]["title"], json!("one"));
 }
 
-async fn an_empty_or_endless_id_is_refused_and_an_odd_one_is_not(bed: Bed) {
+async fn an_empty_or_endless_id_is_refused_and_an_odd_one_is_not(bed: TestService) {
     let (code, _) = bed.err("session::ensure", json!({"session_id": ""})).await;
     assert_eq!(code, "session/invalid_request");
     for id in [".", "..", "../escape", "a/b", "A", "a", "CON", "%2e", "x.jsonl", "日本"] {
@@ -76,7 +76,7 @@ async fn an_empty_or_endless_id_is_refused_and_an_odd_one_is_not(bed: Bed) {
     }
 }
 
-async fn set_meta_replaces_what_is_given(bed: Bed) {
+async fn set_meta_replaces_what_is_given(bed: TestService) {
     let id =
         bed.create(json!({"title": "a", "description": "b", "metadata": {"x": 1, "y": 2}})).await;
     bed.tick(5);
@@ -96,7 +96,7 @@ async fn set_meta_replaces_what_is_given(bed: Bed) {
     assert_eq!(bed.meta(&id).await, both["meta"]);
 }
 
-async fn set_status_keeps_a_reason_only_for_errors(bed: Bed) {
+async fn set_status_keeps_a_reason_only_for_errors(bed: TestService) {
     let id = bed.create(json!({})).await;
     let set = async |status: &str, reason: Value| {
         bed.ok("session::set-status", json!({"session_id": id, "status": status, "reason": reason}))
@@ -116,7 +116,7 @@ async fn set_status_keeps_a_reason_only_for_errors(bed: Bed) {
     assert_eq!(set("idle", Value::Null).await["previous_status"], json!("done"));
 }
 
-async fn setting_nothing_writes_nothing(bed: Bed) {
+async fn setting_nothing_writes_nothing(bed: TestService) {
     let id = bed.create(json!({"title": "t"})).await;
     let before = bed.meta(&id).await;
     bed.tick(1000);
@@ -129,7 +129,7 @@ async fn setting_nothing_writes_nothing(bed: Bed) {
     assert_ne!(touched["meta"]["updated_at"], before["updated_at"]);
 }
 
-async fn deleting_and_ensuring_again_gives_a_clean_session(bed: Bed) {
+async fn deleting_and_ensuring_again_gives_a_clean_session(bed: TestService) {
     bed.ok("session::ensure", json!({"session_id": "s", "title": "old"})).await;
     let entry = bed.say("s", "hello").await;
     assert_eq!(
@@ -155,7 +155,7 @@ async fn deleting_and_ensuring_again_gives_a_clean_session(bed: Bed) {
     );
 }
 
-async fn a_deleted_session_can_be_brought_back_once(bed: Bed) {
+async fn a_deleted_session_can_be_brought_back_once(bed: TestService) {
     let id = bed.create(json!({"title": "kept", "metadata": {"o": 1}})).await;
     bed.say(&id, "hello").await;
     let before = bed.meta(&id).await;
@@ -174,7 +174,7 @@ async fn a_deleted_session_can_be_brought_back_once(bed: Bed) {
     assert!(["session/already_exists", "session/not_in_trash"].contains(&code.as_str()), "{code}");
 }
 
-async fn purged_is_gone(bed: Bed) {
+async fn purged_is_gone(bed: TestService) {
     let id = bed.create(json!({})).await;
     assert_eq!(bed.ok("session::purge", json!({"session_id": id})).await, json!({"purged": false}));
     bed.ok("session::delete", json!({"session_id": id})).await;
@@ -184,7 +184,7 @@ async fn purged_is_gone(bed: Bed) {
     assert_eq!(code, "session/not_in_trash");
 }
 
-async fn lists_page_in_each_order(bed: Bed) {
+async fn lists_page_in_each_order(bed: TestService) {
     for name in ["a", "b", "c", "d", "e"] {
         bed.tick(10);
         bed.ok("session::ensure", json!({"session_id": name})).await;
@@ -209,7 +209,7 @@ async fn lists_page_in_each_order(bed: Bed) {
     assert!(whole.get("next_cursor").is_none());
 }
 
-async fn lists_filter_by_status_metadata_and_archive(bed: Bed) {
+async fn lists_filter_by_status_metadata_and_archive(bed: TestService) {
     for (id, metadata) in
         [("a", json!({"o": 1, "p": {"q": []}})), ("b", json!({"o": 2})), ("c", Value::Null)]
     {
@@ -240,7 +240,7 @@ async fn lists_filter_by_status_metadata_and_archive(bed: Bed) {
     check(json!({}), &["a", "b", "c"]).await;
 }
 
-async fn a_limit_is_clamped_and_a_cursor_belongs_to_its_order(bed: Bed) {
+async fn a_limit_is_clamped_and_a_cursor_belongs_to_its_order(bed: TestService) {
     for id in ["a", "b", "c"] {
         bed.ok("session::ensure", json!({"session_id": id})).await;
     }
@@ -262,7 +262,7 @@ async fn a_limit_is_clamped_and_a_cursor_belongs_to_its_order(bed: Bed) {
     }
 }
 
-async fn tasks_are_named_and_listed(bed: Bed) {
+async fn tasks_are_named_and_listed(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.create(json!({})).await;
     let set =
@@ -278,7 +278,7 @@ async fn tasks_are_named_and_listed(bed: Bed) {
     assert_eq!(running, Vec::<String>::new());
 }
 
-async fn lists_filter_by_the_beginning_of_an_id_and_by_text(bed: Bed) {
+async fn lists_filter_by_the_beginning_of_an_id_and_by_text(bed: TestService) {
     for id in ["aa1", "aa2", "ab1"] {
         bed.ok("session::ensure", json!({"session_id": id})).await;
     }
@@ -301,7 +301,7 @@ async fn lists_filter_by_the_beginning_of_an_id_and_by_text(bed: Bed) {
     assert_eq!(page.get("details"), None);
 }
 
-async fn search_finds_words_of_titles_and_messages(bed: Bed) {
+async fn search_finds_words_of_titles_and_messages(bed: TestService) {
     let titled = bed.create(json!({"title": "the quick brown fox", "metadata": {"o": 1}})).await;
     let spoken = bed.create(json!({"title": "other", "metadata": {"o": 2}})).await;
     bed.say(&spoken, "a zebra crossed the road").await;
@@ -327,7 +327,7 @@ async fn search_finds_words_of_titles_and_messages(bed: Bed) {
     assert_eq!(code, "session/invalid_request");
 }
 
-async fn everything_is_there_after_reopening(mut bed: Bed) {
+async fn everything_is_there_after_reopening(mut bed: TestService) {
     let id = bed.create(json!({"title": "t", "metadata": {"o": [1, {"p": null}]}})).await;
     bed.say(&id, "one").await;
     bed.ok("session::set-status", json!({"session_id": id, "status": "error", "reason": "r"}))
@@ -340,7 +340,7 @@ async fn everything_is_there_after_reopening(mut bed: Bed) {
     assert_eq!(bed.pages("session::list", json!({"archived": "only"})).await, [id]);
 }
 
-async fn a_deleted_session_can_be_brought_back_until_its_retention_ends(bed: Bed) {
+async fn a_deleted_session_can_be_brought_back_until_its_retention_ends(bed: TestService) {
     const DAY: i64 = 24 * 60 * 60 * 1000;
     let retention = Some(std::time::Duration::from_millis(DAY.unsigned_abs()));
     bed.service.set_settings(Settings { trash_retention: retention, ..bed.service.settings() });
@@ -367,7 +367,7 @@ async fn a_deleted_session_can_be_brought_back_until_its_retention_ends(bed: Bed
 }
 
 /// The status of a task is what the session's loops say, and lists filter by it.
-async fn sessions_are_listed_by_where_their_task_stands(bed: Bed) {
+async fn sessions_are_listed_by_where_their_task_stands(bed: TestService) {
     let ends = [
         ("pending", [LoopPhase::Pending].as_slice()),
         ("running", &[LoopPhase::Pending, LoopPhase::Running]),
@@ -399,7 +399,7 @@ async fn sessions_are_listed_by_where_their_task_stands(bed: Bed) {
 /// A sweep that took a restore for an old deletion would remove a session that somebody wants back.
 #[tokio::test]
 async fn a_restore_that_was_cut_short_is_finished_by_the_sweep_and_not_purged() {
-    let (bed, store) = Moody::bed();
+    let (bed, store) = FlakyStore::bed();
     let retention = Some(std::time::Duration::from_millis(1));
     bed.service.set_settings(Settings { trash_retention: retention, ..bed.service.settings() });
     let id = bed.create(json!({})).await;

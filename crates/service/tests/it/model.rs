@@ -5,7 +5,7 @@ mod entries;
 mod ops;
 
 use self::ops::{Choice, LeafWish, Op, any_op};
-use crate::common::{Bed, Listener, StoreFactory, object, stores};
+use crate::common::{Listener, StoreFactory, TestService, object, stores};
 use crate::oracle::Oracle;
 use bough_service::{EventFilter, EventKind, StartAt};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn histories_on_native() {
 }
 
 struct Model {
-    bed: Bed,
+    bed: TestService,
     oracle: Oracle,
     listener: Listener,
     /// Sessions that were made, by number; the first ones are ids of our own.
@@ -51,7 +51,7 @@ struct Model {
 
 impl Model {
     async fn check(factory: &Arc<dyn StoreFactory>, history: Vec<Op>) {
-        let bed = Bed::on(factory).await;
+        let bed = TestService::on(factory).await;
         let listener = bed.listen().await;
         let names = ["one", "two/2", "drei é"].map(str::to_owned).to_vec();
         let mut model = Self { bed, oracle: Oracle::default(), listener, names };
@@ -257,7 +257,7 @@ impl Model {
 async fn the_oracle_notices_what_it_should() {
     // A feed that tells too much, and one that tells too little, must both be caught.
     for spoil in [0, 1] {
-        let bed = Bed::on(&stores::memory()).await;
+        let bed = TestService::on(&stores::memory()).await;
         let listener = bed.listen().await;
         let mut model =
             Model { bed, oracle: Oracle::default(), listener, names: vec!["s".to_owned()] };
@@ -271,6 +271,6 @@ async fn the_oracle_notices_what_it_should() {
         assert!(compared.is_err());
     }
     let filter = EventFilter::of([EventKind::Created]);
-    let bed = Bed::on(&stores::memory()).await;
+    let bed = TestService::on(&stores::memory()).await;
     assert!(bed.subscribe(filter, StartAt::Now).await.ready().await.is_empty());
 }

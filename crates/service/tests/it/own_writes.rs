@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::common::moody::Moody;
+use crate::common::flaky_store::FlakyStore;
 use crate::common::stores::DiskKind;
-use crate::common::{Bed, Listener, assistant, text, user};
+use crate::common::{Listener, TestService, assistant, text, user};
 use crate::weaknesses::OnSimDisk;
 use bough_service::limits::RECENT_WRITES_MAX;
 use bough_service::{EventFilter, EventKind, FeedItem, StartAt};
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 /// A session that somebody follows from now on.
 struct Followed {
-    bed: Bed,
-    store: Arc<Moody>,
+    bed: TestService,
+    store: Arc<FlakyStore>,
     id: String,
     listener: Listener,
 }
@@ -37,7 +37,7 @@ impl Followed {
     }
 
     async fn by(filter: impl FnOnce(&str) -> EventFilter) -> Self {
-        let (bed, store) = Moody::bed();
+        let (bed, store) = FlakyStore::bed();
         let id = bed.create(json!({})).await;
         let listener = bed.subscribe(filter(&id), StartAt::Now).await;
         Self { bed, store, id, listener }
@@ -135,7 +135,7 @@ async fn is_accepted(followed: &Followed) -> bool {
 
 #[tokio::test]
 async fn a_follower_that_joins_while_a_batch_is_in_flight_hears_it_once() {
-    let (bed, store) = Moody::bed();
+    let (bed, store) = FlakyStore::bed();
     let id = bed.create(json!({})).await;
     store.hold();
     let (service, scope) = (bed.service.clone(), bed.scope.clone());

@@ -1,7 +1,8 @@
 //! The feed from a position on: resuming, snapshots, lives, stalls.
 
 use crate::common;
-use crate::common::{Bed, assistant, user};
+use crate::common::{TestService, assistant, user};
+use bough_service::limits::FEED_RECORDS_PER_READ;
 use bough_service::{EventFilter, EventKind, FeedCursor, FeedItem, GapReason, StartAt};
 use bough_session::SessionId;
 use serde_json::{Value, json};
@@ -24,10 +25,12 @@ on_every_store!(
     a_cursor_that_is_not_ours_is_refused,
     a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream,
     a_place_that_the_log_does_not_reach_is_a_gap,
+    a_gap_is_not_lost_with_the_page,
+    a_reader_in_the_middle_of_a_session_hears_the_rest_after_its_deletion,
 );
 
 /// A history with every kind of change, two of them streams.
-pub(crate) async fn make_history(bed: &Bed, id: &str) {
+pub(crate) async fn make_history(bed: &TestService, id: &str) {
     bed.say(id, "one").await;
     let entry = bed.append(id, json!({"message": assistant("")})).await["entry_id"].clone();
     for text in ["a", "ab", "abc"] {
@@ -40,20 +43,20 @@ pub(crate) async fn make_history(bed: &Bed, id: &str) {
     bed.ok("session::set-meta", json!({"session_id": id, "title": "t"})).await;
 }
 
-async fn a_subscriber_goes_on_after_any_event(bed: Bed) {
+async fn a_subscriber_goes_on_after_any_event(bed: TestService) {
     let id = bed.create(json!({})).await;
     let filter = EventFilter::of(EventKind::ALL).in_session(SessionId::from_stored(id.as_str()));
     check_resuming(bed, id, filter).await;
 }
 
-async fn a_subscriber_of_all_sessions_goes_on_after_any_event(bed: Bed) {
+async fn a_subscriber_of_all_sessions_goes_on_after_any_event(bed: TestService) {
     let id = bed.create(json!({})).await;
     check_resuming(bed, id, EventFilter::of(EventKind::ALL)).await;
 }
 
 /// What a subscriber gets that stops after each event in turn, and goes on from its cursor, is what one gets that never
 /// stops.
-async fn check_resuming(bed: Bed, id: String, filter: EventFilter) {
+async fn check_resuming(bed: TestService, id: String, filter: EventFilter) {
     let mut listener = bed.subscribe(filter.clone(), StartAt::Now).await;
     let start = listener.subscription.cursor().unwrap();
     make_history(&bed, &id).await;
@@ -87,7 +90,7 @@ pub(crate) fn newest_steps(events: &[(EventKind, Value)]) -> Vec<(EventKind, Val
     newest
 }
 
-async fn two_events_of_one_change_are_told_once_each(bed: Bed) {
+async fn two_events_of_one_change_are_told_once_each(bed: TestService) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     let filter = EventFilter::of(EventKind::ALL).in_session(SessionId::from_stored(id.as_str()));
@@ -100,7 +103,7 @@ async fn two_events_of_one_change_are_told_once_each(bed: Bed) {
     assert_eq!(late.kinds().await, ["label-changed"]);
 }
 
-async fn a_session_is_read_from_its_first_event(mut bed: Bed) {
+async fn a_session_is_read_from_its_first_event(mut bed: TestService) {
     let id = bed.create(json!({"title": "first"})).await;
     make_history(&bed, &id).await;
     bed.ok("session::set-meta", json!({"session_id": id, "title": "last"})).await;
@@ -120,7 +123,7 @@ async fn a_session_is_read_from_its_first_event(mut bed: Bed) {
     assert_eq!(events.last().unwrap().1["title"], json!("last"));
 }
 
-async fn a_session_may_be_watched_before_it_exists(bed: Bed) {
+async fn a_session_may_be_watched_before_it_exists(bed: TestService) {
     let filter = EventFilter::everything().in_session(SessionId::from_stored("later"));
     let mut listener = bed.subscribe(filter, StartAt::Now).await;
     assert!(listener.subscription.cursor().is_none());
@@ -130,7 +133,7 @@ async fn a_session_may_be_watched_before_it_exists(bed: Bed) {
     assert_eq!(listener.kinds().await, ["created", "message-added"]);
 }
 
-async fn a_new_life_is_told_after_the_end_of_the_old(bed: Bed) {
+async fn a_new_life_is_told_after_the_end_of_the_old(bed: TestService) {
     bed.ok("session::ensure", json!({"session_id": "s"})).await;
     let one = EventFilter::everything().in_session(SessionId::from_stored("s"));
     let mut one = bed.subscribe(one, StartAt::Now).await;
@@ -144,7 +147,7 @@ async fn a_new_life_is_told_after_the_end_of_the_old(bed: Bed) {
     assert_eq!(all.kinds().await, expected);
 }
 
-async fn a_cursor_of_an_old_life_is_a_gap(bed: Bed) {
+async fn a_cursor_of_an_old_life_is_a_gap(bed: TestService) {
     bed.ok("session::ensure", json!({"session_id": "s"})).await;
     let filter = EventFilter::everything().in_session(SessionId::from_stored("s"));
     let listener = bed.subscribe(filter.clone(), StartAt::Now).await;
@@ -158,7 +161,7 @@ async fn a_cursor_of_an_old_life_is_a_gap(bed: Bed) {
     assert_eq!(late.kinds().await, ["deleted", "created"]);
 }
 
-async fn a_session_brought_back_is_told_as_created(bed: Bed) {
+async fn a_session_brought_back_is_told_as_created(bed: TestService) {
     let id = bed.create(json!({"title": "t"})).await;
     bed.say(&id, "a").await;
     let one = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));
@@ -175,7 +178,7 @@ async fn a_session_brought_back_is_told_as_created(bed: Bed) {
     }
 }
 
-async fn a_snapshot_comes_before_what_follows(bed: Bed) {
+async fn a_snapshot_comes_before_what_follows(bed: TestService) {
     let id = bed.create(json!({"title": "t"})).await;
     for number in 0..60 {
         bed.say(&id, &number.to_string()).await;
@@ -202,7 +205,7 @@ async fn a_snapshot_comes_before_what_follows(bed: Bed) {
     assert!(matches!(listener.item().await, FeedItem::Live));
 }
 
-async fn a_snapshot_of_all_sessions_comes_before_what_follows(bed: Bed) {
+async fn a_snapshot_of_all_sessions_comes_before_what_follows(bed: TestService) {
     for number in 0..205 {
         bed.ok("session::ensure", json!({"session_id": format!("s{number}")})).await;
     }
@@ -220,7 +223,7 @@ async fn a_snapshot_of_all_sessions_comes_before_what_follows(bed: Bed) {
     assert_eq!(listener.kinds().await, ["message-added"]);
 }
 
-async fn a_slow_subscriber_reads_the_log_and_misses_nothing(bed: Bed) {
+async fn a_slow_subscriber_reads_the_log_and_misses_nothing(bed: TestService) {
     let id = bed.create(json!({})).await;
     let one = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));
     let mut one = bed.subscribe(one, StartAt::Now).await;
@@ -244,7 +247,7 @@ async fn a_slow_subscriber_reads_the_log_and_misses_nothing(bed: Bed) {
     }
 }
 
-async fn a_stalled_subscriber_holds_nobody_up(bed: Bed) {
+async fn a_stalled_subscriber_holds_nobody_up(bed: TestService) {
     let id = bed.create(json!({})).await;
     let mut stalled = Vec::new();
     for _ in 0..50 {
@@ -262,7 +265,7 @@ async fn a_stalled_subscriber_holds_nobody_up(bed: Bed) {
     }
 }
 
-async fn giving_up_waiting_loses_nothing(bed: Bed) {
+async fn giving_up_waiting_loses_nothing(bed: TestService) {
     let id = bed.create(json!({})).await;
     let one = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));
     let mut listeners = [bed.subscribe(one, StartAt::Now).await, bed.listen().await];
@@ -274,7 +277,7 @@ async fn giving_up_waiting_loses_nothing(bed: Bed) {
                 tokio::select! {
                     biased;
                     item = listener.subscription.next() => {
-                        // Told at once: put it into the count below by saying it again.
+                        // Delivered at once: put it into the count below by saying it again.
                         let FeedItem::Event(delivery) = item.unwrap() else { panic!() };
                         assert_eq!(common::text(&delivery.event.value()["message"]), number.to_string());
                         break;
@@ -295,7 +298,7 @@ async fn giving_up_waiting_loses_nothing(bed: Bed) {
     }
 }
 
-async fn watching_by_asking(bed: Bed) {
+async fn watching_by_asking(bed: TestService) {
     let id = bed.create(json!({})).await;
     let begin = bed.ok("session::watch", json!({"session_id": id})).await;
     assert_eq!((&begin["events"], &begin["gap"]), (&json!([]), &json!(false)));
@@ -333,7 +336,7 @@ async fn watching_by_asking(bed: Bed) {
     assert_eq!(common::text(&answer["events"][0]["payload"]["message"]), "c");
 }
 
-async fn a_cursor_that_is_not_ours_is_refused(bed: Bed) {
+async fn a_cursor_that_is_not_ours_is_refused(bed: TestService) {
     let id = bed.create(json!({})).await;
     for bad in ["nonsense", "", "1.2.3", "all.1"] {
         let (code, _) = bed.err("session::watch", json!({"session_id": id, "after": bad})).await;
@@ -351,7 +354,9 @@ async fn a_cursor_that_is_not_ours_is_refused(bed: Bed) {
 
 /// The steps of a stream are counted anew after the session was closed. A reader that heard many steps of a first stream
 /// must not take the few of a second for ones that it knows.
-async fn a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream(mut bed: Bed) {
+async fn a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream(
+    mut bed: TestService,
+) {
     let id = bed.create(json!({})).await;
     let entry = bed.append(&id, json!({"message": assistant("")})).await["entry_id"].clone();
     let entry = entry.as_str().unwrap();
@@ -377,7 +382,7 @@ async fn a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream(mu
 }
 
 /// A power cut in the weaker durability, or an older copy of the data, leaves a log that is shorter than what somebody was told.
-async fn a_place_that_the_log_does_not_reach_is_a_gap(bed: Bed) {
+async fn a_place_that_the_log_does_not_reach_is_a_gap(bed: TestService) {
     let id = bed.create(json!({})).await;
     let now = bed.ok("session::watch", json!({"session_id": id})).await["next"].clone();
     let life = now.as_str().unwrap().split('.').next().unwrap();
@@ -397,4 +402,32 @@ async fn a_place_that_the_log_does_not_reach_is_a_gap(bed: Bed) {
         bed.say(&id, text).await;
         assert_eq!(common::text(&listener.event().await.1["message"]), text);
     }
+}
+
+/// A gap that a cursor leads to is delivered also if the page with it was dropped.
+async fn a_gap_is_not_lost_with_the_page(bed: TestService) {
+    let elsewhere = format!("all.{}", "0123456789abcdef".repeat(4));
+    let start = StartAt::After(elsewhere.parse().unwrap());
+    let mut listener = bed.subscribe(EventFilter::everything(), start).await;
+    assert!(listener.subscription.drop_page().await.unwrap());
+    let item = listener.item().await;
+    assert!(matches!(item, FeedItem::Gap(GapReason::TooOld)), "{item:?}");
+}
+
+/// More records than one read returns: the reader has some of them when the session is deleted.
+async fn a_reader_in_the_middle_of_a_session_hears_the_rest_after_its_deletion(bed: TestService) {
+    const MESSAGES: usize = 2 * FEED_RECORDS_PER_READ + 10;
+    bed.ok("session::ensure", json!({"session_id": "s"})).await;
+    let messages: Vec<_> = (0..MESSAGES).map(|number| user(&number.to_string())).collect();
+    bed.ok("session::append-many", json!({"session_id": "s", "messages": messages})).await;
+    let filter = EventFilter::everything().in_session(SessionId::from_stored("s"));
+    let mut listener = bed.subscribe(filter, StartAt::Start).await;
+    assert_eq!(listener.event().await.0, EventKind::Created);
+    bed.ok("session::delete", json!({"session_id": "s"})).await;
+    bed.ok("session::ensure", json!({"session_id": "s"})).await;
+    for number in 0..MESSAGES {
+        let (_, event) = listener.event().await;
+        assert_eq!(common::text(&event["message"]), number.to_string());
+    }
+    assert_eq!(listener.kinds().await, ["deleted", "created"]);
 }

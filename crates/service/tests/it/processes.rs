@@ -32,9 +32,9 @@ fn message(session: &str, text: &str) -> Value {
 }
 
 /// What was told, by session: `created`, or the text of a message.
-type Told = BTreeMap<String, Vec<String>>;
+type Delivered = BTreeMap<String, Vec<String>>;
 
-fn note(told: &mut Told, payload: &Value) {
+fn note(told: &mut Delivered, payload: &Value) {
     let said = match payload.get("message") {
         Some(message) => text(message),
         None => "created".to_owned(),
@@ -43,7 +43,7 @@ fn note(told: &mut Told, payload: &Value) {
 }
 
 /// Hears events until there are `count` of them.
-async fn hear(subscription: &mut Subscription, told: &mut Told, count: usize) {
+async fn hear(subscription: &mut Subscription, told: &mut Delivered, count: usize) {
     while told.values().map(Vec::len).sum::<usize>() < count {
         let item = tokio::time::timeout(PATIENCE, subscription.next()).await;
         match item.expect("everything is told").unwrap() {
@@ -54,7 +54,7 @@ async fn hear(subscription: &mut Subscription, told: &mut Told, count: usize) {
 }
 
 /// The same in the other process; gives where it is afterwards.
-fn hear_there(other: &mut Other, told: &mut Told, mut after: Value, count: usize) -> Value {
+fn hear_there(other: &mut Other, told: &mut Delivered, mut after: Value, count: usize) -> Value {
     while told.values().map(Vec::len).sum::<usize>() < count {
         let answer = other.ok("session::watch", json!({"after": after, "wait_ms": 20_000}));
         assert_eq!(answer["gap"], json!(false));
@@ -89,10 +89,10 @@ async fn two_processes_write_their_sessions_and_each_hears_the_other_once_and_in
     for _ in 0..=MESSAGES {
         assert!(there.answer().get("ok").is_some());
     }
-    let expected: Told =
+    let expected: Delivered =
         ["ours", "theirs"].map(|session| (session.to_owned(), numbers(MESSAGES))).into();
     let count = 2 * (MESSAGES + 1);
-    let (mut told_here, mut told_there) = (Told::new(), Told::new());
+    let (mut told_here, mut told_there) = (Delivered::new(), Delivered::new());
     hear(&mut feed, &mut told_here, count).await;
     hear_there(&mut there, &mut told_there, begin, count);
     assert_eq!(told_here, expected);
@@ -132,10 +132,10 @@ async fn two_processes_take_turns_at_one_session_and_their_messages_make_one_cha
         call.map_err(|error| error.code().to_owned())
     })
     .await;
-    let (mut told_here, mut told_there) = (Told::new(), Told::new());
+    let (mut told_here, mut told_there) = (Delivered::new(), Delivered::new());
     hear(&mut feed, &mut told_here, 4).await;
     hear_there(&mut there, &mut told_there, begin, 4);
-    let expected: Told = [("s".to_owned(), numbers(3))].into();
+    let expected: Delivered = [("s".to_owned(), numbers(3))].into();
     assert_eq!(told_here, expected);
     assert_eq!(told_there, expected);
     let page = there.ok("session::messages", json!({"session_id": "s"}));
@@ -161,9 +161,10 @@ async fn a_process_goes_on_with_the_session_of_one_that_was_killed_and_tells_wha
     // Killed before it could write down for others what it did.
     there.kill();
     ok(&here, "session::append", message("s", "20")).await;
-    let mut told = Told::new();
+    let mut told = Delivered::new();
     hear(&mut feed, &mut told, 24).await;
-    let expected: Told = [("s".to_owned(), numbers(21)), ("quiet".to_owned(), numbers(1))].into();
+    let expected: Delivered =
+        [("s".to_owned(), numbers(21)), ("quiet".to_owned(), numbers(1))].into();
     assert_eq!(told, expected, "also of the session that nobody has written to since");
 }
 
@@ -173,7 +174,7 @@ async fn a_process_goes_on_with_the_session_of_one_that_was_killed_and_tells_wha
 async fn a_subscriber_who_kept_a_cursor_misses_nothing_when_the_process_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let mut cursor = None;
-    let mut told = Told::new();
+    let mut told = Delivered::new();
     let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (round, answers) in [3, 30, 11, 1, 47].into_iter().enumerate() {
         let mut there = Other::start(directory.path());

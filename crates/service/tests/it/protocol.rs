@@ -1,7 +1,7 @@
 //! The store protocol: what a bridged instance of the original calls, in the order in which it does.
 
 use crate::common;
-use crate::common::{Bed, object, user};
+use crate::common::{TestService, object, user};
 use bough_service::{EventFilter, EventKind, StartAt};
 use serde_json::{Value, json};
 
@@ -31,21 +31,21 @@ fn entry(id: &str, parent: Value, revision: u64, text: &str) -> Value {
     })
 }
 
-async fn put_meta(bed: &Bed, meta: Value) {
+async fn put_meta(bed: &TestService, meta: Value) {
     let done = bed.ok("session::store::put-meta", json!({"meta": meta})).await;
     assert_eq!(done, json!({"ok": true}));
 }
 
-async fn put_entry(bed: &Bed, session: &str, entry: Value) {
+async fn put_entry(bed: &TestService, session: &str, entry: Value) {
     bed.ok("session::store::put-entry", json!({"session_id": session, "entry": entry})).await;
 }
 
-async fn set_leaf(bed: &Bed, session: &str, entry: &str) {
+async fn set_leaf(bed: &TestService, session: &str, entry: &str) {
     let request = json!({"session_id": session, "entry_id": entry});
     bed.ok("session::store::set-active-leaf", request).await;
 }
 
-async fn a_bridge_creates_appends_and_updates(mut bed: Bed) {
+async fn a_bridge_creates_appends_and_updates(mut bed: TestService) {
     put_meta(&bed, meta("s", json!({}))).await;
     assert_eq!(
         bed.ok("session::store::get-meta", json!({"session_id": "s"})).await,
@@ -72,7 +72,7 @@ async fn a_bridge_creates_appends_and_updates(mut bed: Bed) {
     assert_eq!(entries["entries"], json!([entry("e1", Value::Null, 1, "ab")]));
 }
 
-async fn a_bridge_forks_with_the_meta_last(bed: Bed) {
+async fn a_bridge_forks_with_the_meta_last(bed: TestService) {
     let mut listener = bed.listen().await;
     put_entry(&bed, "f", entry("c1", Value::Null, 0, "a")).await;
     put_entry(&bed, "f", entry("c2", json!("c1"), 0, "b")).await;
@@ -89,7 +89,7 @@ async fn a_bridge_forks_with_the_meta_last(bed: Bed) {
     assert_eq!(listener.kinds().await, ["created"], "copies are not told");
 }
 
-async fn a_bridge_deletes_in_three_steps(bed: Bed) {
+async fn a_bridge_deletes_in_three_steps(bed: TestService) {
     let id = bed.create(json!({"metadata": {"o": 1}})).await;
     bed.say(&id, "a").await;
     let mut listener = bed.listen().await;
@@ -109,7 +109,7 @@ async fn a_bridge_deletes_in_three_steps(bed: Bed) {
     assert_eq!(bed.texts(&id).await, ["a"], "and it comes back whole");
 }
 
-async fn what_a_bridge_writes_is_told_once(bed: Bed) {
+async fn what_a_bridge_writes_is_told_once(bed: TestService) {
     let mut listener = bed.subscribe(EventFilter::of(EventKind::ALL), StartAt::Now).await;
     put_meta(&bed, meta("s", json!({}))).await;
     put_entry(&bed, "s", entry("e1", Value::Null, 0, "a")).await;
@@ -124,7 +124,7 @@ async fn what_a_bridge_writes_is_told_once(bed: Bed) {
     assert_eq!(listener.kinds().await, expected);
 }
 
-async fn envelopes_are_counted_if_they_are_whole(bed: Bed) {
+async fn envelopes_are_counted_if_they_are_whole(bed: TestService) {
     let events = json!([
         {"trigger_type": "session::created", "payload": {"session_id": "s"}},
         {"trigger_type": "session::deleted", "payload": {"session_id": "s"}, "session_metadata": {"o": 1}},
@@ -135,7 +135,7 @@ async fn envelopes_are_counted_if_they_are_whole(bed: Bed) {
     assert_eq!(done, json!({"published": 2}));
 }
 
-async fn what_is_not_there_is_null(bed: Bed) {
+async fn what_is_not_there_is_null(bed: TestService) {
     let nothing = json!({"session_id": "no", "entry_id": "no"});
     let read = async |name: &str| bed.ok(&format!("session::store::{name}"), nothing.clone()).await;
     assert_eq!(read("get-meta").await, Value::Null);
@@ -147,7 +147,7 @@ async fn what_is_not_there_is_null(bed: Bed) {
     assert_eq!(read("delete-meta").await, json!({"ok": true}));
 }
 
-async fn a_late_bridge_does_not_undo_another(bed: Bed) {
+async fn a_late_bridge_does_not_undo_another(bed: TestService) {
     put_meta(&bed, meta("s", json!({}))).await;
     put_entry(&bed, "s", entry("e1", Value::Null, 0, "a")).await;
     put_entry(&bed, "s", entry("e1", Value::Null, 3, "skipped ahead")).await;

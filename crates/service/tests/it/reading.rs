@@ -1,6 +1,6 @@
 //! Reading the messages of a session: pages, roles, branches, cursors.
 
-use crate::common::{Bed, assistant, user};
+use crate::common::{TestService, assistant, user};
 use serde_json::{Value, json};
 
 on_every_store!(
@@ -10,7 +10,7 @@ on_every_store!(
     a_cursor_belongs_to_its_path_and_filter,
 );
 
-async fn messages_are_read_oldest_first_in_pages(bed: Bed) {
+async fn messages_are_read_oldest_first_in_pages(bed: TestService) {
     let id = bed.create(json!({})).await;
     assert_eq!(
         bed.ok("session::messages", json!({"session_id": id})).await,
@@ -41,7 +41,7 @@ async fn messages_are_read_oldest_first_in_pages(bed: Bed) {
     assert_eq!(rest["messages"].as_array().unwrap().len(), 2);
 }
 
-async fn messages_are_read_newest_first_in_pages(bed: Bed) {
+async fn messages_are_read_newest_first_in_pages(bed: TestService) {
     let id = bed.create(json!({})).await;
     let mut expected = Vec::new();
     for number in 0..7 {
@@ -64,7 +64,7 @@ async fn messages_are_read_newest_first_in_pages(bed: Bed) {
     assert_eq!(seen, expected[3..]);
 }
 
-async fn roles_leave_out_everything_else(bed: Bed) {
+async fn roles_leave_out_everything_else(bed: TestService) {
     let id = bed.create(json!({})).await;
     let mine = bed.say(&id, "a").await;
     bed.append(&id, json!({"custom": {"custom_type": "mark"}})).await;
@@ -88,7 +88,7 @@ async fn roles_leave_out_everything_else(bed: Bed) {
     assert!(text.contains("unknown variant `robot`"), "{text}");
 }
 
-async fn a_cursor_belongs_to_its_path_and_filter(bed: Bed) {
+async fn a_cursor_belongs_to_its_path_and_filter(bed: TestService) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     bed.say(&id, "b").await;

@@ -7,7 +7,7 @@ use bough_recorder::{
 use bough_service::{Right, Scope};
 use serde_json::{Value, json};
 
-use crate::common::{Bed, object};
+use crate::common::{TestService, object};
 
 on_every_store!(
     events_are_durable_sessions_when_the_call_answers,
@@ -42,17 +42,17 @@ fn exchange(session: &str, loop_id: &str, second: i64, says: &str) -> Vec<Value>
     ]
 }
 
-async fn record(bed: &Bed, request: Value) -> Value {
+async fn record(bed: &TestService, request: Value) -> Value {
     bed.ok("session::record", request).await
 }
 
-async fn loop_ids(bed: &Bed, session: &str) -> Vec<String> {
+async fn loop_ids(bed: &TestService, session: &str) -> Vec<String> {
     let page = bed.ok("session::loops", json!({"session_id": session})).await;
     let loops = page["loops"].as_array().unwrap();
     loops.iter().map(|one| one["loop_id"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn events_are_durable_sessions_when_the_call_answers(mut bed: Bed) {
+async fn events_are_durable_sessions_when_the_call_answers(mut bed: TestService) {
     let answer = record(&bed, json!({"events": exchange("s", "s.m.1", 1, "one")})).await;
     assert_eq!((&answer["position"], &answer["resume_after"]), (&json!(2), &json!(2)));
     assert_eq!(answer["sessions"], json!(["s"]));
@@ -63,7 +63,7 @@ async fn events_are_durable_sessions_when_the_call_answers(mut bed: Bed) {
     assert_eq!(loop_ids(&bed, "s").await, ["s.m.1"]);
 }
 
-async fn a_request_that_is_repeated_adds_nothing(bed: Bed) {
+async fn a_request_that_is_repeated_adds_nothing(bed: TestService) {
     let (first, second) = (exchange("s", "s.m.1", 1, "one"), exchange("s", "s.m.2", 3, "two"));
     let begun = json!({"recording_id": "r", "after": 0, "events": first});
     record(&bed, begun.clone()).await;
@@ -80,7 +80,7 @@ async fn a_request_that_is_repeated_adds_nothing(bed: Bed) {
     assert_eq!(stands["position"], json!(4));
 }
 
-async fn a_gap_is_refused_and_says_where_the_recording_stands(bed: Bed) {
+async fn a_gap_is_refused_and_says_where_the_recording_stands(bed: TestService) {
     record(&bed, json!({"recording_id": "r", "events": exchange("s", "s.m.1", 1, "one")})).await;
     let gap = json!({"recording_id": "r", "after": 3, "events": exchange("s", "s.m.2", 3, "two")});
     let refused = bed.call("session::record", gap).await.unwrap_err();
@@ -91,7 +91,7 @@ async fn a_gap_is_refused_and_says_where_the_recording_stands(bed: Bed) {
 }
 
 /// The second loop was open when the server ended: its start is sent again, and it is the same loop.
-async fn after_a_restart_the_open_loops_are_sent_again(mut bed: Bed) {
+async fn after_a_restart_the_open_loops_are_sent_again(mut bed: TestService) {
     if !bed.service.store().capabilities().survives_restart {
         return;
     }
@@ -111,7 +111,7 @@ async fn after_a_restart_the_open_loops_are_sent_again(mut bed: Bed) {
     assert_eq!(bed.texts("s").await, ["one?", "one.", "two?", "two."]);
 }
 
-async fn a_recording_that_finishes_breaks_off_its_loops(bed: Bed) {
+async fn a_recording_that_finishes_breaks_off_its_loops(bed: TestService) {
     let start = json_of(AgentStart::new("agent", "s", "s.m.1", at(1)));
     record(&bed, json!({"recording_id": "r", "events": [start], "finish": true})).await;
     let page = bed.ok("session::loops", json!({"session_id": "s"})).await;
@@ -120,16 +120,16 @@ async fn a_recording_that_finishes_breaks_off_its_loops(bed: Bed) {
     assert_eq!(stands, Value::Null);
 }
 
-async fn a_line_that_is_no_event_is_refused_before_anything_is_recorded(bed: Bed) {
+async fn a_line_that_is_no_event_is_refused_before_anything_is_recorded(bed: TestService) {
     let mut events = exchange("s", "s.m.1", 1, "one");
     events.push(json!(7));
     let (code, text) = bed.err("session::record", json!({"events": events})).await;
-    assert_eq!(code, "session/invalid_request");
+    assert_eq!(code, "session/malformed_request");
     assert!(text.contains("events[2]"), "{text}");
     assert_eq!(bed.ok("session::get", json!({"session_id": "s"})).await, Value::Null);
 }
 
-async fn loops_groups_chains_and_spawns_can_be_asked_for(bed: Bed) {
+async fn loops_groups_chains_and_spawns_can_be_asked_for(bed: TestService) {
     let ids = vec!["s.a.2".to_owned(), "s.b.2".to_owned()];
     let mut events = exchange("s", "s.m.1", 1, "one");
     events.push(json_of(ParallelLoopStart::new("s", ids.clone(), at(3))));
@@ -146,9 +146,9 @@ async fn loops_groups_chains_and_spawns_can_be_asked_for(bed: Bed) {
         timestamp: at(6),
     }));
     let next = AgentStart::new("agent", "s", "s.m.3", at(7)).continuing("s.b.2");
-    events.extend([json_of(next), json_of(AgentEnd::new("s.m.3", vec![], at(8)))]);
+    events.extend([json_of(next), json_of(AgentEnd::without_messages("s.m.3", at(8)))]);
     let child = AgentStart::new("helper", "child", "child.m.1", at(7)).spawned_by("s.m.3");
-    events.extend([json_of(child), json_of(AgentEnd::new("child.m.1", vec![], at(8)))]);
+    events.extend([json_of(child), json_of(AgentEnd::without_messages("child.m.1", at(8)))]);
     record(&bed, json!({"events": events})).await;
 
     assert_eq!(loop_ids(&bed, "s").await, ["s.m.1", "s.a.2", "s.b.2", "s.m.3"]);
@@ -184,7 +184,7 @@ async fn loops_groups_chains_and_spawns_can_be_asked_for(bed: Bed) {
     assert_eq!(loop_ids(&bed, "s").await.len(), 5);
 }
 
-async fn a_compacted_loop_says_what_stands_for_its_messages(bed: Bed) {
+async fn a_compacted_loop_says_what_stands_for_its_messages(bed: TestService) {
     let mut events = exchange("s", "s.m.1", 1, "one");
     events.extend(exchange("s", "s.m.2", 3, "two"));
     let summary =
@@ -198,13 +198,12 @@ async fn a_compacted_loop_says_what_stands_for_its_messages(bed: Bed) {
     );
     record(&bed, json!({"events": events})).await;
     let page = bed.ok("session::loops", json!({"session_id": "s"})).await;
-    let expected =
-        json!({"created_at": at(5).unix_ms(), "hidden_messages": 1, "summary": "so far"});
+    let expected = json!({"created_at": at(5).unix_ms(), "hidden_messages": 1, "kept_before": 1, "summary": "so far"});
     assert_eq!(page["loops"][0]["compaction"], expected);
     assert!(page["loops"][1].get("compaction").is_none());
 }
 
-async fn a_recording_stays_within_its_scope(bed: Bed) {
+async fn a_recording_stays_within_its_scope(bed: TestService) {
     let tenant = |name: &str| {
         let scope = Scope::new(name, [Right::Read, Right::Write]);
         bed.with_scope(scope.only_sessions_with(object(json!({"owner": name}))))
@@ -222,7 +221,7 @@ async fn a_recording_stays_within_its_scope(bed: Bed) {
     assert_eq!(none, Value::Null, "a recording of the same name is another one");
 }
 
-async fn recording_keeps_the_metadata_that_others_gave(bed: Bed) {
+async fn recording_keeps_the_metadata_that_others_gave(bed: TestService) {
     let made = json!({"session_id": "s", "metadata": {"project": "x"}});
     bed.ok("session::ensure", made).await;
     record(&bed, json!({"events": exchange("s", "s.m.1", 1, "one")})).await;

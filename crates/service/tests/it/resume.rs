@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Bed, assistant, stores, user};
+use crate::common::{TestService, assistant, stores, user};
 use crate::positions::{make_history, newest_steps};
 use bough_service::{Delivery, EventFilter, EventKind, FeedItem, StartAt};
 use serde_json::{Value, json};
 
-async fn native() -> Bed {
-    Bed::on(&stores::native()).await
+async fn native() -> TestService {
+    TestService::on(&stores::native()).await
 }
 
 type Events = Vec<(EventKind, Value)>;
@@ -24,7 +24,7 @@ fn by_session(events: &[(EventKind, Value)]) -> BTreeMap<String, Events> {
 }
 
 /// Everything that can happen to sessions, in several at once.
-async fn make_long_history(bed: &Bed) {
+async fn make_long_history(bed: &TestService) {
     for session in ["a", "b"] {
         bed.ok("session::ensure", json!({"session_id": session})).await;
     }
@@ -85,7 +85,7 @@ async fn who_is_ahead_of_the_others_hears_nothing_twice() {
     assert!(resumed.ready().await.is_empty());
 }
 
-async fn check_restart(mut bed: Bed) {
+async fn check_restart(mut bed: TestService) {
     let filter = EventFilter::of(EventKind::ALL);
     let mut listener = bed.subscribe(filter.clone(), StartAt::Now).await;
     let start = listener.subscription.cursor().unwrap().to_string();

@@ -1,6 +1,6 @@
 //! Scopes: what is not yours is not there, on every function and on every feed.
 
-use crate::common::{Bed, object, user};
+use crate::common::{TestService, object, user};
 use bough_service::{EventFilter, EventKind, Right, Scope, StartAt, functions};
 use bough_session::SessionId;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn tenant(name: &str) -> Scope {
 }
 
 /// One bed, two tenants, and a session of the first with its secret in every place.
-async fn two_tenants(bed: Bed) -> (Bed, Bed, String, String) {
+async fn two_tenants(bed: TestService) -> (TestService, TestService, String, String) {
     let (ann, bob) = (bed.with_scope(tenant("ann")), bed.with_scope(tenant("bob")));
     let id = ann
         .create(json!({"title": SECRET, "description": SECRET, "metadata": {"note": SECRET}}))
@@ -78,7 +78,7 @@ fn request_for(function: &str, id: &str, entry: &str) -> Value {
     }
 }
 
-async fn what_is_not_yours_looks_like_what_is_not_there(bed: Bed) {
+async fn what_is_not_yours_looks_like_what_is_not_there(bed: TestService) {
     let (ann, bob, id, entry) = two_tenants(bed).await;
     let before = ann.meta(&id).await;
     for function in functions() {
@@ -109,7 +109,7 @@ async fn what_is_not_yours_looks_like_what_is_not_there(bed: Bed) {
     assert_eq!(ann.texts(&id).await, [SECRET]);
 }
 
-async fn no_function_shows_another_tenants_words(bed: Bed) {
+async fn no_function_shows_another_tenants_words(bed: TestService) {
     let (ann, bob, id, entry) = two_tenants(bed).await;
     let mine = bob.create(json!({"title": "mine"})).await;
     bob.say(&mine, "hello").await;
@@ -126,7 +126,7 @@ async fn no_function_shows_another_tenants_words(bed: Bed) {
     drop(ann);
 }
 
-async fn a_scope_is_written_into_what_it_makes(bed: Bed) {
+async fn a_scope_is_written_into_what_it_makes(bed: TestService) {
     let ann = bed.with_scope(tenant("ann"));
     let made = ann.ok("session::create", json!({"metadata": {"x": 1}})).await;
     assert_eq!(made["meta"]["metadata"], json!({"owner": "ann", "x": 1}));
@@ -143,7 +143,7 @@ async fn a_scope_is_written_into_what_it_makes(bed: Bed) {
     assert_eq!(ann.pages("session::list", json!({})).await.len(), 3);
 }
 
-async fn nobody_writes_a_session_out_of_their_scope(bed: Bed) {
+async fn nobody_writes_a_session_out_of_their_scope(bed: TestService) {
     let ann = bed.with_scope(tenant("ann"));
     ann.ok("session::ensure", json!({"session_id": "s"})).await;
     for (function, request) in [
@@ -156,7 +156,7 @@ async fn nobody_writes_a_session_out_of_their_scope(bed: Bed) {
     assert_eq!(ann.meta("s").await["metadata"], json!({"owner": "ann"}));
 }
 
-async fn events_stay_within_the_scope(bed: Bed) {
+async fn events_stay_within_the_scope(bed: TestService) {
     let (ann, bob, id, _) = two_tenants(bed).await;
     let one = EventFilter::of(EventKind::ALL).in_session(SessionId::from_stored(id.as_str()));
     let mut listeners = [
@@ -177,7 +177,7 @@ async fn events_stay_within_the_scope(bed: Bed) {
     assert_eq!(listeners[0].kinds().await, ["created"]);
 }
 
-async fn rights_and_functions_are_needed(bed: Bed) {
+async fn rights_and_functions_are_needed(bed: TestService) {
     let id = bed.create(json!({})).await;
     let reader = bed.with_scope(Scope::new("reader", [Right::Read]));
     reader.ok("session::get", json!({"session_id": id})).await;
@@ -199,7 +199,7 @@ async fn rights_and_functions_are_needed(bed: Bed) {
     assert!(text.contains("session::list"), "{text}");
 }
 
-async fn the_trash_is_scoped_too(bed: Bed) {
+async fn the_trash_is_scoped_too(bed: TestService) {
     let (ann, bob, id, _) = two_tenants(bed).await;
     ann.ok("session::delete", json!({"session_id": id})).await;
     assert_eq!(bob.ok("session::list-trash", json!({})).await, json!({"sessions": []}));

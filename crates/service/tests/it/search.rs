@@ -11,7 +11,7 @@ use bough_store::{ListQuery, Position, StoreExt};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::{Bed, StoreFactory, object, stores, user};
+use crate::common::{StoreFactory, TestService, object, stores, user};
 
 on_every_store!(
     planted_words_of_every_kind_are_found,
@@ -26,11 +26,12 @@ on_every_store!(
     pages_go_on_where_they_ended,
     a_cleared_index_is_built_again,
     filters_narrow_what_is_found,
+    sessions_are_listed_once_with_their_details,
     what_was_acknowledged_is_found_while_others_write,
 );
 
 /// An index where the store's own would be: in its folder, or in memory.
-fn index_for(factory: &Arc<dyn StoreFactory>, bed: &Bed) -> Arc<dyn SearchIndex> {
+fn index_for(factory: &Arc<dyn StoreFactory>, bed: &TestService) -> Arc<dyn SearchIndex> {
     match factory.directory() {
         Some(folder) => {
             let disk = Arc::new(OsDisk::create(folder).unwrap());
@@ -40,12 +41,12 @@ fn index_for(factory: &Arc<dyn StoreFactory>, bed: &Bed) -> Arc<dyn SearchIndex>
     }
 }
 
-fn index(bed: &Bed) {
+fn index(bed: &TestService) {
     bed.service.set_search_index(Some(index_for(&bed.factory, bed)));
 }
 
 /// Searches until the index has everything that was stored when the search began.
-async fn search(bed: &Bed, query: &str) -> Value {
+async fn search(bed: &TestService, query: &str) -> Value {
     loop {
         let found = bed.ok("session::search", json!({"query": query, "limit": 100})).await;
         if found["index"]["is_complete"] == json!(true) {
@@ -55,7 +56,7 @@ async fn search(bed: &Bed, query: &str) -> Value {
 }
 
 /// The entries that are found, or `title` for a session.
-async fn found(bed: &Bed, query: &str) -> Vec<String> {
+async fn found(bed: &TestService, query: &str) -> Vec<String> {
     let answer = search(bed, query).await;
     let hits = answer["hits"].as_array().unwrap().iter();
     let mut ids: Vec<String> =
@@ -64,7 +65,7 @@ async fn found(bed: &Bed, query: &str) -> Vec<String> {
     ids
 }
 
-async fn append_id(bed: &Bed, session: &str, request: Value) -> String {
+async fn append_id(bed: &TestService, session: &str, request: Value) -> String {
     bed.append(session, request).await["entry_id"].as_str().unwrap().to_owned()
 }
 
@@ -72,7 +73,24 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-async fn planted_words_of_every_kind_are_found(bed: Bed) {
+async fn sessions_are_listed_once_with_their_details(bed: TestService) {
+    index(&bed);
+    let (one, two) = (bed.create(json!({})).await, bed.create(json!({})).await);
+    for session in [&one, &two, &one, &one] {
+        bed.say(session, "a lighthouse").await;
+    }
+    assert_eq!(search(&bed, "lighthouse").await["hits"].as_array().unwrap().len(), 4);
+    let request = json!({"query": "lighthouse", "by_session": true});
+    let listed = bed.ok("session::search", request).await;
+    let hits = listed["hits"].as_array().unwrap();
+    let sessions: BTreeSet<&str> =
+        hits.iter().map(|hit| hit["meta"]["session_id"].as_str().unwrap()).collect();
+    assert_eq!((hits.len(), sessions), (2, BTreeSet::from([&*one, &*two])));
+    let counts = hits.iter().map(|hit| hit["details"]["entry_count"].as_u64().unwrap());
+    assert_eq!(counts.sum::<u64>(), 4, "{listed}");
+}
+
+async fn planted_words_of_every_kind_are_found(bed: TestService) {
     index(&bed);
     let id = bed
         .create(json!({"title": "plantedtitle", "description": "plantedabout", "metadata": {"cwd": "/home/u/plantedproject"}}))
@@ -156,7 +174,7 @@ async fn planted_words_of_every_kind_are_found(bed: Bed) {
     assert_eq!(hit["role"], json!("function_result"));
 }
 
-async fn an_old_revision_is_found_only_when_asked_for(bed: Bed) {
+async fn an_old_revision_is_found_only_when_asked_for(bed: TestService) {
     index(&bed);
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "outdated words").await;
@@ -170,7 +188,7 @@ async fn an_old_revision_is_found_only_when_asked_for(bed: Bed) {
     assert_eq!(found(&bed, "fresh is:old").await, [""; 0]);
 }
 
-async fn a_message_that_streams_is_found(bed: Bed) {
+async fn a_message_that_streams_is_found(bed: TestService) {
     index(&bed);
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "begins").await;
@@ -184,7 +202,7 @@ async fn a_message_that_streams_is_found(bed: Bed) {
     assert_eq!(found(&bed, "alpha is:old").await, [""; 0], "it only grew");
 }
 
-async fn hidden_entries_are_found_by_nobody(bed: Bed) {
+async fn hidden_entries_are_found_by_nobody(bed: TestService) {
     let index = index_for(&bed.factory, &bed);
     bed.service.set_search_index(Some(index.clone()));
     let id = bed.create(json!({})).await;
@@ -212,7 +230,7 @@ async fn hidden_entries_are_found_by_nobody(bed: Bed) {
     }
 }
 
-async fn deleted_sessions_are_not_found_and_restored_ones_are(bed: Bed) {
+async fn deleted_sessions_are_not_found_and_restored_ones_are(bed: TestService) {
     index(&bed);
     let (gone, kept) = (bed.create(json!({"title": "word"})).await, bed.create(json!({})).await);
     let in_gone = bed.say(&gone, "a word").await;
@@ -226,7 +244,7 @@ async fn deleted_sessions_are_not_found_and_restored_ones_are(bed: Bed) {
     assert_eq!(found(&bed, "word").await, all);
 }
 
-async fn a_session_made_again_is_another(bed: Bed) {
+async fn a_session_made_again_is_another(bed: TestService) {
     index(&bed);
     bed.ok("session::ensure", json!({"session_id": "s"})).await;
     bed.say("s", "earlier").await;
@@ -238,7 +256,7 @@ async fn a_session_made_again_is_another(bed: Bed) {
     assert_eq!(found(&bed, "later").await, [entry.as_str()]);
 }
 
-async fn switching_branches_changes_nothing_but_what_is_active(bed: Bed) {
+async fn switching_branches_changes_nothing_but_what_is_active(bed: TestService) {
     index(&bed);
     let id = bed.create(json!({})).await;
     let root = bed.say(&id, "root").await;
@@ -258,7 +276,7 @@ async fn switching_branches_changes_nothing_but_what_is_active(bed: Bed) {
     assert_eq!(active().await, (json!(true), json!(false)));
 }
 
-async fn tenants_find_their_own(bed: Bed) {
+async fn tenants_find_their_own(bed: TestService) {
     index(&bed);
     let tenant = |name: &str| {
         let metadata = object(json!({"owner": name}));
@@ -276,7 +294,7 @@ async fn tenants_find_their_own(bed: Bed) {
     bob.err("session::reindex", json!({})).await;
 }
 
-async fn labels_and_titles_are_those_of_now(bed: Bed) {
+async fn labels_and_titles_are_those_of_now(bed: TestService) {
     index(&bed);
     let id = bed.create(json!({"title": "firsttitle"})).await;
     let entry = bed.say(&id, "x").await;
@@ -296,7 +314,7 @@ async fn labels_and_titles_are_those_of_now(bed: Bed) {
     assert_eq!(found(&bed, "secondlabel").await, [""; 0]);
 }
 
-async fn pages_go_on_where_they_ended(bed: Bed) {
+async fn pages_go_on_where_they_ended(bed: TestService) {
     index(&bed);
     let id = bed.create(json!({})).await;
     let messages: Vec<Value> = (0..25).map(|n| user(&format!("needle {n}"))).collect();
@@ -323,7 +341,7 @@ async fn pages_go_on_where_they_ended(bed: Bed) {
     assert_eq!(code, "session/invalid_request");
 }
 
-async fn a_cleared_index_is_built_again(bed: Bed) {
+async fn a_cleared_index_is_built_again(bed: TestService) {
     index(&bed);
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "word").await;
@@ -335,7 +353,7 @@ async fn a_cleared_index_is_built_again(bed: Bed) {
     assert_eq!(status, json!({"is_complete": true, "behind_changes": 0, "behind_sessions": 0}));
 }
 
-async fn filters_narrow_what_is_found(bed: Bed) {
+async fn filters_narrow_what_is_found(bed: TestService) {
     index(&bed);
     let metadata = json!({"cwd": "/home/u/bough", "agent_id": "reviewer"});
     let id = bed.create(json!({"metadata": metadata})).await;
@@ -374,7 +392,7 @@ async fn filters_narrow_what_is_found(bed: Bed) {
     check("word project:bough", &[]).await;
 }
 
-async fn what_was_acknowledged_is_found_while_others_write(bed: Bed) {
+async fn what_was_acknowledged_is_found_while_others_write(bed: TestService) {
     index(&bed);
     let indexing = {
         let service = bed.service.clone();
@@ -414,7 +432,7 @@ async fn what_was_acknowledged_is_found_while_others_write(bed: Bed) {
 #[tokio::test]
 async fn an_index_that_missed_everything_catches_up() {
     let factory = stores::native();
-    let mut bed = Bed::on(&factory).await;
+    let mut bed = TestService::on(&factory).await;
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "before").await;
     index(&bed);
@@ -449,12 +467,12 @@ async fn an_index_that_missed_everything_catches_up() {
 #[tokio::test]
 async fn a_second_process_reads_what_the_first_one_indexes() {
     let factory = stores::native();
-    let bed = Bed::on(&factory).await;
+    let bed = TestService::on(&factory).await;
     index(&bed);
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "shared").await;
     assert_eq!(found(&bed, "shared").await, [entry.as_str()]);
-    let other = Bed::on(&factory).await;
+    let other = TestService::on(&factory).await;
     index(&other);
     assert_eq!(found(&other, "shared").await, [entry.as_str()]);
     let more = bed.say(&id, "again").await;
@@ -493,7 +511,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-async fn perform(bed: &Bed, step: &Step) {
+async fn perform(bed: &TestService, step: &Step) {
     let entry_of = async |session: usize, entry: usize| {
         let store = bed.service.store();
         let id = bough_session::SessionId::from_stored(format!("s{session}"));
@@ -542,7 +560,7 @@ async fn perform(bed: &Bed, step: &Step) {
 
 /// A scan of all sessions by rules of its own: a word is found where it stands by itself, whatever its case and whether a line
 /// below joins its parts.
-async fn scan(bed: &Bed, query: &[&str]) -> Vec<String> {
+async fn scan(bed: &TestService, query: &[&str]) -> Vec<String> {
     let plain = |text: &str| format!(" {} ", text.to_lowercase().replace('_', " "));
     let fits = |text: &str| {
         query.iter().all(|word| {
@@ -586,7 +604,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         runtime.block_on(async {
-            let bed = Bed::on(&stores::memory()).await;
+            let bed = TestService::on(&stores::memory()).await;
             index(&bed);
             for step in &steps {
                 perform(&bed, step).await;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::common::moody::Moody;
-use crate::common::{Bed, Listener};
+use crate::common::flaky_store::FlakyStore;
+use crate::common::{Listener, TestService};
 use bough_service::limits::FEED_SHORT_READS_MAX;
 use bough_service::{EventFilter, FeedItem, GapReason, StartAt};
 use bough_session::SessionId;
@@ -12,9 +12,9 @@ use serde_json::json;
 
 /// A session on a store with moods, and a subscriber that is about to read it from the beginning.
 struct Reading {
-    bed: Bed,
+    bed: TestService,
     id: String,
-    store: Arc<Moody>,
+    store: Arc<FlakyStore>,
     listener: Listener,
 }
 
@@ -31,7 +31,7 @@ impl Reading {
     }
 
     async fn of(filter: impl FnOnce(&str) -> EventFilter) -> Self {
-        let (bed, store) = Moody::bed();
+        let (bed, store) = FlakyStore::bed();
         let id = bed.create(json!({})).await;
         bed.say(&id, "one").await;
         bed.say(&id, "two").await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ALLOCATOR;
-use crate::common::{Bed, CountingEntropy, HandClock, Listener, stores, text, user};
+use crate::common::{CountingEntropy, HandClock, Listener, TestService, stores, text, user};
 use bough_service::limits::SESSION_RING_EVENTS_MAX;
 use bough_service::{EventFilter, FeedItem, Scope, Service, StartAt};
 use bough_session::SessionId;
@@ -15,7 +15,7 @@ use stats_alloc::Region;
 const EVENTS: usize = SESSION_RING_EVENTS_MAX + 50;
 
 struct Stalled {
-    bed: Bed,
+    bed: TestService,
     id: String,
     listeners: Vec<Listener>,
     live: Listener,
@@ -32,7 +32,7 @@ struct Growth {
 impl Stalled {
     /// Half of them watch one session, half all of them; one more reads.
     async fn with(stalled: usize) -> Self {
-        let bed = Bed::on(&stores::memory()).await;
+        let bed = TestService::on(&stores::memory()).await;
         let id = bed.create(json!({})).await;
         let mut listeners = Vec::new();
         for number in 0..stalled {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Bed, user};
+use crate::common::{TestService, user};
 
 on_every_store!(
     usage_is_summed_by_day_and_model,
@@ -18,11 +18,11 @@ fn spoke(model: &str, output: u64) -> Value {
     })
 }
 
-async fn rows(bed: &Bed, request: Value) -> Vec<Value> {
+async fn rows(bed: &TestService, request: Value) -> Vec<Value> {
     bed.ok("session::stats", request).await["rows"].as_array().unwrap().clone()
 }
 
-async fn usage_is_summed_by_day_and_model(bed: Bed) {
+async fn usage_is_summed_by_day_and_model(bed: TestService) {
     let id = bed.create(json!({"metadata": {"cwd": "/x"}})).await;
     bed.append(&id, json!({"message": user("go")})).await;
     bed.tick(3_000);
@@ -40,7 +40,7 @@ async fn usage_is_summed_by_day_and_model(bed: Bed) {
     assert_eq!(rows(&bed, json!({"metadata": {"cwd": "/y"}})).await, Vec::<Value>::new());
 }
 
-async fn a_streamed_reply_counts_when_it_is_finished(bed: Bed) {
+async fn a_streamed_reply_counts_when_it_is_finished(bed: TestService) {
     let id = bed.create(json!({})).await;
     let begun =
         json!({"session_id": id, "stream": true, "message": {"role": "assistant", "content": []}});
@@ -58,7 +58,7 @@ async fn a_streamed_reply_counts_when_it_is_finished(bed: Bed) {
     assert_eq!(found[0]["model_time_ms"], 2_000);
 }
 
-async fn copies_are_not_counted_again(bed: Bed) {
+async fn copies_are_not_counted_again(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.append(&id, json!({"message": spoke("m-1", 5)})).await["entry_id"].clone();
     bed.tick(1);
@@ -66,7 +66,7 @@ async fn copies_are_not_counted_again(bed: Bed) {
     assert_eq!(rows(&bed, json!({})).await[0]["usage"]["output"], 5);
 }
 
-async fn what_cannot_be_asked_is_refused(bed: Bed) {
+async fn what_cannot_be_asked_is_refused(bed: TestService) {
     for request in [json!({"by": ["model", "tool"]}), json!({"from": "soon"})] {
         let (code, _) = bed.err("session::stats", request).await;
         assert_eq!(code, "session/invalid_request");

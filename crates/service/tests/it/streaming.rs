@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{Bed, assistant, user};
+use crate::common::{TestService, assistant, user};
 use bough_service::{ChangeKind, EventKind};
 use bough_session::{EntryId, SessionId};
 use bough_store::shared_state::{MemorySharedState, SharedState};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 on_every_store!(
     a_stream_ends_once,
+    a_stream_says_why_it_stopped_once_it_has,
     only_a_streaming_call_opens_a_stream,
     arguments_of_a_call_arrive_in_parts,
     a_delta_says_what_it_adds,
@@ -17,12 +18,12 @@ on_every_store!(
     a_stream_that_nobody_finishes_is_aborted,
 );
 
-async fn begin(bed: &Bed, session: &str, entry: &str) {
+async fn begin(bed: &TestService, session: &str, entry: &str) {
     let request = json!({"entry_id": entry, "message": assistant(""), "stream": true});
     bed.append(session, request).await;
 }
 
-async fn delta(bed: &Bed, session: &str, entry: &str, more: Value) -> Value {
+async fn delta(bed: &TestService, session: &str, entry: &str, more: Value) -> Value {
     let mut request = crate::common::object(more);
     request.insert("session_id".to_owned(), json!(session));
     request.insert("entry_id".to_owned(), json!(entry));
@@ -33,7 +34,7 @@ fn named(session: &str, entry: &str) -> Value {
     json!({"session_id": session, "entry_id": entry})
 }
 
-async fn a_stream_ends_once(mut bed: Bed) {
+async fn a_stream_ends_once(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     begin(&bed, &id, "a").await;
     delta(&bed, &id, "a", json!({"block": 0, "text": "hello"})).await;
@@ -59,7 +60,36 @@ async fn a_stream_ends_once(mut bed: Bed) {
     bed.update(&id, "a", "an edit is no delta").await;
 }
 
-async fn only_a_streaming_call_opens_a_stream(bed: Bed) {
+/// HTTP reads leave the reason out until there is one; the bus has the member always, as session-manager has.
+async fn a_stream_says_why_it_stopped_once_it_has(bed: TestService) {
+    let id = bed.create(json!({})).await;
+    begin(&bed, &id, "a").await;
+    delta(&bed, &id, "a", json!({"block": 0, "text": "hel"})).await;
+    let reads = [
+        ("session::entry", named(&id, "a"), "/entry/message"),
+        ("session::path", json!({"session_id": id}), "/messages/0/message"),
+        ("session::path-tail", json!({"session_id": id}), "/messages/0/message"),
+        ("session::entries", json!({"session_id": id, "ids": ["a"]}), "/entries/0/message"),
+    ];
+    for (function, request, place) in &reads {
+        let answer = bed.ok(function, request.clone()).await;
+        let message = answer.pointer(place).unwrap();
+        assert_eq!(message.get("stop_reason"), None, "{function}: {answer}");
+    }
+    let mut anthropic = named(&id, "a");
+    anthropic["format"] = json!("anthropic");
+    let shown = bed.ok("session::entry", anthropic).await["entry"]["message"].clone();
+    assert_eq!(shown.get("stop_reason"), Some(&Value::Null), "{shown}");
+    let on_bus = bed.ok("session::messages", json!({"session_id": id})).await;
+    assert_eq!(on_bus["messages"][0]["message"]["stop_reason"], "end");
+    bed.ok("session::finish-message", named(&id, "a")).await;
+    for (function, request, place) in &reads {
+        let answer = bed.ok(function, request.clone()).await;
+        assert_eq!(answer.pointer(place).unwrap()["stop_reason"], "end", "{function}");
+    }
+}
+
+async fn only_a_streaming_call_opens_a_stream(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.append(&id, json!({"entry_id": "a", "message": assistant("x")})).await;
     bed.update(&id, "a", "y").await;
@@ -72,7 +102,7 @@ async fn only_a_streaming_call_opens_a_stream(bed: Bed) {
     assert_eq!(bed.err("session::append", of_user).await.0, "session/invalid_request");
 }
 
-async fn arguments_of_a_call_arrive_in_parts(bed: Bed) {
+async fn arguments_of_a_call_arrive_in_parts(bed: TestService) {
     let id = bed.create(json!({})).await;
     begin(&bed, &id, "a").await;
     let begins = json!({"block": 1, "text": "{\"x\":", "kind": "tool_arguments"});
@@ -93,7 +123,7 @@ async fn arguments_of_a_call_arrive_in_parts(bed: Bed) {
     assert_eq!((&done["id"], &done["function_id"]), (&json!("c"), &json!("f")));
 }
 
-async fn a_delta_says_what_it_adds(bed: Bed) {
+async fn a_delta_says_what_it_adds(bed: TestService) {
     let id = bed.create(json!({})).await;
     let mut listener = bed.listen().await;
     begin(&bed, &id, "a").await;
@@ -121,7 +151,7 @@ async fn a_delta_says_what_it_adds(bed: Bed) {
     assert_eq!(whole["message"]["content"][0]["text"], "one", "the bus gets whole messages");
 }
 
-async fn streams_of_a_session_are_bounded(bed: Bed) {
+async fn streams_of_a_session_are_bounded(bed: TestService) {
     let id = bed.create(json!({})).await;
     for number in 0..bough_session::limits::STATE_OPEN_STREAMS_MAX {
         begin(&bed, &id, &number.to_string()).await;
@@ -132,7 +162,7 @@ async fn streams_of_a_session_are_bounded(bed: Bed) {
     bed.ok("session::append", one_more).await;
 }
 
-async fn a_stream_that_nobody_finishes_is_aborted(mut bed: Bed) {
+async fn a_stream_that_nobody_finishes_is_aborted(mut bed: TestService) {
     const REST_MS: i64 = 300_000;
     let noted: Arc<dyn SharedState> = Arc::new(MemorySharedState::new());
     assert!(bed.service.set_open_streams(noted.clone()));
@@ -144,7 +174,7 @@ async fn a_stream_that_nobody_finishes_is_aborted(mut bed: Bed) {
     let held = bed
         .service
         .hold_stream(&SessionId::from_stored(id.as_str()), &EntryId::from_stored("held"));
-    let sweep = async |bed: &Bed| bed.service.abort_abandoned_streams().await.unwrap();
+    let sweep = async |bed: &TestService| bed.service.abort_abandoned_streams().await.unwrap();
     assert_eq!(sweep(&bed).await, 0, "it is seen for the first time");
     bed.tick(REST_MS - 1);
     delta(&bed, &id, "a", json!({"block": 0, "text": "more"})).await;

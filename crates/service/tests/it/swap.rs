@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::common;
-use crate::common::moody::Moody;
-use crate::common::{Bed, Listener, assistant, stores, user};
+use crate::common::flaky_store::FlakyStore;
+use crate::common::{Listener, TestService, assistant, stores, user};
 use async_trait::async_trait;
 use bough_service::{
     EventFilter, EventKind, FeedItem, GapReason, Reload, ReloadError, Service, StartAt,
@@ -23,14 +23,14 @@ on_every_store!(
 );
 
 /// A second store with sessions of its own.
-async fn other_store(bed: &Bed) -> (Bed, Arc<dyn Store>) {
-    let other = Bed::on(&stores::memory()).await;
+async fn other_store(bed: &TestService) -> (TestService, Arc<dyn Store>) {
+    let other = TestService::on(&stores::memory()).await;
     bed.tick(1000);
     let store = other.service.store();
     (other, store)
 }
 
-async fn calls_see_one_store_or_the_other(bed: Bed) {
+async fn calls_see_one_store_or_the_other(bed: TestService) {
     let id = bed.create(json!({})).await;
     let (other, store) = other_store(&bed).await;
     let there = other.create(json!({"title": "there"})).await;
@@ -66,8 +66,8 @@ async fn replayed(listener: &mut Listener) -> Vec<(EventKind, Value)> {
 /// Where the store is elsewhere, each lookup is a round trip. Here each waits until another one is under way.
 #[tokio::test]
 async fn a_replay_looks_entries_up_together() {
-    let bed = Bed::on(&stores::memory()).await;
-    let (other, store) = Moody::bed();
+    let bed = TestService::on(&stores::memory()).await;
+    let (other, store) = FlakyStore::bed();
     let id = other.create(json!({})).await;
     other.say(&id, "a").await;
     other.say(&id, "b").await;
@@ -78,7 +78,7 @@ async fn a_replay_looks_entries_up_together() {
     assert_eq!(replayed(&mut listener).await.len(), 3);
 }
 
-async fn subscribers_hear_the_difference_and_go_on(bed: Bed) {
+async fn subscribers_hear_the_difference_and_go_on(bed: TestService) {
     bed.ok("session::ensure", json!({"session_id": "old", "metadata": {"o": 1}})).await;
     bed.ok("session::ensure", json!({"session_id": "both"})).await;
     let (other, store) = other_store(&bed).await;
@@ -126,7 +126,7 @@ async fn subscribers_hear_the_difference_and_go_on(bed: Bed) {
     assert_eq!(events.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [EventKind::Deleted]);
 }
 
-async fn a_subscriber_of_one_session_hears_of_it_alone(bed: Bed) {
+async fn a_subscriber_of_one_session_hears_of_it_alone(bed: TestService) {
     bed.ok("session::ensure", json!({"session_id": "a"})).await;
     bed.ok("session::ensure", json!({"session_id": "b"})).await;
     let (other, store) = other_store(&bed).await;
@@ -146,7 +146,7 @@ async fn a_subscriber_of_one_session_hears_of_it_alone(bed: Bed) {
     assert_eq!(b.event().await.0, EventKind::MessageAdded);
 }
 
-async fn a_cursor_from_before_the_swap_meets_the_gap_again(bed: Bed) {
+async fn a_cursor_from_before_the_swap_meets_the_gap_again(bed: TestService) {
     bed.ok("session::ensure", json!({"session_id": "a"})).await;
     let (other, store) = other_store(&bed).await;
     other.ok("session::ensure", json!({"session_id": "b"})).await;
@@ -179,7 +179,7 @@ impl Reload for Counting {
 
 #[tokio::test]
 async fn a_refused_configuration_shows_and_the_old_one_stays() {
-    let bed = Bed::on(&stores::memory()).await;
+    let bed = TestService::on(&stores::memory()).await;
     let status = async || bed.ok("session::config-status", json!({})).await;
     let applied = json!({"last_outcome": "applied", "last_error": null, "rejected_reloads": 0});
     assert_eq!(status().await, applied);
@@ -204,7 +204,7 @@ async fn a_refused_configuration_shows_and_the_old_one_stays() {
 /// Another store on the same directory: a session has one writer, and the store before lets go of it a moment later.
 #[tokio::test]
 async fn a_write_waits_for_the_store_before_to_let_go() {
-    let bed = Bed::on(&stores::native()).await;
+    let bed = TestService::on(&stores::native()).await;
     let id = bed.create(json!({})).await;
     bed.say(&id, "before").await;
     let again = bed.factory.open(bed.entropy.clone(), bed.clock.clone()).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Bed, user};
+use crate::common::{TestService, user};
 
 on_every_store!(
     nodes_come_in_pages_with_what_they_say_now,
@@ -11,7 +11,7 @@ on_every_store!(
 );
 
 /// a - b - c, and from a: d - e, and from a: f; the leaf is f.
-async fn branched(bed: &Bed) -> (String, Vec<String>) {
+async fn branched(bed: &TestService) -> (String, Vec<String>) {
     let id = bed.create(json!({})).await;
     let mut ids = Vec::new();
     for (text, parent) in
@@ -24,7 +24,7 @@ async fn branched(bed: &Bed) -> (String, Vec<String>) {
     (id, ids)
 }
 
-async fn nodes_come_in_pages_with_what_they_say_now(bed: Bed) {
+async fn nodes_come_in_pages_with_what_they_say_now(bed: TestService) {
     let (id, ids) = branched(&bed).await;
     bed.ok(
         "session::update-message",
@@ -53,7 +53,7 @@ async fn nodes_come_in_pages_with_what_they_say_now(bed: Bed) {
     assert_eq!(said[3]["label"], "try");
 }
 
-async fn messages_name_their_siblings(bed: Bed) {
+async fn messages_name_their_siblings(bed: TestService) {
     let (id, ids) = branched(&bed).await;
     let path = bed.ok("session::path", json!({"session_id": id})).await;
     let items = path["messages"].as_array().unwrap();
@@ -82,7 +82,7 @@ async fn messages_name_their_siblings(bed: Bed) {
     assert_eq!(path["messages"][0]["siblings"], json!([ids[0], root]));
 }
 
-async fn branches_are_compared_from_where_they_part(bed: Bed) {
+async fn branches_are_compared_from_where_they_part(bed: TestService) {
     let (id, ids) = branched(&bed).await;
     let compare = async |left: &str, right: &str| {
         bed.ok("session::compare", json!({"session_id": id, "left": left, "right": right})).await

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::ALLOCATOR;
 use crate::common;
 use crate::common::stores::{self, DiskFactory, DiskKind};
-use crate::common::{Bed, CountingEntropy, HandClock, StoreFactory, assistant, user};
+use crate::common::{CountingEntropy, HandClock, StoreFactory, TestService, assistant, user};
 use bough_platform::{OsDisk, Platform, RelPath, SystemClock};
 use bough_service::{Right, Scope, Service, Settings};
 use bough_testkit::{Call, Fault, FaultPlan, SimDisk, SlowSync, SyncDelay};
@@ -47,7 +47,7 @@ impl OnSimDisk {
         }
     }
 
-    async fn service_on(&self, disk: SimDisk) -> Bed {
+    async fn service_on(&self, disk: SimDisk) -> TestService {
         let number = self.opened.fetch_add(1, Ordering::SeqCst);
         let root = self.catalogues.path().join(number.to_string());
         drop(bough_platform::OsDisk::create(&root).unwrap());
@@ -58,7 +58,7 @@ impl OnSimDisk {
         };
         let store = self.kind.open_on(platform, root).await;
         let service = Service::new(store, self.clock.clone(), self.entropy.clone());
-        Bed {
+        TestService {
             service,
             scope: Scope::owner(),
             clock: self.clock.clone(),
@@ -67,12 +67,12 @@ impl OnSimDisk {
         }
     }
 
-    pub(crate) async fn service(&self) -> Bed {
+    pub(crate) async fn service(&self) -> TestService {
         self.service_on(self.disk.clone()).await
     }
 
     /// A service on what is left when the power is cut now: only what was synced.
-    async fn after_power_cut(&self) -> Bed {
+    async fn after_power_cut(&self) -> TestService {
         self.service_on(self.disk.platter()).await
     }
 }
@@ -192,7 +192,7 @@ async fn w04_one_bad_file_hides_no_other() {
     let factory = DiskFactory::new(DiskKind::Fs);
     let directory = factory.directory.path().to_owned();
     let factory: Arc<dyn StoreFactory> = Arc::new(factory);
-    let mut bed = Bed::on(&factory).await;
+    let mut bed = TestService::on(&factory).await;
     let id = bed.create(json!({})).await;
     bed.say(&id, "a").await;
     write(&directory.join("noise.jsonl"), b"\xff\xfe\x00 not text\n");
@@ -212,7 +212,7 @@ fn write(path: &std::path::Path, bytes: &[u8]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-async fn w05_asking_for_what_is_not_there_leaves_nothing_behind(bed: Bed) {
+async fn w05_asking_for_what_is_not_there_leaves_nothing_behind(bed: TestService) {
     let id = bed.create(json!({})).await;
     for number in 0..300 {
         let absent = format!("absent-{number}");
@@ -261,7 +261,7 @@ fn bytes_in(directory: &std::path::Path) -> u64 {
 /// The original clones every entry of the session for each page.
 #[tokio::test]
 async fn w06_a_page_costs_the_same_however_long_the_session_is() {
-    let bed = Bed::on(&stores::native()).await;
+    let bed = TestService::on(&stores::native()).await;
     let page_of = async |length: usize| {
         let id = bed.create(json!({})).await;
         for start in (0..length).step_by(500) {
@@ -313,7 +313,7 @@ async fn w07_nobody_waits_for_the_disk_of_another_session() {
 }
 
 /// 2,000 steps of six bytes: the original writes 13 MB for these 12 kB.
-async fn w08_a_streamed_reply_costs_what_it_says(bed: Bed) {
+async fn w08_a_streamed_reply_costs_what_it_says(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.append(&id, json!({"message": assistant("")})).await["entry_id"].clone();
     let before = bed.factory.directory().map(bytes_in);
@@ -332,7 +332,7 @@ async fn w08_a_streamed_reply_costs_what_it_says(bed: Bed) {
     }
 }
 
-async fn w11_no_id_breaks_a_file_name_and_no_error_shows_a_path(mut bed: Bed) {
+async fn w11_no_id_breaks_a_file_name_and_no_error_shows_a_path(mut bed: TestService) {
     let longest = "é".repeat(256);
     let ids = [
         longest.as_str(),
@@ -379,7 +379,7 @@ async fn w11_no_id_breaks_a_file_name_and_no_error_shows_a_path(mut bed: Bed) {
 /// The original panics, and its callers wait until they give up.
 #[tokio::test]
 async fn w09_a_page_limit_of_zero_still_gives_a_page() {
-    let bed = Bed::on(&stores::memory()).await;
+    let bed = TestService::on(&stores::memory()).await;
     let id = bed.create(json!({})).await;
     bed.say(&id, "a").await;
     bed.say(&id, "b").await;
@@ -398,7 +398,7 @@ async fn w09_a_page_limit_of_zero_still_gives_a_page() {
 /// The original knows no owners, and its store protocol goes past every rule.
 #[tokio::test]
 async fn w12_what_is_not_yours_is_not_there_and_the_store_protocol_needs_a_right() {
-    let bed = Bed::on(&stores::memory()).await;
+    let bed = TestService::on(&stores::memory()).await;
     let theirs = bed.create(json!({"metadata": {"owner": "u_2"}})).await;
     let scope = Scope::new("u_1", [Right::Read, Right::Write])
         .only_sessions_with(common::object(json!({"owner": "u_1"})));
@@ -415,7 +415,7 @@ async fn w12_what_is_not_yours_is_not_there_and_the_store_protocol_needs_a_right
 #[tokio::test]
 async fn w13_two_writers_of_one_directory_are_told_apart() {
     let factory = stores::fs();
-    let (first, second) = (Bed::on(&factory).await, Bed::on(&factory).await);
+    let (first, second) = (TestService::on(&factory).await, TestService::on(&factory).await);
     let id = first.create(json!({})).await;
     first.say(&id, "a").await;
     // The second reads, and is told who writes.
@@ -431,7 +431,7 @@ async fn w13_two_writers_of_one_directory_are_told_apart() {
     assert_eq!(first.texts(&id).await, ["a", "c", "d"]);
 }
 
-async fn w15_a_consumer_that_was_away_goes_on_where_it_stopped(mut bed: Bed) {
+async fn w15_a_consumer_that_was_away_goes_on_where_it_stopped(mut bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.say(&id, "heard").await;
     let heard = bed.ok("session::watch", json!({"session_id": id, "after": "start"})).await;

@@ -10,7 +10,7 @@ use crate::limits::{CUSTOM_TYPE_BYTES_MAX, ENTRY_ID_BYTES_MAX, STATE_CUSTOM_TYPE
 #[serde(default)]
 pub struct CustomTypes {
     types: VecDeque<NewestEntry>,
-    /// Whether a type fell out, so that an unknown one need not be unused.
+    /// Whether a type was dropped, so that a type that is not listed may still have entries.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_forgotten: bool,
 }
@@ -55,7 +55,7 @@ impl CustomTypes {
     /// Takes one more entry into account.
     pub(super) fn note(&mut self, custom_type: &str, entry: &EntryId, previous: Option<&EntryId>) {
         if custom_type.len() > CUSTOM_TYPE_BYTES_MAX || entry.as_str().len() > ENTRY_ID_BYTES_MAX {
-            // No entry of ours has such names; whoever asks for them reads the log.
+            // No entry of ours has such a name; a caller that asks for one reads the log.
             self.has_forgotten = true;
             return;
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{STATE_FORKS_MAX, STATE_TIPS_MAX};
 use crate::{Entry, EntryId};
 
-/// An entry that does not go on from the end of a branch: a branch begins with it.
+/// An entry that does not continue the end of a branch: a new branch begins with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fork {
     /// The first entry of the branch.
@@ -20,8 +20,8 @@ pub struct Fork {
 #[serde(default)]
 pub struct Forks {
     forks: VecDeque<Fork>,
-    /// The ends of the branches that were added to last, at most [`STATE_TIPS_MAX`]. Two branches that grow in turns go on; they do
-    /// not begin again with each entry.
+    /// The ends of the branches that were added to last, at most [`STATE_TIPS_MAX`]. So two branches that grow in turns
+    /// are not counted as new branches with each entry.
     tips: VecDeque<EntryId>,
 }
 

@@ -30,7 +30,7 @@ impl Labels {
         self.0.iter().map(|(target, label)| (target, label.as_str()))
     }
 
-    /// Gives an entry a label, or takes it away. An id that no entry of ours can have is passed over.
+    /// Sets or removes the label of an entry. An id that no entry of ours can have is ignored.
     pub fn set(&mut self, entry: &EntryId, label: Option<&str>) {
         self.0.retain(|(target, _)| target != entry);
         if let Some(label) = label

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{LOOP_ID_BYTES_MAX, STATE_OPEN_LOOPS_MAX};
 use crate::{LoopId, LoopPhase, TaskStatus};
 
-/// The loops of a session as far as its state must know them: which are open, and how the last ended.
+/// The loops of a session as far as its state needs them: which are open, and how the last one ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoopTally {
@@ -35,7 +35,7 @@ impl LoopTally {
         }
     }
 
-    /// Where the task stands by its loops; `None` when there were none.
+    /// The status of the task, derived from its loops; `None` if there were none.
     #[must_use]
     pub fn task_status(&self) -> Option<TaskStatus> {
         let is = |wanted| self.open.values().any(|phase| *phase == wanted);

@@ -1,5 +1,6 @@
-//! The state of a session: what a fold over its log knows, in a few kilobytes.
+//! The state of a session: what a fold over its log computes, in a few kilobytes.
 
+mod apply;
 mod custom_types;
 mod forks;
 mod labels;

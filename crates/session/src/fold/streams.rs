@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{STATE_CLOSED_STREAMS_MAX, STATE_OPEN_STREAMS_MAX};
 use crate::{EntryId, Record};
 
-/// The messages of a session that were begun as streams: which may still grow, and which ended last.
+/// The messages of a session that were begun as streams: those that may still grow, and those that ended last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamTally {
@@ -42,7 +42,7 @@ impl StreamTally {
         self.closed.contains(entry)
     }
 
-    /// Takes back what a record changed; for going from newer records to older ones.
+    /// Reverts a record, for going from newer records to older ones.
     pub fn revert(&mut self, record: &Record) {
         match record.known() {
             Record::Streaming(entry) => {

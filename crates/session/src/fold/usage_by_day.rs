@@ -47,15 +47,15 @@ impl Used {
     }
 }
 
-/// A day, who used something on it, and the name: of a model or of a tool.
+/// A day, whether a model or a tool used something, and its name.
 pub type UsageKey = (i64, UsageOf, String);
 
 /// What the models and tools of a session used, day by day.
 ///
-/// Days are counted from the epoch. A model's time is that between the entry before and its message, or from the beginning of a
-/// streamed message to its end; a tool's time is that between the message that called it and its result. Longer than
-/// [`USAGE_GAP_MAX_MS`] nobody is taken to have worked. There are at most [`STATE_USAGE_ROWS_MAX`] rows: beyond that, names of a
-/// day become [`USAGE_OTHER_NAMES`], and the oldest days one.
+/// Days are counted from the epoch. A model's time is the time between the entry before and its message, or from the
+/// beginning of a streamed message to its end. A tool's time is the time between the message that called it and its
+/// result. Pauses longer than [`USAGE_GAP_MAX_MS`] do not count. There are at most [`STATE_USAGE_ROWS_MAX`] rows:
+/// beyond that, names of a day are joined as [`USAGE_OTHER_NAMES`], and the oldest days become one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UsageByDay {
     rows: BTreeMap<UsageKey, Used>,
@@ -66,7 +66,7 @@ pub struct UsageByDay {
 }
 
 impl UsageByDay {
-    /// Sums of which the day alone is known.
+    /// Sums whose day alone is known.
     #[must_use]
     pub fn on_one_day(at_ms: i64, models: &BTreeMap<String, UsageTotals>) -> Self {
         let day = at_ms.div_euclid(DAY_MS);
@@ -87,7 +87,7 @@ impl UsageByDay {
         self.last_at = Some(at_ms);
     }
 
-    /// Adds a message. What one that streams used is known when it is finished.
+    /// Adds a message. The usage of a streaming message is known when it is finished.
     pub(super) fn add_message(&mut self, message: &AgentMessage, streams: bool, at_ms: i64) {
         match message {
             AgentMessage::Assistant(said) => {
@@ -125,7 +125,7 @@ impl UsageByDay {
         self.used(at_ms, UsageOf::Model, model).totals.add(usage);
     }
 
-    /// Takes a report of a model back, from the newest day that has one.
+    /// Removes a report of a model, from the newest day that has one.
     pub(super) fn remove(&mut self, model: &str, usage: &Usage) {
         let name = cut_bytes(model, STATE_NAME_BYTES_MAX);
         let is_its = |(_, of, known): &UsageKey| *of == UsageOf::Model && known == name;
@@ -148,7 +148,7 @@ impl UsageByDay {
         self.rows.entry(key).or_default()
     }
 
-    /// Makes room: of the oldest day that has several names of a kind one row, or else of the two oldest days one.
+    /// Frees a row: joins the names of a kind on the oldest day that has several, or else the two oldest days.
     fn join_oldest(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         let several = rows.keys().zip(rows.keys().skip(1)).find(|(a, b)| a.0 == b.0 && a.1 == b.1);
@@ -172,7 +172,7 @@ fn since(before: Option<i64>, at_ms: i64) -> u64 {
     if gap > USAGE_GAP_MAX_MS { 0 } else { u64::try_from(gap).unwrap_or(0) }
 }
 
-/// How it is kept: a list of rows, because the keys of JSON are texts.
+/// The stored form: a list of rows, because keys of JSON are texts.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     rows: Vec<KeptRow>,

@@ -1,7 +1,7 @@
 //! `UIMessage`s of the AI SDK, version 5 and later.
 //!
-//! A tool part is a call, and its result too once the tool has answered: two blocks. What the SDK leaves to the
-//! application, such as the model and its usage, is written under `bough` in the message's `metadata`.
+//! A tool part is a call, and also its result once the tool has answered: two blocks. Values that the SDK leaves to the
+//! application, such as the model and its usage, are written under `bough` in the message's `metadata`.
 
 use serde_json::value::RawValue;
 
@@ -20,9 +20,9 @@ use crate::{
 };
 
 const FORMAT: Format = Format::AiSdk;
-/// What of a reply has no place in a `UIMessage`, in its metadata.
+/// The member of the metadata for values of a reply that a `UIMessage` has no place for.
 const OURS: &str = "bough";
-/// Where the members of a tool part are kept that its blocks have no place for.
+/// The member that keeps those members of a tool part that its blocks have no place for.
 const PART: &str = "$part";
 
 /// The codec.
@@ -68,7 +68,7 @@ impl Codec for AiSdk {
             PlainRole::User => ("user", None),
             PlainRole::System => ("system", None),
             PlainRole::Assistant(said) => ("assistant", Some(said)),
-            // A result without its call: the part says so.
+            // A result without its call is a tool part with an output only.
             PlainRole::Result(said) => {
                 let call = FunctionCallBlock::new(
                     said.function_call_id.clone(),
@@ -133,7 +133,7 @@ fn assistant(mut members: Members<'_>, content: Vec<ContentBlock>, timestamp: i6
     AgentMessage::Assistant(said)
 }
 
-/// What a `UIMessage` has no place for; `None` where there is nothing to say.
+/// The values that a `UIMessage` has no place for; `None` if there are none.
 fn write_ours(said: &AssistantMessage) -> Option<RawJson> {
     let mut object = Object::default();
     object.put_some("model", Some(&said.model).filter(|model| !model.is_empty()));
@@ -227,7 +227,7 @@ fn result_of(id: &str, members: &mut Members<'_>) -> Option<FunctionResultBlock>
     })
 }
 
-/// What a tool gave back: a text, the SDK's list of contents, or any JSON, shown as such.
+/// The output of a tool: a text, the SDK's list of contents, or any JSON, shown as JSON.
 fn output_content(output: &RawJson) -> Vec<ContentBlock> {
     if let Some(text) = typed::<String>(output.raw()) {
         return vec![ContentBlock::text(text)];
@@ -355,7 +355,7 @@ fn write_tool(
     object.into_raw()
 }
 
-/// The output as it came while it still says what is shown; otherwise a text, or a list of contents.
+/// The output as it came, if it still equals what is shown; otherwise a text, or a list of contents.
 fn write_output(own: Option<&RawJson>, content: &[ContentBlock]) -> RawJson {
     if let Some(own) = own.filter(|own| output_content(own) == content) {
         return own.clone();

@@ -157,7 +157,7 @@ fn usage(mut members: Members<'_>) -> Usage {
     }
 }
 
-/// Content is one text or a list of blocks. What is neither is left.
+/// Reads content, which is one text or a list of blocks. Anything else is left in place.
 fn content_of(members: &mut Members<'_>) -> Vec<ContentBlock> {
     if let Some(text) = members.take_text("content") {
         return vec![ContentBlock::text(text)];
@@ -202,7 +202,7 @@ fn block(raw: &RawValue) -> ContentBlock {
             is_error: members.take_as("is_error"),
             unknown: kept(FORMAT, members),
         }),
-        // Documents, search results, tools that the server runs, and what comes later.
+        // Documents, search results, tools that the server runs, and types of later versions.
         _ => whole_block(FORMAT, raw, name_of(&kind, &members)),
     }
 }
@@ -351,14 +351,15 @@ fn write_image(image: &ImageBlock) -> Object {
     object
 }
 
-/// A thought is only taken back with its signature.
+/// The API accepts a thought only with its signature.
 fn is_unsigned_thought(raw: &RawValue) -> bool {
     Members::of(raw).is_some_and(|block| {
         block.text("type").as_deref() == Some("thinking") && !block.has("signature")
     })
 }
 
-/// The content of a message without the thoughts that the API would refuse, where there are such.
+/// The content of a message without the thoughts that the API would refuse; `None` if there are
+/// none.
 fn without_unsigned_thoughts(content: &RawValue) -> Option<RawJson> {
     let blocks = list(content)?;
     let left: Vec<_> = blocks.iter().filter(|block| !is_unsigned_thought(block)).collect();

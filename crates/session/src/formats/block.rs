@@ -1,4 +1,4 @@
-//! What the formats share: pictures, blocks that are kept whole, calls, roles.
+//! Shared by the formats: pictures, blocks that are kept whole, calls, roles.
 
 use serde_json::value::RawValue;
 
@@ -11,17 +11,17 @@ use crate::{
     FunctionResultMessage, ImageBlock, LossReason, RawJson, StopReason,
 };
 
-/// The member of an image block that names where the picture is; its `data` is empty then.
+/// The member of an image block that holds the picture's address; its `data` is empty then.
 const URL: &str = "url";
-/// The type of a picture of which no more is known.
+/// The media type of a picture whose type is not known.
 const ANY_IMAGE: &str = "image/*";
 
-/// Members that a format has and the canonical shape has not, under the format's name.
+/// Members that the canonical shape does not have, under the format's name.
 pub(super) fn kept(format: Format, rest: Members<'_>) -> UnknownMembers {
     kept_members(format, rest.into_unknown())
 }
 
-/// The same, where some of them stand elsewhere in the format.
+/// The same, if some of them are elsewhere in the format.
 pub(super) fn kept_members(format: Format, rest: UnknownMembers) -> UnknownMembers {
     let mut unknown = UnknownMembers::NONE;
     if !rest.is_empty() {
@@ -30,19 +30,19 @@ pub(super) fn kept_members(format: Format, rest: UnknownMembers) -> UnknownMembe
     unknown
 }
 
-/// A block that the canonical message has no words for: a text that names it, and the block as it came.
+/// A block that the canonical message cannot express: a text that names it, and the block as it came.
 pub(super) fn whole_block(format: Format, raw: &RawValue, text: String) -> ContentBlock {
     let mut block = ContentBlock::text(text);
     keep_whole(&mut block, format, raw);
     block
 }
 
-/// Keeps a format's whole block beside what is shown of it.
+/// Keeps a format's whole block beside the text that is shown for it.
 pub(super) fn keep_whole(block: &mut ContentBlock, format: Format, raw: &RawValue) {
     block.unknown_mut().set(ORIGINAL, Object::with(format.name(), RawJson::from(raw)).into_raw());
 }
 
-/// A name for a block: its type, and what it is called where it says so.
+/// A name for a block: its type, and its name if it has one.
 pub(super) fn name_of(kind: &str, members: &Members<'_>) -> String {
     const NAMES: &[&str] = &["title", "filename", "name", "file_id", "id", "url", "fileUri"];
     match NAMES.iter().find_map(|key| members.text(key)) {
@@ -56,7 +56,7 @@ pub(super) const fn image(mime: String, data: String) -> ContentBlock {
     ContentBlock::Image(ImageBlock { mime, data, unknown: UnknownMembers::NONE })
 }
 
-/// A picture at an address, or in it: `data:image/png;base64,...` is a picture in the message.
+/// A picture at an address, or in the address itself: `data:image/png;base64,...`.
 pub(super) fn image_at(url: &str, mime: &str) -> ContentBlock {
     if let Some((mime, data)) = data_url(url) {
         return image(mime.to_owned(), data.to_owned());
@@ -72,7 +72,7 @@ fn data_url(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
 
-/// Where a picture is.
+/// The data or the address of a picture.
 pub(super) enum Picture {
     /// In the message.
     Here,
@@ -80,7 +80,7 @@ pub(super) enum Picture {
     At(String),
 }
 
-/// Where a picture is, and the members that this says.
+/// The address or data of a picture, and the members that this covers.
 pub(super) fn picture(image: &ImageBlock) -> (Picture, &'static [&'static str]) {
     let url = image.unknown.get(URL).and_then(|url| typed(url.raw()));
     match url {
@@ -94,7 +94,7 @@ pub(super) fn some_mime(image: &ImageBlock) -> &str {
     if image.mime.is_empty() { ANY_IMAGE } else { &image.mime }
 }
 
-/// Notes the type of a picture at an address, for the formats that do not say it.
+/// Notes the loss of a picture's media type, for the formats that do not have it.
 pub(super) fn lose_mime(mapping: &mut Mapping, at: &str, image: &ImageBlock) {
     if matches!(picture(image).0, Picture::At(_)) && !image.mime.is_empty() {
         mapping.lose(format!("{at}/mime"));
@@ -109,7 +109,7 @@ pub(super) fn picture_url(image: &ImageBlock) -> String {
     }
 }
 
-/// Arguments that a format writes as a text of JSON. What is no JSON is kept as a text.
+/// Reads arguments that a format writes as a text of JSON. Invalid JSON is kept as a text.
 pub(super) fn arguments_of(text: &str) -> RawJson {
     RawJson::parse(text).unwrap_or_else(|_| RawJson::of(text).unwrap_or_default())
 }
@@ -146,12 +146,12 @@ pub(super) fn placed<'a>(
     content.iter().enumerate().map(move |(index, block)| (format!("{at}/{index}"), block))
 }
 
-/// A text block of another format's that says nothing by itself: a mark, such as where a step starts.
+/// Whether a text block of another format has no content of its own: a mark, such as the start of a step.
 pub(super) fn is_mark(block: &ContentBlock) -> bool {
     block.as_text() == Some("") && block.unknown().get(ORIGINAL).is_some()
 }
 
-/// Who speaks in the formats that have no custom messages.
+/// The role in the formats that have no custom messages.
 pub(super) fn plain_role(message: &AgentMessage) -> PlainRole<'_> {
     match message {
         AgentMessage::User(_) => PlainRole::User,
@@ -162,7 +162,7 @@ pub(super) fn plain_role(message: &AgentMessage) -> PlainRole<'_> {
     }
 }
 
-/// Who speaks.
+/// The role of a message.
 pub(super) enum PlainRole<'a> {
     User,
     Assistant(&'a AssistantMessage),
@@ -170,7 +170,7 @@ pub(super) enum PlainRole<'a> {
     System,
 }
 
-/// Notes what a plain format cannot say of a message as a whole.
+/// Notes what a plain format cannot express of a message as a whole.
 pub(super) fn lose_plain(mapping: &mut Mapping, message: &AgentMessage) {
     match message {
         AgentMessage::Custom(said) => lose_custom(mapping, said),
@@ -181,7 +181,7 @@ pub(super) fn lose_plain(mapping: &mut Mapping, message: &AgentMessage) {
     }
 }
 
-/// Notes what a reply says beside its content that few formats have: who served it, and of what kind its faults are.
+/// Notes the members of a reply beside its content that few formats have: the provider, and the kind of its errors.
 pub(super) fn lose_reply(mapping: &mut Mapping, said: &AssistantMessage, provider: &str) {
     if !signature_is_ours(Some(&said.provider), provider) {
         mapping.lose("/provider".to_owned());
@@ -195,7 +195,7 @@ pub(super) fn lose_error(mapping: &mut Mapping, said: &AssistantMessage) {
     mapping.lose_some("", "error_message", said.error_message.as_ref());
 }
 
-/// Notes what is lost of a custom message that is written as the person's; a system's words too are the person's then.
+/// Notes what is lost of a custom message that is written as the user's. System messages are written so too.
 pub(super) fn lose_custom_as_user(mapping: &mut Mapping, said: &CustomMessage) {
     if said.is_system() {
         mapping.note("/role".to_owned(), LossReason::Changed);
@@ -212,17 +212,19 @@ fn lose_custom(mapping: &mut Mapping, said: &CustomMessage) {
     mapping.lose_some("", "details", said.details.as_ref());
 }
 
-/// Whether a reply says more than its content, so that it takes the form in which an API answers.
+/// Whether a reply has more than its content, so that it is written in the form of an API's
+/// response.
 pub(super) const fn is_reply(said: &AssistantMessage) -> bool {
     !said.model.is_empty() || said.usage.is_some() || said.native_stop_reason.is_some()
 }
 
-/// A signature is good for the provider that made it.
+/// Whether a signature can be sent: only the provider that made it accepts it.
 pub(super) fn signature_is_ours(said: Option<&str>, ours: &str) -> bool {
     said.is_none_or(|provider| provider.is_empty() || provider == ours)
 }
 
-/// The word for why a model stopped: its own where the format has that, otherwise the format's usual one.
+/// The word for the stop reason: the original one if the format has it, otherwise the format's usual one. `None` if the format has
+/// no word for it, and while the message streams.
 pub(super) fn stop_word(
     mapping: &mut Mapping,
     said: &AssistantMessage,
@@ -230,6 +232,9 @@ pub(super) fn stop_word(
     read: fn(&str) -> Option<StopReason>,
     usual: &[(StopReason, &'static str)],
 ) -> Option<String> {
+    if mapping.is_unfinished {
+        return None;
+    }
     if let Some(native) = &said.native_stop_reason
         && (read(native) == Some(said.stop_reason) || said.provider == provider)
     {

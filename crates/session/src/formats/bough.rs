@@ -1,6 +1,6 @@
 //! The canonical message as callers write it, and as a later session-manager writes it.
 //!
-//! A block of a type that is not known is kept whole and named; a role that is not known is a custom message.
+//! A block of an unknown type is kept whole and named; a message with an unknown role is a custom message.
 
 use super::block::{name_of, whole_block};
 use super::check::Check;
@@ -37,7 +37,7 @@ impl Codec for Bough {
             _ => {}
         }
         check.text_or_list("content", check_block)?;
-        // The rest is small and said by the reader itself.
+        // The rest is small, and the reader itself reports what is wrong with it.
         check.reads_as::<NewMessage>()
     }
 
@@ -64,6 +64,9 @@ impl Codec for Bough {
             members.set("role", RawJson::of("system").unwrap_or_default());
             members.remove("custom_type");
         }
+        if mapping.is_unfinished {
+            members.remove("stop_reason");
+        }
         vec![RawJson::of(&members).unwrap_or_default()]
     }
 
@@ -86,7 +89,7 @@ fn check_block(block: &Check<'_>) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// A message that the published shapes do not read whole.
+/// A message that the published shapes do not read completely.
 fn lenient(text: &str, entry_time: i64) -> Option<AgentMessage> {
     let mut members = Members::parse(text)?;
     let content: Vec<ContentBlock> = match members.take_list("content") {

@@ -1,4 +1,4 @@
-//! Whether a JSON is a message of a format, and where not. Only what the mapping needs is looked at.
+//! Whether a JSON value is a message of a format, and if not, where. Only what the mapping needs is checked.
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -7,15 +7,15 @@ use thiserror::Error;
 use super::Format;
 use super::read::{Members, list, typed};
 
-/// A JSON that is no message of the format that it is said to have.
+/// JSON that is not a message of the format that its caller named.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("not a message of the format `{format}`: `{pointer}` must be {expected}")]
 pub struct FormatError {
     /// The format.
     pub format: Format,
-    /// The place, as a JSON pointer into the message; empty for the message itself.
+    /// The JSON pointer into the message; empty for the message itself.
     pub pointer: String,
-    /// What would be right there.
+    /// What is expected there.
     pub expected: String,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Check<'a> {
         FormatError { format: self.format, pointer, expected: expected.to_owned() }
     }
 
-    /// What is wrong with a member.
+    /// The error for a member.
     pub(super) fn wrong(&self, key: &str, expected: &str) -> FormatError {
         self.fault(format!("{}/{key}", self.at), expected)
     }

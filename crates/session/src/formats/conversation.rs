@@ -1,4 +1,4 @@
-//! A whole conversation in a format: what its API takes as the messages of a request.
+//! A whole conversation in a format: the messages of a request to its API.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use crate::{
 /// A conversation in a format.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
-    /// What instructs the model, for the formats that take it beside the messages: Anthropic's `system`, Gemini's
-    /// `systemInstruction`.
+    /// The instructions for the model, for the formats that take them beside the messages: Anthropic's `system`,
+    /// Gemini's `systemInstruction`.
     pub system: Option<RawJson>,
     /// The messages, the oldest first.
     pub messages: Vec<RawJson>,
-    /// What could not be carried.
+    /// What could not be expressed.
     pub losses: Vec<Loss>,
 }
 
 /// The messages of a path in a format.
 ///
-/// A message that came in the format is as it came, without what the API puts around its replies. Between the others,
-/// results of calls are put where the format wants them.
+/// A message that came in the format is written as it came, without what the API adds around its replies. The results
+/// of calls are moved to where the format wants them.
 #[must_use]
 pub fn conversation_to_format(path: &[Entry], format: Format) -> Conversation {
     let sources = path.iter().filter_map(|entry| Source::of(entry, format)).collect();
     write(sources, format)
 }
 
-/// What a model would be sent, in a format. An item that is its entry's message unchanged is taken from the entry.
+/// What a model would be sent, in a format. If an item is its entry's message unchanged, it is taken from the entry.
 #[must_use]
 pub fn context_to_format(view: &ContextView, path: &[Entry], format: Format) -> Conversation {
     let entries: HashMap<&EntryId, &Entry> = path.iter().map(|entry| (&entry.id, entry)).collect();
@@ -145,7 +145,7 @@ fn system_json(format: Format, blocks: &[RawJson]) -> RawJson {
     RawJson::of(blocks).unwrap_or_default()
 }
 
-/// The function of each call, because some formats do not repeat it in the result and others need it there.
+/// The function of each call. Some formats do not repeat it in the result, and others need it there.
 fn function_names(sources: &[Source<'_>]) -> HashMap<String, String> {
     names_in(sources.iter().flat_map(|source| source.message.content()))
 }
@@ -170,14 +170,14 @@ fn with_names(mut message: AgentMessage, names: &HashMap<String, String>) -> Age
     message
 }
 
-/// A canonical message in a format, where it is not part of a conversation.
-pub(super) fn write_message(message: &AgentMessage, format: Format) -> Mapped {
+/// A canonical message in a format, outside of a conversation.
+pub(super) fn write_message(message: &AgentMessage, format: Format, is_unfinished: bool) -> Mapped {
     let codec = format.codec();
     let parts = split(message, codec, &names_in(message.content().iter()));
     let mut losses = Vec::new();
     let mut messages = Vec::new();
     for part in parts {
-        let mut mapping = Mapping::into(format);
+        let mut mapping = Mapping { is_unfinished, ..Mapping::into(format) };
         messages.extend(codec.write(&part.message, &mut mapping));
         part.place.relocate(mapping.losses, &mut losses);
     }
@@ -196,17 +196,17 @@ enum Place {
     Whole,
     /// These blocks.
     Blocks(Vec<usize>),
-    /// What this block, a result, says.
+    /// The content of this block, a result.
     Result(usize),
 }
 
 impl Place {
-    /// Takes over what was lost of a part, by its place in the message.
+    /// Takes over the losses of a part, with their place in the message.
     fn relocate(&self, from: Vec<Loss>, into: &mut Vec<Loss>) {
         for loss in from {
             let Some(pointer) = self.pointer(&loss.pointer) else { continue };
             let loss = Loss { pointer, ..loss };
-            // Several parts of a message lose the same members of it.
+            // Several parts of a message may lose the same members.
             if !into.contains(&loss) {
                 into.push(loss);
             }
@@ -225,14 +225,14 @@ impl Place {
                 let rest = if rest.is_empty() { String::new() } else { format!("/{rest}") };
                 Some(format!("/content/{index}{rest}"))
             }
-            // The name of the function was found elsewhere.
+            // The function's name was found in its call.
             Self::Result(_) if of_part == "/function_id" => None,
             Self::Result(index) => Some(format!("/content/{index}{of_part}")),
         }
     }
 }
 
-/// The message as messages that have no result between other blocks, for the formats that want it so.
+/// Splits the message so that no result is between other blocks, for the formats that want it so.
 fn split(message: &AgentMessage, codec: &dyn Codec, names: &HashMap<String, String>) -> Vec<Part> {
     let name_of = |id: &str| names.get(id).cloned().unwrap_or_default();
     if let AgentMessage::FunctionResult(said) = message {
@@ -244,7 +244,7 @@ fn split(message: &AgentMessage, codec: &dyn Codec, names: &HashMap<String, Stri
     }
     let is_result = |block: &ContentBlock| matches!(block, ContentBlock::FunctionResult(_));
     let splits = match message.role() {
-        // Results in a message of the person are joined results already.
+        // Results in a message of the user are joined already.
         Role::User => !codec.joins_results() && (codec.splits_results() || codec.merges_steps()),
         _ => codec.splits_results(),
     };
@@ -280,7 +280,7 @@ fn part_of(message: &AgentMessage, blocks: Vec<usize>) -> Option<Part> {
     Some(Part { message: part, place: Place::Blocks(blocks) })
 }
 
-/// Brings together what the format has in one message.
+/// Joins messages that are one message in the format.
 fn arrange(pieces: Vec<Piece>, codec: &dyn Codec) -> Vec<Piece> {
     let mut arranged: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -328,7 +328,8 @@ fn result_block(said: FunctionResultMessage) -> ContentBlock {
     })
 }
 
-/// Puts a result, or a further step of the model, into the reply before it; gives back what belongs in none.
+/// Puts a result, or a further step of the model, into the reply before it. Returns the message if it does not belong
+/// there.
 fn merge(last: Option<&mut Piece>, message: AgentMessage) -> Option<AgentMessage> {
     let Some(Piece::Message(AgentMessage::Assistant(reply))) = last else { return Some(message) };
     match message {

@@ -65,7 +65,7 @@ pub(super) fn result_block(
     })
 }
 
-/// What a response says: the text of its one member, or all of it as JSON.
+/// The text of a response: that of its only member, or all of it as JSON.
 fn response_text(raw: Option<&RawValue>, mut response: Members<'_>) -> String {
     for key in ["output", "result", "error"] {
         if let Some(text) = response.text(key) {
@@ -94,7 +94,7 @@ pub(super) fn write_result(
     }
     object.put("name", name);
     let text = joined_text(&result.content);
-    // The response as it came, while it still says what is shown.
+    // The response as it came, if it still equals what is shown.
     let response = inner.remove("response");
     let same = response.as_ref().is_some_and(|raw| {
         response_text(Some(raw.raw()), Members::of(raw.raw()).unwrap_or_default()) == text

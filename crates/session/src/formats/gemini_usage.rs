@@ -15,7 +15,7 @@ pub(super) fn read(mut members: Members<'_>) -> Usage {
     let thought: Option<u64> = members.take_as("thoughtsTokenCount");
     let cached: Option<u64> = members.take_as("cachedContentTokenCount");
     let sum = [prompt, said, thought].into_iter().flatten().fold(0, u64::saturating_add);
-    // The sum is written anew; one that is another is kept.
+    // The sum is computed when it is written; a different one is kept.
     if members.get(TOTAL).is_some_and(|total| total.get() == sum.to_string()) {
         members.take(TOTAL);
     }

@@ -1,11 +1,11 @@
-//! From what an API answered to what it takes back.
+//! From an API's response to a message of its next request.
 
 use super::read::{Members, list};
 use super::write::{Mapping, escaped};
 use crate::members::UnknownMembers;
 use crate::{LossReason, RawJson};
 
-/// Only the members that a request may have. A message that has no others stays as it is, byte for byte.
+/// Keeps only the members that a request may have. A message without others stays as it is, byte for byte.
 pub(super) fn only(json: RawJson, allowed: &[&str], mapping: &mut Mapping) -> RawJson {
     let Some(members) = Members::parse(json.get()) else { return json };
     let members = members.into_unknown();
@@ -23,7 +23,8 @@ pub(super) fn only(json: RawJson, allowed: &[&str], mapping: &mut Mapping) -> Ra
     RawJson::of(&left).unwrap_or_default()
 }
 
-/// The object in the first item of a list: what an API answered inside its reply. The rest of the reply is noted.
+/// The object in the first item of a list: the message inside an API's response. The rest of the response is noted as
+/// lost.
 pub(super) fn first_in(
     json: &RawJson,
     items: &str,

@@ -88,11 +88,11 @@ pub struct ForeignBody {
     pub format: String,
     /// Its JSON.
     pub json: RawJson,
-    /// What was put in place of parts of it later, through us.
+    /// What later changes replaced in it.
     pub replaced: Option<Replaced>,
 }
 
-/// What was put in place of parts of a message that came in another format.
+/// The parts of a foreign message that later changes replaced.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replaced {
     /// The content.
@@ -100,7 +100,7 @@ pub struct Replaced {
     /// The details, where they were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<RawJson>,
-    /// How the model's message ended, where that was said.
+    /// How the model's message ended, if that was reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Box<Finish>>,
 }
@@ -134,23 +134,23 @@ pub enum LossReason {
 pub struct Mapped {
     /// The message: one JSON, or several where the format says it in several.
     pub messages: Vec<RawJson>,
-    /// What could not be carried.
+    /// What could not be expressed.
     pub losses: Vec<Loss>,
 }
 
 /// One format's mapping, both ways.
 trait Codec: Sync {
-    /// Whether a JSON is a message of the format, as far as the mapping needs it.
+    /// Checks whether a JSON value is a message of the format, as far as the mapping needs it.
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError>;
 
-    /// The canonical view of a message; `None` where nothing can be made of it.
+    /// The canonical view of a message; `None` if the text is not a message.
     fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical>;
 
-    /// The message in the format, with all that the format has a place for. Results are no blocks of it, unless the
-    /// format wants them there.
+    /// Writes the message in the format, with everything that the format has a place for. Results are not blocks of it,
+    /// unless the format wants them there.
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson>;
 
-    /// What a request may have of a message in the format.
+    /// The part of a message that a request may have.
     fn input(&self, json: RawJson, _mapping: &mut Mapping) -> Vec<RawJson> {
         vec![json]
     }
@@ -165,12 +165,12 @@ trait Codec: Sync {
         false
     }
 
-    /// Whether all that the model says and does between two messages of the person is one message.
+    /// Whether everything that the model does between two messages of the user is one message.
     fn merges_steps(&self) -> bool {
         false
     }
 
-    /// The list of a system message, where the format takes the system's words beside the messages.
+    /// The member for system messages, if the format takes them beside the messages.
     fn system_list(&self) -> Option<&'static str> {
         None
     }
@@ -204,7 +204,7 @@ impl Format {
         }
     }
 
-    /// The format of a name; names in older logs are known too.
+    /// The format with this name; names in older logs are accepted too.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         if name == FORMAT_SESSION_MANAGER {
@@ -232,8 +232,8 @@ impl Format {
         self.codec().check(&Check::message(self, &text)?)
     }
 
-    /// What an entry holds that was given in the format: the JSON as it came. A canonical message in its usual spelling is
-    /// held as such.
+    /// The body of an entry that was given in the format: the JSON as it came, or a canonical message if it is one in
+    /// its usual spelling.
     pub fn body(self, json: RawJson) -> Result<EntryBody, FormatError> {
         self.check(&json)?;
         if self == Self::Bough
@@ -245,7 +245,8 @@ impl Format {
         Ok(EntryBody::Foreign(ForeignBody::new(self.name(), json)))
     }
 
-    /// The canonical view of a JSON of the format. Total: what is no message is bookkeeping that shows the JSON.
+    /// The canonical view of JSON in the format. Never fails: JSON that is not a message becomes bookkeeping that shows
+    /// it.
     #[must_use]
     pub fn to_canonical(self, json: &RawJson, entry_time: i64) -> Canonical {
         canonical_json(Some(self), self.name(), json, entry_time)
@@ -254,7 +255,7 @@ impl Format {
     /// A canonical message in the format.
     #[must_use]
     pub fn from_canonical(self, message: &AgentMessage) -> Mapped {
-        conversation::write_message(message, self)
+        conversation::write_message(message, self, false)
     }
 }
 
@@ -270,7 +271,7 @@ impl ForeignBody {
         Self { format: format.into(), json, replaced: None }
     }
 
-    /// The JSON, if it came in this format and nobody changed it since.
+    /// The JSON, if it came in this format and was not changed since.
     #[must_use]
     pub fn as_it_came(&self, format: Format) -> Option<&RawJson> {
         let same = Format::named(&self.format) == Some(format) && self.replaced.is_none();
@@ -278,20 +279,39 @@ impl ForeignBody {
     }
 }
 
-/// The message of an entry in a format: the very bytes where it came so, mapped where not. `None` where the entry is
-/// no message.
+/// The message of an entry in a format: the original bytes if it came in that format, mapped otherwise. `None` if the
+/// entry is not a message.
 #[must_use]
 pub fn entry_to_format(entry: &Entry, format: Format) -> Option<Mapped> {
+    in_format(entry, format, false)
+}
+
+/// The same for a message that still streams: it does not say why the model stopped. The member is absent in `bough`,
+/// `ai-sdk`, `pi` and `phi`, null in `anthropic`, `openai-chat` and `gemini`, and `in_progress` in `openai-responses`.
+#[must_use]
+pub fn unfinished_to_format(entry: &Entry, format: Format) -> Option<Mapped> {
+    in_format(entry, format, true)
+}
+
+/// The JSON of a canonical message that still streams: without `stop_reason`, which it does not know yet.
+#[must_use]
+pub fn unfinished_json(message: &AgentMessage) -> RawJson {
+    let mut members = write::members_of(&RawJson::of(message).unwrap_or_default());
+    members.remove("stop_reason");
+    RawJson::of(&members).unwrap_or_default()
+}
+
+fn in_format(entry: &Entry, format: Format, is_unfinished: bool) -> Option<Mapped> {
     let message = entry.message()?;
     if let EntryBody::Foreign(body) = &entry.body
         && let Some(json) = body.as_it_came(format)
     {
         return Some(Mapped { messages: vec![json.clone()], losses: Vec::new() });
     }
-    Some(format.from_canonical(&message))
+    Some(conversation::write_message(&message, format, is_unfinished))
 }
 
-/// Usage that an entry of another system reports and that is no message's: the model, and what it used.
+/// Usage that an entry of another system reports outside of a message: the model, and its usage.
 pub(crate) fn usage_of(custom: &CustomPayload) -> Option<(String, Usage)> {
     if custom.custom_type == pi_lines::USAGE {
         return pi_lines::usage_line(&custom.data);
@@ -299,9 +319,9 @@ pub(crate) fn usage_of(custom: &CustomPayload) -> Option<(String, Usage)> {
     pi_lines::usage_beside(&custom.data).map(without_model)
 }
 
-/// Usage that the details of a tool's result report: it says no model.
+/// Usage in the details of a tool's result, which names no model.
 pub(crate) fn usage_in(details: &RawJson) -> Option<(String, Usage)> {
-    // Details are long and nearly never say it.
+    // Details are long and rarely contain it.
     let may_say = details.get().contains(pi_lines::USAGE);
     may_say.then(|| pi_lines::usage_beside(&details.value()))?.map(without_model)
 }
@@ -310,7 +330,7 @@ fn without_model(usage: Usage) -> (String, Usage) {
     (USAGE_TOOLS_AND_SUMMARIES.to_owned(), usage)
 }
 
-/// What an entry of another system puts in the place of an earlier one for the model: `None` leaves it out.
+/// The content that an entry of another system sends instead of an earlier entry; `None` leaves that entry out.
 pub(crate) fn context_edit_of(
     custom: &CustomPayload,
 ) -> Option<(EntryId, Option<Vec<ContentBlock>>)> {
@@ -320,7 +340,7 @@ pub(crate) fn context_edit_of(
     pi_lines::context_edit(&custom.data)
 }
 
-/// What a foreign body says in canonical terms. `timestamp` is the entry's, for messages that have none.
+/// The content of a foreign body in canonical terms. `timestamp` is the entry's, for messages without one.
 pub(crate) fn canonical(body: &ForeignBody, timestamp: i64) -> Canonical {
     let mapped = canonical_json(Format::named(&body.format), &body.format, &body.json, timestamp);
     with_replaced(mapped, body.replaced.as_ref())

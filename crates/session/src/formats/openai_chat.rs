@@ -25,7 +25,7 @@ const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool", "fu
 /// Where the members of a completion, and of its first choice, are kept.
 const RESPONSE: &str = "$response";
 const CHOICE: &str = "$choice";
-/// The member that says what is called, and the member of that which says with what.
+/// The member with the function that is called, and the member in it with the arguments.
 const FUNCTION: (&str, &str) = ("function", "arguments");
 const CUSTOM: (&str, &str) = ("custom", "input");
 /// The mark of a text that is a refusal.
@@ -180,7 +180,7 @@ const USUAL: &[(StopReason, &str)] = &[
     (StopReason::FunctionCall, "tool_calls"),
 ];
 
-/// Content is one text or a list of parts. What is neither is left.
+/// Reads content, which is one text or a list of parts. Anything else is left in place.
 fn content_of(members: &mut Members<'_>) -> Vec<ContentBlock> {
     if let Some(text) = members.take_text("content") {
         return vec![ContentBlock::text(text)];
@@ -199,7 +199,7 @@ fn part(raw: &RawValue) -> ContentBlock {
             ContentBlock::Text(TextBlock { text, unknown: kept(FORMAT, members) })
         }
         "image_url" => image_part(raw, members),
-        // The words of a refusal are what was said.
+        // The text of a refusal is shown as the text of the message.
         REFUSAL => whole_block(FORMAT, raw, members.text(REFUSAL).unwrap_or_default()),
         "file" => {
             let file = members.take_object("file").unwrap_or_default();
@@ -232,7 +232,7 @@ fn call(raw: &RawValue) -> ContentBlock {
     let Some(mut members) = Members::of(raw) else {
         return whole_block(FORMAT, raw, raw.get().to_owned());
     };
-    // A custom tool takes one text as it is. Its `type` stays with the call, so that it is known when it is written.
+    // A custom tool takes one text. Its `type` stays with the call, so that it is known when the call is written.
     let is_function = members.take_word("type", "function");
     let (key, arguments) = if is_function { FUNCTION } else { CUSTOM };
     let Some(mut function) = members.take_object(key) else {

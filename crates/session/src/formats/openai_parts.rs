@@ -14,7 +14,7 @@ use crate::{ContentBlock, RawJson, TextBlock};
 const WHOLE_PARTS: &[&str] =
     &["refusal", "input_file", "input_audio", "output_audio", "input_image", "summary_text"];
 
-/// Content is one text or a list of parts. What is neither is left.
+/// Reads content, which is one text or a list of parts. Anything else is left in place.
 pub(super) fn content_of(members: &mut Members<'_>, key: &str) -> Vec<ContentBlock> {
     if let Some(text) = members.take_text(key) {
         return vec![ContentBlock::text(text)];
@@ -42,7 +42,7 @@ fn part(raw: &RawValue) -> ContentBlock {
             }
             None => whole_block(FORMAT, raw, name_of("image", &members)),
         },
-        // The words of a refusal are what was said.
+        // The text of a refusal is shown as the text of the message.
         "refusal" => whole_block(FORMAT, raw, members.text("refusal").unwrap_or_default()),
         "input_file" => whole_block(FORMAT, raw, name_of("file", &members)),
         _ => whole_block(FORMAT, raw, name_of(&kind, &members)),

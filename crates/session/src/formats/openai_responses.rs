@@ -215,7 +215,7 @@ fn message_blocks(raw: &RawValue, mut members: Members<'_>) -> Vec<ContentBlock>
     content
 }
 
-/// The words of a reasoning item: its summary, or what was thought itself.
+/// The text of a reasoning item: its summary, or its content.
 fn reasoning_text(members: &Members<'_>) -> String {
     let texts = |key: &str| -> Vec<String> {
         let items = members.get(key).and_then(list).unwrap_or_default();
@@ -256,7 +256,7 @@ fn write_assistant(said: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJso
     }
     let mut object = Object::with("object", "response");
     object.put("model", &said.model);
-    object.put("status", status(said, &kept));
+    object.put("status", if mapping.is_unfinished { "in_progress" } else { status(said, &kept) });
     object.put("output", items);
     object.put_some("usage", said.usage.as_ref().map(|usage| USAGE.write(usage, mapping)));
     object.put_back(kept);
@@ -272,7 +272,7 @@ fn write_assistant(said: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJso
     vec![object.into_raw()]
 }
 
-/// How a response ended. A filter that cut a reply is a fault to us and an incomplete response there.
+/// The status of a response. A reply that a filter cut is an error for us and an incomplete response there.
 fn status(said: &AssistantMessage, kept: &UnknownMembers) -> &'static str {
     let is_cut = kept.get("incomplete_details").is_some_and(|details| !details.is_null());
     match (said.stop_reason, said.native_stop_reason.as_deref()) {
@@ -371,7 +371,7 @@ fn write_item(
     Some(object.into_raw())
 }
 
-/// Whether the summary that is kept still says this.
+/// Whether the kept summary still has this text.
 fn says(kept: &UnknownMembers, text: &str) -> bool {
     let json = RawJson::of(kept).unwrap_or_default();
     Members::parse(json.get()).is_some_and(|members| reasoning_text(&members) == text)

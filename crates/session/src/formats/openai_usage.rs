@@ -29,7 +29,7 @@ impl Names {
         let cached: Option<u64> = input_details.as_mut().and_then(|all| all.take_as(CACHED));
         let reasoning = output_details.as_mut().and_then(|all| all.take_as(REASONING));
         let sum = input.unwrap_or(0).saturating_add(output.unwrap_or(0));
-        // The sum is written anew; one that is another is kept.
+        // The sum is computed when it is written; a different one is kept.
         if members.get(TOTAL).is_some_and(|total| total.get() == sum.to_string()) {
             members.take(TOTAL);
         }
@@ -54,7 +54,7 @@ impl Names {
 
     /// Writes a report.
     pub(super) fn write(&self, usage: &Usage, mapping: &mut Mapping) -> RawJson {
-        // What was written to a cache was read all the same.
+        // Tokens that were written to a cache count as input too.
         let read = [usage.input, usage.cache_read, usage.cache_write];
         let input = read.into_iter().flatten().fold(0, u64::saturating_add);
         let output = usage.output.unwrap_or(0);

@@ -102,11 +102,16 @@ fn assistant(
     let native = members.take_text("stopReason");
     let provider = members.take_text("provider").unwrap_or_default();
     let model = members.take_text("model").unwrap_or_default();
+    let (figures, cost_usd) = (members.take_object("usage"), members.take_as("cost_usd"));
+    let usage = (figures.is_some() || cost_usd.is_some())
+        .then(|| Usage { cost_usd, ..figures.map(usage).unwrap_or_default() });
     AgentMessage::Assistant(AssistantMessage {
         stop_reason: stop_reason(native.as_deref().unwrap_or_default(), STOP_WORDS),
         native_stop_reason: native,
         error_message: members.take_text("error_message"),
-        usage: members.take_object("usage").map(usage),
+        error_kind: members.take_as("error_kind"),
+        warnings: members.take_as("warnings"),
+        usage,
         unknown: kept(FORMAT, members),
         ..AssistantMessage::new(content, provider, model, timestamp)
     })
@@ -140,7 +145,7 @@ fn usage(mut members: Members<'_>) -> Usage {
 
 fn write_assistant(said: &AssistantMessage, object: &mut Object, mapping: &mut Mapping) {
     object.put("role", "assistant");
-    object.put("stopReason", stop_word(said, STOP_WORDS, mapping));
+    object.put_some("stopReason", stop_word(said, STOP_WORDS, mapping));
     object.put("model", &said.model);
     object.put("provider", &said.provider);
     object.put_some("error_message", said.error_message.as_ref());
@@ -157,7 +162,8 @@ fn write_assistant(said: &AssistantMessage, object: &mut Object, mapping: &mut M
     report.put("total_tokens", sum);
     report.put_back(mapping.kept("/usage", &usage.unknown, &[]));
     object.put("usage", report.into_raw());
-    mapping.lose_some("/usage", "cost_usd", usage.cost_usd.as_ref());
-    mapping.lose_some("", "error_kind", said.error_kind.as_ref());
-    mapping.lose_some("", "warnings", said.warnings.as_ref());
+    // phi has no word for these and ignores members that it does not know; beside the figures they survive its recorder.
+    object.put_some("cost_usd", usage.cost_usd.as_ref());
+    object.put_some("error_kind", said.error_kind.as_ref());
+    object.put_some("warnings", said.warnings.as_ref());
 }

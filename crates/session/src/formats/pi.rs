@@ -18,9 +18,9 @@ use crate::{
 };
 
 const FORMAT: Format = Format::Pi;
-/// The role, and the custom type, of a command that the person ran.
+/// The role, and the custom type, of a command that the user ran.
 const BASH_EXECUTION: &str = "bashExecution";
-/// How the custom types of roles begin that have no place in a canonical message.
+/// The prefix of custom types for roles that a canonical message does not have.
 const OTHER_ROLES: &str = "pi.";
 
 /// The words of pi's blocks, where phi has others.
@@ -160,7 +160,7 @@ fn message(text: &str, entry_time: i64) -> Option<AgentMessage> {
     })
 }
 
-/// The message of a role that only pi has, which the details hold as it came.
+/// The message of a role that only pi has; the details hold it as it came.
 fn own_role(said: &CustomMessage) -> Option<RawJson> {
     let whole = said.details.as_ref()?;
     let role = Members::parse(whole.get())?.text("role")?;
@@ -201,17 +201,20 @@ pub(super) fn stop_word(
     said: &AssistantMessage,
     words: &[(&'static str, StopReason)],
     mapping: &mut Mapping,
-) -> &'static str {
+) -> Option<&'static str> {
+    if mapping.is_unfinished {
+        return None;
+    }
     let own = said.native_stop_reason.as_deref();
     let same = words.iter().find(|(word, _)| Some(*word) == own);
     if let Some((word, _)) = same.filter(|(_, reason)| *reason == said.stop_reason) {
-        return word;
+        return Some(word);
     }
     if own.is_some() {
         mapping.note("/native_stop_reason".to_owned(), LossReason::Changed);
     }
     let usual = words.iter().find(|(_, reason)| *reason == said.stop_reason);
-    usual.map_or("stop", |(word, _)| word)
+    Some(usual.map_or("stop", |(word, _)| word))
 }
 
 /// Why a model stopped, by the word for it. A word that is not known is the end of a reply.
@@ -274,7 +277,7 @@ fn custom_message(
     }
 }
 
-/// A command that the person ran: shown as the model would be told of it, with the facts beside.
+/// A command that the user ran, shown as pi sends it to the model, with its facts as details.
 fn bash_execution(whole: &str, members: &Members<'_>, timestamp: i64) -> CustomMessage {
     let text = |key: &str| members.text(key).unwrap_or_default();
     let flag = |key: &str| members.get(key).and_then(typed::<bool>) == Some(true);
@@ -304,7 +307,7 @@ fn bash_execution(whole: &str, members: &Members<'_>, timestamp: i64) -> CustomM
     }
 }
 
-/// Content is one text or a list of blocks. What is neither is left.
+/// Reads content, which is one text or a list of blocks. Anything else is left in place.
 pub(super) fn content_of(members: &mut Members<'_>, names: &BlockNames) -> Vec<ContentBlock> {
     if let Some(text) = members.take_text("content") {
         return vec![ContentBlock::text(text)];
@@ -359,13 +362,13 @@ fn write_assistant(said: &AssistantMessage, object: &mut Object, mapping: &mut M
     object.put("provider", &said.provider);
     object.put("model", &said.model);
     object.put("usage", write_usage(said.usage.as_ref(), mapping));
-    object.put("stopReason", stop_word(said, STOP_WORDS, mapping));
+    object.put_some("stopReason", stop_word(said, STOP_WORDS, mapping));
     object.put_some("errorMessage", said.error_message.as_ref());
     mapping.lose_some("", "error_kind", said.error_kind.as_ref());
     mapping.lose_some("", "warnings", said.warnings.as_ref());
 }
 
-/// pi's programs add these figures up without asking whether they are there.
+/// pi's programs add these figures up without checking that they exist.
 fn write_usage(usage: Option<&Usage>, mapping: &mut Mapping) -> RawJson {
     let none = Usage::default();
     let usage = usage.unwrap_or(&none);
@@ -429,7 +432,7 @@ fn write_block(
             object.put("type", "image");
             object.put("data", &image.data);
             object.put("mimeType", &image.mime);
-            // Neither system has pictures by address; the address is kept all the same.
+            // Neither system has pictures by address; the address is kept anyway.
             if let super::block::Picture::At(url) = picture(image).0 {
                 object.put("url", url);
                 mapping.note(at, LossReason::Changed);

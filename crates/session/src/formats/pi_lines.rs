@@ -1,4 +1,4 @@
-//! Lines of pi session files that are no messages.
+//! Lines of pi session files that are not messages.
 
 use serde_json::{Map, Value};
 
@@ -9,12 +9,12 @@ use crate::bookkeeping::{
 };
 use crate::{Bookkeeping, ContentBlock, CustomPayload, EntryId, RawJson, Usage};
 
-/// Usage that belongs to no message of a model: a line of its own, such as that of keeping a cache warm, or a member
-/// of a summary or of a tool's result.
+/// Usage that belongs to no message of a model: a line of its own, such as the cost of keeping a cache warm, or a
+/// member of a summary or of a tool's result.
 pub(super) const USAGE: &str = "pi.usage";
-/// The system prompt that a compaction says the model has from there on.
+/// The system prompt that a compaction sets from there on.
 const SYSTEM_MESSAGE: &str = "pi.system_message";
-/// What a model is sent in the place of an earlier entry from here on.
+/// What is sent to the model from here on instead of an earlier entry.
 pub(super) const CONTEXT_EDIT: &str = "pi.context_edit";
 
 /// A line that is bookkeeping, with the members that only pi has: what making a summary cost, and the system prompt

@@ -1,6 +1,7 @@
-//! Looking into other people's JSON: everything may be missing, of another type, or unknown.
+//! Reading foreign JSON, in which anything may be missing, of another type, or unknown.
 //!
-//! What is taken is understood; what is left is kept as it came. So a mapping cannot drop a member by forgetting it.
+//! A mapping takes the members that it understands out of the object; the rest is kept as it came. So a mapping cannot
+//! drop a member by forgetting it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,7 +28,7 @@ impl<'a> Members<'a> {
         Self::parse(raw.get())
     }
 
-    /// The value of a member. Of two with one name the last counts, as for most readers.
+    /// The value of a member. If a name occurs twice the last one counts, as for most readers.
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
@@ -54,7 +55,7 @@ impl<'a> Members<'a> {
         self.take(key).map(RawJson::from)
     }
 
-    /// Takes a member that is of a type; one that is not stays.
+    /// Takes a member if it has the wanted type; otherwise it stays.
     pub(super) fn take_as<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
         let value = typed(self.get(key)?)?;
         self.take(key);
@@ -94,7 +95,7 @@ impl<'a> Members<'a> {
         self.0.is_empty()
     }
 
-    /// What is left.
+    /// The members that were not taken.
     pub(super) fn into_unknown(self) -> UnknownMembers {
         self.0.into_iter().map(|(key, value)| (key.into_owned(), value.into())).collect()
     }

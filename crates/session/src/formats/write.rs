@@ -6,7 +6,7 @@ use super::{Format, Loss, LossReason};
 use crate::json::RawJson;
 use crate::members::UnknownMembers;
 
-/// The member under which a block keeps the whole block of a format that the canonical message has no words for.
+/// The member under which a block keeps a format's whole block that the canonical message cannot express.
 pub(super) const ORIGINAL: &str = "original";
 
 /// An object being written: members in the order they are put.
@@ -23,11 +23,11 @@ impl Object {
 
     /// Sets a member.
     pub(super) fn put(&mut self, key: &str, value: impl Serialize) {
-        // None of our types holds what JSON cannot say.
+        // None of our types holds a value that JSON cannot represent.
         self.0.set(key, RawJson::of(&value).unwrap_or_default());
     }
 
-    /// Sets a member that there is something to say of.
+    /// Sets a member if there is a value.
     pub(super) fn put_some(&mut self, key: &str, value: Option<impl Serialize>) {
         if let Some(value) = value {
             self.put(key, value);
@@ -57,17 +57,20 @@ impl Object {
     }
 }
 
-/// A mapping into one format under way: what it cannot carry is noted with its place in the canonical message.
+/// A mapping into one format in progress. It collects what the format cannot express, with its place in the canonical
+/// message.
 pub(super) struct Mapping {
     /// The format that is written.
     pub(super) format: Format,
-    /// What could not be carried.
+    /// What could not be expressed.
     pub(super) losses: Vec<Loss>,
+    /// Whether the message still streams: then it does not say yet why the model stopped.
+    pub(super) is_unfinished: bool,
 }
 
 impl Mapping {
     pub(super) const fn into(format: Format) -> Self {
-        Self { format, losses: Vec::new() }
+        Self { format, losses: Vec::new(), is_unfinished: false }
     }
 
     /// Notes something that the format has no place for.
@@ -114,7 +117,7 @@ impl Mapping {
     }
 
     fn lose_value(&mut self, at: &str, key: &str, value: &RawJson) {
-        // An empty value says nothing that could be missed.
+        // An empty value carries no information.
         if !matches!(value.get(), "null" | "[]" | "{}" | "\"\"" | "false") {
             self.lose(format!("{at}/{}", escaped(key)));
         }

@@ -16,7 +16,7 @@ impl UserMessage {
 }
 
 impl AssistantMessage {
-    /// A message of a model that ended well, without usage.
+    /// A message of a model that ended normally, without usage.
     #[must_use]
     pub const fn new(
         content: Vec<ContentBlock>,
@@ -76,7 +76,8 @@ impl FunctionCallBlock {
         serde_json::from_str(self.arguments.get()).ok()
     }
 
-    /// Takes partial arguments for what they say, if they are complete JSON; says whether they are.
+    /// Replaces partial arguments by their value if they are complete JSON. Returns whether they
+    /// are.
     pub fn complete_arguments(&mut self) -> bool {
         let complete = self.partial_arguments().and_then(|text| RawJson::parse(text).ok());
         complete.map(|arguments| self.arguments = arguments).is_some()
@@ -86,7 +87,7 @@ impl FunctionCallBlock {
 impl CustomMessage {
     /// The type of a message that instructs the model: what other formats call the role `system`.
     ///
-    /// It is no role of its own, because readers of the published shapes know four roles and refuse a fifth.
+    /// It is not a role, because readers of the published shapes know four roles and refuse a fifth.
     pub const SYSTEM: &'static str = "system";
 
     /// Whether the message instructs the model.

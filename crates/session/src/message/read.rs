@@ -1,4 +1,4 @@
-//! Reading messages and blocks, unknown members and all.
+//! Reading messages and blocks, with their unknown members.
 
 use std::fmt;
 
@@ -165,7 +165,7 @@ impl MessageDraft {
         Ok(true)
     }
 
-    /// Fills in what a caller may leave out.
+    /// Fills in the members that a caller may leave out.
     fn forgive(mut self) -> Self {
         if let Some(content) = &mut self.content {
             content.is_text = false;

@@ -1,4 +1,4 @@
-//! Whole conversations: results where the format wants them.
+//! Whole conversations: results are where the format wants them.
 
 use bough_session::{
     AgentMessage, Entry, Format, LossReason, RawJson, context_to_format, context_view,
@@ -36,7 +36,7 @@ fn anthropic_gets_back_what_it_takes() {
     );
     let texts: Vec<&str> = conversation.messages.iter().map(RawJson::get).collect();
     assert_eq!((texts[0], texts[2], texts[3]), (QUESTION, RESULTS, ANSWER));
-    // The reply without what a request may not have; its content is as it came.
+    // The reply without the members that a request may not have; its content is as it came.
     let whole: Value = serde_json::from_str(CALLS).unwrap();
     assert_eq!(
         conversation.messages[1].value(),

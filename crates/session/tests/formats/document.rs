@@ -1,4 +1,4 @@
-//! `docs/FORMATS.md` says what the code does: its table of losses is made here.
+//! Checks the table of losses in `docs/FORMATS.md` against the code.
 
 use bough_session::{
     AgentMessage, AssistantMessage, ContentBlock, CustomMessage, ErrorKind, Format,
@@ -68,7 +68,7 @@ fn marked(mut message: AgentMessage, in_block: bool) -> AgentMessage {
     message
 }
 
-/// What a message may say, in the words of the document.
+/// Messages with one feature each, named as in the document.
 fn features() -> Vec<(&'static str, AgentMessage)> {
     let call = FunctionCallBlock::new("c".into(), "f".into(), json!({"a": 1}).into());
     vec![
@@ -173,7 +173,7 @@ fn the_table_of_losses_is_in_the_document() {
     assert!(DOCUMENT.contains(&table), "docs/FORMATS.md needs this table:\n\n{table}");
 }
 
-/// What the rows of the table are about, of a message that went through a format.
+/// The parts of a message that the rows of the table are about, after it went through a format.
 fn of_rows(messages: &[AgentMessage], like: &AgentMessage) -> Value {
     let blocks = |message: &AgentMessage| {
         let mut content = message.content().to_vec();
@@ -213,7 +213,7 @@ fn of_rows(messages: &[AgentMessage], like: &AgentMessage) -> Value {
     rows
 }
 
-/// The table is made of what the mappings say they lose; this holds them to it.
+/// The table is made of the losses that the mappings report; this checks those reports.
 #[test]
 fn what_is_kept_is_there_when_it_is_read_again() {
     for (what, message) in features() {

@@ -20,7 +20,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// What messages say, as far as `through` has such roles.
+    /// The facts of messages, as far as `through` has such roles.
     pub(crate) fn of(messages: &[AgentMessage], through: &[Format]) -> Self {
         let mut facts = Self::default();
         for message in messages {
@@ -61,7 +61,7 @@ impl Facts {
     }
 }
 
-/// No arguments are an empty object in some formats.
+/// Some formats write missing arguments as an empty object.
 fn arguments(value: Value) -> Value {
     if value.is_null() { json!({}) } else { value }
 }
@@ -82,7 +82,8 @@ fn picture(image: &ImageBlock) -> String {
     }
 }
 
-/// Who speaks. A custom message is the person's in formats without such, and so is the system in phi.
+/// The role. A custom message becomes the user's in formats without custom messages, and so does a system message in
+/// phi.
 fn role(message: &AgentMessage, through: &[Format]) -> String {
     let has_custom = |format: &Format| matches!(format, Format::Bough | Format::Pi);
     match message {

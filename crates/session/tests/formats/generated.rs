@@ -1,4 +1,4 @@
-//! Generated messages of every format, and JSON that is none.
+//! Generated messages of every format, and JSON that is not a message.
 
 use bough_session::{
     AgentMessage, AssistantMessage, Canonical, ContentBlock, Format, FunctionCallBlock,
@@ -46,7 +46,7 @@ fn any_thought() -> impl Strategy<Value = ContentBlock> {
     })
 }
 
-/// A message that every format can say, as far as it must.
+/// A message that every format can express.
 fn any_plain_message() -> impl Strategy<Value = AgentMessage> {
     let said = proptest::collection::vec(prop_oneof![any_text(), any_image()], 1..4);
     let result = said.clone();
@@ -98,13 +98,13 @@ fn distinct(calls: Vec<ContentBlock>) -> Vec<ContentBlock> {
     calls
 }
 
-/// A response of Gemini's has its text before its pictures.
+/// A response of Gemini has its text before its pictures.
 fn texts_first(mut content: Vec<ContentBlock>) -> Vec<ContentBlock> {
     content.sort_by_key(|block| block.as_text().is_none());
     content
 }
 
-/// Members that no format has, put into every object of a JSON; with numbers that no value holds exactly.
+/// Adds members that no format has to every object of a JSON value, with numbers that no value holds exactly.
 fn with_odd_members(value: Value, odd: &str) -> String {
     fn mark(value: Value) -> Value {
         match value {

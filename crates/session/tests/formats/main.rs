@@ -1,4 +1,4 @@
-//! The formats: what comes in is given back, and what one format says another one says too.
+//! The formats: a message is returned as it came, and mappings between formats keep its content.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Single messages: in and out in one format, and through another.
+//! Single messages: read and written in one format, and through another.
 
 use bough_session::{
     AgentMessage, ContentBlock, Format, RawJson, Role, conversation_to_format, entry_to_format,
@@ -35,7 +35,7 @@ fn a_format_through_the_canonical_message_loses_nothing() {
     }
 }
 
-/// The canonical message is JSON that goes over the wire; nothing may depend on what is not in it.
+/// The canonical message is sent as JSON, so nothing may depend on what is not in it.
 #[test]
 fn the_canonical_message_is_whole_as_json() {
     for sample in SAMPLES {
@@ -51,7 +51,7 @@ pub(crate) fn through(message: &AgentMessage, format: Format) -> Vec<AgentMessag
     mapped.messages.iter().map(|json| message_of(format, json)).collect()
 }
 
-/// Whether a message is results without their calls, which a `UIMessage` cannot be.
+/// Whether a message has only results without their calls, which a `UIMessage` cannot express.
 pub(crate) fn is_bare_result(message: &AgentMessage) -> bool {
     let is_result = |block: &ContentBlock| matches!(block, ContentBlock::FunctionResult(_));
     message.role() == Role::FunctionResult
@@ -67,7 +67,7 @@ pub(crate) fn check_through(message: &AgentMessage, from: Format, to: Format) {
     let back: Vec<AgentMessage> = if there.len() == 1 {
         there.iter().flat_map(|message| through(message, from)).collect()
     } else {
-        // What is several messages there is one again in a conversation, which has no place for usage.
+        // Several messages there become one again in a conversation, which has no place for usage.
         before.usage = (0, 0, 0);
         let entries: Vec<_> = there.iter().map(|message| entry_of("e", message.clone())).collect();
         let back = conversation_to_format(&entries, from);

@@ -1,9 +1,9 @@
-//! Messages as the public documentation of each API shows them, with what people use of it.
+//! Messages from the public documentation of each API, with commonly used features.
 
 use bough_session::Format;
 
-/// A sample, and whether it is written the same when it goes through the canonical message: all but those that say
-/// something in a short form.
+/// A sample, and whether it is written unchanged after it went through the canonical message: all but those in a short
+/// form.
 pub(crate) struct Sample {
     pub(crate) format: Format,
     pub(crate) json: &'static str,

@@ -2,7 +2,7 @@
 
 use bough_session::{
     ContentBlock, ContentChange, Entry, Finish, Format, Revision, StopReason, TextAppend, Usage,
-    UsageChange, entry_to_format,
+    UsageChange, entry_to_format, unfinished_to_format,
 };
 use serde_json::{Value, json};
 
@@ -51,6 +51,33 @@ fn a_text_in_place_of_a_list_is_block_0() {
         assert_eq!(entry.message().unwrap().text(), "ab", "{format}");
         let again = entry_in(format, "e", &written(&entry, format).to_string());
         assert_eq!(again.message().unwrap().content()[0].as_text(), Some("ab"), "{format}");
+    }
+}
+
+/// What a provider's API shows of a reply that is not finished, and nothing where it shows none.
+#[test]
+fn a_message_that_streams_does_not_say_why_it_stopped() {
+    let json = r#"{"role":"assistant","content":"a","model":"m","stop_reason":"end"}"#;
+    let mut entry = entry_in(Format::Bough, "e", json);
+    append(&mut entry, 0, "b", None);
+    for (format, place, shown) in [
+        (Format::Bough, "/stop_reason", None),
+        (Format::Anthropic, "/stop_reason", Some(json!(null))),
+        (Format::OpenaiChat, "/choices/0/finish_reason", Some(json!(null))),
+        (Format::OpenaiResponses, "/status", Some(json!("in_progress"))),
+        (Format::Gemini, "/candidates/0/finishReason", Some(json!(null))),
+        (Format::AiSdk, "/metadata/bough/stop_reason", None),
+        (Format::Pi, "/stopReason", None),
+        (Format::Phi, "/stopReason", None),
+    ] {
+        let unfinished = unfinished_to_format(&entry, format).unwrap().messages[0].value();
+        assert_eq!(unfinished.pointer(place), shown.as_ref(), "{format}: {unfinished}");
+        let again = entry_in(format, "e", &unfinished.to_string());
+        assert_eq!(again.message().unwrap().text(), "ab", "{format}");
+        let finished = written(&entry, format);
+        let word = finished.pointer(place).and_then(Value::as_str);
+        assert_eq!(word.is_some(), format != Format::AiSdk, "{format}: {finished}");
+        assert_ne!(word, Some("in_progress"));
     }
 }
 

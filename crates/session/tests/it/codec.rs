@@ -1,4 +1,4 @@
-//! Every record survives its form in the log, and what is not understood is kept as it came.
+//! Every record survives its form in the log, and unknown data is kept as it came.
 
 use bough_record::Envelope;
 use bough_session::codec::{decode, decode_delta, encode, encode_delta, shortened};

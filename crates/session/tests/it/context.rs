@@ -71,7 +71,7 @@ fn a_compaction_that_keeps_nothing_keeps_nothing() {
     check(&[said("a"), compaction("k", "b"), said("b")], None, &["k", "b"]);
 }
 
-/// Some compactions only leave out; an empty summary would be a message that says nothing.
+/// Some compactions only leave out messages; an empty summary would be an empty message.
 #[test]
 fn a_compaction_without_words_leaves_out_and_sends_nothing_instead() {
     for words in ["", " \n"] {

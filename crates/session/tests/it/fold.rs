@@ -391,7 +391,8 @@ fn in_a_fork_without_a_mark_what_is_older_than_the_session_was_copied() {
     assert_eq!(fold(&records).details().copied_usage.total.output, 3);
 }
 
-/// A snapshot from before copies were counted lacks the figure; taken as it is, the fork would seem to have copied nothing.
+/// A snapshot from before copies were counted lacks the figure; used as it is, the fork would seem to have copied
+/// nothing.
 #[test]
 fn a_snapshot_of_a_fork_that_does_not_say_what_it_copied_is_not_complete() {
     let leaf = Record::Leaf(Some(EntryId::from_stored("a")));

@@ -84,7 +84,7 @@ fn messages() {
     });
 }
 
-/// What the bounds let in can be read again, with everything that is put around it.
+/// What the bounds accept can be read again, with everything that is put around it.
 #[test]
 fn the_deepest_message_survives_the_log_and_a_wrapped_answer() {
     let deep = json!({"role": "custom", "custom_type": "x", "content": [], "details": nested(JSON_DEPTH_MAX), "timestamp": 1});

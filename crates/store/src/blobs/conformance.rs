@@ -1,4 +1,4 @@
-//! What every implementation of [`Blobs`] promises, as tests.
+//! The conformance suite of [`Blobs`].
 #![expect(clippy::unwrap_used, reason = "a case fails by panicking")]
 
 use std::sync::Arc;

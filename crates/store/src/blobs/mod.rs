@@ -27,20 +27,20 @@ use limits::BLOB_BYTES_MAX;
 /// Where large content is kept.
 #[async_trait]
 pub trait Blobs: fmt::Debug + Send + Sync {
-    /// Keeps bytes and returns their digest. They are durable when the call returns, also when they were kept before.
+    /// Stores bytes and returns their digest. They are durable when the call returns, also if they were stored before.
     async fn put(&self, bytes: Vec<u8>) -> Result<BlobDigest, BlobError>;
 
-    /// The bytes with a digest, compared with it; `None` when they are not kept.
+    /// The bytes with a digest, compared with it; `None` if they are not stored.
     async fn get(&self, digest: BlobDigest) -> Result<Option<Vec<u8>>, BlobError>;
 
-    /// The digests and sizes that are kept, in the order of the digests, after `after`; at most `limit`.
+    /// The stored digests and sizes, in the order of the digests, after `after`; at most `limit`.
     async fn list(
         &self,
         after: Option<BlobDigest>,
         limit: usize,
     ) -> Result<Vec<(BlobDigest, u64)>, BlobError>;
 
-    /// Forgets bytes for good; says whether they were kept. The caller knows that no record refers to them.
+    /// Removes bytes for good; returns whether they were stored. The caller knows that no record refers to them.
     async fn remove(&self, digest: BlobDigest) -> Result<bool, BlobError>;
 }
 
@@ -57,7 +57,7 @@ pub enum BlobError {
         /// How many bytes it has.
         bytes: usize,
     },
-    /// The bytes that are kept are not those that were given.
+    /// The stored bytes are not those that were given.
     #[error("the blob {digest} is damaged: {reason}; put its file back from a backup")]
     Corrupt {
         /// Which one.
@@ -97,7 +97,7 @@ impl fmt::Display for BlobDigest {
     }
 }
 
-/// The text is no digest of a blob.
+/// The text is not a digest of a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("a digest is `sha256:` and 64 lower-case hex digits")]
 pub struct BlobDigestError;
@@ -110,7 +110,7 @@ impl FromStr for BlobDigest {
     }
 }
 
-/// The digest of bytes that are small enough to be kept.
+/// The digest of bytes that are small enough to be stored.
 fn digest_to_keep(bytes: &[u8]) -> Result<BlobDigest, BlobError> {
     if bytes.len() > BLOB_BYTES_MAX {
         return Err(BlobError::TooLarge { bytes: bytes.len() });

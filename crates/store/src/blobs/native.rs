@@ -11,7 +11,7 @@ use super::{BlobDigest, BlobError, Blobs, digest_to_keep};
 
 /// The folder's name in the data directory.
 const FOLDER: &str = "blobs";
-/// Where files are while they are being written.
+/// The folder of files that are being written.
 const UNFINISHED: &str = "unfinished";
 /// How many digits name a folder.
 const FOLDER_DIGITS: usize = 2;
@@ -30,7 +30,7 @@ impl NativeBlobs {
         Ok(blobs)
     }
 
-    /// Removes what processes that ended were writing. A younger file may belong to one that is at work.
+    /// Removes files of processes that ended. A younger file may belong to a running process.
     fn remove_leftovers(&self) -> io::Result<()> {
         let folder = RelPath::parse(FOLDER)?.join(UNFINISHED)?;
         let disk = &*self.platform.disk;
@@ -52,7 +52,7 @@ impl NativeBlobs {
         let disk = &*self.platform.disk;
         let (folder, path) = place(digest)?;
         if disk.stat(&path)?.is_some_and(|stat| stat.len == bytes.len() as u64) {
-            // Whoever wrote it may not have come to this yet.
+            // Its writer may not have synced the folder yet.
             return disk.sync_dir(&folder);
         }
         let unfinished = RelPath::parse(FOLDER)?.join(UNFINISHED)?;
@@ -125,7 +125,7 @@ impl NativeBlobs {
         }
     }
 
-    /// Runs a piece of work where it may block.
+    /// Runs work on a thread that may block.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, BlobError> + Send + 'static,

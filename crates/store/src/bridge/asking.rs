@@ -1,4 +1,4 @@
-//! Reading the sessions of a store elsewhere, however the questions travel.
+//! Reading the sessions of a remote store, over any transport.
 
 use async_trait::async_trait;
 use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
@@ -15,14 +15,14 @@ use crate::types::{
 use crate::{Store, StoreError};
 use bough_record::Head;
 
-/// Somebody who answers the reads of the store protocol.
+/// A transport for reads of the store protocol.
 #[async_trait]
 pub trait Asked: std::fmt::Debug + Send + Sync {
     /// What comes of one read.
     async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError>;
 }
 
-/// What was said, as the type that was asked for.
+/// The answer, as the requested type.
 pub(super) fn understood<T: DeserializeOwned>(answer: StoreAnswer) -> Result<T, StoreError> {
     let misread = |error: serde_json::Error| StoreError::Unavailable {
         reason: format!("the other side's answer cannot be read: {error}"),
@@ -33,7 +33,7 @@ pub(super) fn understood<T: DeserializeOwned>(answer: StoreAnswer) -> Result<T, 
     }
 }
 
-/// What comes of one read, as the type that was asked for.
+/// The result of one read, as the requested type.
 pub(super) async fn ask<T: DeserializeOwned>(
     asked: &dyn Asked,
     request: &ReadRequest,
@@ -53,7 +53,7 @@ pub(super) async fn load(
     Ok(Loaded::found(understood(answer)?))
 }
 
-/// The sessions of a store elsewhere, one at a time and for reading only: lists and writes are refused.
+/// The sessions of a remote store, one at a time and for reading only: lists and writes are refused.
 #[derive(Debug)]
 pub struct ReadOnlyStore<A> {
     asked: A,
@@ -63,7 +63,7 @@ pub struct ReadOnlyStore<A> {
 impl<A: Asked> ReadOnlyStore<A> {
     /// Reads through somebody who answers.
     pub fn through(asked: A) -> Self {
-        // Nothing is ever announced, so its cursors need no epoch of their own.
+        // It never announces anything, so its cursors need no epoch of their own.
         Self { asked, hub: ChangeHub::new(Incarnation::new([0; 16])) }
     }
 }

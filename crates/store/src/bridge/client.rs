@@ -1,4 +1,4 @@
-//! A worker on the main's bus (or its engine): one connection that comes back by itself.
+//! A worker on the main's bus (or its engine), with one connection that reconnects by itself.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::StoreError;
 
 /// Calls that wait to be sent.
 const OUTBOX: usize = 256;
-/// Calls of a function of ours that wait to be looked at.
+/// Calls of a function of ours that wait to be handled.
 const CALLS_WAITING: usize = 1024;
 
 /// Calls functions of the main. Cheap to clone; the connection ends with the last clone.
@@ -40,9 +40,9 @@ struct Shared {
 /// Whether the main lives.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
-    /// How many messages came from it, of any kind.
+    /// How many messages of any kind arrived.
     pub(super) heard: AtomicU64,
-    /// Somebody wants to know: an idle connection asks the main, a broken one is made again without waiting out its pause.
+    /// A caller waits: an idle connection pings the main, and a broken one reconnects without waiting out its pause.
     pub(super) wanted: Notify,
 }
 
@@ -70,7 +70,7 @@ impl Hosted {
         lock(&self.0).clone()
     }
 
-    /// What tells the other side of the function.
+    /// The frames that register the function.
     pub(super) fn frames(&self) -> Vec<String> {
         let Some(Function { name, trigger_type, .. }) = self.get() else {
             return Vec::new();
@@ -87,16 +87,16 @@ impl Hosted {
 /// How the connection is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Link {
-    /// Not known yet: the first try to connect tells.
+    /// Not known yet: the first attempt to connect decides.
     #[default]
     Connecting,
-    /// It just broke, and why: the next try to connect tells.
+    /// It just broke, and why: the next attempt to connect decides.
     Broken(String),
-    /// Nobody answers, and why. Calls fail at once, so that they do not queue up behind each other's waits.
+    /// Nobody answers, and why. Calls fail at once, so that they do not wait one after the other.
     Down(String),
-    /// The main does not let us in, and why. The same, and trying again does not help until somebody changes that.
+    /// The main refuses us, and why. The same, and retrying does not help until its settings change.
     Refused(String),
-    /// Connected, but a call was not answered and nothing else came either. Calls fail at once until something comes.
+    /// Connected, but a call was not answered and nothing else arrived. Calls fail at once until something arrives.
     Silent,
     /// Calls go through.
     Up,
@@ -115,9 +115,9 @@ pub(super) enum CallError {
     NoFunction,
     /// It refused this call, with these words.
     Refused(String),
-    /// It refuses us, whatever we call: why, and what to change.
+    /// It refuses every call of ours: why, and what to change.
     Denied(String),
-    /// Nobody answered; whether the call was done is not known.
+    /// Nobody answered; whether the call took effect is not known.
     Lost(String),
 }
 
@@ -178,7 +178,7 @@ impl Client {
         };
         let in_doubt = async {
             tokio::time::sleep(most / 2).await;
-            // A main that lives but works long on this call answers the question whether it lives.
+            // A main that is alive but slow with this call answers a ping.
             self.shared.signs.wanted.notify_one();
             tokio::time::sleep(most / 2).await;
         };
@@ -205,10 +205,10 @@ impl Client {
         answer.unwrap_or_else(|_| Err(CallError::Lost(LOST.to_owned())))
     }
 
-    /// Waits until it is known whether calls go through.
+    /// Waits until it is known whether calls can be made.
     async fn usable(&self) -> Result<(), CallError> {
         let mut state = self.shared.state.subscribe();
-        // The sender lives as long as this client, so this cannot fail.
+        // This client holds the sender, so this cannot fail.
         let link = state.wait_for(Link::is_decided).await.map(|link| link.clone());
         if link.is_ok_and(|link| link == Link::Up) {
             return Ok(());
@@ -223,11 +223,12 @@ impl Client {
     /// Waits until calls go through, without hurrying.
     pub(super) async fn connected(&self) {
         let mut state = self.shared.state.subscribe();
-        // The sender lives as long as this client, so this cannot fail.
+        // This client holds the sender, so this cannot fail.
         let _ = state.wait_for(|link| *link == Link::Up).await.is_ok();
     }
 
-    /// What to say of a call that was not answered in time; one from whose beginning on nothing was heard makes the link silent.
+    /// The message about a call that was not answered in time. If nothing arrived since its beginning, the link becomes
+    /// silent.
     fn not_in_time(&self, heard: u64) -> String {
         let why = self.why_not();
         self.shared.state.send_if_modified(|link| {
@@ -240,13 +241,14 @@ impl Client {
         why
     }
 
-    /// Hosts a function that is bound to a type of trigger, now and after each reconnect; what it is called with.
+    /// Hosts a function that is bound to a type of trigger, now and after each reconnect; returns the receiver of its
+    /// calls.
     pub(super) async fn host(&self, name: &str, trigger_type: &str) -> mpsc::Receiver<Value> {
         let (calls, called) = mpsc::channel(CALLS_WAITING);
         let (name, trigger_type) = (name.to_owned(), trigger_type.to_owned());
         *lock(&self.shared.hosted.0) = Some(Function { name, trigger_type, calls });
         for frame in self.shared.hosted.frames() {
-            // Where there is no connection, the frames are sent when there is one.
+            // Without a connection, the frames are sent when there is one.
             let _ = self.shared.outbox.send(frame).await.is_ok();
         }
         called
@@ -280,7 +282,7 @@ impl Client {
 pub(super) const LOST: &str =
     "the connection to the main broke; whether the call was done is not known";
 
-/// Forgets a call that nobody waits for any more.
+/// Removes a call that nobody waits for any more.
 struct Forget<'a> {
     pending: &'a Pending,
     id: &'a str,

@@ -23,9 +23,9 @@ const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Largest message in either direction.
 const MESSAGE_BYTES: usize = 128 * 1024 * 1024;
-/// How often the main is asked whether it lives.
+/// How often the main is pinged.
 const PING_AFTER: Duration = Duration::from_secs(10);
-/// A connection from which nothing came for this long, or that takes nothing, is given up.
+/// A connection from which nothing came for this long, or that accepts nothing, is closed.
 const SILENT_MAX: Duration = Duration::from_secs(30);
 
 type Socket = WebSocketStream<TcpStream>;
@@ -64,7 +64,7 @@ impl Connection {
         }
     }
 
-    /// Waits before connecting again; not much where a call was made meanwhile.
+    /// Waits before reconnecting; only briefly if a call was made meanwhile.
     async fn pause(&self, most: Duration) {
         tokio::time::sleep(RETRY_FIRST).await;
         let rest = most.saturating_sub(RETRY_FIRST);
@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// What an answer other than a socket means.
+    /// The meaning of an answer other than a socket.
     fn turned_away(&self, status: u16) -> Link {
         let url = &self.options.url;
         match (status, &self.options.token) {
@@ -134,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// Sends and receives until the connection breaks; says why it did.
+    /// Sends and receives until the connection breaks; returns why.
     async fn converse(&self, socket: Socket, outbox: &mut mpsc::Receiver<String>) -> String {
         let (mut sink, mut stream) = socket.split();
         for frame in self.hosted.frames() {
@@ -175,7 +175,7 @@ impl Connection {
         }
     }
 
-    /// Takes in what came; what to answer, or why the connection must end.
+    /// Handles a message; returns the answer, or why the connection must end.
     fn received(
         &self,
         received: Option<Result<Message, WsError>>,
@@ -190,7 +190,7 @@ impl Connection {
         }
     }
 
-    /// Takes a frame in; what to answer, or why the connection must end.
+    /// Handles a frame; returns the answer, or why the connection must end.
     fn take(&self, text: &str) -> Result<Option<String>, String> {
         let Ok(mut frame) = serde_json::from_str::<Value>(text) else { return Ok(None) };
         let word = |name: &str| frame.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Connection {
                         .to_string()
                 });
                 let data = frame.get_mut("data").map(Value::take).unwrap_or_default();
-                // A call that is not heard would be an event that is missed; after a reconnect everything is looked at.
+                // A dropped call would be a missed event; after a reconnect everything is checked.
                 let taken = function.calls.try_send(data);
                 taken.map_err(|_| "the main's events are not taken".to_owned()).map(|()| answer)
             }
@@ -235,7 +235,7 @@ fn read_answer(mut frame: Value) -> Result<Value, CallError> {
     }
 }
 
-/// Whether a refusal is of one call or of all that we may want.
+/// Whether a refusal is about one call or about all.
 fn refusal(words: String) -> CallError {
     if words.contains("session/forbidden") {
         let reason = "the main does not let this bridge store there; give adapter.config.token a token with the \

@@ -1,4 +1,4 @@
-//! Follows the main's changes, and wakes who waits for them here.
+//! Follows the main's changes, and wakes the subscribers here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ const LIMIT: usize = 1000;
 /// How long to wait after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Follows until the task is ended. After each failure the main is asked anew whether it is this process.
+/// Follows until the task is ended. After each failure it checks again whether the main is this process.
 pub(super) async fn follow(
     client: Client,
     hub: ChangeHub,

@@ -113,7 +113,7 @@ async fn changes(
     limit: usize,
     wait: Duration,
 ) -> Result<ChangePage, StoreError> {
-    // The watch is there before the first look, so that nothing slips in between.
+    // Create the watch before the first read, so that no change is missed in between.
     let mut watch = store.watch();
     let page = store.changes(after, limit).await?;
     if after.is_none() || page.gap || !page.changes.is_empty() || wait.is_zero() {

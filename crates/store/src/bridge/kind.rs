@@ -1,4 +1,4 @@
-//! Which kind of main is at the other end.
+//! Finds out which kind of main is at the other end.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -13,7 +13,7 @@ use super::store::READ;
 use crate::StoreError;
 use crate::changes::ChangeHub;
 
-/// Finds out once, as soon as the main answers. Cheap to clone; clones share what was found.
+/// Finds out once, as soon as the main answers. Cheap to clone; clones share the result.
 #[derive(Clone, Debug)]
 pub(super) struct Kind {
     client: Client,
@@ -23,7 +23,7 @@ pub(super) struct Kind {
     attempt: Arc<Mutex<Option<Attempt>>>,
 }
 
-/// One try to find out, for all who wait for it.
+/// One attempt to find out, shared by all callers that wait for it.
 type Attempt = Shared<BoxFuture<'static, Result<(), CallError>>>;
 
 impl Kind {
@@ -31,7 +31,7 @@ impl Kind {
         Self { client, hub, entropy, found: Arc::default(), attempt: Arc::default() }
     }
 
-    /// The original main, if that is what the other end is; `None` for one with atomic commits.
+    /// The session-manager main, if the other end is one; `None` for a main with atomic commits.
     pub(super) async fn original(&self) -> Result<Option<&Original>, StoreError> {
         loop {
             if let Some(found) = self.found.get() {
@@ -41,13 +41,13 @@ impl Kind {
         }
     }
 
-    /// The try that is under way, or a new one. Nobody waits for one to end only to begin another.
+    /// The running attempt, or a new one. No caller waits for one attempt only to begin another.
     fn attempt(&self) -> Attempt {
         let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(under_way) = attempt.as_ref().filter(|attempt| attempt.peek().is_none()) {
             return under_way.clone();
         }
-        // It goes on also when the one who began it no longer waits.
+        // It continues even if the caller that began it no longer waits.
         let task = tokio::spawn(self.clone().find());
         let ended = |ended: Result<_, tokio::task::JoinError>| match ended {
             Ok(found) => found,
@@ -58,7 +58,7 @@ impl Kind {
 
     async fn find(self) -> Result<(), CallError> {
         let found = self.ask().await?;
-        // Only one try is under way, so nobody was faster.
+        // Only one attempt runs at a time, so this cannot fail.
         let _ = self.found.set(found).is_ok();
         Ok(())
     }

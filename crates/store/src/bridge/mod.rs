@@ -1,8 +1,8 @@
 //! The adapter that stores through another instance: the rules stay here, the records go there.
 //!
-//! The main is the one place where records are ordered, made durable and told of; every write is one atomic call, and an
-//! instance hears of what others wrote by following the main's changes. So two instances that append to one session get a
-//! conflict and look again, and each event reaches each instance's subscribers once.
+//! The main is the one place that orders records, makes them durable and announces them. Every write is one atomic
+//! call, and an instance learns what others wrote by following the main's changes. So two instances that append to one
+//! session get a conflict and read again, and each event reaches each instance's subscribers once.
 
 pub mod host;
 pub mod protocol;
@@ -20,20 +20,20 @@ use std::time::Duration;
 pub use asking::{Asked, ReadOnlyStore};
 pub use store::BridgeStore;
 
-/// Where the main is, and how to speak to it.
+/// The address of the main, and the options of the connection.
 #[derive(Clone)]
 pub struct BridgeOptions {
     /// The main's bus, or the engine that it is attached to: a name or an IP address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The same as the configuration spells it, for messages.
+    /// The address as the configuration spells it, for messages.
     pub url: String,
     /// How long one call may take.
     pub timeout: Duration,
-    /// A bearer token, when the main asks for one.
+    /// A bearer token, if the main needs one.
     pub token: Option<String>,
-    /// Names this process: a main that answers to this name is this process itself.
+    /// The name of this process: a main that answers to this name is this process itself.
     pub instance: String,
 }
 

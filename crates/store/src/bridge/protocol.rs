@@ -1,7 +1,7 @@
-//! What travels between an instance that stores through another and that other: the operations of a store, as JSON.
+//! The protocol between an instance and the main that it stores through: the operations of a store, as JSON.
 //!
-//! `session::store::commit` carries the writes, each of them atomic; `session::store::read` the reads. An answer is `ok` with the
-//! result, or `error`. Records travel as the log keeps them, so that what one side does not know survives.
+//! `session::store::commit` carries the writes, each of them atomic; `session::store::read` the reads. An answer is
+//! `ok` with the result, or `error`. Records have the form of the log, so unknown parts survive.
 
 use bough_record::{Head, Incarnation, Position};
 use bough_session::{EntryId, NewRecord, SessionId};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::StoreError;
 use crate::types::{ChangeCursor, EntryQuery, ListQuery, PathQuery, RecordQuery, UsageQuery};
 
-/// What a main says of a session that is where the caller knows it.
+/// The main's answer for a session that is still at the head that the caller knows.
 pub(super) const UNCHANGED: &str = "unchanged";
 
 /// Input of `session::store::commit`: one atomic write.

@@ -54,7 +54,7 @@ impl Drop for Shared {
 }
 
 impl BridgeStore {
-    /// Begins to connect to the main. A main that does not answer yet is no error: calls fail until it does.
+    /// Begins to connect to the main. A main that does not answer yet is not an error: calls fail until it does.
     pub async fn open(
         options: BridgeOptions,
         entropy: Arc<dyn Entropy>,
@@ -84,7 +84,7 @@ impl BridgeStore {
         Err(StoreError::Refused { reason: reason.to_owned() })
     }
 
-    /// The main, where it is an original one.
+    /// The main, if it is session-manager.
     async fn original(&self) -> Result<Option<&Original>, StoreError> {
         self.refuse_self()?;
         self.shared.kind.original().await
@@ -103,7 +103,7 @@ impl BridgeStore {
     }
 }
 
-/// Whoever answers to our own name is ourselves, however the address is spelt.
+/// Whether the main answers to our own name: then it is this process, however the address is spelt.
 pub(super) async fn answers_to(client: &Client, own_name: &str) -> bool {
     client.call(own_name, json!({})).await.is_ok()
 }
@@ -112,7 +112,7 @@ fn say<T: serde::Serialize>(request: &T) -> Result<Value, StoreError> {
     serde_json::to_value(request).map_err(|error| StoreError::invalid(error.to_string()))
 }
 
-/// What the main said, as the type that was asked for.
+/// The main's answer, as the requested type.
 pub(super) fn answer_of<T: DeserializeOwned>(
     answer: Result<Value, CallError>,
 ) -> Result<T, StoreError> {
@@ -235,7 +235,7 @@ impl Store for BridgeStore {
         at_ms: i64,
     ) -> Result<Snapshot, StoreError> {
         if self.original().await?.is_some() {
-            // The original keeps nothing of what it deletes.
+            // session-manager keeps nothing of what it deletes.
             return Err(StoreError::NotFound { session: session.clone() });
         }
         let session_id = session.clone();

@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bough_platform::{Clock, Disk, RelPath};
 use bough_session::{Incarnation, SessionId};
-use rusqlite::Connection;
+use rusqlite::{Connection, MAIN_DB};
 
 pub use rows::{CatalogueRow, Fingerprint};
 
@@ -131,6 +131,10 @@ impl Catalogue {
             Err(error) => return Err(error.into()),
         }
         let mut writer = connect(file)?;
+        // SQLite opens a file that it may not write for reading, and says so only when it is to write.
+        if writer.is_readonly(MAIN_DB).map_err(sqlite_error)? {
+            return Err(std::io::Error::from(std::io::ErrorKind::ReadOnlyFilesystem).into());
+        }
         let (epoch, found) = schema::prepare(&mut writer, fresh_epoch).map_err(sqlite_error)?;
         Ok((
             Self {
@@ -156,7 +160,7 @@ impl Catalogue {
         self.queue(session, Pending::Moved { incarnation, position });
     }
 
-    /// Queues that a life of a session is gone.
+    /// Queues that an incarnation of a session is gone.
     pub fn remove(&self, session: &SessionId, incarnation: Incarnation, position: Position) {
         let gone = Pending::Gone { incarnation, position };
         self.queue(session.clone(), gone);

@@ -46,7 +46,7 @@ impl Queue {
             && last.incarnation() == change.incarnation()
         {
             change = match (last, change) {
-                // A life that came back must not be refused as gone, whatever came after it.
+                // An incarnation that came back must not be refused as gone, whatever came after it.
                 (Pending::Revived(_), Pending::Put(row)) => Pending::Revived(row),
                 // What was seen of a life before its end, and told after it, does not bring it back.
                 (Pending::Gone { .. }, Pending::Put(_) | Pending::Moved { .. }) => return,

@@ -44,7 +44,7 @@ impl CatalogueRow {
 pub struct Fingerprint {
     /// The session.
     pub session_id: SessionId,
-    /// Its life.
+    /// Its incarnation.
     pub incarnation: Incarnation,
     /// Where its feed ended.
     pub position: Position,
@@ -156,7 +156,7 @@ fn read_fingerprint(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
     })
 }
 
-/// Writes a row and the change that it tells of, unless it says less than what is known, or speaks of a life that is
+/// Writes a row and the change that it tells of, unless it says less than what is known, or speaks of an incarnation that is
 /// gone. `ended` is where a life ended that is back.
 ///
 /// Where the change begins is what the table knows, not what the writer says: so the changes of a life have no hole, whoever
@@ -181,10 +181,10 @@ fn put(
             after = known.position;
             number = (known.position == row.position).then_some(known.change);
         } else if known.created_at > row.listed.meta.created_at {
-            // A late word of an earlier life.
+            // A late word of an earlier incarnation.
             return Ok(());
         } else {
-            // A new life means that the old one is over, even if nobody has said so yet.
+            // A new incarnation means that the old one is over, even if nobody has said so yet.
             gone(transaction, log, session, known.incarnation, known.position)?;
         }
     }
@@ -211,7 +211,7 @@ impl<'a> Moves<'a> {
         })
     }
 
-    /// Writes the change of a life that is listed and has gone on. Of one that is not, the row will tell.
+    /// Writes the change of an incarnation that is listed and has gone on. Of one that is not, the row will tell.
     fn write(
         &mut self,
         log: &mut Log<'_>,
@@ -248,7 +248,7 @@ fn write_row(
     usage::put(transaction, place, &row.listed)
 }
 
-/// Writes the row of a life that goes on. Nearly every row is one, and the indexes over what does not change are left alone.
+/// Writes the row of an incarnation that goes on. Nearly every row is one, and the indexes over what does not change are left alone.
 fn go_on(
     transaction: &Transaction<'_>,
     row: &CatalogueRow,

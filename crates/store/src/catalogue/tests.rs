@@ -191,7 +191,7 @@ fn lives_of_one_session_are_told_one_after_the_other() {
     catalogue.flush().unwrap();
     catalogue.revive(row("a", 4, 10));
     catalogue.flush().unwrap();
-    // Another process deletes it; the new life is heard of before that.
+    // Another process deletes it; the new incarnation is heard of before that.
     catalogue.put(CatalogueRow { incarnation: second, ..row("a", 1, 20) });
     catalogue.flush().unwrap();
     catalogue.remove(&session, first, Position::at(5));

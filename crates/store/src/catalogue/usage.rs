@@ -55,7 +55,7 @@ pub(super) fn put(
         .prepare_cached("SELECT count(*) FROM usage WHERE row = ?")?
         .query_row([place], |row| row.get(0))?;
     if kept > listed.by_day.iter().count() {
-        // The oldest rows were joined, or another life began.
+        // The oldest rows were joined, or another incarnation began.
         transaction.prepare_cached("DELETE FROM usage WHERE row = ?")?.execute([place])?;
         write(transaction, place, listed)?;
     }

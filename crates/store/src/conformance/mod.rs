@@ -5,12 +5,12 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a case fails by panicking")]
 
 mod appends;
-mod as_of;
 mod feeds;
-mod life;
+mod lifecycle;
 mod lists;
 mod make;
 mod paths;
+mod point_in_time;
 mod replace;
 mod streams;
 mod usage;
@@ -87,14 +87,14 @@ pub fn cases() -> Vec<Case> {
         streams::step_numbers_never_start_again,
         streams::a_large_step_is_taken_like_a_small_one,
         streams::a_revision_past_a_stream_is_news,
-        as_of::streams_side_by_side_become_records_in_the_order_of_their_last_steps,
-        as_of::no_step_is_left_behind_a_record,
-        as_of::an_entry_is_shown_as_it_was,
-        as_of::a_session_is_shown_as_it_was,
-        life::a_deleted_session_is_gone_and_can_come_back,
-        life::a_new_life_knows_nothing_of_the_old,
-        life::what_is_purged_stays_gone,
-        life::odd_names_do_not_meet,
+        point_in_time::streams_side_by_side_become_records_in_the_order_of_their_last_steps,
+        point_in_time::no_step_is_left_behind_a_record,
+        point_in_time::an_entry_is_shown_as_it_was,
+        point_in_time::a_session_is_shown_as_it_was,
+        lifecycle::a_deleted_session_is_gone_and_can_come_back,
+        lifecycle::a_new_life_knows_nothing_of_the_old,
+        lifecycle::what_is_purged_stays_gone,
+        lifecycle::odd_names_do_not_meet,
         lists::lists_are_in_the_order_asked_for,
         lists::lists_show_what_matches,
         lists::cursors_go_through_all_pages,

@@ -1,12 +1,11 @@
 //! Batches of lines.
 //!
-//! The original's lines stand alone. A batch of ours may have several lines, and a power cut may leave any
-//! part of them; so the lines of a batch say that they belong together, in white space before the JSON,
-//! which a reader of JSON passes over:
+//! session-manager's lines are independent. A batch of ours may have several lines, and a power cut may leave any part
+//! of them. So white space before the JSON, which JSON readers ignore, marks the lines of a batch:
 //! - every line but the last begins with a space;
 //! - the last begins with a tab and 32 spaces or tabs, the bits of a checksum over all of its lines.
 //!
-//! A batch of one line has neither: it is whole or it is no JSON.
+//! A batch of one line has neither: it is whole or it is not JSON.
 
 use sha2::{Digest, Sha256};
 
@@ -14,14 +13,14 @@ use super::line::{self, Item};
 
 const BITS: usize = 32;
 
-/// What the white space before a line says.
+/// The meaning of the white space before a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// The line stands alone.
     Alone,
     /// The batch goes on.
     GoesOn,
-    /// The batch ends; the checksum, if all of it is there.
+    /// The batch ends; the checksum, if it is complete.
     Ends(Option<u32>),
 }
 
@@ -49,7 +48,7 @@ pub(super) fn write(lines: &[String]) -> Vec<u8> {
     bytes
 }
 
-/// Lines on their way to being a batch.
+/// The lines of a batch that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     items: Vec<Item>,
@@ -58,14 +57,14 @@ pub(super) struct Gathering {
     is_open: bool,
 }
 
-/// A whole batch: what its lines say, and the JSON of its first line.
+/// A whole batch: its items, and the JSON of its first line.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) items: Vec<Item>,
     pub(super) first_line: Vec<u8>,
 }
 
-/// What a line did to the batch that it is in.
+/// The effect of a line on its batch.
 #[derive(Debug)]
 pub(super) enum Gathered {
     /// The batch goes on.
@@ -87,7 +86,7 @@ impl Gathering {
         let (mark, json) = split(line);
         match mark {
             Mark::Alone => {
-                // A line of somebody else's; what of ours stood before it was cut off.
+                // A line of another program; the lines of ours before it were cut off.
                 *self = Self::default();
                 self.take(json);
                 Gathered::Whole(self.close())

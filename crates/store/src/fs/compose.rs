@@ -6,11 +6,11 @@ use bough_session::{Entry, EntryBody, EntryId, Incarnation, NewRecord, Record, S
 
 use super::line::{entry_line, is_reserved, leaf_line, life_line, meta_line, record_line};
 use crate::StoreError;
-use crate::image::Image;
+use crate::memory_session::MemorySession;
 
-/// The lines of a batch of records for a session that is there; the first of them stand for steps of streams, up to these.
+/// The lines of a batch of records for an existing session; the first of them replace steps of streams, up to these.
 pub(super) fn lines(
-    image: &Image,
+    image: &MemorySession,
     records: &[NewRecord],
     last_steps: &[u64],
 ) -> Result<Vec<String>, StoreError> {
@@ -21,7 +21,7 @@ pub(super) fn lines(
 
 /// The lines of a new session.
 pub(super) fn first_lines(
-    image: &Image,
+    image: &MemorySession,
     incarnation: Incarnation,
     records: &[NewRecord],
 ) -> Result<Vec<String>, StoreError> {
@@ -33,7 +33,7 @@ pub(super) fn first_lines(
 }
 
 struct Composer<'a> {
-    image: &'a Image,
+    image: &'a MemorySession,
     /// The fold with the records so far.
     state: SessionState,
     /// Entries that these records add or change.
@@ -42,7 +42,7 @@ struct Composer<'a> {
 }
 
 impl<'a> Composer<'a> {
-    fn new(image: &'a Image, state: SessionState) -> Self {
+    fn new(image: &'a MemorySession, state: SessionState) -> Self {
         Self { image, state, changed: HashMap::new(), lines: Vec::new() }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Composer<'a> {
             Record::Revision(revision) => {
                 let known = self.changed.remove(&revision.entry_id);
                 let known = known.or_else(|| self.image.entry_ref(&revision.entry_id).cloned());
-                // The caller has checked that the entry is there and the revision fits.
+                // The caller has checked that the entry exists and the revision fits.
                 if let Some(mut entry) = known {
                     let applied = revision.apply(&mut entry);
                     applied.map_err(|error| StoreError::invalid(error.to_string()))?;
@@ -94,7 +94,7 @@ impl<'a> Composer<'a> {
         Ok(())
     }
 
-    /// The entry as it is now, for everybody.
+    /// The present form of an entry, for readers of plain lines.
     fn show(&mut self, entry: Entry) {
         if !has_reserved_type(&entry) {
             self.lines.push(entry_line(&entry));
@@ -102,7 +102,7 @@ impl<'a> Composer<'a> {
         self.changed.insert(entry.id.clone(), entry);
     }
 
-    /// Where the leaf is and what the session says of itself, for everybody.
+    /// The leaf and the metadata, for readers of plain lines.
     fn finish(mut self, first: bool) -> Vec<String> {
         let before = &self.image.state;
         let has_entries = self.changed.keys().any(|id| self.image.entry_ref(id).is_none());
@@ -116,7 +116,7 @@ impl<'a> Composer<'a> {
     }
 }
 
-/// Whether an `entry` line alone says everything about an entry.
+/// Whether an `entry` line alone expresses an entry completely.
 fn is_plain(entry: &Entry, at_ms: i64) -> bool {
     let plain_body = match &entry.body {
         EntryBody::Message(_) => true,

@@ -1,4 +1,4 @@
-//! One session file: reading on, appending, mending its end.
+//! One session file: reading on, appending, repairing its end.
 
 use bough_platform::{Access, Disk, File, RelPath};
 use bough_session::SessionId;
@@ -9,12 +9,12 @@ use super::replay::Replay;
 
 /// How much is read at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Longest line that is looked at; a longer one is passed over.
+/// Longest line that is read; a longer one is skipped.
 const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// How many bytes before the end are compared, to see whether a file is still the one that was read.
+/// How many bytes before the end are compared, to detect that a file was replaced.
 const PROBE_BYTES: usize = 64;
 
-/// A session file, as far as it was read.
+/// A session file, and how far it was read.
 #[derive(Debug)]
 pub(super) struct SessionFile {
     pub(super) replay: Replay,
@@ -23,8 +23,7 @@ pub(super) struct SessionFile {
     /// What stands before that place.
     probe: Vec<u8>,
     tail: Tail,
-    /// Lines that say nothing that can be read.
-    pub(super) unreadable: usize,
+    unreadable: usize,
 }
 
 /// What follows the last whole batch.
@@ -32,7 +31,7 @@ pub(super) struct SessionFile {
 enum Tail {
     /// Nothing.
     Clean,
-    /// A line that reads well and has no line break yet.
+    /// A valid line without a line break yet.
     NoLineBreak,
     /// The beginning of a line.
     TornLine,
@@ -60,6 +59,12 @@ impl SessionFile {
             tail: Tail::Clean,
             unreadable: 0,
         }
+    }
+
+    /// Lines that say nothing that can be read. A torn line after others is not one of them: it is mended by the next append.
+    pub(super) fn unreadable_lines(&self) -> usize {
+        let is_nothing_else = self.end == 0 && self.tail == Tail::TornLine;
+        self.unreadable + usize::from(is_nothing_else)
     }
 
     /// Whether the file still begins with what was read of it.
@@ -101,8 +106,8 @@ impl SessionFile {
         Ok(())
     }
 
-    /// Appends whole batches in one write, mending the end of the file first, and makes them durable.
-    /// What is cut off goes to `aside`, so that nothing is ever thrown away.
+    /// Appends whole batches in one write, after repairing the end of the file, and makes them durable. What is cut off
+    /// is moved to `aside`, so nothing is ever lost.
     pub(super) fn append(
         &mut self,
         file: &dyn File,
@@ -173,12 +178,12 @@ struct Reading {
     end: u64,
     /// A line that has begun.
     line: Vec<u8>,
-    /// How much of a line that is too long was passed over.
+    /// How much of a line that is too long was skipped.
     skipped: usize,
     gathering: Gathering,
-    /// Whether a batch of ours since the last whole one is not what was written.
+    /// Whether a batch of ours since the last whole one is damaged.
     torn: bool,
-    /// Lines that say nothing that can be read.
+    /// Lines that cannot be read.
     unreadable: usize,
 }
 
@@ -247,5 +252,32 @@ impl Reading {
             return Tail::TornBatch;
         }
         if line.is_empty() && self.skipped == 0 { Tail::Clean } else { Tail::TornLine }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bough_platform::{Access, Platform, RelPath};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_counted_whether_or_not_its_line_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Platform::system(folder.path()).unwrap().disk;
+        let name = RelPath::parse("s.jsonl").unwrap();
+        disk.create(&name).unwrap();
+        let file = disk.open(&name, Access::ReadWrite).unwrap();
+        let check = |bytes: &[u8], expected| {
+            file.set_len(0).unwrap();
+            file.write_at(0, bytes).unwrap();
+            let mut read = SessionFile::new(SessionId::from_stored("s"));
+            read.read_on(&*file).unwrap();
+            assert_eq!(read.unreadable_lines(), expected, "{:?}", bytes.escape_ascii().to_string());
+        };
+        check(b"\xff\xfe\n", 1);
+        check(b"{\"nonsense", 1);
+        check(b"", 0);
+        check(b"nonsense\n{\"nonsense", 1);
     }
 }

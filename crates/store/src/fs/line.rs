@@ -1,12 +1,12 @@
 //! Lines of a session file.
 //!
-//! `meta`, `entry` and `leaf` lines are exactly the original's. What it has no line for travels as custom
-//! entries with reserved types, outside the tree:
-//! - `bough.life`: the life of the session, as its first line;
+//! `meta`, `entry` and `leaf` lines are exactly session-manager's. Records without such a line are custom entries with
+//! reserved types, outside the tree:
+//! - `bough.life`: the incarnation of the session, as its first line;
 //! - `bough.record`: a record as the log has it.
 //!
-//! A reserved line says what happened; the plain lines that follow it in the same batch show the result
-//! to a reader that knows only those.
+//! A reserved line has the change; the plain lines that follow it in the same batch show the result to a reader that
+//! knows only those.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The type of the entry that says which life a session is in.
+/// The type of the entry with the incarnation of a session.
 pub(super) const LIFE: &str = "bough.life";
 /// The type of an entry that carries a record.
 pub(crate) const RECORD: &str = "bough.record";
@@ -29,25 +29,25 @@ pub(crate) const RECORD: &str = "bough.record";
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Life(Incarnation),
-    /// A record, and the last step that it stands for, if it was made of steps.
+    /// A record, and the last step that it replaces, if it was made of steps.
     Record(Box<NewRecord>, Option<u64>),
     Entry(Box<Entry>),
     Leaf(Option<EntryId>),
     Meta(Box<SessionMeta>),
 }
 
-/// What a line says; nothing when it cannot be read.
+/// The items of a line; none if it cannot be read.
 pub(crate) fn parse(line: &[u8]) -> Vec<Item> {
     match serde_json::from_slice::<Line<'_>>(line) {
         Ok(line) => items_of(&line),
-        // Zeros are where a disk never wrote what it was given: what follows them is no whole line.
+        // Zeros are data that the disk never wrote: a line with them is not whole.
         Err(_) if line.contains(&0) => Vec::new(),
         Err(_) => parse_glued(line),
     }
 }
 
-/// Reads a line whose beginning was torn off and that had later records glued to it, as the original
-/// leaves it: the longest run of whole records that reaches the end of the line.
+/// Reads a line whose beginning was torn off and to which later records were appended, as session-manager leaves it:
+/// the longest run of whole records that reaches the end of the line.
 fn parse_glued(line: &[u8]) -> Vec<Item> {
     const START: &[u8] = br#"{"type":""#;
     let starts = (0..line.len()).filter(|at| {
@@ -66,8 +66,8 @@ fn parse_glued(line: &[u8]) -> Vec<Item> {
 
 fn items_of(line: &Line<'_>) -> Vec<Item> {
     let mut items = Vec::new();
-    // A later version of the original has lines that hold an entry and a meta; both parts are read
-    // whatever the line calls itself.
+    // A later version of session-manager has lines with an entry and a meta; both parts are read,
+    // whatever the type of the line.
     items.extend(line.entry.and_then(parse_entry));
     if line.kind == "leaf" {
         let leaf = line.entry_id.as_deref().map(EntryId::from_stored);
@@ -102,7 +102,7 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
     }
 }
 
-/// An entry with its message as it came, and the content that was put in its place since.
+/// An entry with its message as it came, and its later content.
 fn later_entry(entry: &Entry, body: &ForeignBody) -> Option<Value> {
     let mut message = body.json.value();
     if let Some(replaced) = &body.replaced {
@@ -127,12 +127,12 @@ pub(super) fn leaf_line(leaf: Option<&EntryId>) -> String {
     text(&LeafLine { r#type: "leaf", entry_id: leaf })
 }
 
-/// The line that says which life a session is in.
+/// The line with the incarnation of a session.
 pub(super) fn life_line(incarnation: Incarnation, at_ms: i64) -> String {
     reserved_line(LIFE, LIFE.to_owned(), at_ms, &incarnation.to_string())
 }
 
-/// A line that carries a record; `seq` makes its id, and `last_step` is the last step that it took the place of.
+/// A line that carries a record; `seq` makes its id, and `last_step` is the last step that it replaced.
 pub(crate) fn record_line(
     record: &Record,
     at_ms: i64,
@@ -195,7 +195,7 @@ struct Carried {
     payload: RawJson,
 }
 
-/// The parts of an entry that decide how it is read.
+/// The parts of an entry that decide how it is parsed.
 #[derive(Deserialize)]
 struct Peek<'a> {
     kind: String,
@@ -227,7 +227,7 @@ fn parse_entry(raw: &RawValue) -> Option<Item> {
     if let Some(entry) = parse_plain(raw) {
         return Some(Item::Entry(Box::new(entry.into())));
     }
-    // A message of a later version: kept as it came, read by what is known of it.
+    // A message of a later version: kept as it came, and read by its known parts.
     let message = peek.message.filter(|_| peek.kind == "message")?;
     let json = RawJson::parse(message.get()).ok()?;
     Some(Item::Entry(Box::new(Entry {
@@ -242,7 +242,7 @@ fn parse_entry(raw: &RawValue) -> Option<Item> {
     })))
 }
 
-/// An entry in the published shape, with nothing in it that the shape does not know.
+/// An entry in the published shape, without unknown members.
 fn parse_plain(raw: &RawValue) -> Option<SessionEntry> {
     let entry: SessionEntry = serde_json::from_str(raw.get()).ok()?;
     let SessionEntry::Message { message, .. } = &entry else {
@@ -294,6 +294,6 @@ fn reserved_line<T: Serialize>(custom_type: &str, id: String, at_ms: i64, data: 
 }
 
 fn text<T: Serialize>(value: &T) -> String {
-    // None of these types holds what JSON cannot say.
+    // None of these types holds a value that JSON cannot represent.
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -1,15 +1,14 @@
-//! The adapter over files of the original: one JSONL file a session.
+//! The adapter over session-manager's files: one JSONL file a session.
 //!
-//! A data directory of the original opens and goes on working, and the original can read what is
-//! appended here. Beside its files there are `bough.lock` (who writes here), `bough-stream/` (streams that
-//! are not yet in their files), `bough-trash/` (deleted sessions) and `bough-torn/` (ends of files that
-//! were cut off).
+//! It opens a data directory of session-manager and continues it, and session-manager can read what is appended here.
+//! Beside its files there are `bough.lock` (the process that writes), `bough-stream/` (streams that are not yet in
+//! their files), `bough-trash/` (deleted sessions) and `bough-torn/` (ends of files that were cut off).
 //!
-//! Promises beyond the original's:
+//! Promises beyond session-manager's:
 //! - a batch is one write, synced before it is acknowledged; after a crash there is all of it or none;
-//! - a torn end is mended before the next append, and nothing is thrown away;
+//! - a torn end is repaired before the next append, and nothing is lost;
 //! - a file that cannot be read hides no other;
-//! - one process writes; another is told who does, and can read.
+//! - one process writes; another gets an error that names the writer, and can read.
 
 mod batch;
 mod compose;
@@ -38,10 +37,10 @@ use summaries::Summaries;
 
 /// How many sessions are kept in memory; the longest unused ones are read again when they are needed.
 const SLOTS_MAX: usize = 256;
-/// The file whose lock says who writes here.
+/// The file whose lock names the writer.
 const LOCK_NAME: &str = "bough.lock";
 
-/// Sessions in files of the original. Cheap to clone; clones share everything.
+/// Sessions in session-manager's files. Cheap to clone; clones share everything.
 #[derive(Clone, Debug)]
 pub struct FsStore {
     shared: Arc<Shared>,
@@ -69,8 +68,8 @@ struct Kept {
 }
 
 impl FsStore {
-    /// Opens a data directory, which the platform's disk is rooted at. Nothing is written until a
-    /// session is.
+    /// Opens the data directory that the platform's disk is rooted at. Nothing is written before
+    /// the first write of a session.
     pub fn open(platform: Platform) -> Result<Self, StoreError> {
         let hub = ChangeHub::going_on(draw(platform.entropy.as_ref())?);
         Ok(Self {
@@ -84,7 +83,7 @@ impl FsStore {
         })
     }
 
-    /// Runs work that waits for the disk where waiting does no harm.
+    /// Runs blocking disk work on a thread that may block.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
@@ -100,7 +99,7 @@ impl FsStore {
 }
 
 impl Shared {
-    /// Works on a session as it is on the disk now.
+    /// Runs `read` on a session as it is on the disk now.
     fn with<T>(
         &self,
         session: &SessionId,
@@ -120,7 +119,7 @@ impl Shared {
         done
     }
 
-    /// Works on a session as the one process that writes here, and tells everybody what became of it.
+    /// Runs a write on a session as the one writing process, and announces the result.
     fn write(
         &self,
         session: &SessionId,
@@ -165,7 +164,7 @@ impl Shared {
         })
     }
 
-    /// On a disk that does not tell capital letters from small ones, two ids may mean one file.
+    /// On a case-insensitive disk, two ids may mean one file.
     fn refuse_other_case(&self, session: &SessionId) -> Result<(), StoreError> {
         let probe = Slot::new(session)?;
         let names = self.platform.disk.list(&RelPath::root())?;
@@ -214,8 +213,8 @@ impl Shared {
         Ok(slot)
     }
 
-    /// Forgets a session of which there is nothing, so that asking for names that do not exist costs no
-    /// memory. Two holders are this call and the map: nobody else can have the slot, or get it now.
+    /// Drops the slot of a session that does not exist, so that look-ups of unknown names cost no memory. If there are
+    /// two holders, they are this call and the map: nobody else can have the slot, or get it now.
     fn let_go(&self, session: &SessionId, slot: &Arc<Mutex<Slot>>) {
         let mut slots = guard(&self.slots);
         if Arc::strong_count(slot) == 2 {
@@ -223,7 +222,7 @@ impl Shared {
         }
     }
 
-    /// Settles every stream, and lets go of the lock.
+    /// Puts every stream into its session file, and releases the lock.
     fn close(&self) -> Result<(), StoreError> {
         let sessions: Vec<SessionId> = guard(&self.slots).by_id.keys().cloned().collect();
         let holds = guard(&self.lock).is_some();
@@ -246,8 +245,8 @@ impl Slots {
         if self.by_id.len() < SLOTS_MAX {
             return;
         }
-        // Only those that nobody works on; a latched one must not be forgotten, or it would be
-        // believed again without having been reopened.
+        // Only those that are not in use. A latched one must not be dropped, or it would be trusted
+        // again without having been reopened.
         let idle = self.by_id.iter().filter(|(_, kept)| {
             Arc::strong_count(&kept.slot) == 1 && !guard(&kept.slot).is_latched()
         });
@@ -258,8 +257,8 @@ impl Slots {
     }
 }
 
-/// A lock's content. What is changed under these locks is whole after every step, or is read again from
-/// the disk, so a panic elsewhere does not spoil it.
+/// The content of a lock. What these locks guard is consistent after every step, or is read again from the disk, so a
+/// poisoned lock can be used.
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
 //! Ids as file names.
 //!
-//! A letter, digit, `.`, `_` or `-` stays; every other byte becomes `%` and two hex digits. A name that
-//! would be too long for the file system is cut, and `~` and a digest of the whole id follow: `~` is in no
-//! other name, so the two kinds never meet, and what the id was is read from the file.
+//! A letter, digit, `.`, `_` or `-` stays; every other byte becomes `%` and two hex digits. A name that would be too
+//! long for the file system is cut, and `~` and a digest of the whole id follow: `~` is in no other name, so the two
+//! kinds never collide, and the id is read from the file.
 
 use bough_session::{SessionId, hex};
 use sha2::{Digest, Sha256};
@@ -13,10 +13,10 @@ pub(super) const SUFFIX: &str = ".jsonl";
 const STEM_BYTES_MAX: usize = 255 - SUFFIX.len();
 /// How much of a long id stays readable.
 const READABLE_BYTES: usize = 150;
-/// How many bytes of the digest tell long ids apart.
+/// How many bytes of the digest distinguish long ids.
 const DIGEST_BYTES: usize = 16;
 
-/// Whose file it is, by its name alone.
+/// The owner of a file, by its name alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     /// The session's.

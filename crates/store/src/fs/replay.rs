@@ -1,7 +1,7 @@
-//! From lines to a session: what each line changes, given what came before it.
+//! From lines to a session: what each line changes, given the lines before it.
 //!
-//! The records of a file are a function of its lines, one batch after the other and never with a look
-//! ahead, so that reading on after an append gives what reading from the start would give.
+//! The records of a file are a function of its lines, one batch after the other and without looking ahead, so reading
+//! on after an append gives the same as reading from the start.
 
 use bough_session::{
     AgentMessage, AssistantMessage, Entry, EntryId, Finish, Incarnation, MetaChange, ModelName,
@@ -10,17 +10,17 @@ use bough_session::{
 use sha2::{Digest, Sha256};
 
 use super::line::Item;
-use crate::image::Image;
+use crate::memory_session::MemorySession;
 
 /// A session as far as its file has been read.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     session: SessionId,
     /// `None` until a line says something.
-    image: Option<Image>,
-    /// A file without a meta is no session.
+    image: Option<MemorySession>,
+    /// Whether a meta was read; a file without one is not a session.
     has_meta: bool,
-    /// The id that the file itself gives; its name may be too short for it.
+    /// The id in the file itself; the name of the file may be cut.
     pub(super) own_id: Option<SessionId>,
 }
 
@@ -30,18 +30,18 @@ impl Replay {
     }
 
     /// The session, if the file holds one.
-    pub(crate) fn image(&self) -> Option<&Image> {
+    pub(crate) fn image(&self) -> Option<&MemorySession> {
         self.image.as_ref().filter(|_| self.has_meta)
     }
 
-    /// Goes on from a session that is known whole.
-    pub(crate) fn of(image: Image) -> Self {
+    /// Continues from a session that is completely known.
+    pub(crate) fn of(image: MemorySession) -> Self {
         let session = image.state.session_id.clone();
         Self { session, image: Some(image), has_meta: true, own_id: None }
     }
 
-    /// Takes the lines of one batch into account. `first_line` are the bytes of its first line, from
-    /// which the life of a session that another program made is derived.
+    /// Applies the lines of one batch. `first_line` are the bytes of its first line, from which the incarnation of a
+    /// session that another program made is derived.
     pub(crate) fn apply(&mut self, items: Vec<Item>, first_line: &[u8]) {
         if self.image.is_none() {
             let Some(first) = items.first() else { return };
@@ -49,7 +49,7 @@ impl Replay {
                 Item::Life(incarnation) => *incarnation,
                 _ => adopted_life(&self.session, first_line),
             };
-            self.image = Some(Image::new(&self.session, incarnation));
+            self.image = Some(MemorySession::new(&self.session, incarnation));
         }
         let Some(image) = &mut self.image else { return };
         for item in items {
@@ -71,8 +71,8 @@ impl Replay {
     }
 }
 
-/// A carried record that does not fit what is there says nothing that could be kept.
-fn push_if_fitting(image: &mut Image, new: NewRecord, last_step: Option<u64>) {
+/// Adds a carried record; one that does not fit is ignored.
+fn push_if_fitting(image: &mut MemorySession, new: NewRecord, last_step: Option<u64>) {
     if image.check(std::slice::from_ref(&new)).is_ok() {
         image.push(new);
         if let Some(step) = last_step {
@@ -81,7 +81,7 @@ fn push_if_fitting(image: &mut Image, new: NewRecord, last_step: Option<u64>) {
     }
 }
 
-fn apply_entry(image: &mut Image, entry: Entry) {
+fn apply_entry(image: &mut MemorySession, entry: Entry) {
     match image.entry_ref(&entry.id) {
         None => {
             let at_ms = entry.timestamp;
@@ -96,14 +96,14 @@ fn apply_entry(image: &mut Image, entry: Entry) {
     }
 }
 
-fn apply_leaf(image: &mut Image, leaf: Option<EntryId>) {
+fn apply_leaf(image: &mut MemorySession, leaf: Option<EntryId>) {
     if image.state.leaf != leaf {
         let at_ms = image.state.updated_at;
         image.push(Record::Leaf(leaf).at(at_ms));
     }
 }
 
-fn apply_meta(image: &mut Image, meta: &SessionMeta) {
+fn apply_meta(image: &mut MemorySession, meta: &SessionMeta) {
     let first = image.seq() == 0;
     let change = meta_between(&image.state.meta(), meta, first);
     if first || !change.is_empty() {
@@ -111,7 +111,7 @@ fn apply_meta(image: &mut Image, meta: &SessionMeta) {
     }
 }
 
-/// What a line that repeats an entry changes; `None` when it changes nothing.
+/// The change in a line that repeats an entry; `None` if it changes nothing.
 fn revision_between(old: &Entry, new: &Entry) -> Option<Revision> {
     let (before, after) = (old.message()?, new.message()?);
     if before == after && new.revision <= old.revision {
@@ -163,7 +163,7 @@ fn changed<T: Clone + PartialEq>(before: &Option<T>, after: &Option<T>) -> Optio
     if before == after { None } else { after.clone() }
 }
 
-/// What a meta line changes of what the lines before it add up to. Counts are our own.
+/// The change in a meta line, relative to the lines before it. Counts are our own.
 fn meta_between(old: &SessionMeta, new: &SessionMeta, first: bool) -> MetaChange {
     let text = |old: &String, new: &String| (first || old != new).then(|| new.clone());
     let status = (old.status, &old.status_reason) != (new.status, &new.status_reason);
@@ -183,8 +183,8 @@ fn meta_between(old: &SessionMeta, new: &SessionMeta, first: bool) -> MetaChange
     }
 }
 
-/// The life of a session whose file says none: it follows from how the file begins, so that every
-/// reader finds the same.
+/// The incarnation of a session whose file has none: it is derived from the beginning of the file,
+/// so every reader gets the same.
 fn adopted_life(session: &SessionId, first_line: &[u8]) -> Incarnation {
     let mut hash = Sha256::new();
     hash.update(b"adopted\n");

@@ -1,4 +1,4 @@
-//! One session: its file, its stream, and what the two add up to.
+//! One session: its file, its stream, and the state that both give.
 
 use bough_platform::{Disk, RelPath};
 use bough_session::{Delta, Incarnation, NewRecord, SessionId};
@@ -7,7 +7,7 @@ use super::file::{self, SessionFile};
 use super::stream::Stream;
 use super::{batch, compose, names};
 use crate::StoreError;
-use crate::image::Image;
+use crate::memory_session::MemorySession;
 use crate::types::{
     Appended, Durable, EntryQuery, PathPage, PathQuery, RecordFilter, RecordPage, RecordQuery,
     Snapshot, StoredEntry, StoredRecord,
@@ -19,7 +19,7 @@ const TORN_DIR: &str = "bough-torn";
 /// Where streams are.
 const STREAM_DIR: &str = "bough-stream";
 
-/// How far the feed of one life of a session has come.
+/// The end of the feed of one incarnation of a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionPlace {
     pub(super) life: Incarnation,
@@ -62,12 +62,12 @@ impl Slot {
     }
 
     /// The session, if the file holds one that was not deleted.
-    pub(super) fn image(&self) -> Option<&Image> {
+    pub(super) fn image(&self) -> Option<&MemorySession> {
         self.any_image().filter(|image| !image.state.deleted)
     }
 
     /// The session, deleted or not.
-    pub(super) fn any_image(&self) -> Option<&Image> {
+    pub(super) fn any_image(&self) -> Option<&MemorySession> {
         self.file.replay.image()
     }
 
@@ -92,8 +92,8 @@ impl Slot {
         self.latched = None;
     }
 
-    /// Brings the session up to what is on the disk. After a failed write nothing is believed any more
-    /// until the session is reopened: what was durable before stays readable.
+    /// Updates the session to what is on the disk. After a failed write nothing new is trusted until the session is
+    /// reopened: what was durable before stays readable.
     pub(super) fn refresh(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
         if self.is_latched() {
             return Ok(());
@@ -125,8 +125,8 @@ impl Slot {
         Ok(())
     }
 
-    /// A process that ended may have left bytes that only the page cache knows. They are made durable
-    /// before anyone is shown them; where the file may not be written, nobody of ours has.
+    /// A process that ended may have left bytes that are only in the page cache. They are made durable before any
+    /// reader sees them; if the file is read-only, no process of ours has written it.
     fn sync_before_believing(&self, disk: &dyn Disk) -> Result<(), StoreError> {
         match file::open(disk, &self.path) {
             Ok(Some(file)) => Ok(file.sync()?),
@@ -136,22 +136,22 @@ impl Slot {
         }
     }
 
-    /// Writes the first batch of a session; the caller has made sure that there is none.
+    /// Writes the first batch of a session; the caller has checked that there is none.
     pub(super) fn create(
         &mut self,
         disk: &dyn Disk,
         incarnation: Incarnation,
         records: &[NewRecord],
     ) -> Result<Appended, StoreError> {
-        let image = Image::new(&self.session, incarnation);
+        let image = MemorySession::new(&self.session, incarnation);
         image.check(records)?;
         let lines = compose::first_lines(&image, incarnation, records)?;
         self.clear_place(disk, incarnation)?;
         self.write(disk, &lines, records.len() as u64)
     }
 
-    /// Makes an empty file in the session's place. A file that holds no session (what a crash of the
-    /// original, or one of ours, has left) is put aside whole.
+    /// Makes an empty file in the session's place. A file that holds no session (after a crash of session-manager, or
+    /// of ours) is moved aside whole.
     fn clear_place(&mut self, disk: &dyn Disk, incarnation: Incarnation) -> Result<(), StoreError> {
         match file::open_to_read(disk, &self.path)? {
             Some(found) if found.is_empty()? => return Ok(()),
@@ -167,7 +167,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Appends a batch at a head, with what the streams add up to before it.
+    /// Appends a batch at a head, after the records of the streams.
     pub(super) fn append(
         &mut self,
         disk: &dyn Disk,
@@ -212,7 +212,7 @@ impl Slot {
         self.accepted()
     }
 
-    /// Puts the steps of the streams into the session file.
+    /// Puts the steps of the streams into the session file as records.
     pub(super) fn settle(&mut self, disk: &dyn Disk) -> Result<bool, StoreError> {
         if self.stream.is_empty() {
             return Ok(false);
@@ -221,7 +221,7 @@ impl Slot {
         Ok(true)
     }
 
-    /// Removes the stream of a session that is going away.
+    /// Removes the stream of a session that is being deleted.
     pub(super) fn remove_stream(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
         self.stream = Stream::default();
         match disk.remove_file(&self.stream_path) {
@@ -247,7 +247,11 @@ impl Slot {
         Some(snapshot)
     }
 
-    pub(super) fn read_entry(&self, image: &Image, query: &EntryQuery) -> Option<StoredEntry> {
+    pub(super) fn read_entry(
+        &self,
+        image: &MemorySession,
+        query: &EntryQuery,
+    ) -> Option<StoredEntry> {
         let Some(revision) = query.revision else {
             return image.entry(&query.id).map(|stored| self.streamed(stored));
         };
@@ -262,7 +266,7 @@ impl Slot {
         Ok(page)
     }
 
-    pub(super) fn records(&self, image: &Image, query: &RecordQuery) -> RecordPage {
+    pub(super) fn records(&self, image: &MemorySession, query: &RecordQuery) -> RecordPage {
         let mut page = image.records(query);
         page.end = self.stream.position(image.seq());
         if query.filter == RecordFilter::All && query.after.seq <= image.seq() {
@@ -290,14 +294,14 @@ impl Slot {
         count: u64,
     ) -> Result<Appended, StoreError> {
         self.check_latch()?;
-        let before = self.any_image().map_or(0, Image::seq);
+        let before = self.any_image().map_or(0, MemorySession::seq);
         let written = self.try_write(disk, lines);
         if let Err(error) = written {
-            // What is on the disk is in doubt from here on.
+            // From here on, the content of the disk is in doubt.
             self.latched = Some(error.to_string());
             return Err(error.into());
         }
-        let after = self.any_image().map_or(0, Image::seq);
+        let after = self.any_image().map_or(0, MemorySession::seq);
         if after != before + count {
             self.latched = Some("the batch does not read as it was written".to_owned());
             let what = format!("a batch of {count} records reads as {}", after - before);
@@ -336,13 +340,13 @@ fn put_aside(disk: &dyn Disk, name: &str, torn: &[u8]) -> std::io::Result<()> {
     disk.replace(&path, &temp, torn)
 }
 
-/// Where something of that name is put aside.
+/// The path to which a file of that name is moved aside.
 fn torn_path(disk: &dyn Disk, name: &str) -> std::io::Result<RelPath> {
     let folder = RelPath::root().join(TORN_DIR)?;
     if disk.ensure_dir(&folder)? {
         disk.sync_dir(&RelPath::root())?;
     }
-    // A long id has a long name; the end of it tells the place or the life, and is kept.
+    // A long id has a long name; its end has the position or the incarnation, and is kept.
     let start = name.len().saturating_sub(200);
     Ok(folder.join(name.get(start..).unwrap_or(name))?)
 }

@@ -1,4 +1,4 @@
-//! The operations of a store on the original's files.
+//! The operations of a store on session-manager's files.
 
 use async_trait::async_trait;
 use bough_record::{Head, Incarnation};
@@ -8,9 +8,9 @@ use super::FsStore;
 use super::slot::Slot;
 use crate::buffered_draft::BufferedDraft;
 use crate::changes::{ChangeWatch, SessionWatch};
-use crate::image::Image;
 use crate::listing;
 use crate::memory::not_found;
+use crate::memory_session::MemorySession;
 use crate::store::Draft;
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
@@ -76,7 +76,7 @@ impl Store for FsStore {
     ) -> Result<Option<StoredEntry>, StoreError> {
         let (session, query) = (session.clone(), query.clone());
         self.run(move |shared| {
-            let read = |slot: &Slot, image: &Image| slot.read_entry(image, &query);
+            let read = |slot: &Slot, image: &MemorySession| slot.read_entry(image, &query);
             Ok(shared.read_incarnation(&session, query.incarnation, read)?.flatten())
         })
         .await
@@ -89,7 +89,7 @@ impl Store for FsStore {
     ) -> Result<RecordPage, StoreError> {
         let (session, query) = (session.clone(), query.clone());
         self.run(move |shared| {
-            let read = |slot: &Slot, image: &Image| slot.records(image, &query);
+            let read = |slot: &Slot, image: &MemorySession| slot.records(image, &query);
             let page = shared.read_incarnation(&session, query.incarnation, read)?;
             page.ok_or_else(|| not_found(&session))
         })
@@ -109,7 +109,7 @@ impl Store for FsStore {
     ) -> Result<Vec<BranchHead>, StoreError> {
         let before = before.cloned();
         self.read(session, move |slot| {
-            let image: &Image = slot.image().ok_or_else(|| slot.not_found())?;
+            let image: &MemorySession = slot.image().ok_or_else(|| slot.not_found())?;
             image.branch_heads(before.as_ref(), limit)
         })
         .await
@@ -148,7 +148,7 @@ impl Store for FsStore {
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         let query = query.clone();
         self.run(move |shared| {
-            // The cursor is read first: what changes after it counts as changed since.
+            // Read the cursor first: what changes after it counts as changed since.
             let now = shared.hub.cursor();
             listing::list(&shared.items()?, &query, now)
         })

@@ -1,13 +1,13 @@
 //! Steps of streams, beside the session file until they become one entry line.
 //!
-//! The original writes a streamed message anew for every step. Here a step is one short line in a file of
-//! its own; the next batch of the session begins with one revision for each streamed message, which says the
-//! last step that it stands for, and the steps are dropped. A step that the session file already knows is passed over, so that a crash between
-//! the two does no harm.
+//! session-manager writes a streamed message anew for every step. Here a step is one short line in a file of its own.
+//! The next batch of the session begins with one revision for each streamed message, which has the number of the last
+//! step that it replaces, and the steps are dropped. A step that the session file already has is skipped, so a crash
+//! between the two does no harm.
 //!
-//! A line is a checksum of eight hex digits, a space, and the step. The checksum is over the life of the
-//! session, the place in the file and the step, so that neither a torn line nor what stood in the file
-//! before is taken for a step.
+//! A line is a checksum of eight hex digits, a space, and the step. The checksum is over the incarnation of the
+//! session, the place in the file and the step, so neither a torn line nor an older content of the file is taken for a
+//! step.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ use sha2::{Digest, Sha256};
 
 use super::file::open;
 use crate::StoreError;
-use crate::image::Image;
+use crate::memory_session::MemorySession;
 use crate::types::{Steps, StoredRecord};
 use bough_record::Position;
 
-/// Steps are put together when they take more than this.
+/// Steps become records when they take more than this.
 const STREAM_BYTES_SETTLE: u64 = 1024 * 1024;
 /// A stream file larger than this is not ours.
 const STREAM_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -42,8 +42,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Reads the steps of a session, as far as they follow on what its file says.
-    pub(super) fn load(disk: &dyn Disk, path: &RelPath, image: &Image) -> std::io::Result<Self> {
+    /// Reads the steps of a session that follow its file.
+    pub(super) fn load(
+        disk: &dyn Disk,
+        path: &RelPath,
+        image: &MemorySession,
+    ) -> std::io::Result<Self> {
         let bytes = match disk.read_all(path, STREAM_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -57,7 +61,7 @@ impl Stream {
         Ok(stream)
     }
 
-    fn read_lines(&mut self, bytes: &[u8], image: &Image) {
+    fn read_lines(&mut self, bytes: &[u8], image: &MemorySession) {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let Some(delta) = read_line(image.incarnation, self.end, line) else {
                 return;
@@ -67,8 +71,8 @@ impl Stream {
         }
     }
 
-    /// Takes a step into account; one that does not follow is passed over.
-    fn take(&mut self, delta: Delta, image: &Image) {
+    /// Applies a step; one that does not follow is skipped.
+    fn take(&mut self, delta: Delta, image: &MemorySession) {
         let known = self.entries.get(&delta.entry_id).or_else(|| image.entry_ref(&delta.entry_id));
         let Some(mut entry) = known.cloned() else { return };
         if delta.apply(&mut entry).is_ok() {
@@ -96,7 +100,7 @@ impl Stream {
         self.deltas.iter().map(|delta| delta.at_ms).max()
     }
 
-    /// The end of the feed, given where the session file ends.
+    /// The end of the feed, given the last record of the session file.
     pub(super) fn position(&self, seq: u64) -> Position {
         Position::new(seq, self.before + self.deltas.len() as u64)
     }
@@ -117,7 +121,7 @@ impl Stream {
     }
 
     /// Checks a step against the message as it is now.
-    pub(super) fn check(&self, delta: &Delta, image: &Image) -> Result<(), StoreError> {
+    pub(super) fn check(&self, delta: &Delta, image: &MemorySession) -> Result<(), StoreError> {
         let known = self.entries.get(&delta.entry_id).or_else(|| image.entry_ref(&delta.entry_id));
         let entry =
             known.ok_or_else(|| StoreError::EntryNotFound { entry: delta.entry_id.clone() })?;
@@ -137,13 +141,13 @@ impl Stream {
         disk: &dyn Disk,
         path: &RelPath,
         delta: Delta,
-        image: &Image,
+        image: &MemorySession,
     ) -> std::io::Result<()> {
         let file = open_or_create(disk, path)?;
         let bytes = write_line(image.incarnation, self.end, &delta);
         let end = self.end + bytes.len() as u64;
         file.write_at(self.end, bytes.as_bytes())?;
-        // What is left of a torn line, or of another life, must not follow.
+        // The rest of a torn line, or of another incarnation, must not follow.
         if file.len()? > end {
             file.set_len(end)?;
         }
@@ -153,9 +157,9 @@ impl Stream {
         Ok(())
     }
 
-    /// One revision for each streamed message, in the order of their last steps, and the numbers of those: a reader that knows
-    /// the steps up to one of them knows the revisions up to it, and not the rest.
-    pub(super) fn settled(&self, image: &Image) -> (Vec<NewRecord>, Vec<u64>) {
+    /// One revision for each streamed message, in the order of their last steps, with the numbers of those: a reader
+    /// that knows the steps up to one of them knows the revisions up to it, and not the rest.
+    pub(super) fn settled(&self, image: &MemorySession) -> (Vec<NewRecord>, Vec<u64>) {
         let mut last_steps: HashMap<&EntryId, (u64, &Delta)> = HashMap::new();
         for (number, delta) in self.numbered() {
             last_steps.insert(&delta.entry_id, (number, delta));
@@ -171,7 +175,7 @@ impl Stream {
         settled.unzip()
     }
 
-    /// Drops the steps: the session file has them now. Nothing is lost if this fails, so it only tries.
+    /// Drops the steps, because the session file has them now. An error is ignored: nothing is lost by it.
     pub(super) fn clear(&mut self, disk: &dyn Disk, path: &RelPath) {
         let before = self.before + self.deltas.len() as u64;
         let emptied = open(disk, path).and_then(|file| match file {

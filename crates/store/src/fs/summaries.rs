@@ -1,4 +1,4 @@
-//! What lists are read from: one short summary a file, kept while the file stays the same.
+//! The source of lists: one short summary a file, cached while the file stays the same.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,9 +17,9 @@ use bough_record::Position;
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
     by_name: HashMap<String, Summary>,
-    /// Whether the whole directory was looked at once; what appears later is a change.
+    /// Whether the whole directory was read once; a later file is a change.
     scanned: bool,
-    /// Files that were passed over and of which the log says so already.
+    /// Skipped files that the log has already named.
     skipped: HashSet<String>,
 }
 
@@ -47,16 +47,16 @@ struct Mark {
 }
 
 impl Summaries {
-    /// Files that hold no session that lists show.
+    /// Files without a session for lists.
     pub(super) fn hidden(&self) -> Vec<String> {
         let hidden = self.by_name.iter().filter(|(_, summary)| summary.shown.is_none());
         hidden.map(|(name, _)| name.clone()).collect()
     }
 }
 
-/// Says which file holds lines that cannot be read. They are passed over, and stay as they are.
+/// Logs the name of a file with lines that cannot be read. They are skipped, and stay as they are.
 fn warn_of_unreadable(slot: &Slot) {
-    let lines = slot.file.unreadable;
+    let lines = slot.file.unreadable_lines();
     if lines > 0 {
         let path = slot.path.file_name();
         tracing::warn!(
@@ -68,7 +68,7 @@ fn warn_of_unreadable(slot: &Slot) {
 }
 
 impl Shared {
-    /// Every session, from the files that changed since the last time and the summaries of the others.
+    /// Every session, from the files that changed since the last call and the summaries of the others.
     pub(super) fn items(&self) -> Result<Vec<ListItem>, StoreError> {
         let names = self.platform.disk.list(&RelPath::root())?;
         let mut summaries = guard(&self.summaries);
@@ -94,7 +94,7 @@ impl Shared {
         Ok(items.collect())
     }
 
-    /// Tells everybody what became of a session, and keeps its summary. `before` is where it was before.
+    /// Announces a change of a session, and keeps its summary. `before` is the previous position.
     pub(super) fn announce(&self, slot: &Slot, before: Option<SessionPlace>) {
         let Some(summary) = self.summary_of(slot) else { return };
         let mut summaries = guard(&self.summaries);
@@ -161,7 +161,7 @@ impl Shared {
         Some(Summary { mark: self.mark_of(slot).ok()?, shown: Some(shown_of(slot)?), change: 0 })
     }
 
-    /// Keeps a summary; announces it, if it is news, with where the session was before, if that is known.
+    /// Keeps a summary, and announces it if it is new, with the previous position if that is known.
     fn put(
         &self,
         summaries: &mut Summaries,
@@ -189,7 +189,7 @@ impl Shared {
             let summary = summaries.by_name.remove(&name);
             if let Some(shown) = summary.and_then(|summary| summary.shown) {
                 let session = &shown.listed.meta.session_id;
-                // Somebody else removed the file; that is all there is to tell.
+                // Another program removed the file; only that is announced.
                 let range = shown.position..shown.position;
                 self.hub.publish(session, shown.incarnation, range, true);
             }
@@ -207,7 +207,8 @@ impl Shared {
     }
 }
 
-/// How far everybody was told of a life: as its summary says, else up to where it was before.
+/// The position up to which an incarnation was announced: that of its summary, else the previous
+/// one.
 fn told_before(
     known: Option<&Summary>,
     before: Option<SessionPlace>,

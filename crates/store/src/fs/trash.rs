@@ -7,7 +7,7 @@ use super::names::SUFFIX;
 use super::slot::{SessionPlace, Slot};
 use super::{Shared, guard};
 use crate::StoreError;
-use crate::image::Image;
+use crate::memory_session::MemorySession;
 use crate::types::{Snapshot, Trashed};
 use bough_record::Position;
 
@@ -20,7 +20,7 @@ impl Shared {
         session: &SessionId,
         at_ms: i64,
     ) -> Result<Option<Trashed>, StoreError> {
-        // Looked at first, so that a process that only reads is not told of a lock in vain.
+        // Check first, so that a process that only reads does not get a needless lock error.
         if self.with(session, |slot| Ok(slot.image().is_none()))? {
             return Ok(None);
         }
@@ -107,8 +107,8 @@ impl Shared {
         Ok(found)
     }
 
-    /// Moves a deleted session out of the way; the slot is empty afterwards. `before` is where it was before it was
-    /// deleted.
+    /// Moves a deleted session to the trash; the slot is empty afterwards. `before` is its position before the
+    /// deletion.
     pub(super) fn move_to_trash(
         &self,
         slot: &mut Slot,
@@ -123,7 +123,8 @@ impl Shared {
             disk.sync_dir(&RelPath::root())?;
         }
         disk.rename(&slot.path, &trash_path(end.life)?)?;
-        // The new name first: a crash may then show the file in both places or in the new one.
+        // Sync the new folder first: then a crash may show the file in both places or in the new
+        // one.
         disk.sync_dir(&folder)?;
         disk.sync_dir(&RelPath::root())?;
         slot.remove_stream(disk)?;
@@ -143,7 +144,7 @@ impl Shared {
         if trashed.is_none_or(|trashed| trashed.session_id != *session) {
             return Err(slot.not_found());
         }
-        // Another life may lie in the place, deleted and not yet moved.
+        // Another incarnation may be in the place, deleted and not yet moved.
         self.move_to_trash(slot, slot.place())?;
         let disk = self.platform.disk.as_ref();
         disk.rename(&path, &slot.path)?;
@@ -169,12 +170,12 @@ impl Shared {
         Ok(Some(slot))
     }
 
-    /// Reads the incarnation of a session that is asked for: the present one, or one that was deleted.
+    /// Reads a given incarnation of a session: the present one, or a deleted one.
     pub(super) fn read_incarnation<T>(
         &self,
         session: &SessionId,
         incarnation: Option<Incarnation>,
-        read: impl Fn(&Slot, &Image) -> T,
+        read: impl Fn(&Slot, &MemorySession) -> T,
     ) -> Result<Option<T>, StoreError> {
         let here = self.with(session, |slot| {
             let image = match incarnation {
@@ -206,7 +207,7 @@ fn trash_dir() -> Result<RelPath, StoreError> {
     Ok(RelPath::root().join(TRASH_DIR).map_err(std::io::Error::from)?)
 }
 
-/// A life names its file in the trash: the same id may be deleted many times.
+/// The incarnation names its file in the trash, because the same id may be deleted many times.
 fn trash_path(incarnation: Incarnation) -> Result<RelPath, StoreError> {
     let name = format!("{incarnation}{SUFFIX}");
     Ok(trash_dir()?.join(&name).map_err(std::io::Error::from)?)

@@ -1,12 +1,12 @@
 //! Keeping the catalogue in step with the logs, and noticing what other processes write.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bough_platform::{Lock, LockError, Platform, RelPath, host_facts};
 use bough_session::{SessionId, hex};
 
-use super::touched::Place;
+use super::dirty::Place;
 use super::{Shared, convert};
 use crate::StoreError;
 use crate::catalogue::{CatalogueRow, Found};
@@ -111,7 +111,7 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
 impl Shared {
     /// Notes that the session's row is old and wakes who waits; called when something became durable.
     pub(super) fn announce(&self, session: &SessionId, place: Place) {
-        self.touch(session, place);
+        self.mark_dirty(session, place);
         let (incarnation, position) = place;
         self.hub.wake(session, Some(FeedEnd { incarnation, position, deleted: false }));
     }
@@ -147,6 +147,7 @@ impl Shared {
     /// A page of a list. Rows that cannot be read are made again from their logs first; where the log cannot be read either,
     /// the page says what it can.
     pub(super) fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
+        self.list_sessions_in_files();
         let (page, unreadable) = self.catalogue().list(query)?;
         if unreadable.is_empty() {
             return Ok(page);
@@ -155,17 +156,6 @@ impl Shared {
             drop(self.refresh(std::slice::from_ref(session)));
         }
         Ok(self.catalogue().list(query)?.0)
-    }
-
-    /// Puts sessions into the catalogue that were written beside it, and waits until they are listed.
-    pub(super) fn refresh(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        let catalogue = self.catalogue();
-        for session in sessions {
-            if let Some(snapshot) = self.readable_state(session)? {
-                catalogue.put(self.row(session, &snapshot));
-            }
-        }
-        catalogue.flush().map(drop)
     }
 
     /// A process that was killed has not written down all that it did: that is done for it.
@@ -205,7 +195,7 @@ impl Shared {
             .visit(&mut |log| ids.extend(log.ok().map(|log| SessionId::from_stored(log.id))))
             .map_err(|error| convert::error(error, &whole))?;
         if found == Found::Known {
-            // The dead come first: a new life may have the same name.
+            // The dead come first: a new incarnation may have the same name.
             self.drop_dead_lives()?;
         }
         for session in &ids {
@@ -229,10 +219,7 @@ impl Shared {
         match self.readable_state(session) {
             Ok(Some(snapshot)) => self.catalogue().put(self.row(session, &snapshot)),
             Ok(None) if self.finish_deletion(session).unwrap_or(false) => {}
-            Ok(None) | Err(StoreError::Invalid { .. }) => {
-                let passed_over = self.passed_over.lock();
-                passed_over.unwrap_or_else(PoisonError::into_inner).push(session.clone());
-            }
+            Ok(None) | Err(StoreError::Invalid { .. }) => self.in_files.add(session),
             // One damaged log must not keep the others out of the catalogue.
             Err(_) => {}
         }

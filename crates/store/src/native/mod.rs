@@ -4,17 +4,21 @@
 //! is written behind and made again from the logs when it is missing. Several processes may use one data
 //! directory at once.
 
-mod care;
-mod committers;
+mod commit_pool;
 mod convert;
+mod delete_race;
+mod deletion;
+mod directory;
+mod dirty;
 mod draft;
-mod going;
-mod life;
+mod file_sessions;
 mod listing;
+mod maintenance;
 mod open;
+pub mod origin;
 mod reads;
+mod staged;
 mod streams;
-mod touched;
 mod writes;
 
 #[cfg(test)]
@@ -22,7 +26,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -43,11 +47,15 @@ use crate::types::{
 };
 use crate::{Store, StoreError};
 use bough_record::Head;
-use committers::Committers;
-use touched::Touched;
+use commit_pool::CommitPool;
+use dirty::DirtySessions;
+use file_sessions::SessionsInFiles;
 use writes::LiveSlot;
 
-pub use care::{holds_sessions, measure, salvage, verify};
+pub use directory::{LogReader, SessionDirectory};
+pub use file_sessions::FileSessions;
+pub use maintenance::{holds_sessions, measure, salvage, verify};
+pub use staged::StagedSession;
 
 /// The file of the catalogue in a data directory.
 pub const CATALOGUE_FILE: &str = "catalogue.sqlite";
@@ -85,16 +93,16 @@ struct Shared {
     log: log::LogStore<SessionState>,
     /// As far as it was written; [`Shared::catalogue`] is the way to it.
     catalogue_behind: Catalogue,
-    touched: Touched,
+    dirty: DirtySessions,
     hub: ChangeHub,
     live: Mutex<HashMap<SessionId, LiveSlot>>,
-    committers: Committers,
+    commit_pool: CommitPool,
     runtime: Handle,
     options: NativeOptions,
     /// Whether the catalogue holds what the logs hold; lists wait for it.
     filled: watch::Sender<bool>,
-    /// Sessions that have a log which does not answer for them; who does lists them.
-    passed_over: Mutex<Vec<SessionId>>,
+    /// Sessions that V1 files answer for.
+    in_files: SessionsInFiles,
     /// Tells other processes that this one is alive.
     mark: Mutex<Option<Box<dyn Lock>>>,
 }
@@ -119,45 +127,20 @@ impl NativeStore {
         Ok(store)
     }
 
-    /// Lists sessions from now on that were written into the directory beside this store: by a migration, or
-    /// by a salvage.
-    pub async fn refresh(&self, sessions: Vec<SessionId>) -> Result<(), StoreError> {
-        self.blocking(move |shared| shared.refresh(&sessions)).await
+    /// Lists sessions that V1 files answer for as `files` reads them. To be called once, by whoever serves those files.
+    pub fn list_files_of(&self, files: Arc<dyn FileSessions>) {
+        self.shared.in_files.read_by(files);
     }
 
-    /// Lists a session as another store shows it, which answers for it in the place of its log.
-    pub async fn list_as(
-        &self,
-        session: &SessionId,
-        snapshot: &Snapshot,
-    ) -> Result<(), StoreError> {
-        let (session, snapshot) = (session.clone(), snapshot.clone());
+    /// Looks again at sessions that were changed beside this store: by a migration, a rollback or a salvage, or in a V1
+    /// file that answers for them. Lists show them as they are when the call returns, and who waits for them is woken.
+    pub async fn refresh(&self, sessions: Vec<SessionId>) -> Result<(), StoreError> {
         self.blocking(move |shared| {
-            let catalogue = shared.catalogue();
-            catalogue.put(shared.row(&session, &snapshot));
-            catalogue.flush().map(drop)
+            let refreshed = shared.refresh(&sessions);
+            sessions.iter().for_each(|session| shared.hub.wake(session, None));
+            refreshed
         })
         .await
-    }
-
-    /// Wakes who waits for a session that another store answers for.
-    pub fn announce(&self, session: &SessionId) {
-        self.shared.hub.wake(session, None);
-    }
-
-    /// Sessions that were not listed when the catalogue was made anew, because their logs do not answer for them. Each is
-    /// told of once, to the store that does answer; it waits until all logs have been looked at.
-    pub async fn passed_over(&self) -> Vec<SessionId> {
-        self.filled().await;
-        let mut passed_over =
-            self.shared.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *passed_over)
-    }
-
-    /// Whether the catalogue holds what the logs hold.
-    #[must_use]
-    pub fn is_filled(&self) -> bool {
-        *self.shared.filled.borrow()
     }
 
     /// Waits until the catalogue holds what the logs hold.
@@ -340,7 +323,11 @@ impl Store for NativeStore {
     async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError> {
         self.filled().await;
         let query = query.clone();
-        self.blocking(move |shared| shared.catalogue().usage(&query)).await
+        self.blocking(move |shared| {
+            shared.list_sessions_in_files();
+            shared.catalogue().usage(&query)
+        })
+        .await
     }
 
     fn watch(&self) -> ChangeWatch {

@@ -9,8 +9,9 @@ use bough_session::{SessionId, SessionState};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::committers::Committers;
-use super::touched::Touched;
+use super::commit_pool::CommitPool;
+use super::dirty::DirtySessions;
+use super::file_sessions::SessionsInFiles;
 use super::{CATALOGUE_FILE, NativeOptions, Shared, convert, listing};
 use crate::StoreError;
 use crate::catalogue::{Catalogue, CatalogueFile, Found, cannot_write};
@@ -46,20 +47,19 @@ impl Shared {
             mark => Some(mark?),
         };
         let mark = Mutex::new(mark);
-        let (live, passed_over) = (Mutex::default(), Mutex::default());
         let filled = watch::Sender::new(false);
         let shared = Self {
             platform,
             log,
             catalogue_behind: catalogue,
-            touched: Touched::default(),
+            dirty: DirtySessions::default(),
             hub,
-            live,
-            committers: Committers::new(runtime.clone()),
+            live: Mutex::default(),
+            commit_pool: CommitPool::new(runtime.clone()),
             runtime,
             options,
             filled,
-            passed_over,
+            in_files: SessionsInFiles::default(),
             mark,
         };
         Ok((shared, found))

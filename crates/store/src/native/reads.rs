@@ -190,7 +190,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// The state of a life that is in the trash.
+    /// The state of an incarnation that is in the trash.
     pub(super) fn trashed_state(
         &self,
         session: &SessionId,
@@ -199,7 +199,7 @@ impl Shared {
         Ok(self.trashed(session, incarnation)?.0)
     }
 
-    /// The state of a life that is in the trash, and when it was deleted.
+    /// The state of an incarnation that is in the trash, and when it was deleted.
     pub(super) fn trashed(
         &self,
         session: &SessionId,

@@ -24,7 +24,7 @@ struct Stream {
     last_at_ms: i64,
     /// The number that the log gave the last step.
     last_number: u64,
-    touched: Duration,
+    last_used: Duration,
     bytes: usize,
 }
 
@@ -53,7 +53,7 @@ impl Streams {
             origin: None,
             last_at_ms: 0,
             last_number,
-            touched: Duration::ZERO,
+            last_used: Duration::ZERO,
             bytes: 0,
         };
         for step in steps {
@@ -72,7 +72,7 @@ impl Streams {
     pub(super) fn take(&mut self, delta: &Delta, now: Duration) -> Result<(), StoreError> {
         if let Some(stream) = self.open.get_mut(&delta.entry_id) {
             stream.take(delta)?;
-            stream.touched = now;
+            stream.last_used = now;
         }
         Ok(())
     }
@@ -95,13 +95,13 @@ impl Streams {
     /// Whether there are steps to put together, and none came since `before`.
     pub(super) fn have_rested(&self, before: Duration) -> bool {
         let mut unsettled = self.open.values().filter(|stream| !stream.is_settled()).peekable();
-        unsettled.peek().is_some() && unsettled.all(|stream| stream.touched <= before)
+        unsettled.peek().is_some() && unsettled.all(|stream| stream.last_used <= before)
     }
 
     /// Stops following the messages that rested since `before` and have no step that is not in a record.
     /// Only for a session whose records are all durable.
     pub(super) fn forget_settled(&mut self, before: Duration) {
-        self.open.retain(|_, stream| stream.touched > before || !stream.is_settled());
+        self.open.retain(|_, stream| stream.last_used > before || !stream.is_settled());
     }
 
     /// The number of the last step that is not part of a record; 0 when there is none.

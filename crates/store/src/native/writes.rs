@@ -154,7 +154,7 @@ impl Shared {
         Ok((stored.entry, steps, last_number))
     }
 
-    /// Follows every message that streams in the log and is not followed yet: another life of this
+    /// Follows every message that streams in the log and is not followed yet: another incarnation of this
     /// process began them.
     fn follow_streams(&self, session: &SessionId, live: &mut Live) -> Result<(), StoreError> {
         for target in self.reader(session)?.streaming() {
@@ -283,7 +283,7 @@ impl Shared {
         self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))
     }
 
-    /// Puts together every stream of a session, also those that another life of this process began.
+    /// Puts together every stream of a session, also those that another incarnation of this process began.
     fn settle_streams(
         self: &Arc<Self>,
         session: &SessionId,
@@ -342,7 +342,7 @@ impl Shared {
             drop(tell.send(result));
         });
         if let Some(driver) = pending.claim() {
-            self.committers.commit(move || driver.run());
+            self.commit_pool.commit(move || driver.run());
         }
         let gone = || StoreError::Unavailable { reason: "the store was closed".to_owned() };
         let durable = Durable::new(async move { told.await.unwrap_or_else(|_| Err(gone())) });

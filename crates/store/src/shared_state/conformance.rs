@@ -1,4 +1,4 @@
-//! What every implementation of [`SharedState`] promises, as tests.
+//! The conformance suite of [`SharedState`].
 #![expect(clippy::unwrap_used, reason = "a case fails by panicking")]
 
 use std::sync::Arc;
@@ -13,7 +13,8 @@ pub trait Factory: Send + Sync {
     /// No documents.
     fn fresh(&self) -> Arc<dyn SharedState>;
 
-    /// The documents of the newest [`fresh`](Self::fresh) as another process has them; `None` when they are in one process only.
+    /// The documents of the newest [`fresh`](Self::fresh) as another process has them; `None` if they exist in one
+    /// process only.
     fn another(&self) -> Option<Arc<dyn SharedState>>;
 }
 
@@ -62,7 +63,8 @@ async fn versions_are_compared(state: &dyn SharedState) {
     assert_eq!(state.get("a").await.unwrap(), None);
 }
 
-/// Who read a document before it was removed and made again must not overwrite the new one.
+/// A caller that read a document before it was removed and created again must not overwrite the new
+/// one.
 async fn versions_are_never_used_twice(state: &dyn SharedState) {
     let old = put(state, "a", Expected::Absent, json!(1)).await.unwrap();
     state.apply(vec![change("a", Expected::Any, None)], Persistence::Synced).await.unwrap();

@@ -29,7 +29,7 @@ impl MemorySharedState {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The documents are changed in one step that cannot fail, so a panic elsewhere does not spoil them.
+        // The documents change in one step that cannot fail, so a poisoned lock can be used.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! Small JSON documents that processes share: places of bindings, tokens, settings, owners.
 //!
-//! A document is not part of a session and cannot be derived from one, so it is neither in a session's log nor in the catalogue.
-//! There is one write, [`SharedState::apply`]: a few changes, each with what it expects to find, all of them or none.
+//! A document is not part of a session and cannot be derived from one, so it is neither in a session's log nor in the
+//! catalogue. There is one write, [`SharedState::apply`]: a few changes, each with a condition, all of them or none.
 
 pub mod limits;
 
@@ -57,9 +57,9 @@ pub struct Document {
 pub struct Change {
     /// Which document.
     pub key: String,
-    /// What must be there for the change to be made.
+    /// The condition of the change.
     pub expected: Expected,
-    /// What it is to say; `None` removes it.
+    /// The new value; `None` removes the document.
     pub value: Option<Value>,
 }
 
@@ -84,27 +84,27 @@ impl Expected {
     }
 }
 
-/// What a change survives once it is acknowledged.
+/// Which failures an acknowledged change survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persistence {
     /// A power cut.
     Synced,
-    /// The end of the process, however it ends. A power cut may undo the newest of these changes, never in parts.
+    /// The end of the process, however it ends. A power cut may undo the newest of these changes, never partially.
     ProcessExit,
 }
 
 /// Why documents were not read or changed.
 #[derive(Clone, Debug, Error)]
 pub enum SharedStateError {
-    /// Somebody changed a document since the caller looked. Read it again and decide again.
+    /// Another caller changed a document since this one read it. Read it again and decide again.
     #[error("the document {key} has changed; read it again and retry")]
     Conflict {
         /// Which one.
         key: String,
-        /// Its version now; `None` when it is gone.
+        /// Its present version; `None` if it does not exist.
         current: Option<u64>,
     },
-    /// The request cannot be carried out by anybody.
+    /// The request is invalid.
     #[error("{what}")]
     Invalid {
         /// What is wrong with it.

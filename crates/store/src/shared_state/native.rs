@@ -1,4 +1,4 @@
-//! Shared documents in the data directory: one SQLite file of their own, which several processes may have open.
+//! Shared documents in the data directory: a SQLite file of their own, which several processes may open.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,11 +32,11 @@ struct File {
 }
 
 impl NativeSharedState {
-    /// Opens the documents of a data directory, making the file where it is missing. `disk` is rooted at `directory`.
+    /// Opens the documents of a data directory; creates the file if it is missing. `disk` is rooted at `directory`.
     pub fn open(disk: &dyn Disk, directory: &Path) -> Result<Self, SharedStateError> {
         let path = directory.join(SHARED_FILE);
         let name = RelPath::parse(SHARED_FILE).map_err(|error| unavailable(&error))?;
-        // Made here, so that only its owner can read it; SQLite gives its side files the same rights.
+        // Create it here, so that only its owner can read it; SQLite gives its side files the same rights.
         match disk.create(&name) {
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -54,7 +54,7 @@ impl NativeSharedState {
         Ok(Self { file: Arc::new(File { path, connection: Mutex::new(connection) }) })
     }
 
-    /// Runs a piece of work with the connection where it may block.
+    /// Runs work with the connection on a thread that may block.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&File) -> Result<T, SharedStateError> + Send + 'static,
@@ -67,7 +67,7 @@ impl NativeSharedState {
 
 impl File {
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        // A transaction that a panic broke off is rolled back when it is dropped.
+        // A transaction that a panic interrupted is rolled back when it is dropped.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -198,7 +198,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Makes the tables in a new file. Two processes may do so at once: one waits and finds them.
+/// Creates the tables in a new file. If two processes do so at once, one waits and finds them.
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -187,7 +187,7 @@ impl StoredRecord {
 /// Records in order, and where the feed ended when they were read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordPage {
-    /// The life that they are of; a cursor of another life does not fit.
+    /// The life that they are of; a cursor of another incarnation does not fit.
     pub incarnation: Incarnation,
     /// The records, oldest first.
     pub records: Vec<StoredRecord>,
@@ -260,7 +260,7 @@ pub struct ListPage {
 pub struct Trashed {
     /// The session.
     pub session_id: SessionId,
-    /// Its life.
+    /// Its incarnation.
     pub incarnation: Incarnation,
     /// When it was deleted, milliseconds since the epoch. `None`: it was being brought back, and that was cut short;
     /// [`Store::undelete`](crate::Store::undelete) finishes it, and its retention does not end.
@@ -288,7 +288,7 @@ pub struct SessionChange {
     pub number: u64,
     /// The session.
     pub session_id: SessionId,
-    /// Its life.
+    /// Its incarnation.
     pub incarnation: Incarnation,
     /// Where its feed was before the change.
     pub after: Position,

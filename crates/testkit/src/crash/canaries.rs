@@ -1,5 +1,5 @@
-//! Safety steps removed on purpose, one at a time: the harness must notice every one. A harness that
-//! misses one would miss the mistake, too.
+//! Safety steps removed on purpose, one at a time: the harness must notice every one. A harness that misses one would
+//! also miss the corresponding bug.
 
 use bough_log::canary;
 
@@ -13,7 +13,7 @@ use super::rot::{self, Finished};
 use super::workload::{self, Workload};
 use crate::{BrokenPromise, ImageRules};
 
-/// One removed step: in the engine, or below it, by a disk that breaks a promise, which has the same effect.
+/// One removed step: in the engine, or in a disk below it that breaks a promise, which has the same effect.
 #[derive(Clone, Copy, Debug)]
 struct Canary {
     name: &'static str,
@@ -21,7 +21,7 @@ struct Canary {
     disk_fault: DiskFault,
 }
 
-/// Promises that a disk breaks, with the safety step that each one takes away.
+/// Promises that a disk breaks, with the safety step that each one removes.
 const BROKEN_PROMISES: [(&str, BrokenPromise, &str); 9] = [
     ("segments are not synced", BrokenPromise::SyncIsSkipped, ".seg"),
     ("segments are synced after the offset row", BrokenPromise::SyncIsLate, ".seg"),
@@ -34,7 +34,7 @@ const BROKEN_PROMISES: [(&str, BrokenPromise, &str); 9] = [
     ("a lock that is held is given away", BrokenPromise::LockIsNeverRefused, ""),
 ];
 
-/// Histories that between them need every step. Short ones: a canary is shown them until it is noticed.
+/// Histories that together need every step. They are short: a canary runs them until one notices it.
 const HISTORIES: [&str; 11] = [
     "appends",
     "batches",
@@ -51,18 +51,18 @@ const HISTORIES: [&str; 11] = [
 
 /// Histories whose calls fail.
 const FAILING: [&str; 3] = ["appends", "kill", "deltas"];
-/// One call in so many fails.
+/// One call in this many fails.
 const CALLS_STEP: u64 = 3;
 
 /// Finished stores that are damaged, and where.
 const FINISHED: [(&str, &str); 4] =
     [("tiny-closed", ""), ("left-open", ""), ("checkpointed", ".seg"), ("tables", "offsets")];
-/// Canaries are tried on samples that are known to show them.
+/// The seed of samples that are known to show the canaries.
 const SEED: u64 = 1;
-/// One bit in so many is flipped.
+/// One bit in this many is flipped.
 const BITS_STEP: usize = 29;
 
-/// Removes every step in turn. Nothing else of the process may use the engine meanwhile.
+/// Removes every step in turn. Nothing else in the process may use the engine meanwhile.
 pub(crate) fn remove_each(options: &CrashOptions) -> Report {
     let mut report = Report::default();
     let undisturbed = battery(options, None);
@@ -98,7 +98,7 @@ fn all() -> Vec<Canary> {
     steps.chain(promises).collect()
 }
 
-/// Everything that a canary is shown to, until something notices it.
+/// All runs for a canary, until one of them notices it.
 fn battery(options: &CrashOptions, disk_fault: DiskFault) -> Report {
     let depth = Depth {
         rules: ImageRules::seeded(SEED).combinations_max(64),

@@ -1,4 +1,4 @@
-//! The power is cut after every operation of a history, in every way; and again during the recovery.
+//! Cuts the power after every operation of a history, in every way, and again during the recovery.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,27 +11,27 @@ use super::report::Report;
 use super::workload::{Scale, Workload};
 use crate::{Image, ImageRules, Point, Recording, SimDisk};
 
-/// How much is looked at.
+/// How thorough the cuts are.
 #[derive(Clone, Debug)]
 pub(crate) struct Depth {
     pub(crate) rules: ImageRules,
-    /// Stands before the places of failures, so that a replay takes the same rules.
+    /// The prefix of the places of failures, so that a replay uses the same rules.
     pub(crate) about: &'static str,
-    /// One image in so many is recovered with a cut after every operation of its recovery; 0 for none.
+    /// One image in this many is recovered with a cut after every operation of its recovery; 0 for none.
     pub(crate) recovery_every: usize,
     /// Ends at the first broken promise.
     pub(crate) stop_early: bool,
 }
 
-/// Pairs of image and oracle state that were judged already, by anybody.
+/// Pairs of image and oracle state that any thread has judged already.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     seen: Mutex<HashSet<u64>>,
 }
 
 impl Judged {
-    /// Whether this pair is new. The oracle's state is part of it: the same bytes are right before an
-    /// acknowledgement and wrong after.
+    /// Whether this pair is new. The oracle's state is part of it: the same bytes are right before an acknowledgement
+    /// and wrong after.
     fn is_new(&self, digest: u64, oracle: u64, kind: &str) -> bool {
         let mut hasher = DefaultHasher::new();
         (digest, oracle, kind).hash(&mut hasher);
@@ -92,7 +92,7 @@ impl Run<'_> {
         self.report.sampled_moments += u64::from(enumerated.sampled);
     }
 
-    /// Only the process ends: what it wrote and did not sync is still in the cache, and is not durable.
+    /// Only the process ends: unsynced writes are still in the cache, and are not durable.
     fn process_ends(&mut self, point: &Point<'_>, expectation: &Expectation, oracle: u64) {
         let disk = point.disk();
         if self.judged.is_new(disk.digest(), oracle, "process") {
@@ -135,7 +135,7 @@ impl Run<'_> {
         let last = recording.len();
         let rules = rules_of_recovery(&self.depth.rules);
         recording.walk(|point| {
-            // What an opening showed is a promise from then on.
+            // What an opening showed must stay from then on.
             let expected = if point.number() == last { &recovered } else { expectation };
             let oracle = expected.key();
             point.images(&rules, |second| {
@@ -155,18 +155,19 @@ impl Run<'_> {
     }
 }
 
-/// How the processes end that judge an image.
+/// How the processes that judge an image end.
 fn ending_of(image: &Image<'_>) -> Ending {
     if image.ordinal().is_multiple_of(2) { Ending::Close } else { Ending::Kill }
 }
 
-/// How images of a recovery are made: fewer, because there are many recoveries.
+/// The rules for images of a recovery: fewer, because there are many recoveries.
 fn rules_of_recovery(rules: &ImageRules) -> ImageRules {
     rules.clone().combinations_max(64)
 }
 
-/// Repeats one failure in words: the operations, what the image holds, and the verdict. `place` is the number of the
-/// operation, then the image (none: only the process ended), then the same two for a cut during its recovery.
+/// Repeats one failure and describes it: the operations, the content of the image, and the verdict. `place` is the
+/// number of the operation, then the image (none: only the process ended), then the same two for a cut during its
+/// recovery.
 pub(crate) fn replay(workload: &Workload, place: &[usize], rules: &ImageRules) -> String {
     let driver = Driver::run(workload, None);
     let mut replay = Replay { scale: workload.scale, place, rules, words: String::new() };

@@ -1,4 +1,4 @@
-//! The store as the harness opens it, and what can be seen in it.
+//! The store as the harness opens it, and everything that a reader can see in it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) struct Shown {
     trace: u64,
 }
 
-/// Reads all of a session in every way there is, and holds the ways against each other.
+/// Reads a session in every way, and compares the results with each other.
 pub(crate) fn show(reader: &Reader) -> Result<Shown, ShowError> {
     let shown = show_records(reader)?;
     check_entries(reader, &shown.records)?;
@@ -89,9 +89,9 @@ pub(crate) fn show_records(reader: &Reader) -> Result<Shown, ShowError> {
 /// Why a session could not be shown.
 #[derive(Debug)]
 pub(crate) enum ShowError {
-    /// The store said so: an answer that the caller may have to accept.
+    /// The store refused it: an answer that the caller may have to accept.
     Refused(LogError),
-    /// The store contradicts itself without saying so.
+    /// The store contradicts itself without reporting it.
     Contradiction(String),
 }
 
@@ -216,7 +216,7 @@ impl Shown {
     }
 }
 
-/// A fold that notices every difference in what it was given.
+/// A fold that detects every difference in its input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     digest: u64,
@@ -249,7 +249,7 @@ impl Fold for Trace {
     }
 }
 
-/// The lives in the trash of an id.
+/// The incarnations of an id in the trash.
 pub(crate) fn trashed(store: &LogStore, id: &str) -> Result<Vec<Incarnation>, LogError> {
     let listed = store.trash()?.into_iter().filter(|log| log.id == id);
     Ok(listed.map(|log| log.incarnation).collect())

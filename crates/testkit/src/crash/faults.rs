@@ -1,6 +1,6 @@
-//! Every disk call fails in turn: full, broken, interrupted, half written, or a sync whose pages are
-//! clean afterwards. Nothing acknowledged is lost, nothing more is acknowledged until reopened, reading
-//! goes on, and after reopening so does writing.
+//! Fails every disk call in turn: disk full, broken, interrupted, half written, or a sync whose pages are clean
+//! afterwards. Nothing acknowledged is lost, nothing more is acknowledged until the session is reopened, reading goes
+//! on, and after reopening so does writing.
 
 use bough_log::{Envelope, Expected, LogError};
 
@@ -15,12 +15,12 @@ use crate::{Fault, FaultPlan};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trouble {
     pub(crate) plan: FaultPlan,
-    /// Pages that are clean and not on the disk are forgotten before the reopening.
+    /// Whether pages that are clean and not on the disk are dropped before the reopening.
     pub(crate) evict: bool,
 }
 
-/// Fails the calls of a history in turn, in every way that can hit them: those whose number leaves `which` when divided by
-/// `step`.
+/// Fails the calls of a history in turn, in every way that applies to them: the calls whose number modulo `step` is
+/// `which`.
 pub(crate) fn fail_every_call(
     workload: &Workload,
     disk_fault: DiskFault,
@@ -55,7 +55,7 @@ fn troubles(fault: Fault, at: u64) -> Vec<Trouble> {
     }
 }
 
-/// Runs a history with one call failing; returns what went wrong beyond that.
+/// Runs a history with one failing call; returns what went wrong beyond that.
 fn run_with(workload: &Workload, disk_fault: DiskFault, trouble: Trouble) -> Vec<Verdict> {
     let mut driver = Driver::new(workload.scale, disk_fault);
     driver.disk.inject(trouble.plan);
@@ -144,7 +144,7 @@ fn stays_latched(driver: &mut Driver, action: Action) -> Result<(), Verdict> {
     }
 }
 
-/// A new process finds everything, can write, and the disk alone has it all.
+/// Checks that a new process finds everything and can write, and that the disk alone has it all.
 fn after_everything(driver: &Driver, workload: &Workload) -> Result<(), Verdict> {
     let platter = driver.disk.platter();
     judge(&platter, driver.history.now(), workload.scale, Ending::Close)?;

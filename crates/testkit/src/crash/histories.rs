@@ -146,7 +146,7 @@ pub(crate) const NAMED: &[Written] = &[
         Weak,
         &[Create(0), Delta(0), Delta(0), Checkpoint(0), Delta(0), Revise(0), Delta(0)],
     ),
-    // The stream of an earlier life is settled, and its file is needed for another.
+    // The stream of an earlier incarnation has become a record, and its file is reused for another.
     ("weak-settle", Weak, &[Create(0), Delta(0), Restart, Revise(0), small(0), Delta(0)]),
     (
         "weak-empty",

@@ -1,4 +1,4 @@
-//! The oracle: what was asked, what was answered, and therefore what a store may and must hold.
+//! The oracle: the requests, their answers, and therefore what a store may and must hold.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::judge::Kept;
 /// Records that were appended together.
 pub(crate) type Batch = Arc<[Envelope<'static>]>;
 
-/// One life of one session, by the order of creation.
+/// One incarnation of one session, by the order of creation.
 pub(crate) type LifeId = usize;
 
 /// Where a session can be.
@@ -31,7 +31,7 @@ pub(crate) enum Event {
         life: LifeId,
         incarnation: Incarnation,
     },
-    /// An id that is taken: nothing was made.
+    /// The id was taken: nothing was created.
     CreateRefused {
         life: LifeId,
     },
@@ -43,8 +43,8 @@ pub(crate) enum Event {
     AppendDone {
         life: LifeId,
     },
-    /// The oldest batch without an answer has one, in the weaker durability: it survives the process, not
-    /// yet a power cut.
+    /// The oldest batch without an answer was answered, in the weaker durability: it survives the end of the process,
+    /// but not yet a power cut.
     AppendWritten {
         life: LifeId,
     },
@@ -70,17 +70,18 @@ pub(crate) enum Event {
     Synced {
         life: LifeId,
     },
-    /// What was answered without a sync may be gone.
+    /// What was answered without a sync may be lost.
     PowerCut {
         life: LifeId,
     },
-    /// A reopened store showed so many of the unanswered batches and deltas; the rest never come.
+    /// A reopened store showed this many of the unanswered batches and deltas; the rest will never
+    /// appear.
     Reopened {
         life: LifeId,
         batches: usize,
         deltas: usize,
     },
-    /// Of the unanswered batches exactly these, by their place, turned out to be there.
+    /// Exactly these of the unanswered batches, by their place, took effect.
     Kept {
         life: LifeId,
         which: Vec<usize>,
@@ -100,7 +101,7 @@ pub(crate) enum Event {
     },
 }
 
-/// What was asked and answered, each with the number of disk operations done by then.
+/// The requests and answers, each with the number of disk operations done by then.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     /// What was expected before the first event.
@@ -115,7 +116,7 @@ impl History {
         self.events.push((operations, event));
     }
 
-    /// Goes back to the time of an operation and takes that for the start of a new count.
+    /// Goes back to the time of an operation, and starts a new count there.
     pub(crate) fn cut_at(&mut self, operations: usize) {
         let mut cursor = Cursor { next: 0, expectation: self.start.clone() };
         self.advance(&mut cursor, operations);
@@ -129,7 +130,7 @@ impl History {
         &self.now
     }
 
-    /// Moves an expectation on to what was asked and answered by the time of an operation.
+    /// Applies the requests and answers up to the time of an operation to an expectation.
     pub(crate) fn advance(&self, cursor: &mut Cursor, operations: usize) {
         while let Some((at, event)) = self.events.get(cursor.next) {
             if *at > operations {
@@ -154,7 +155,7 @@ pub(crate) struct Expectation {
     pub(crate) lives: Vec<Life>,
 }
 
-/// What one life of one session may and must hold.
+/// What one incarnation of one session may and must hold.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
     pub(crate) id: String,
@@ -163,7 +164,7 @@ pub(crate) struct Life {
     pub(crate) acked: Vec<Batch>,
     /// May be there, in this order.
     pub(crate) pending: Vec<Batch>,
-    /// So many of these, from the first on, were answered in the weaker durability.
+    /// The number of these, from the first on, that were answered in the weaker durability.
     pub(crate) written: usize,
     pub(crate) acked_deltas: Vec<NewDelta>,
     pub(crate) pending_deltas: Vec<NewDelta>,
@@ -184,21 +185,22 @@ impl Expectation {
         }
     }
 
-    /// A process that recovers showed this life, with so much of what was unanswered.
+    /// A process that recovers showed this incarnation, with this many unanswered batches and
+    /// deltas.
     pub(crate) fn shown(&mut self, life: LifeId, incarnation: Incarnation, kept: Kept) {
         let Kept { batches, deltas } = kept;
         self.apply(&Event::CreateDone { life, incarnation });
         self.apply(&Event::Reopened { life, batches, deltas });
     }
 
-    /// The same when only the process ended: what was answered must be there, synced or not.
+    /// The same if only the process ended: what was answered must be there, synced or not.
     pub(crate) fn without_power_cut(&self) -> Self {
         let mut kept = self.clone();
         kept.lives.iter_mut().for_each(Life::sync);
         kept
     }
 
-    /// Tells this state of the oracle from others.
+    /// Identifies this state of the oracle.
     pub(crate) fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for life in &self.lives {
@@ -292,7 +294,7 @@ impl Life {
         }
     }
 
-    /// What was answered in the weaker durability must be there from now on.
+    /// From now on, what was answered in the weaker durability must be there.
     fn sync(&mut self) {
         keep_first(&mut self.pending, &mut self.acked, self.written, false);
         keep_first(&mut self.pending_deltas, &mut self.acked_deltas, self.written_deltas, false);

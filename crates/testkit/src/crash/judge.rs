@@ -1,4 +1,4 @@
-//! The judge: opens a store from an image and holds it against what was asked and answered.
+//! The judge: opens a store from an image and compares it with the requests and answers.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,14 +13,14 @@ use super::report::Verdict;
 use super::workload::Scale;
 use crate::{SimClock, SimDisk};
 
-/// How many of the unanswered batches and deltas are there, or had their place taken by a revision.
+/// How many of the unanswered batches and deltas are there, or were replaced by a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) batches: usize,
     pub(crate) deltas: usize,
 }
 
-/// How a process of the judge's ends.
+/// How a process of the judge ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Everything closed.
@@ -29,7 +29,7 @@ pub(crate) enum Ending {
     Kill,
 }
 
-/// How closely a session is looked at.
+/// How thoroughly a session is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Care {
     /// In every way there is.
@@ -38,8 +38,8 @@ enum Care {
     Light,
 }
 
-/// Judges an image: kept, a prefix in whole batches, nothing invented; reading writes nothing; opening
-/// twice is opening once; appending works, and what is appended is durable.
+/// Judges an image: everything acknowledged is there, as a prefix in whole batches, and nothing is invented; reading
+/// writes nothing; opening twice equals opening once; appending works, and what is appended is durable.
 pub(crate) fn judge(
     image: &SimDisk,
     expectation: &Expectation,
@@ -70,8 +70,8 @@ pub(crate) fn judge(
     bench.process(3).append_all(&opened)
 }
 
-/// Recovers an image, as a process does that starts after the crash; returns what is promised from then
-/// on. Writes nothing more.
+/// Recovers an image as a process does that starts after the crash. Returns what must hold from then on. Writes nothing
+/// more.
 pub(crate) fn recover(
     image: &SimDisk,
     expectation: &Expectation,
@@ -106,7 +106,7 @@ impl Bench<'_> {
         self.with(disk, store)
     }
 
-    /// A process that only looks.
+    /// A process that only reads.
     fn looker(&self) -> Process {
         let disk = self.disk.another_process();
         let platform = engine::platform(Arc::new(disk.clone()), &self.clock, 0);
@@ -144,7 +144,7 @@ impl Process {
         let before = self.disk.digest();
         let mut seen = Seen::new();
         for id in ids {
-            // It could be made again; but it is replaced in one step, so that no crash makes that necessary.
+            // It could be made again, but it is replaced in one step, so no crash should make that necessary.
             if let Err(LogError::Corrupt(damage)) = store.manifest(id) {
                 return Err(Verdict::broken(format!("{id}: a crash hit the manifest: {damage}")));
             }
@@ -206,7 +206,7 @@ impl Process {
         wrong.map_or(Ok(()), Err)
     }
 
-    /// No session is listed that nobody made.
+    /// Checks that every listed session was created.
     fn nothing_invented(&self, ids: &BTreeSet<&str>) -> Result<(), Verdict> {
         let store = self.store()?;
         let mut wrong = None;
@@ -230,7 +230,7 @@ impl Process {
         Ok(())
     }
 
-    /// Appends to every session; what was acknowledged is there after the power is cut.
+    /// Appends to every session; what was acknowledged must be there after a power cut.
     fn append_all(&self, opened: &Seen) -> Result<(), Verdict> {
         let store = self.store()?;
         let mut expected = Vec::new();
@@ -261,7 +261,7 @@ impl Process {
     }
 }
 
-/// Every life is where it must be, with what it must have.
+/// Checks that every incarnation is where it must be, with what it must have.
 fn check_all(process: &Process, opened: &Seen, expectation: &Expectation) -> Result<(), Verdict> {
     let store = process.store()?;
     let trash = store.trash().map_err(|error| Verdict::broken(format!("no trash: {error}")))?;
@@ -291,7 +291,8 @@ fn check_all(process: &Process, opened: &Seen, expectation: &Expectation) -> Res
     check_trash(process, expectation, &trash, opened)
 }
 
-/// What is in the trash comes back whole. Done to a copy: the image is still needed.
+/// Checks that sessions in the trash can be undeleted whole. Works on a copy, because the image is
+/// still needed.
 fn check_trash(
     process: &Process,
     expectation: &Expectation,
@@ -306,7 +307,8 @@ fn check_trash(
         let Some(life) = life else {
             return Err(Verdict::invented(format!("{} in the trash", listed.id)));
         };
-        // A life that is being removed need not be whole any more; one whose id lives again stays.
+        // An incarnation that is being removed need not be whole any more; one whose id is in use
+        // again stays.
         if life.moving == Some(Place::Nowhere) || opened.contains_key(&listed.id) {
             continue;
         }
@@ -333,7 +335,7 @@ fn check_trash(
 }
 
 impl Life {
-    /// Whether what was found is this life, and not another of the same id.
+    /// Whether this incarnation was found, and not another of the same id.
     fn is(&self, found: Incarnation, expectation: &Expectation) -> bool {
         match self.incarnation {
             Some(mine) => mine == found,
@@ -345,7 +347,7 @@ impl Life {
     }
 }
 
-/// Holds one session against what was asked and answered.
+/// Compares one session with the requests and answers.
 pub(crate) fn check_life(shown: &Shown, life: &Life) -> Result<Kept, Verdict> {
     let id = &life.id;
     let mut found = shown.records.iter();
@@ -368,7 +370,7 @@ pub(crate) fn check_life(shown: &Shown, life: &Life) -> Result<Kept, Verdict> {
     Ok(Kept { batches, deltas })
 }
 
-/// The same while no power was cut: what was answered before its sync is there, too.
+/// The same without a power cut: what was answered before its sync is there, too.
 pub(crate) fn check_running(shown: &Shown, life: &Life) -> Result<Kept, Verdict> {
     let kept = check_life(shown, life)?;
     if kept.batches < life.written || kept.deltas < life.written_deltas {
@@ -378,7 +380,7 @@ pub(crate) fn check_running(shown: &Shown, life: &Life) -> Result<Kept, Verdict>
     Ok(kept)
 }
 
-/// How many unanswered batches are there, whole and in order; anything else is wrong.
+/// How many unanswered batches are there, whole and in order. Anything else is wrong.
 fn whole_batches(mut rest: &[Envelope<'static>], life: &Life) -> Result<usize, Verdict> {
     let id = &life.id;
     for (batch, count) in life.pending.iter().zip(0..) {
@@ -411,7 +413,7 @@ fn is_settled(delta: &bough_log::NewDelta, shown: &Shown) -> bool {
     })
 }
 
-/// Acknowledged deltas are there unless a revision took their place; nothing else is.
+/// Checks that acknowledged deltas are there unless a revision replaced them, and nothing else is.
 fn check_deltas(shown: &Shown, life: &Life) -> Result<usize, Verdict> {
     let id = &life.id;
     let acked = life.acked_deltas.iter().filter(|delta| !is_settled(delta, shown));
@@ -425,7 +427,7 @@ fn check_deltas(shown: &Shown, life: &Life) -> Result<usize, Verdict> {
     if !extra.iter().copied().eq(unanswered.take(extra.len())) {
         return Err(Verdict::invented(format!("{id}: deltas {extra:?}")));
     }
-    // Those that were settled count with those that are there.
+    // Deltas that became a record count as present.
     let gone = |delta: &&bough_log::NewDelta| !is_settled(delta, shown) && !extra.contains(delta);
     let first_gone = life.pending_deltas.iter().position(|delta| gone(&delta));
     Ok(first_gone.unwrap_or(life.pending_deltas.len()))

@@ -1,8 +1,8 @@
 //! Real processes, killed with SIGKILL while an append is in flight.
 //!
-//! The child appends and says so on its standard output: one line before each append and one after its
-//! acknowledgement. The parent kills it at a random moment, and then holds the store against what was
-//! said. In the lossy kind the child keeps unsynced writes in its memory, so that the kill takes them.
+//! The child prints one line before each append and one after its acknowledgement. The parent kills it at a random
+//! moment, and then compares the store with these lines. In the lossy kind the child keeps unsynced writes in its
+//! memory, so that the kill loses them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -19,20 +19,20 @@ use crate::{LossyDisk, Seeded};
 /// The argument that makes the harness's own binary a child.
 pub const CHILD: &str = "--child";
 
-/// What a child does with what it has not synced.
+/// What a child does with unsynced writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Leaves it to the system: a kill loses nothing that was written.
+    /// Leaves them to the system: a kill loses nothing that was written.
     Plain,
-    /// Keeps it: a kill loses it, as a power cut would.
+    /// Keeps them in memory: a kill loses them, as a power cut would.
     Lossy,
 }
 
-/// The longest that a child is left alone after the moment it was watched for.
+/// The longest time that a child runs after the moment that the parent waited for.
 const LEFT_ALONE: Duration = Duration::from_millis(12);
-/// A child that happened to be between two appends does not count; so many are tried for each that does.
+/// A child that happened to be between two appends does not count; this many are tried for each that does.
 const TRIES_A_KILL: u64 = 10;
-/// Kills on one directory, one life after the other, before a new directory is taken.
+/// Kills on one directory, one process after the other, before a new directory is used.
 const LIVES: usize = 10;
 
 fn options() -> Options {
@@ -95,7 +95,7 @@ pub fn child(root: &Path, memory: Memory) -> Result<(), Box<dyn std::error::Erro
     Ok(())
 }
 
-/// Kills so many children of one kind, each with an append in flight.
+/// Kills this many children of one kind, each with an append in flight.
 pub(crate) fn kill_many(program: &Path, memory: Memory, kills: u64, seed: u64) -> Report {
     let mut report = Report::default();
     let mut seeded = Seeded::new(seed);
@@ -146,8 +146,7 @@ fn lives(
     Ok(report)
 }
 
-/// Runs a child until a random moment, kills it, and takes what it said; returns the append that was in
-/// flight.
+/// Runs a child until a random moment, kills it, and reads its lines. Returns the append that was in flight.
 fn run_and_kill(
     program: &Path,
     root: &Path,
@@ -166,7 +165,7 @@ fn run_and_kill(
     let said = wait_and_kill(&mut child, seeded);
     let mut complaint = String::new();
     if let Some(mut stderr) = child.stderr.take() {
-        // The child is dead by now; what cannot be read is not needed.
+        // The child is dead by now; output that cannot be read is not needed.
         drop(stderr.read_to_string(&mut complaint));
     }
     let said = said.map_err(|error| format!("the child's words are lost: {error}"))?;
@@ -194,7 +193,7 @@ fn run_and_kill(
     Ok(in_flight)
 }
 
-/// Waits for a random append to begin, then for a random moment or not at all, then kills. Returns all lines said until death.
+/// Waits for a random append to begin, then for a random time or not at all, then kills. Returns all lines until then.
 fn wait_and_kill(child: &mut Child, seeded: &mut Seeded) -> std::io::Result<Vec<String>> {
     let Some(stdout) = child.stdout.take() else { return Ok(Vec::new()) };
     let mut lines = BufReader::new(stdout).lines();
@@ -216,14 +215,15 @@ fn wait_and_kill(child: &mut Child, seeded: &mut Seeded) -> std::io::Result<Vec<
     }
     child.kill()?;
     child.wait()?;
-    // A line cut short by the kill was not said.
+    // A line that the kill cut short does not count.
     for line in lines.map_while(Result::ok).filter(|line| line.split(' ').count() == 3) {
         said.push(line);
     }
     Ok(said)
 }
 
-/// Everything acknowledged is there, the rest is at most the append in flight; says how many are there.
+/// Checks that everything acknowledged is there, and beyond that at most the append in flight. Returns how many are
+/// there.
 fn check(root: &Path, at: usize, acknowledged: u64, begun: Option<u64>) -> Result<u64, Verdict> {
     let wrong =
         |error: &dyn std::fmt::Display| Verdict::broken(format!("{}: {error}", session(at)));

@@ -1,5 +1,5 @@
-//! The crash harness: cuts the power, kills processes, fails calls and flips bits, and judges what is
-//! left against an oracle that knows what was acknowledged.
+//! The crash harness: cuts the power, kills processes, fails calls and flips bits, and compares the result with an
+//! oracle that knows what was acknowledged.
 
 mod canaries;
 mod cuts;

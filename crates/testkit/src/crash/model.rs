@@ -1,4 +1,4 @@
-//! Long histories at random against the oracle, with power cuts in the middle of anything.
+//! Long random histories compared with the oracle, with power cuts in the middle of anything.
 
 use super::driver::Driver;
 use super::engine;
@@ -13,7 +13,7 @@ use crate::{ImageRules, Seeded};
 pub(crate) enum Step {
     /// Something is done.
     Act(Action),
-    /// Something is done, and the power is cut at a moment of it, in a way that the number chooses.
+    /// An action, with a power cut at a moment of it, in a way that the number chooses.
     CutDuring(Action, u64),
 }
 
@@ -23,7 +23,7 @@ const STEPS: usize = 40;
 const SESSIONS: usize = 3;
 const HOURS: [i64; 3] = [-1, 1, 9000];
 
-/// Runs so many histories, each from its own seed.
+/// Runs this many histories, each from its own seed.
 pub(crate) fn run_many(seed: u64, histories: std::ops::Range<u64>) -> Report {
     let mut report = Report::default();
     for number in histories {
@@ -54,7 +54,7 @@ fn draw(seeded: &mut Seeded) -> Step {
     if seeded.one_in(8) { Step::CutDuring(action, seeded.next_u64()) } else { Step::Act(action) }
 }
 
-/// How many numbers [`action`] tells apart.
+/// How many numbers [`action`] distinguishes.
 pub(crate) const ACTIONS: usize = 24;
 
 pub(crate) fn action(number: usize, session: u8, hours: usize) -> Action {
@@ -112,8 +112,7 @@ fn perform(driver: &mut Driver, step: Step) -> Result<(), Verdict> {
     Ok(())
 }
 
-/// Goes back to a moment of the last step, cuts the power there, and starts a new process on what is
-/// left.
+/// Goes back to a moment of the last step, cuts the power there, and starts a new process on the result.
 fn cut(driver: &mut Driver, before: usize, choice: u64) -> Result<(), Verdict> {
     let mut seeded = Seeded::new(choice);
     let moment = before + seeded.below(driver.disk.operations() - before + 1);

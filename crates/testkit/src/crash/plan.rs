@@ -1,4 +1,4 @@
-//! What a run consists of, and how much of each.
+//! The parts of a run, and the amount of each.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,18 +36,18 @@ impl Part {
         [Self::Cuts, Self::Rot, Self::Faults, Self::Model, Self::Kills, Self::Canaries];
 }
 
-/// How a run goes.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct CrashOptions {
     /// Less of everything, for every push.
     pub short: bool,
-    /// In a short run, which part of the rest of a full run is added to it.
+    /// In a short run, the slice of the rest of a full run that is added to it.
     pub slice: Option<Slice>,
-    /// Where all samples come from.
+    /// The seed of all samples.
     pub seed: u64,
     /// Threads that judge.
     pub threads: usize,
-    /// What is run.
+    /// The parts to run.
     pub parts: Vec<Part>,
     /// The program that becomes a child when its first argument is [`super::CHILD`].
     pub program: Option<PathBuf>,
@@ -69,7 +69,7 @@ impl Default for CrashOptions {
     }
 }
 
-/// One of several parts of equal size that together are everything which a short run leaves out.
+/// One of several parts of equal size that together are everything that a short run leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     number: u64,
@@ -77,7 +77,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Slice `number`, counted from 0, of `of`; `None` when there is no such one.
+    /// Slice `number`, counted from 0, of `of`; `None` if there is no such slice.
     #[must_use]
     pub fn new(number: u64, of: u64) -> Option<Self> {
         (number < of).then_some(Self { number, of })
@@ -89,12 +89,12 @@ impl Slice {
     }
 }
 
-/// Stands before the names of histories whose writes are torn at every byte.
+/// The prefix of the names of histories whose writes are torn at every byte.
 pub(crate) const EVERY_BYTE: &str = "every-byte/";
 
-/// Combinations of files' contents at one moment above which a sample is taken.
+/// Above this many combinations of files' contents at one moment, a sample is taken.
 const COMBINATIONS: usize = 256;
-/// One image in so many is cut again during its recovery.
+/// One image in this many is cut again during its recovery.
 const RECOVERY_EVERY: usize = 400;
 /// Histories whose writes are torn at every byte, not only at sectors.
 const AT_EVERY_BYTE: [&str; 31] = [
@@ -145,7 +145,7 @@ const SHORT_SCALES: [Scale; 7] = [
 /// Random histories.
 const HISTORIES: u64 = 5000;
 const HISTORIES_SHORT: u64 = 200;
-/// A short run flips one bit in so many, and fails one call in so many.
+/// A short run flips one bit in this many, and fails one call in this many.
 const DAMAGE_STEP: u64 = 31;
 const CALLS_STEP: u64 = 11;
 /// Kills of each kind.
@@ -157,7 +157,7 @@ pub(crate) const fn rules(seed: u64) -> ImageRules {
 }
 
 impl CrashOptions {
-    /// A short run takes one thing in so many.
+    /// A short run takes one item in this many.
     const fn step(&self, step: u64) -> u64 {
         if self.short { step } else { 1 }
     }

@@ -1,17 +1,18 @@
 use std::fmt;
 
-/// What a run of the harness found.
+/// The results of a run of the harness.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Distinct pairs of crash image and oracle state that were judged.
     pub images: u64,
     /// Of these, images left by a crash during the recovery of another image.
     pub depth_two: u64,
-    /// Acknowledged records that a judge did not find again.
+    /// Acknowledged records that the judge did not find.
     pub acknowledged_lost: u64,
-    /// Records that a judge found and nobody had appended there.
+    /// Records that the judge found and that were never appended there.
     pub invented: u64,
-    /// Other broken promises: half batches, restless openings, refused appends, wrong reports.
+    /// Other broken promises: partial batches, openings that differ, refused appends, wrong
+    /// reports.
     pub broken: u64,
     /// Single bits flipped.
     pub bit_flips: u64,
@@ -21,7 +22,7 @@ pub struct Report {
     pub silent: u64,
     /// Disk calls that were made to fail.
     pub io_faults: u64,
-    /// Steps of random histories held against the oracle.
+    /// Steps of random histories compared with the oracle.
     pub model_steps: u64,
     /// Processes killed while an append was in flight.
     pub kills: u64,
@@ -39,16 +40,16 @@ pub struct Report {
     pub seed: u64,
     /// How long it took.
     pub seconds: f64,
-    /// The first failures, each with what repeats it.
+    /// The first failures, each with how to repeat it.
     pub failures: Vec<String>,
-    /// Canaries that nobody noticed.
+    /// Canaries that were not noticed.
     pub canaries_missed: Vec<String>,
 }
 
-/// Failures kept in words of those that read alike; the rest are only counted.
+/// Messages that are kept of similar failures; the rest are only counted.
 const ALIKE_KEPT: usize = 3;
 
-/// The words of a failure without its place and its numbers.
+/// The message of a failure without its place and its numbers.
 fn kind_of(failure: &str) -> String {
     let words = failure.split_once(": ").map_or(failure, |(_, words)| words);
     words.chars().filter(|c| !c.is_ascii_digit()).take(60).collect()
@@ -95,7 +96,7 @@ impl Report {
         ]
     }
 
-    /// Adds what another part of the run found.
+    /// Adds the report of another part of the run.
     pub(crate) fn add(&mut self, other: Self) {
         self.images += other.images;
         self.depth_two += other.depth_two;
@@ -119,7 +120,7 @@ impl Report {
         }
     }
 
-    /// Counts a broken promise and keeps its words.
+    /// Counts a broken promise and keeps its message.
     pub(crate) fn fail(&mut self, verdict: &Verdict, place: &str) {
         match verdict.kind {
             Kind::Lost => self.acknowledged_lost += 1,
@@ -130,7 +131,7 @@ impl Report {
         self.keep(format!("{place}: {verdict}"));
     }
 
-    /// Keeps a failure's words, unless there are enough like it.
+    /// Keeps a failure's message, unless there are enough similar ones.
     fn keep(&mut self, failure: String) {
         let alike = |kept: &&String| kind_of(kept) == kind_of(&failure);
         if self.failures.iter().filter(alike).count() < ALIKE_KEPT {
@@ -174,9 +175,9 @@ fn json_text(text: &str) -> String {
 pub(crate) enum Kind {
     /// P1: an acknowledged record is not there.
     Lost,
-    /// P3: a record is there that nobody appended in that place.
+    /// P3: a record is there that was never appended in that place.
     Invented,
-    /// P4: damage changed an answer and nobody said so.
+    /// P4: damage changed an answer and was not reported.
     Silent,
     /// Anything else that is promised.
     Broken,

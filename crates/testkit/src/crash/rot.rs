@@ -1,5 +1,5 @@
-//! Damage to finished stores: every bit, every length, every sector, and whole files. It is reported or
-//! it changes nothing; it is never passed over in silence, and what is reported is left as it is.
+//! Damage to finished stores: every bit, every length, every sector, and whole files. Damage is reported or changes
+//! nothing. It is never ignored silently, and damaged files are left as they are.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,20 +16,20 @@ use super::report::{Kind, Report, Verdict};
 use super::workload::{Scale, Workload};
 use crate::{Damage, SimClock, SimDisk};
 
-/// A finished store, with what it shows while it is whole.
+/// A finished store, with what it shows while it is intact.
 pub(crate) struct Finished {
     name: String,
     scale: Scale,
     disk: SimDisk,
     shown: BTreeMap<String, Shown>,
-    /// A segment of another session, for putting where it does not belong.
+    /// A segment of another session, to put in a wrong place.
     foreign: Vec<u8>,
-    /// The segments of a store with the same history in other words, by their names.
+    /// The segments of a store with the same history and other texts, by their names.
     twin: BTreeMap<String, Vec<u8>>,
 }
 
 impl Finished {
-    /// Runs a history, lets everything reach the disk, and remembers what it shows.
+    /// Runs a history, lets everything reach the disk, and remembers what the store shows.
     pub(crate) fn of(workload: &Workload) -> Result<Self, Verdict> {
         let driver = Driver::run(workload, None);
         if let Some(verdict) = driver.verdicts.into_iter().next() {
@@ -94,7 +94,7 @@ impl Finished {
         all
     }
 
-    /// Segments that fit in every number and belong to another store.
+    /// Segments of another store that fit in every number.
     fn segments_of_the_twin(&self) -> Vec<Damage> {
         let mut all = Vec::new();
         for (path, _) in self.files() {
@@ -105,7 +105,7 @@ impl Finished {
         all
     }
 
-    /// Segments that nobody wrote, with the number that comes next.
+    /// Segments that were never written, with the number that comes next.
     fn next_to_the_last_segment(&self) -> Vec<Damage> {
         let mut segments: Vec<RelPath> = self.files().into_iter().map(|(path, _)| path).collect();
         segments.retain(|path| path.as_str().ends_with(".seg"));
@@ -132,7 +132,7 @@ impl Finished {
             .collect()
     }
 
-    /// Does the damage and judges every way of opening.
+    /// Applies the damage and judges every way of opening.
     fn judge(&self, damage: &Damage) -> Result<(), Verdict> {
         let damaged = damage
             .done_to(&self.disk)
@@ -185,7 +185,7 @@ impl Finished {
         done.map_err(|error| Verdict::broken(format!("the damage could not be done: {error}")))
     }
 
-    /// Whether damage was reported; wrong is only what differs and is not reported.
+    /// Judges the result: it is wrong only if it differs and no damage was reported.
     fn judge_outcome(
         &self,
         id: &str,
@@ -226,7 +226,7 @@ fn is_derived(path: &RelPath) -> bool {
     path.file_name() == "manifest.json" || ["index", "checkpoints"].contains(&folder.file_name())
 }
 
-/// What came of looking at a session.
+/// The result of reading a session.
 #[derive(Debug)]
 enum Outcome {
     Shown(Box<Shown>),
@@ -272,7 +272,7 @@ fn is_reported_by_verify(disk: &SimDisk, scale: Scale) -> bool {
     found || checked.is_err()
 }
 
-/// The first segment of a session that has nothing to do with the others.
+/// The first segment of a session that is unrelated to the others.
 fn foreign_segment() -> Vec<u8> {
     let mut driver = Driver::new(Scale::Usual, None);
     driver.disk.record();
@@ -288,7 +288,7 @@ fn segments_of(driver: &Driver) -> BTreeMap<String, Vec<u8>> {
     segments.map(|(path, bytes)| (path.file_name().to_owned(), bytes)).collect()
 }
 
-/// Does every damage of a list, one at a time, spread over threads.
+/// Applies every damage of a list, one at a time, spread over threads.
 pub(crate) fn do_all(finished: &Finished, list: &[Damage], threads: usize) -> Report {
     let next = AtomicUsize::new(0);
     let take_all = || {

@@ -7,20 +7,20 @@ use super::histories::{FINISHED, NAMED, Written};
 pub(crate) enum Action {
     /// Makes a session with one entry.
     Create(u8),
-    /// Builds a session of two batches out of sight and moves it in.
+    /// Builds a session of two batches in staging and renames it in.
     Import(u8),
-    /// Appends a batch of entries of about so many bytes each.
+    /// Appends a batch of entries of about this size.
     Append(u8, Size),
     /// Several batches accepted before any of them is synced.
     Group(u8, usize),
-    /// An append against a head of long ago, which must be refused.
+    /// An append against an old head, which must be refused.
     Stale(u8),
-    /// An append against a head of an earlier life with the same number of records, which must be
-    /// refused.
+    /// An append against a head of an earlier incarnation with the same number of records, which
+    /// must be refused.
     OldLife(u8),
-    /// Another process tries to append to a session that this one writes, which must be refused.
+    /// An append by another process to a session that this one writes, which must be refused.
     SecondWriter(u8),
-    /// An entry that is there already, which must be refused.
+    /// An append of an entry that exists already, which must be refused.
     Repeat(u8),
     /// An entry beside the newest one: a branch.
     Branch(u8),
@@ -32,15 +32,15 @@ pub(crate) enum Action {
     Delta(u8),
     /// The same of many sectors.
     LongDelta(u8),
-    /// A record that the log carries without looking.
+    /// A record of a kind that the log does not interpret.
     Note(u8),
     /// Seals, indexes, checkpoints.
     Checkpoint(u8),
     /// Closes the session: checkpoint, lock given up.
     Close(u8),
-    /// Everything closed, as at an orderly end; a new process goes on.
+    /// Everything is closed, as at an orderly end; a new process continues.
     Restart,
-    /// The process ends at once; a new one goes on. The machine stays up.
+    /// The process ends at once; a new one continues. The machine stays up.
     Kill,
     /// Another process reads every session.
     ReadElsewhere,
@@ -48,9 +48,9 @@ pub(crate) enum Action {
     Delete(u8),
     /// Brings back from the trash.
     Undo(u8),
-    /// Removes for good what is in the trash.
+    /// Empties the trash.
     Purge,
-    /// The wall clock jumps by so many hours.
+    /// The wall clock jumps by this many hours.
     ClockJump(i64),
 }
 
@@ -100,9 +100,9 @@ pub(crate) const WIDE: Size = Size { records: 2, bytes: 700 };
 /// How small the store's own sizes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// As in use: nothing rolls, nothing is due, small logs stay tiny.
+    /// As in production: nothing rolls, nothing is due, small logs stay tiny.
     Usual,
-    /// Nothing is tiny: closing leaves an index and a checkpoint.
+    /// No log counts as tiny: closing leaves an index and a checkpoint.
     Full,
     /// A segment holds about two records.
     Rolling,
@@ -171,7 +171,7 @@ pub(crate) fn all_short(len: usize, scale: Scale) -> impl Iterator<Item = Worklo
         let mut actions = vec![Action::Create(0)];
         let mut rest = number;
         for _ in 0..len {
-            // What is deleted is brought back, so that later verbs have something to act on.
+            // Undelete after a deletion, so that later verbs have something to act on.
             if matches!(actions.last(), Some(Action::Delete(_))) {
                 actions.push(Action::Undo(0));
             }

@@ -48,7 +48,7 @@ struct Counters {
     name_changes: AtomicU64,
 }
 
-/// Counts what goes through to another disk. Clones count together.
+/// Counts the calls to another disk. Clones count together.
 #[derive(Clone, Debug)]
 pub struct CountingDisk {
     inner: Arc<dyn Disk>,

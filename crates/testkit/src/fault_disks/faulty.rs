@@ -5,23 +5,23 @@ use bough_platform::{Access, Disk, File, Lock, LockError, RelPath};
 
 use crate::pass_on;
 
-/// One promise of a disk that is quietly broken. An engine above behaves as if it had left that safety
-/// step out, which is what a canary needs.
+/// One promise that a disk silently breaks. An engine above it behaves as if it had left that safety step out, which is
+/// what a canary needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrokenPromise {
     /// `File::sync` does nothing.
     SyncIsSkipped,
     /// `File::sync` happens only after the next change of anything.
     SyncIsLate,
-    /// A `File::sync` that failed says that it did not.
+    /// A `File::sync` that failed reports success.
     SyncErrorIsHidden,
-    /// A write that failed says that it did not.
+    /// A write that failed reports success.
     WriteErrorIsHidden,
     /// `Disk::sync_dir` does nothing.
     DirSyncIsSkipped,
-    /// A lock that somebody holds is given to others too.
+    /// A lock that is held is given to others too.
     LockIsNeverRefused,
-    /// A file is replaced by overwriting it, not by one move.
+    /// A file is replaced by overwriting it, not by a rename.
     RenameOverwrites,
 }
 
@@ -82,12 +82,12 @@ impl Breach {
         self.promise == promise && self.is_about(path)
     }
 
-    /// Runs a change, then the syncs that were put off until the next one.
+    /// Runs a change, then the syncs that were delayed until the next one.
     fn then_late<T>(&self, change: impl FnOnce() -> T) -> T {
         let changed = change();
         let late = std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner));
         for file in late {
-            // The caller of this sync was answered long ago that it had worked.
+            // The caller of this sync already got success as its answer.
             drop(file.sync());
         }
         changed
@@ -146,7 +146,7 @@ impl Disk for FaultyDisk {
     }
 }
 
-/// What a second holder is given.
+/// The lock of a second holder.
 #[derive(Debug)]
 struct NoLock;
 

@@ -7,22 +7,22 @@ use bough_platform::{Access, Disk, File, OsDisk, RelPath};
 use crate::pass_on;
 use crate::sim::{Change, InodeId, NameChange, ROOT, SimDisk, SimFile, View};
 
-/// Where folders and files are built before one move puts them in their place.
+/// The folder in which folders and files are built before a rename.
 const WORKSHOP: &str = ".lossy";
 
-/// A real directory whose unsynced writes and names stay in this process's memory, so that SIGKILL loses
-/// them as a power cut would.
+/// A real directory whose unsynced writes and names stay in this process's memory, so that SIGKILL loses them as a
+/// power cut would.
 ///
-/// All calls go to a [`SimDisk`] in memory; what a sync makes durable there is then carried to the real
-/// directory (without fsync: a killed process leaves the page cache in place). Every name arrives by one
-/// rename. Locks are held in memory only, so one process at a time may use a directory in this way.
+/// All calls go to a [`SimDisk`] in memory. What a sync makes durable there is then copied to the real directory
+/// (without fsync: a killed process leaves the page cache in place). Every name arrives by one rename. Locks are held
+/// in memory only, so one process at a time may use a directory in this way.
 #[derive(Clone, Debug)]
 pub struct LossyDisk {
     sim: SimDisk,
     mirror: Arc<Mutex<Mirror>>,
 }
 
-/// What of the simulated disk's platter is in the real directory, and where.
+/// Which part of the simulated platter is in the real directory, and where.
 #[derive(Debug)]
 struct Mirror {
     os: OsDisk,
@@ -31,7 +31,7 @@ struct Mirror {
 }
 
 impl LossyDisk {
-    /// Reads the whole of a real directory into memory; from then on only syncs reach it.
+    /// Reads a whole real directory into memory; from then on only syncs change it.
     pub fn open(os: OsDisk) -> io::Result<Self> {
         let workshop = RelPath::root().join(WORKSHOP)?;
         if os.stat(&workshop)?.is_some() {
@@ -101,7 +101,7 @@ impl Disk for LossyDisk {
 }
 
 impl Mirror {
-    /// Does to the real directory what a name change did to the platter.
+    /// Applies a name change of the platter to the real directory.
     fn follow(&mut self, change: &NameChange, sim: &SimDisk) -> io::Result<()> {
         let to = change.to.as_ref();
         let to = to.and_then(|to| Some((self.paths.get(&to.folder)?, &to.name)));
@@ -116,7 +116,7 @@ impl Mirror {
     }
 
     fn move_to(&mut self, from: &RelPath, to: &RelPath) -> io::Result<()> {
-        // A folder that arrived whole may have brought it along.
+        // A folder that was moved in whole may have brought it along.
         if from == to {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl Mirror {
         }
     }
 
-    /// Builds the platter's tree below an inode out of sight, then moves it in.
+    /// Builds the platter's tree below an inode in the temporary folder, then renames it in.
     fn materialise(&mut self, inode: InodeId, to: &RelPath, sim: &SimDisk) -> io::Result<()> {
         let bench = self.bench()?;
         let mut tree = Vec::new();
@@ -172,7 +172,7 @@ impl Mirror {
         Ok(RelPath::root().join(WORKSHOP)?.join(&name)?)
     }
 
-    /// Does to the real file what a sync did to the platter.
+    /// Applies a sync of the platter to the real file.
     fn write(&self, inode: InodeId, changes: &[Change]) -> io::Result<()> {
         let Some(path) = self.paths.get(&inode).filter(|_| inode != ROOT) else {
             return Ok(());

@@ -17,7 +17,8 @@ struct Planned {
     act: Act,
 }
 
-/// Does something once, right before a call about a path: what another process does meanwhile.
+/// Runs an action once, right before a call about a path: it stands for another process that acts
+/// meanwhile.
 #[derive(Clone)]
 pub struct MeanwhileDisk {
     inner: Arc<dyn Disk>,
@@ -31,13 +32,13 @@ impl MeanwhileDisk {
         Self { inner, planned: Arc::default() }
     }
 
-    /// Plans what is done before the next call of a kind whose path contains `about`.
+    /// Plans an action before the next call of a kind whose path contains `about`.
     pub fn before(&self, call: Call, about: &str, act: impl FnOnce(&RelPath) + Send + 'static) {
         self.plan(Some(call), about, 0, Box::new(act));
     }
 
-    /// Plans what is done before a call of any kind whose path contains `about`, once `skip` of them have passed. Calls of
-    /// open files count too, so that a test can go through every place between two calls.
+    /// Plans an action before a call of any kind whose path contains `about`, after `skip` of them. Calls of open files
+    /// count too, so a test can try every place between two calls.
     pub fn before_any(&self, skip: u64, about: &str, act: impl FnOnce(&RelPath) + Send + 'static) {
         self.plan(None, about, skip, Box::new(act));
     }
@@ -48,7 +49,7 @@ impl MeanwhileDisk {
         planned.push(Planned { call, about, skip, act });
     }
 
-    /// Whether everything that was planned has been done.
+    /// Whether all planned actions have run.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.planned.lock().unwrap_or_else(PoisonError::into_inner).is_empty()

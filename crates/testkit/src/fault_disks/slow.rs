@@ -6,12 +6,12 @@ use bough_platform::{Access, Clock, Disk, File, RelPath};
 
 use crate::pass_on;
 
-/// Whether the wait comes with the real sync or in its place.
+/// Whether the wait is added to the real sync or replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncDelay {
     /// The real sync, then the wait.
     After(Duration),
-    /// Only the wait: takes the noise of the machine's disk out of a measurement.
+    /// Only the wait: removes the noise of the machine's disk from a measurement.
     Instead(Duration),
 }
 

@@ -1,7 +1,7 @@
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::OnceLock;
 
-/// The bytes of a file, with their digest once somebody asked for it.
+/// The bytes of a file, with their digest once it was computed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
     bytes: Vec<u8>,
@@ -31,7 +31,7 @@ impl Content {
         &mut self.bytes
     }
 
-    /// Puts bytes at a place; what lies between the old end and the place becomes zero.
+    /// Puts bytes at an offset; the gap between the old end and the offset becomes zero.
     pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
         let end = at.saturating_add(bytes.len());
         let all = self.bytes_mut();
@@ -48,7 +48,7 @@ impl Content {
     }
 }
 
-/// Enough to tell images apart; not a defence against anybody.
+/// A digest for comparing images; it is not cryptographic.
 pub(crate) fn digest_of(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);

@@ -1,4 +1,4 @@
-//! Damage to what was durable: rot, cuts, and files that are gone or not what they were.
+//! Damage to durable data: rot, truncation, and files that are missing or replaced.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use bough_platform::RelPath;
 use super::disk::SimDisk;
 use crate::limits::SECTOR_BYTES;
 
-/// One thing that happened to a durable file behind everybody's back.
+/// One unnoticed change of a durable file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Damage {
     /// One bit is the other way round.
@@ -24,7 +24,7 @@ pub enum Damage {
         /// Which sector, counted from the file's first.
         sector: u64,
     },
-    /// One sector holds what another does.
+    /// One sector has the content of another.
     CopiedSector {
         /// Which file.
         path: RelPath,
@@ -52,7 +52,7 @@ pub enum Damage {
         /// The other.
         with: RelPath,
     },
-    /// One file holds what another does.
+    /// One file has the content of another.
     Duplicated {
         /// Whose bytes.
         from: RelPath,
@@ -99,7 +99,7 @@ impl Damage {
         all
     }
 
-    /// A copy of a disk with this damage, all of it durable. The disk itself is left alone.
+    /// A copy of a disk with this damage, all of it durable. The disk itself does not change.
     pub fn done_to(&self, disk: &SimDisk) -> io::Result<SimDisk> {
         let damaged = disk.copy();
         self.apply(&damaged)?;

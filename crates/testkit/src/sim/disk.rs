@@ -88,15 +88,15 @@ impl SimDisk {
         Self { shared: Arc::clone(&self.shared), process: inner.processes }
     }
 
-    /// Kills this handle's process: its locks are free, its handles and open files do nothing more. What
-    /// it wrote stays in the cache, as after SIGKILL.
+    /// Kills this handle's process: its locks are free, and its handles and open files do nothing more. Its writes stay
+    /// in the cache, as after SIGKILL.
     pub fn kill(&self) {
         let mut inner = self.inner();
         inner.dead.insert(self.process);
         inner.locks.retain(|_, held| held.process != self.process);
     }
 
-    /// Forgets what only the cache has: pages that a failed sync marked clean.
+    /// Drops what only the cache has: pages that a failed sync marked clean.
     pub fn evict_clean_pages(&self) {
         let mut inner = self.inner();
         for id in 0..inner.state.inodes.len() {
@@ -127,7 +127,7 @@ impl SimDisk {
         Self::of(state)
     }
 
-    /// The disk that is there when everything pending has reached it in its own time.
+    /// The disk after everything pending has been written back.
     #[must_use]
     pub fn written_back(&self) -> Self {
         let mut state = self.inner().state.clone();
@@ -144,13 +144,13 @@ impl SimDisk {
         Self::of(state)
     }
 
-    /// Visits what a power cut at this moment can leave.
+    /// Visits the disks that a power cut at this moment can leave.
     pub fn images(&self, rules: &ImageRules, visit: impl FnMut(&Image<'_>)) -> Enumerated {
         let state = self.inner().state.clone();
         enumerate(&state, rules, visit)
     }
 
-    /// From now on, keeps every operation, so that each moment can be looked at again.
+    /// From now on, records every operation, so that each moment can be examined later.
     pub fn record(&self) {
         let mut inner = self.inner();
         inner.recording = Some(Recording::starting_at(inner.state.clone()));
@@ -206,14 +206,14 @@ impl SimDisk {
         files
     }
 
-    /// A digest of all paths and bytes as reads see them. Lock files count by name only: who holds them
-    /// is not content.
+    /// A digest of all paths and bytes as reads see them. Lock files count by name only, because their holder is not
+    /// content.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.inner().state.digest()
     }
 
-    /// The same without lock files: they come and go with whoever looks.
+    /// The same without lock files: readers create and remove them.
     #[must_use]
     pub fn digest_without_locks(&self) -> u64 {
         self.inner().state.digest_without_locks()
@@ -228,7 +228,7 @@ impl SimDisk {
         self.inner().state.plant_folder(path).map(|_| ())
     }
 
-    /// Takes a file or a whole folder away, durably.
+    /// Removes a file or a whole folder, durably.
     pub fn uproot(&self, path: &RelPath) -> io::Result<()> {
         self.inner().state.uproot(path)
     }
@@ -237,7 +237,7 @@ impl SimDisk {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call and fails it where a fault is planned or the process is dead.
+    /// Counts a call, and fails it if a fault is planned or the process is dead.
     pub(crate) fn enter(&self, call: Call, path: &str) -> io::Result<MutexGuard<'_, Inner>> {
         let (inner, fault) = self.enter_or_fault(call, path)?;
         match fault {
@@ -261,7 +261,7 @@ impl SimDisk {
 }
 
 impl Inner {
-    /// Does an operation, keeping it where a recording runs.
+    /// Performs an operation, and records it if a recording runs.
     pub(crate) fn perform(&mut self, operation: Operation, path: &str) -> Settled {
         let step = Step {
             operation,
@@ -401,7 +401,7 @@ impl Disk for SimDisk {
 }
 
 impl SimDisk {
-    /// Syncs a folder and says which name changes that made durable.
+    /// Syncs a folder and returns the name changes that this made durable.
     pub(crate) fn sync_dir_settling(&self, path: &RelPath) -> io::Result<Settled> {
         let mut inner = self.enter(Call::SyncDir, path.as_str())?;
         let inode = inner.state.find(path)?;

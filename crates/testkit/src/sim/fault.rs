@@ -157,7 +157,7 @@ impl Faults {
         self.plan = None;
     }
 
-    /// Counts a call; says what goes wrong with it, if anything.
+    /// Counts a call, and returns its fault, if any.
     pub(crate) fn on(&mut self, call: Call, path: &str) -> Option<Fault> {
         *self.counts.counts.entry(call).or_insert(0) += 1;
         let (plan, seen) = self.plan.as_mut().filter(|(plan, _)| plan.counts(call))?;

@@ -8,7 +8,7 @@ use super::fault::{Call, Fault};
 use super::operation::{Change, InodeId, Operation};
 use super::state::Settled;
 
-/// An open file of a simulated disk. It goes on working after its name is gone.
+/// An open file of a simulated disk. It keeps working after its name is removed.
 #[derive(Debug)]
 pub(crate) struct SimFile {
     disk: SimDisk,
@@ -26,7 +26,7 @@ impl SimFile {
         self.inode
     }
 
-    /// Syncs and says which changes that made durable.
+    /// Syncs and returns the changes that this made durable.
     pub(crate) fn sync_settling(&self) -> io::Result<Settled> {
         let inode = self.inode;
         let (mut inner, fault) = self.disk.enter_or_fault(Call::Sync, &self.path)?;
@@ -41,7 +41,7 @@ impl SimFile {
         }
     }
 
-    /// Writes at the place that `place` makes of the file's length; returns that place.
+    /// Writes at the offset that `place` computes from the file's length; returns that offset.
     fn write(&self, bytes: &[u8], place: impl Fn(usize) -> usize) -> io::Result<u64> {
         let (mut inner, fault) = self.disk.enter_or_fault(Call::Write, &self.path)?;
         let written = match fault {

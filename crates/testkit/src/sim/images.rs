@@ -78,7 +78,7 @@ impl Image<'_> {
         self.ordinal
     }
 
-    /// Tells this image from others by paths and bytes.
+    /// Identifies this image by paths and bytes.
     #[must_use]
     pub const fn digest(&self) -> u64 {
         self.digest
@@ -332,7 +332,7 @@ impl Varied {
 }
 
 impl FileNode {
-    /// Whether a cut can leave more than one content. The text in a lock file is not content.
+    /// Whether a cut can leave more than one content. The text in a lock file does not count.
     fn is_in_doubt(&self) -> bool {
         self.purpose == Purpose::Data && !self.pending.is_empty()
     }
@@ -390,7 +390,7 @@ impl State {
         }
     }
 
-    /// As [`State::settle`]; a lock file comes back with half of its last words, whatever they were.
+    /// As [`State::settle`]; a lock file gets half of its last text, whatever it was.
     fn settle_after_cut(&mut self, id: InodeId) {
         let words = match self.file(id) {
             Some(file) if file.purpose == Purpose::Lock => file.cache.bytes().to_vec(),

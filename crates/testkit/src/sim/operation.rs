@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Which file or folder, whatever its name is at the moment.
+/// A file or folder, whatever its current name.
 pub(crate) type InodeId = usize;
 
 /// A name in a folder.
@@ -25,8 +25,8 @@ pub(crate) enum Purpose {
     Lock,
 }
 
-/// One thing that is done to a simulated disk. Reads are not among them. New inodes are numbered in
-/// the order of their creation, so that replaying the operations gives the same numbers.
+/// One operation on a simulated disk. Reads are not included. New inodes are numbered in the order
+/// of their creation, so replaying the operations gives the same numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create { to: Place, purpose: Purpose },

@@ -3,7 +3,7 @@ use super::images::{Enumerated, Image, ImageRules, enumerate};
 use super::operation::Step;
 use super::state::State;
 
-/// Where a disk began and every operation since: enough to see each moment again.
+/// The first state of a disk and every operation since: enough to restore each moment.
 #[derive(Clone, Debug)]
 pub struct Recording {
     start: State,
@@ -80,7 +80,7 @@ impl Point<'_> {
         self.step
     }
 
-    /// The disk itself, with everything that was pending: what the next process finds when only the
+    /// The disk itself, with everything that was pending: what the next process finds if only the
     /// process ends.
     #[must_use]
     pub fn disk(&self) -> SimDisk {
@@ -94,7 +94,7 @@ impl Point<'_> {
         self.state.names.len() + files.map(|file| file.pending.len()).sum::<usize>()
     }
 
-    /// Visits what a power cut at this moment can leave.
+    /// Visits the disks that a power cut at this moment can leave.
     pub fn images(&self, rules: &ImageRules, visit: impl FnMut(&Image<'_>)) -> Enumerated {
         enumerate(self.state, rules, visit)
     }

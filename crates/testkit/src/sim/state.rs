@@ -10,7 +10,7 @@ pub(crate) const ROOT: InodeId = 0;
 /// The names in a folder.
 pub(crate) type Names = BTreeMap<Arc<str>, InodeId>;
 
-/// A file, with what reads see, what a power cut leaves, and what is between the two.
+/// A file: what reads see, what a power cut leaves, and the pending changes between the two.
 #[derive(Clone, Debug)]
 pub(crate) struct FileNode {
     pub(crate) cache: Arc<Content>,
@@ -24,7 +24,7 @@ pub(crate) struct FileNode {
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) change: Change,
-    /// A sync failed on it: no later sync will carry it to the platter.
+    /// A sync of it failed: no later sync will write it to the platter.
     pub(crate) clean: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Inode {
     Dir(DirNode),
 }
 
-/// A name operation that is not durable: gone from one place, there in another, or both.
+/// A name operation that is not durable: a removal, an addition, or both (a move).
 #[derive(Clone, Debug)]
 pub(crate) struct NameChange {
     pub(crate) inode: InodeId,
@@ -77,7 +77,7 @@ impl State {
         Self { inodes: vec![Some(Arc::new(Inode::Dir(DirNode::default())))], names: Vec::new() }
     }
 
-    /// Does one operation, which the caller found possible.
+    /// Applies one operation, which the caller has checked.
     pub(crate) fn apply(&mut self, step: &Step) -> Settled {
         match &step.operation {
             Operation::Create { to, purpose } => {
@@ -162,7 +162,7 @@ impl State {
         self.names.push(change);
     }
 
-    /// Makes a name change in one of the two sets. A name that by now leads elsewhere is left alone.
+    /// Applies a name change to the cache or the platter. A name that leads elsewhere by now is left alone.
     pub(crate) fn apply_names(&mut self, change: &NameChange, view: View) {
         if let Some(from) = &change.from {
             let names = self.dir_mut(from.folder).names_mut(view);
@@ -267,8 +267,8 @@ impl NameChange {
         Self { inode, from, to, is_synced: false }
     }
 
-    /// The sync of the folder that a name went to settles it; for a name that is only gone, the one that
-    /// it left.
+    /// A name change is durable after a sync of the folder that the name went to; for a removal, of the folder that it
+    /// left.
     fn mark_synced(&mut self, folder: InodeId) {
         let settling = self.to.as_ref().or(self.from.as_ref());
         self.is_synced |= settling.is_some_and(|place| place.folder == folder);

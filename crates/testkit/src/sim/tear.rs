@@ -6,7 +6,7 @@ use super::content::Content;
 use crate::limits::{SECTOR_BYTES, TORN_SUBSETS_MAX};
 use crate::seeded::Seeded;
 
-/// Sectors of one write that a set of survivors tells apart, as bits of a word.
+/// The number of sectors of one write that a set of survivors can distinguish, as bits of a word.
 const SECTOR_BITS: usize = 63;
 
 /// How finely writes are torn.
@@ -77,7 +77,7 @@ impl Tear {
     }
 }
 
-/// Whether a sector is among the survivors. Those past the bits of the word are never the missing one.
+/// Whether a sector is among the survivors. Sectors beyond the bits of the word always survive.
 const fn survives(mask: u64, sector: usize) -> bool {
     sector >= SECTOR_BITS || mask >> sector & 1 == 1
 }

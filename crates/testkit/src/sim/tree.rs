@@ -10,7 +10,7 @@ use super::operation::{InodeId, Place, Purpose};
 use super::state::{DirNode, FileNode, Inode, ROOT, State, View};
 
 impl State {
-    /// What a path leads to.
+    /// The inode of a path.
     pub(crate) fn find(&self, path: &RelPath) -> io::Result<InodeId> {
         let names = path.as_str().split('/').filter(|name| !name.is_empty());
         let mut at = ROOT;
@@ -97,7 +97,7 @@ impl State {
         sum
     }
 
-    /// The same without lock files: they come and go with whoever looks.
+    /// The same without lock files: readers create and remove them.
     pub(crate) fn digest_without_locks(&self) -> u64 {
         let mut sum = 0_u64;
         self.walk(View::Cache, &mut |path, id| {
@@ -151,7 +151,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes sure that a folder is there, durable at once, with all above it.
+    /// Creates a folder with all its parents, durable at once, if it is missing.
     pub(crate) fn plant_folder(&mut self, path: &RelPath) -> io::Result<InodeId> {
         if let Ok(found) = self.find(path) {
             return Ok(found);
@@ -176,7 +176,7 @@ impl State {
         Ok(id)
     }
 
-    /// Takes a name away, durably.
+    /// Removes a name, durably.
     pub(crate) fn uproot(&mut self, path: &RelPath) -> io::Result<()> {
         let place = self.place(path)?;
         self.find(path)?;

@@ -72,8 +72,9 @@ class Entry(TypedDict, total=False):
     parent_id: str | None
     revision: int
     timestamp: int
-    siblings: int
+    siblings: list[str]
     message: Json
+    """In its format. Of a message that still streams, `stop_reason` is absent until it finishes."""
     custom: Custom
     losses: list[Json]
 
@@ -212,6 +213,7 @@ class SearchHit(TypedDict):
     """One entry, or one session, that a search found."""
 
     meta: SessionMeta
+    details: NotRequired[Json]
     preview: NotRequired[str]
     entry_id: NotRequired[str]
     revision: NotRequired[int]

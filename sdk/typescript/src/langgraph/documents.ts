@@ -13,8 +13,6 @@ import { fromOpaque, isPlainJson, opaque, type Opaque } from "./values.js";
 
 export const CHECKPOINT = "langgraph.checkpoint";
 export const WRITES = "langgraph.writes";
-/** Says which entries of a checkpoint were removed: reads leave them out. */
-export const REMOVED = "langgraph.removed";
 
 /** A value that is at most so long is repeated by each checkpoint; a longer one is referred to. */
 const REPEATED_MAX = 64;

@@ -17,9 +17,9 @@ import {
 
 import { clientOf, type UrlOrClient } from "../adapters.js";
 import type { Json } from "../types.js";
-import { CHECKPOINT, checkpointOf, Decoder, prefixOf, REMOVED } from "./documents.js";
+import { CHECKPOINT, checkpointOf, Decoder, prefixOf } from "./documents.js";
 import { longMetadata } from "./shorthand.js";
-import { checkpointIn, ofType, Threads, withoutRemoved } from "./threads.js";
+import { checkpointIn, Threads } from "./threads.js";
 import { Writer } from "./writing.js";
 
 /** Checkpoints before this version have the pending sends of their parent as a channel. */
@@ -164,10 +164,9 @@ export class BoughSaver extends BaseCheckpointSaver {
   async #checkpoints(threadId: string, namespace: string | undefined): Promise<Listed[]> {
     const wanted = { order: "oldest" as const, ...(namespace !== undefined && { idPrefix: prefixOf(namespace) }) };
     const entries = await this.#threads.entries(threadId, { ...wanted, customType: CHECKPOINT });
-    entries.push(...(await this.#threads.entries(threadId, { ...wanted, customType: REMOVED })));
     const decoder = new Decoder(this.serde);
     const newest = new Map<string, Listed>();
-    for (const entry of ofType(withoutRemoved(entries), CHECKPOINT)) {
+    for (const entry of entries) {
       const document = checkpointIn(entry);
       const checkpointId = checkpointOf(entry.entry_id);
       const metadata = (await decoder.decode(longMetadata(document.md))) as Json;

@@ -18,7 +18,6 @@ import {
   messagesIn,
   parentOf,
   prefixOf,
-  REMOVED,
   type Stored,
   WRITES,
   type WritesDocument,
@@ -139,8 +138,7 @@ export class Threads {
 
   /** One checkpoint with its writes. */
   async read(threadId: string, namespace: string, checkpointId: string): Promise<Found | undefined> {
-    const stored = await this.entries(threadId, { idPrefix: prefixOf(namespace, checkpointId), order: "oldest" });
-    const entries = withoutRemoved(stored);
+    const entries = await this.entries(threadId, { idPrefix: prefixOf(namespace, checkpointId), order: "oldest" });
     const entry = ofType(entries, CHECKPOINT).at(-1);
     if (entry === undefined) return undefined;
     const known = await this.#known(threadId, namespace, entry);
@@ -257,14 +255,8 @@ export function configOf(threadId: string, namespace: string, checkpointId: stri
   return { configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id: checkpointId } };
 }
 
-/** Entries without those that one of them says were removed. */
-export function withoutRemoved(entries: Entry[]): Entry[] {
-  const removed = new Set(ofType(entries, REMOVED).flatMap((entry) => dataOf<{ ids: string[] }>(entry).ids));
-  return entries.filter((entry) => !removed.has(entry.entry_id));
-}
-
 /** The custom entries of one type. */
-export function ofType(entries: Entry[], customType: string): Entry[] {
+function ofType(entries: Entry[], customType: string): Entry[] {
   return entries.filter((entry) => entry.custom?.custom_type === customType);
 }
 

@@ -17,8 +17,23 @@ use crate::measure::as_f64;
 use crate::report::Row;
 use crate::{Made, Options, Outcome, corpus, entries, place, processor_seconds};
 
-/// Entries of one session.
-pub(crate) const SESSION: usize = 100;
+/// Entries of a session. Each length has a quarter of all entries: a short session is read whole, a long one is not, and both
+/// must be quick to search.
+const LENGTHS: [usize; 4] = [20, 200, 2_000, 20_000];
+/// As many entries as the longest session has are in sessions of one length; then comes the next length.
+const BLOCK: usize = 20_000;
+/// Records that are written at once.
+const BATCH: usize = 500;
+
+/// The sessions, each as the numbers of its entries.
+pub(crate) fn sessions(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let lengths = LENGTHS.iter().cycle();
+    let blocks = (0..count).step_by(BLOCK).zip(lengths);
+    blocks.flat_map(move |(block, length)| {
+        let end = count.min(block + BLOCK);
+        (block..end).step_by(*length).map(move |first| first..end.min(first + length))
+    })
+}
 
 /// A service on a folder.
 pub(crate) struct Served {
@@ -113,23 +128,32 @@ async fn fill(folder: &Path, count: usize) -> Outcome<f64> {
     let served = Served::open(folder, Durability::MayLoseNewestOnPowerCut, false).await?;
     let store = served.service.store();
     let mut bytes = 0;
-    for first in (0..count).step_by(SESSION) {
-        if first % 50_000 == 0 {
-            eprintln!("{first} entries are written");
+    let mut reported = 0;
+    for (number, entries) in sessions(count).enumerate() {
+        if entries.start >= reported {
+            eprintln!("{} entries are written", entries.start);
+            reported += 50_000;
         }
-        let session = SessionId::from_stored(format!("bench-{:06}", first / SESSION));
+        let session = SessionId::from_stored(format!("bench-{number:06}"));
         let title = MetaChange {
-            title: Some(corpus::word(first as u64 % 60_000)),
+            title: Some(corpus::word(entries.start as u64 % 60_000)),
             ..MetaChange::default()
         };
-        let mut records = vec![Record::Meta(title).at(1)];
+        let begun = store.create(&session, vec![Record::Meta(title).at(1)].into()).await?;
+        let mut head = begun.head;
         let mut parent: Option<EntryId> = None;
-        for number in first..count.min(first + SESSION) {
+        let mut batch = Vec::new();
+        for number in entries.clone() {
             let said = corpus::entry(number, count);
             bytes += said.text.len();
-            records.push(record(number, &said, &mut parent)?);
+            batch.push(record(number, &said, &mut parent)?);
+            if batch.len() == BATCH || number + 1 == entries.end {
+                let records = std::mem::take(&mut batch);
+                let appended = store.append(&session, &head, records.into()).await?;
+                head = appended.head;
+                appended.durable.await?;
+            }
         }
-        store.create(&session, records.into()).await?.durable.await?;
     }
     served.close().await?;
     Ok(as_f64(bytes))

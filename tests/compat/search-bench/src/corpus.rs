@@ -161,10 +161,14 @@ pub(crate) fn rare(number: usize) -> String {
     format!("zq{}", word(60_000 + (number % RARE) as u64))
 }
 
+/// The Chinese character of a rank.
+fn han(rank: u64) -> char {
+    u32::try_from(0x4e00 + rank * 7).ok().and_then(char::from_u32).unwrap_or('中')
+}
+
 fn chinese(random: &mut Random, characters: u64, out: &mut String) {
     for place in 0..characters {
-        let rank = u32::try_from(random.rank(HAN)).unwrap_or(0);
-        out.push(char::from_u32(0x4e00 + rank * 7).unwrap_or('中'));
+        out.push(han(random.rank(HAN)));
         if place % 14 == 13 {
             out.push('，');
         }
@@ -287,11 +291,8 @@ pub(crate) fn questions(entries: usize) -> Vec<Questions> {
         let mut random = Random::new((5 + n * 5) ^ 0xabcd);
         word(random.below(3_000))
     });
-    let chinese = each(&|n| {
-        let mut text = String::new();
-        chinese(&mut Random::new(n), 2, &mut text);
-        text
-    });
+    // Frequent enough that each pair stands somewhere.
+    let chinese = each(&|n| [han(n % 25), han(3 + n % 17)].iter().collect());
     let filtered = each(&|n| format!("{} role:user after:2026-0{}-01", word(n % 20), 1 + n % 9));
     let by_tool = each(&|n| format!("{} tool:bash is:call", word(900 + n * 13)));
     let quoted = |texts: &[String]| -> Vec<String> {

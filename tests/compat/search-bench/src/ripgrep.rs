@@ -17,11 +17,10 @@ pub(crate) fn make(folder: &Path) -> Outcome<()> {
     }
     std::fs::create_dir_all(&files)?;
     let count = entries()?;
-    for first in (0..count).step_by(bough::SESSION) {
-        let file =
-            std::fs::File::create(files.join(format!("{:06}.jsonl", first / bough::SESSION)))?;
+    for (session, entries) in bough::sessions(count).enumerate() {
+        let file = std::fs::File::create(files.join(format!("{session:06}.jsonl")))?;
         let mut file = std::io::BufWriter::new(file);
-        for number in first..count.min(first + bough::SESSION) {
+        for number in entries {
             writeln!(file, "{}", corpus::entry(number, count).message)?;
         }
         file.flush()?;

@@ -1,4 +1,4 @@
-//! The resume picker: sessions of this project or of all, searched as one types.
+//! The resume picker: sessions of this project or of all, filtered while typing.
 
 mod state;
 mod update;

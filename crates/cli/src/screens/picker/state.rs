@@ -13,7 +13,7 @@ use crate::backend::{ListPage, ListRequest, Summary};
 use crate::limits::{PICKER_PAGE, PICKER_SESSIONS_MAX, SEARCH_PAGE};
 use crate::text::{Query, Score};
 
-/// What the picker is asked to be.
+/// The options of the picker.
 #[derive(Clone, Debug)]
 pub(crate) struct PickerOptions {
     pub(crate) size: Size,
@@ -39,13 +39,13 @@ pub(crate) enum Sort {
     /// The last changed first.
     #[default]
     Recent,
-    /// Forks below what they were forked from.
+    /// Forks below their origin.
     Threaded,
     /// The best match first.
     Best,
 }
 
-/// What the keys are for.
+/// What the keys do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Searching and moving.
@@ -57,7 +57,7 @@ pub(crate) enum Mode {
     ConfirmDelete,
 }
 
-/// What the newest messages of a session say.
+/// The newest messages of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Preview {
     Loading,
@@ -65,19 +65,19 @@ pub(crate) enum Preview {
     Failed(String),
 }
 
-/// What the picker wants done.
+/// Work that the picker requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     Load {
         ask: ListRequest,
         generation: u64,
     },
-    /// The newest sessions once more: others write sessions too.
+    /// Reads the newest sessions again: others write sessions too.
     Refresh {
         ask: ListRequest,
         generation: u64,
     },
-    /// The session files of pi that were not brought in.
+    /// Finds the session files of pi that were not migrated.
     FindFiles {
         generation: u64,
     },
@@ -103,7 +103,7 @@ pub(crate) enum Effect {
     Undelete(SessionId),
 }
 
-/// What was done.
+/// The result of an effect.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Loaded { generation: u64, page: Result<ListPage, String> },
@@ -122,7 +122,7 @@ pub(crate) enum Answer {
 pub(crate) struct Row {
     /// Which session.
     pub(crate) at: usize,
-    /// How many forks lead to it, when forks are shown below what they came from.
+    /// How many forks lead to it, if forks are shown below their origin.
     pub(crate) depth: usize,
 }
 
@@ -145,16 +145,16 @@ pub(crate) struct PickerState {
     pub(crate) rows: Vec<Row>,
     pub(crate) window: Window,
     pub(crate) is_loading: bool,
-    /// Whether the newest sessions are being read once more.
+    /// Whether the newest sessions are being read again.
     pub(super) is_refreshing: bool,
-    /// Which question the answers belong to; older ones are dropped.
+    /// The number of the current request; older answers are dropped.
     pub(super) generation: u64,
     pub(super) cursor: Option<String>,
     pub(super) is_complete: bool,
     pub(super) sessions: Vec<Known>,
     pub(super) places: HashMap<SessionId, usize>,
     pub(super) previews: HashMap<SessionId, Preview>,
-    /// The session that was deleted last, to bring it back.
+    /// The session that was deleted last, for undo.
     pub(super) deleted: Option<SessionId>,
 }
 
@@ -165,7 +165,7 @@ pub(super) struct Known {
     pub(super) haystack: String,
 }
 
-/// Previews that are kept at hand.
+/// Previews that are kept in memory.
 const PREVIEWS_MAX: usize = 64;
 
 impl PickerState {
@@ -234,12 +234,12 @@ impl PickerState {
         }
     }
 
-    /// The question for the newest sessions, whatever was read of the others.
+    /// The request for the newest sessions, whatever was read of the others.
     pub(super) fn ask_newest(&self) -> ListRequest {
         ListRequest { cursor: None, limit: PICKER_PAGE, ..self.ask() }
     }
 
-    /// Takes a session in. One that changed while the list was read may come twice; the newer one counts.
+    /// Adds a session. One that changed while the list was read may come twice; the newer one counts.
     fn take_one(&mut self, summary: Summary) {
         let known = Known { haystack: haystack(&summary), summary };
         match self.places.get(known.summary.id()) {
@@ -255,7 +255,7 @@ impl PickerState {
         }
     }
 
-    /// Takes in the session files of pi. Of a session that is in both, the file is left out.
+    /// Adds the session files of pi. If a session is in both, the file is left out.
     pub(super) fn take_files(&mut self, files: Vec<Summary>) {
         let in_scope = |file: &Summary| match (self.scope, &self.project) {
             (Scope::Project, Some(project)) => file.cwd() == Some(project.as_str()),
@@ -267,11 +267,11 @@ impl PickerState {
         files.into_iter().for_each(|file| self.take_one(file));
     }
 
-    /// Takes in the newest sessions once more: those that changed or are new, without those that are gone.
+    /// Updates the list with the newest sessions: adds those that changed or are new, and drops those that are gone.
     pub(super) fn take_newest(&mut self, page: ListPage) {
         let listed: HashSet<SessionId> =
             page.sessions.iter().map(|summary| summary.id().clone()).collect();
-        // Everything that is newer than the end of the page would be on it.
+        // Every session that is newer than the end of the page would be on it.
         let oldest = match (&page.next_cursor, page.sessions.last()) {
             (Some(_), Some(last)) => last.meta.updated_at,
             _ => i64::MIN,
@@ -341,7 +341,7 @@ impl PickerState {
         self.previews.insert(session, preview);
     }
 
-    /// Makes the rows from what was read, and keeps the choice where it was.
+    /// Makes the rows, and keeps the selection.
     pub(super) fn lay_out(&mut self) {
         let chosen = self.chosen().map(|summary| summary.id().clone());
         let query = Query::parse(self.search.text());
@@ -354,7 +354,7 @@ impl PickerState {
                 found.push((at, score));
             }
         }
-        // Pages come in this order; what was read once more, and files, do not.
+        // Pages come in this order; refreshed sessions and files do not.
         let updated_at =
             |at: usize| self.sessions.get(at).map(|known| known.summary.meta.updated_at);
         found.sort_by_key(|(at, _)| std::cmp::Reverse(updated_at(*at)));
@@ -377,7 +377,7 @@ fn flat(found: &[(usize, Score)]) -> Vec<Row> {
     found.iter().map(|(at, _)| Row { at: *at, depth: 0 }).collect()
 }
 
-/// Forks below what they were forked from; a thread is where its newest session would be.
+/// Forks below their origin; a thread is where its newest session would be.
 fn threads(
     found: &[(usize, Score)],
     sessions: &[Known],
@@ -391,7 +391,7 @@ fn threads(
     let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut roots: Vec<usize> = Vec::new();
     for (at, _) in found {
-        // The root of a thread comes when the first of its sessions does.
+        // The root of a thread is placed when the first of its sessions is.
         let mut root = *at;
         let mut steps = 0;
         while let Some(up) = parent(root).filter(|_| steps < sessions.len()) {
@@ -419,7 +419,7 @@ fn threads(
     rows
 }
 
-/// What a search looks into: title, name, first message, directory, model and id.
+/// The text that a filter searches: title, name, first message, directory, model and id.
 fn haystack(summary: &Summary) -> String {
     let details = &summary.details;
     let parts = [

@@ -9,7 +9,7 @@ use super::super::theme::Status;
 use super::state::{Answer, Effect, Mode, PickerState, Preview, Scope, Sort};
 use super::view::list_rows;
 
-/// What to do when the picker opens: the first page, and the files beside it.
+/// The first requests of the picker: the first page, and the files beside it.
 pub(crate) fn start(state: &mut PickerState) -> Vec<Request> {
     state.generation += 1;
     state.is_loading = true;
@@ -18,7 +18,7 @@ pub(crate) fn start(state: &mut PickerState) -> Vec<Request> {
     vec![load(state), Request::Picker(Effect::FindFiles { generation })]
 }
 
-/// Reads the newest sessions once more: the list is seen again, or time went by.
+/// Reads the newest sessions again: the list is visible again, or time went by.
 pub(crate) fn refresh(state: &mut PickerState) -> Vec<Request> {
     if state.is_loading || state.is_refreshing {
         return Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn refresh(state: &mut PickerState) -> Vec<Request> {
     vec![Request::Picker(Effect::Refresh { ask, generation })]
 }
 
-/// From an event to the next state, and what is to be done.
+/// Handles an event: changes the state and returns requests.
 pub(crate) fn update(state: &mut PickerState, event: Event) -> Vec<Request> {
     let requests = match event {
         Event::Key(key) => {
@@ -51,7 +51,7 @@ pub(crate) fn update(state: &mut PickerState, event: Event) -> Vec<Request> {
     with_needs(state, requests)
 }
 
-/// Adds what the state needs to be read: the next page when the end is near, the preview of the choice.
+/// Adds the requests that the state needs: the next page near the end of the list, the preview of the selection.
 fn with_needs(state: &mut PickerState, mut requests: Vec<Request>) -> Vec<Request> {
     if needs_more(state) {
         state.is_loading = true;
@@ -70,7 +70,7 @@ fn with_needs(state: &mut PickerState, mut requests: Vec<Request>) -> Vec<Reques
     requests
 }
 
-/// Whether the next page is needed. A search goes through everything; a list only as far as it is seen.
+/// Whether the next page is needed. A filter reads everything; a list only as far as it is visible.
 fn needs_more(state: &PickerState) -> bool {
     if state.is_loading || state.is_complete {
         return false;
@@ -105,7 +105,7 @@ fn on_browse_key(state: &mut PickerState, key: Key) -> Vec<Request> {
     match key.code {
         KeyCode::Esc if !state.search.is_empty() => search(state, Input::clear),
         KeyCode::Esc => vec![Request::Back],
-        // What no title has may have been said.
+        // A word that is in no title may be in a message.
         KeyCode::Enter if state.rows.is_empty() && !state.search.is_empty() => {
             vec![search_messages(state)]
         }
@@ -180,7 +180,7 @@ fn search(state: &mut PickerState, change: impl FnOnce(&mut Input)) -> Vec<Reque
     let before = state.search.text().to_owned();
     change(&mut state.search);
     if before != state.search.text() {
-        // What was chosen among other rows is not what is meant now.
+        // The selection among other rows does not apply any more.
         state.window.chosen = 0;
         state.rows.clear();
         state.lay_out();
@@ -231,7 +231,7 @@ fn ask_to_delete(state: &mut PickerState) -> Vec<Request> {
     Vec::new()
 }
 
-/// Whether a session is chosen that can be changed here. A file of pi cannot: the status line says so.
+/// Whether the selected session can be changed here. A file of pi cannot: the status line says so.
 fn is_changeable(state: &mut PickerState) -> bool {
     let is_file = state.chosen().map(|chosen| chosen.file.is_some());
     if is_file == Some(true) {
@@ -304,7 +304,7 @@ fn on_answer(state: &mut PickerState, answer: Answer) -> Vec<Request> {
         }
         Answer::Refreshed { generation, page } => {
             state.is_refreshing = false;
-            // What fails now is tried again soon; the list stays as it is.
+            // A failure is retried soon; the list stays as it is.
             if let (true, Ok(page)) = (generation == state.generation, page) {
                 state.take_newest(page);
             }
@@ -344,7 +344,7 @@ fn on_answer(state: &mut PickerState, answer: Answer) -> Vec<Request> {
     }
 }
 
-/// Goes on with what was done, or shows why it was not.
+/// Continues after a success, or shows why it failed.
 fn after<T>(
     state: &mut PickerState,
     done: Result<T, String>,

@@ -13,13 +13,13 @@ use crate::transcript::{BlockKind, shown};
 
 /// From this width on the preview is beside the list; below, under it.
 const WIDE: u16 = 110;
-/// From this height on there is room for a preview under the list.
+/// From this height on, a preview fits under the list.
 const TALL: u16 = 18;
 /// Rows of a preview under the list, its border included.
 const PREVIEW_ROWS: u16 = 7;
-/// From this width of the list on, names of models have more room.
+/// From this width of the list on, the column of models is wider.
 const WIDE_LIST: usize = 90;
-/// Below this width of the list, titles get the room of models and costs.
+/// Below this width of the list, titles use the columns of models and costs.
 const NARROW_LIST: usize = 72;
 /// Below this, only rows are shown.
 const TINY_ROWS: u16 = 5;
@@ -41,7 +41,7 @@ pub(crate) const KEYS: &Keys = &[
     ("^Z", "restore the last deleted"),
 ];
 
-/// Where things are.
+/// The areas of the screen.
 struct Places {
     header: Rect,
     search: Rect,
@@ -76,7 +76,7 @@ fn area_of(state: &PickerState) -> Rect {
     Rect::new(0, 0, state.size.columns, state.size.rows)
 }
 
-/// How many rows of the list are seen.
+/// How many rows of the list are visible.
 pub(super) fn list_rows(state: &PickerState) -> usize {
     usize::from(places(area_of(state), state.show_preview).list.height)
 }
@@ -186,7 +186,7 @@ fn empty_words(state: &PickerState) -> String {
     words.to_owned()
 }
 
-/// One session: what it is called at the left, count, age, model and cost in columns at the right.
+/// One session: its caption on the left; count, age, model and cost in columns on the right.
 fn row_line<'a>(
     state: &PickerState,
     found: Row,
@@ -227,7 +227,7 @@ fn thread_mark(depth: usize) -> String {
 }
 
 fn facts_columns(state: &PickerState, summary: &Summary, columns: usize) -> String {
-    // A file is not read to its end for a list.
+    // A file is not read to its end for a list, so its count is not known.
     let count = match summary.file {
         Some(_) => "-".to_owned(),
         None => summary.meta.message_count.to_string(),
@@ -256,14 +256,14 @@ fn preview(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
         Some(Preview::Failed(text)) => text_lines(text, inner, theme.problem()),
         Some(Preview::Shown(items)) => message_lines(items, inner, theme),
     };
-    // The newest is at the end; what does not fit is left out at the front.
+    // The newest is at the end; lines that do not fit are left out at the front.
     let skip = (lines.len() + 1).saturating_sub(usize::from(inner.height));
     for (at, line) in lines.into_iter().skip(skip).enumerate() {
         frame.render_widget(line, row(inner, u16::try_from(at + 1).unwrap_or(u16::MAX)));
     }
 }
 
-/// Messages, which come newest first, in the order in which they were said.
+/// Messages, which arrive newest first, in the order of the conversation.
 fn message_lines<'a>(items: &[MessageItem], area: Rect, theme: Theme) -> Vec<Line<'a>> {
     let mut lines = Vec::new();
     for item in items.iter().rev() {

@@ -1,4 +1,4 @@
-//! What was said, found by words: in all sessions, or in the one that is read.
+//! Full-text search in the messages of all sessions, or of the open one.
 
 mod state;
 mod update;

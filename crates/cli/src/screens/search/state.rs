@@ -7,22 +7,22 @@ use super::super::list::Window;
 use super::super::theme::Status;
 use crate::limits::SEARCH_HITS_PAGE;
 
-/// Where to look.
+/// The sessions to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Within {
     /// In all sessions; a hit opens its session.
     Everything,
-    /// In one session; a hit is gone to in the screen below.
+    /// In one session; selecting a hit scrolls the screen below to it.
     Session(SessionId),
 }
 
-/// What the screen wants done.
+/// Work that the screen requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     Search(SearchRequest),
 }
 
-/// What was done.
+/// The result of an effect.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Found { query: String, found: Result<SearchResponse, String> },
@@ -40,7 +40,7 @@ pub(crate) struct SearchState {
     pub(crate) status: Option<Status>,
     pub(crate) index: Option<IndexStatus>,
     pub(crate) has_more: bool,
-    /// The query that is being answered. One at a time: keys that are typed meanwhile make one question together.
+    /// The query that is running. Only one runs at a time: what is typed meanwhile becomes one further query.
     pub(super) asked: Option<String>,
     /// The query that the hits are of.
     pub(super) answered: String,
@@ -68,12 +68,12 @@ impl SearchState {
         self.hits.get(self.window.chosen)
     }
 
-    /// Whether the hits are not yet those of what is typed.
+    /// Whether the hits are not yet those of the typed query.
     pub(crate) const fn is_searching(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// What is typed, as a query.
+    /// The typed text as a query.
     pub(super) fn query(&self) -> String {
         let typed = self.input.text().trim();
         match &self.within {

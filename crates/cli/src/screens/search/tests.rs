@@ -10,6 +10,7 @@ fn hit(id: &str, entry: &str, text: &str, highlights: &[(usize, usize)]) -> Sear
     let found = summary(id, &format!("About {id}"), 3);
     SearchHit {
         meta: found.meta,
+        details: None,
         preview: None,
         entry_id: Some(EntryId::from_stored(entry)),
         revision: None,

@@ -8,12 +8,12 @@ use super::super::theme::Status;
 use super::state::{Answer, Effect, SearchState, Within};
 use super::view::list_hits;
 
-/// What to do when the screen opens: what was typed before is looked for.
+/// The first requests of the screen: search for the initial text.
 pub(crate) fn start(state: &mut SearchState) -> Vec<Request> {
     ask(state)
 }
 
-/// From an event to the next state, and what is to be done.
+/// Handles an event: changes the state and returns requests.
 pub(crate) fn update(state: &mut SearchState, event: Event) -> Vec<Request> {
     match event {
         Event::Key(key) => on_key(state, key),
@@ -50,7 +50,7 @@ fn on_key(state: &mut SearchState, key: Key) -> Vec<Request> {
     }
 }
 
-/// Asks for what is typed, unless a question is still open: then its answer brings the next one.
+/// Searches for the typed text, unless a query is running: then its answer starts the next one.
 fn ask(state: &mut SearchState) -> Vec<Request> {
     let query = state.query();
     if state.asked.is_some() || query == state.answered {
@@ -66,7 +66,7 @@ fn ask(state: &mut SearchState) -> Vec<Request> {
     vec![Request::Search(Effect::Search(SearchState::request(query)))]
 }
 
-/// Asks for the same once more while the index is behind: what it takes up meanwhile appears by itself.
+/// Repeats the query while the index is behind, so that newly indexed entries appear.
 fn ask_again(state: &mut SearchState) -> Vec<Request> {
     let is_behind = state.index.is_some_and(|index| !index.is_complete);
     let query = state.query();
@@ -98,7 +98,7 @@ fn answered(
             }
             state.window.keep_in_view(state.hits.len(), list_hits(state));
         }
-        // What was found before stays: half a filter is not yet a mistake.
+        // Keep the previous hits: half a filter is not yet a mistake.
         Err(text) => state.status = Some(Status::problem(text)),
     }
     ask(state)

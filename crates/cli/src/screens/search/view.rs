@@ -9,9 +9,9 @@ use crate::text::{age, clean_line, fit, pad, width};
 
 /// Below this, only hits are shown.
 const TINY_ROWS: u16 = 5;
-/// Rows of a hit: what it is of, and what it says.
+/// Rows of a hit: its session, and its text.
 const HIT_ROWS: u16 = 2;
-/// Columns before what was found, where the text has to be cut.
+/// Columns before the match, if the text has to be cut.
 const LEAD_COLUMNS: usize = 12;
 
 pub(crate) const KEYS: &Keys = &[
@@ -40,7 +40,7 @@ fn places(area: Rect) -> Places {
     Places { header: row(area, 0), input: row(area, 1), list, footer }
 }
 
-/// How many hits are seen.
+/// How many hits are visible.
 pub(super) fn list_hits(state: &SearchState) -> usize {
     let area = Rect::new(0, 0, state.size.columns, state.size.rows);
     usize::from(places(area).list.height / HIT_ROWS).max(1)
@@ -133,7 +133,7 @@ fn heading<'a>(state: &SearchState, hit: &SearchHit, columns: usize, theme: Them
     ])
 }
 
-/// A snippet in one line, cut so that what was found is seen.
+/// A snippet in one line, cut so that the match is visible.
 fn snippet_line<'a>(snippet: &SearchSnippet, columns: usize, theme: Theme) -> Line<'a> {
     let room = columns.saturating_sub(2);
     let all: Vec<char> = snippet.text.chars().collect();

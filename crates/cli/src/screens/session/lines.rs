@@ -1,4 +1,4 @@
-//! A message as the lines of a window of some width. Pure; kept with the message until something changes.
+//! A message as lines for a window of some width. Pure; cached with the message until something changes.
 
 use bough_service::api::MessageItem;
 
@@ -6,7 +6,7 @@ use super::super::super::limits::{BLOCK_LINES_MAX, FOLDED_LINES};
 use crate::text::{clean_line, clean_text, fit, wrap};
 use crate::transcript::{Block, BlockKind, Speaker, shown};
 
-/// What a line is, as far as it looks different.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
     Heading(Speaker),
@@ -27,14 +27,14 @@ pub(crate) struct TextLine {
     pub(crate) text: String,
 }
 
-/// What is unfolded everywhere.
+/// The kinds of blocks that are unfolded everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unfolded {
     pub(crate) thinking: bool,
     pub(crate) tools: bool,
 }
 
-/// The lines of one message. `flipped` turns what is folded around for this message alone.
+/// The lines of one message. `flipped` inverts folding for this message alone.
 pub(crate) fn lines_of(
     item: &MessageItem,
     columns: usize,

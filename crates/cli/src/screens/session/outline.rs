@@ -11,9 +11,9 @@ pub(crate) struct OutlineLine {
     pub(crate) text: String,
 }
 
-/// The loops of a session, each after the one that it goes on from, and the sub-agents that each started. A loop that
-/// goes on stands below its parent; reruns, branches and loops that were passed over stand further right. Safe on parents
-/// that are missing and on circles.
+/// The loops of a session, each after the one that it continues, and the sub-agents that each started. A loop that
+/// continues stands below its parent; reruns, branches and loops that were not chosen stand further right. Safe on
+/// missing parents and cycles.
 pub(crate) fn outline_lines(session: &str, loops: &[LoopSummary]) -> Vec<OutlineLine> {
     let known: HashSet<&str> = loops.iter().map(|one| one.loop_id.as_str()).collect();
     let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -27,7 +27,7 @@ pub(crate) fn outline_lines(session: &str, loops: &[LoopSummary]) -> Vec<Outline
     }
     let mut lines = Vec::new();
     let mut seen = HashSet::new();
-    // A circle has no root; its loops come at the end.
+    // A cycle has no root; its loops come at the end.
     for root in roots.into_iter().chain(0..loops.len()) {
         let mut stack = vec![(root, 0)];
         while let Some((at, depth)) = stack.pop() {
@@ -35,7 +35,7 @@ pub(crate) fn outline_lines(session: &str, loops: &[LoopSummary]) -> Vec<Outline
             add(session, one, depth, &mut lines);
             let below = children.get(one.loop_id.as_str()).map_or(&[][..], Vec::as_slice);
             let below = below.iter().filter_map(|child| Some((*child, loops.get(*child)?)));
-            // What goes on comes last, so that side ways stay close to where they part.
+            // The continuation comes last, so that side branches stay close to their fork.
             let (on, aside): (Vec<_>, Vec<_>) = below.partition(|(_, child)| goes_on(child));
             stack.extend(on.iter().rev().map(|(child, _)| (*child, depth)));
             stack.extend(aside.iter().rev().map(|(child, _)| (*child, depth + 1)));
@@ -44,7 +44,7 @@ pub(crate) fn outline_lines(session: &str, loops: &[LoopSummary]) -> Vec<Outline
     lines
 }
 
-/// Whether a loop is the way on from its parent.
+/// Whether a loop is the continuation of its parent.
 fn goes_on(one: &LoopSummary) -> bool {
     let is_aside = matches!(one.continuation, LoopContinuation::Rerun | LoopContinuation::Branch);
     let is_passed_over = one
@@ -83,7 +83,7 @@ fn add(session: &str, one: &LoopSummary, depth: usize, lines: &mut Vec<OutlineLi
     }
 }
 
-/// Ids of loops mostly begin with their session's, which says nothing here.
+/// Ids of loops mostly begin with their session's, which is redundant here.
 fn short(session: &str, loop_id: &str) -> String {
     let rest = loop_id.strip_prefix(session).and_then(|rest| rest.strip_prefix('.'));
     clean_line(rest.filter(|rest| !rest.is_empty()).unwrap_or(loop_id)).into_owned()
@@ -103,7 +103,7 @@ fn relation(session: &str, one: &LoopSummary) -> Option<String> {
     })
 }
 
-/// What became of a loop that ran beside others.
+/// Whether a parallel loop was chosen.
 fn choice(session: &str, one: &LoopSummary) -> Option<String> {
     let group = one.group.as_ref()?;
     let all = group.loop_ids.len();

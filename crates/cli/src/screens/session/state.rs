@@ -19,7 +19,7 @@ pub(crate) enum From {
     Head,
 }
 
-/// What the screen wants done.
+/// Work that the screen requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     Summary(SessionId),
@@ -37,7 +37,7 @@ pub(crate) enum Effect {
     Loops(SessionId),
 }
 
-/// What was done.
+/// The result of an effect.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one at a time is on its way; boxing buys nothing")]
 pub(crate) enum Answer {
@@ -60,12 +60,12 @@ pub(crate) struct SessionState {
     pub(crate) size: Size,
     pub(crate) now_ms: i64,
     pub(crate) id: SessionId,
-    /// The entry that is read up to; `None` is the active leaf, which news move.
+    /// The entry at the end of the shown path; `None` is the active leaf, which events move.
     pub(crate) leaf: Option<EntryId>,
     pub(crate) session: Option<Summary>,
     pub(crate) items: Vec<Item>,
     pub(crate) from: From,
-    /// The first line of the transcript that is seen.
+    /// The first visible line of the transcript.
     pub(crate) top: usize,
     /// Whether the end stays in view as it grows.
     pub(crate) follows: bool,
@@ -77,13 +77,13 @@ pub(crate) struct SessionState {
     pub(crate) status: Option<Status>,
     pub(crate) is_loading: bool,
     pub(crate) is_gone: bool,
-    /// Whether events no longer arrive: the server ended, or the store cannot be read. Asked for again at every tick.
+    /// Whether events no longer arrive: the server ended, or the store cannot be read. Retried at every tick.
     pub(crate) is_cut_off: bool,
     pub(super) flipped: HashSet<EntryId>,
     pub(super) generation: u64,
     /// Where the next page in the direction of reading starts; `None` at the end of the path.
     pub(super) cursor: Option<String>,
-    /// Where the events go on.
+    /// The cursor of the events.
     pub(super) after: Option<String>,
 }
 
@@ -134,7 +134,7 @@ impl SessionState {
         found.unwrap_or(self.items.len().saturating_sub(1))
     }
 
-    /// Keeps what is seen within what there is.
+    /// Keeps the scroll position within the transcript.
     pub(super) fn settle(&mut self) {
         let most = self.total().saturating_sub(super::view::text_rows(self));
         if self.follows {
@@ -145,7 +145,7 @@ impl SessionState {
         self.chosen = self.chosen.min(self.items.len().saturating_sub(1));
     }
 
-    /// Makes all lines anew: the window or what is folded has changed. The message on top stays on top.
+    /// Makes all lines again: the window or the folding has changed. The message on top stays on top.
     pub(super) fn lay_out(&mut self) {
         let on_top = self.item_at(self.top);
         let columns = super::view::text_columns(self);

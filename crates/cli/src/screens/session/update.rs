@@ -12,8 +12,8 @@ use super::view::text_rows;
 use crate::backend::{EventPage, PathPage, SessionEvent};
 use crate::limits::TRANSCRIPT_ITEMS_MAX;
 
-/// What to do when the screen opens. Where the events begin is asked for before anything is read, so that none is missed
-/// in between.
+/// The first requests of the screen. The cursor of the events is requested before anything is read, so that none is
+/// missed in between.
 pub(crate) fn start(state: &mut SessionState) -> Vec<Request> {
     let session = state.id.clone();
     vec![
@@ -23,7 +23,7 @@ pub(crate) fn start(state: &mut SessionState) -> Vec<Request> {
     ]
 }
 
-/// Reads the transcript anew from one of its ends.
+/// Reads the transcript again from one of its ends.
 fn read_from(state: &mut SessionState, from: From) -> Vec<Request> {
     state.generation += 1;
     state.from = from;
@@ -46,7 +46,7 @@ fn page(state: &SessionState) -> Request {
     })
 }
 
-/// From an event to the next state, and what is to be done.
+/// Handles an event: changes the state and returns requests.
 pub(crate) fn update(state: &mut SessionState, event: Event) -> Vec<Request> {
     let mut requests = match event {
         Event::Key(key) => {
@@ -73,7 +73,7 @@ pub(crate) fn update(state: &mut SessionState, event: Event) -> Vec<Request> {
     requests
 }
 
-/// Whether the end of what was read is near what is seen.
+/// Whether the visible part is near the end of what was read.
 fn needs_more(state: &SessionState) -> bool {
     if state.is_loading || state.cursor.is_none() || state.items.len() >= TRANSCRIPT_ITEMS_MAX {
         return false;
@@ -131,7 +131,7 @@ fn scroll_to(state: &mut SessionState, top: usize) {
 }
 
 fn to_start(state: &mut SessionState) -> Vec<Request> {
-    // What is at hand is enough when it reaches back to the first message.
+    // The loaded messages are enough if they reach back to the first message.
     if state.from == From::Head || state.cursor.is_none() {
         scroll_to(state, 0);
         return Vec::new();
@@ -152,7 +152,7 @@ fn to_end(state: &mut SessionState) -> Vec<Request> {
     read_from(state, From::Tail)
 }
 
-/// Goes to an entry: where it is read already, or up to it on whichever branch it is.
+/// Scrolls to an entry: where it is loaded already, or by loading the path to it on its branch.
 fn go_to(state: &mut SessionState, entry: EntryId) -> Vec<Request> {
     if let Some(at) = state.place(&entry) {
         scroll_to(state, state.line_of(at));
@@ -208,7 +208,7 @@ fn on_answer(state: &mut SessionState, answer: Answer) -> Vec<Request> {
         }
         Answer::Events { session, page } if session == state.id => on_events(state, page),
         Answer::Loops { session, loops } if session == state.id => {
-            // Sessions that no recorder made have none; that is not worth a word.
+            // Sessions that no recorder made have none; that is not reported.
             if let Ok(loops) = loops {
                 state.take_loops(&loops);
                 state.lay_out();
@@ -242,7 +242,7 @@ fn take_page(state: &mut SessionState, from: From, page: PathPage) {
             state.items.extend(items);
         }
         From::Tail => {
-            // Newest first; what an event added meanwhile is there already.
+            // Newest first; entries that an event added meanwhile are there already.
             let older = page.items.into_iter().filter(|item| state.place(&item.entry_id).is_none());
             let older: Vec<MessageItem> = older.collect();
             let older: Vec<Item> =
@@ -310,7 +310,7 @@ fn on_event(state: &mut SessionState, event: SessionEvent) -> Vec<Request> {
 }
 
 fn added(state: &mut SessionState, payload: Value) -> Vec<Request> {
-    // While the beginning is read, what is added at the end will be met later.
+    // While the transcript is read from its beginning, new entries at the end are read later.
     let is_elsewhere = state.from == From::Head || state.leaf.is_some();
     if is_elsewhere || state.is_loading && state.items.is_empty() {
         return Vec::new();
@@ -324,7 +324,7 @@ fn added(state: &mut SessionState, payload: Value) -> Vec<Request> {
     }
     let last = state.items.last().map(|item| &item.item.entry_id);
     if parent.as_ref() != last {
-        // Another branch: the path is another one now.
+        // Another branch: load its path.
         return read_from(state, From::Tail);
     }
     let item = state.laid_out(item);

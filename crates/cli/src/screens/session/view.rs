@@ -59,7 +59,7 @@ fn of_state(state: &SessionState) -> Places {
     places(Rect::new(0, 0, state.size.columns, state.size.rows), state.show_outline)
 }
 
-/// How many lines of the transcript are seen.
+/// How many lines of the transcript are visible.
 pub(super) fn text_rows(state: &SessionState) -> usize {
     usize::from(of_state(state).text.height)
 }
@@ -100,7 +100,7 @@ fn facts(state: &SessionState) -> String {
     format!("{} · {place}", status.unwrap_or("…"))
 }
 
-/// Where the transcript stands: messages, tokens, money, model.
+/// The line with messages, tokens, cost and model.
 fn usage_line(state: &SessionState) -> String {
     let Some(session) = &state.session else {
         return String::new();
@@ -108,7 +108,7 @@ fn usage_line(state: &SessionState) -> String {
     let total = &session.details.usage.total;
     let mut parts = vec![count(session.meta.message_count, "message", "messages")];
     if total.messages > 0 {
-        // Most of what a model reads it has read before; leaving that out would explain no bill.
+        // Most input tokens come from the cache; without them the line would not explain the cost.
         let cached = total.cache_read.saturating_add(total.cache_write);
         let cached =
             if cached > 0 { format!(", {} cached", tokens(cached)) } else { String::new() };
@@ -170,7 +170,7 @@ fn outline(state: &SessionState, frame: &mut Frame, area: Rect, theme: Theme) {
         frame.render_widget(Line::styled("no loops", theme.dim()), row(inner, 0));
         return;
     }
-    // The newest loops are what is going on.
+    // Show the newest loops.
     let skip = state.outline.len().saturating_sub(usize::from(inner.height));
     for (at, line) in state.outline.iter().skip(skip).enumerate() {
         let text = format!(" {}{}", "  ".repeat(line.depth.min(8)), line.text);

@@ -1,6 +1,7 @@
-//! From entries to rows: which are seen, in which order, how far indented. Pure, and linear in the number of entries.
+//! From entries to rows: which are visible, in which order, how far indented. Pure, and linear in the number of
+//! entries.
 //!
-//! A run of entries without a branch is drawn straight down. Where several entries follow one, each begins a branch, one
+//! A run of entries without a branch is drawn straight down. If several entries follow one, each begins a branch, one
 //! step further in, the active one first.
 
 use std::collections::{HashMap, HashSet};
@@ -26,7 +27,7 @@ pub(crate) enum Filter {
 }
 
 impl Filter {
-    /// The next one, for a key that goes round.
+    /// The next filter, for a key that cycles.
     pub(crate) const fn next(self) -> Self {
         match self {
             Self::Default => Self::NoTools,
@@ -115,7 +116,7 @@ impl Forest {
         self.nodes.get(at).and_then(|node| self.labels.get(&node.entry.id))
     }
 
-    /// Gives an entry a label that no other entry keeps, or takes its label away.
+    /// Sets a label that no other entry keeps, or removes it.
     pub(crate) fn move_label(&mut self, id: EntryId, label: Option<Label>) {
         match label {
             Some(label) => {
@@ -148,7 +149,7 @@ impl Forest {
     }
 }
 
-/// Messages and the summaries that stand in for some.
+/// Messages and the summaries that replace some.
 fn is_of_the_conversation(entry: &Outline) -> bool {
     entry.role.is_some()
         || matches!(entry.custom_type.as_deref(), Some("bough.compaction" | "bough.branch_summary"))
@@ -184,7 +185,7 @@ pub(crate) struct Drawing {
     by_node: HashMap<usize, usize>,
 }
 
-/// How many steps of indentation are drawn; deeper ones are said as a number.
+/// How many steps of indentation are drawn; deeper ones are shown as a number.
 const STEPS_SHOWN: usize = 12;
 
 impl Drawing {
@@ -219,7 +220,7 @@ impl Drawing {
         }
     }
 
-    /// Puts siblings on the stack, the first on top; several of them begin branches.
+    /// Pushes siblings on the stack, the first on top; several of them begin branches.
     fn push_all(
         &mut self,
         stack: &mut Vec<(usize, Option<usize>, bool)>,
@@ -238,18 +239,18 @@ impl Drawing {
         }
     }
 
-    /// The entry at or above a place that is seen: where an active path ends whose leaf a filter hides.
+    /// The visible entry at or above a place: the end of an active path whose leaf a filter hides.
     pub(crate) fn seen_end(&self, forest: &Forest, leaf: Option<usize>) -> Option<usize> {
         let row = self.row_of(forest, Some(leaf?))?;
         self.rows.get(row).map(|row| row.node)
     }
 
-    /// The row of an entry, or of the nearest one above it that is seen.
+    /// The row of an entry, or of its nearest visible ancestor.
     pub(crate) fn row_of(&self, forest: &Forest, node: Option<usize>) -> Option<usize> {
         forest.upwards(node).find_map(|at| self.by_node.get(&at).copied())
     }
 
-    /// The row of an entry, if it is seen.
+    /// The row of an entry, if it is visible.
     pub(crate) fn exact_row_of(&self, node: usize) -> Option<usize> {
         self.by_node.get(&node).copied()
     }
@@ -278,7 +279,7 @@ impl Drawing {
     }
 }
 
-/// The tree of the entries that are seen.
+/// The tree of the visible entries.
 struct Family {
     roots: Vec<usize>,
     children: HashMap<usize, Vec<usize>>,
@@ -287,7 +288,7 @@ struct Family {
 impl Family {
     fn of(forest: &Forest, filter: Filter) -> Self {
         let mut family = Self { roots: Vec::new(), children: HashMap::new() };
-        // For each entry, itself when it is seen, else the nearest one above it that is.
+        // For each entry, itself if it is visible, else its nearest visible ancestor.
         let mut anchors: Vec<Option<usize>> = Vec::with_capacity(forest.nodes.len());
         for (at, node) in forest.nodes.iter().enumerate() {
             let above = node.parent.and_then(|parent| anchors.get(parent).copied().flatten());
@@ -304,7 +305,7 @@ impl Family {
         family
     }
 
-    /// Moves what is on the active path before its siblings.
+    /// Moves entries on the active path before their siblings.
     fn put_first(&mut self, active: &HashSet<usize>) {
         let first = |siblings: &mut Vec<usize>| siblings.sort_by_key(|at| !active.contains(at));
         first(&mut self.roots);

@@ -1,4 +1,5 @@
-//! The tree navigator: the branches of a session, the active path marked, to walk and to switch.
+//! The tree navigator: shows the branches of a session with the active path marked, and switches
+//! between them.
 
 mod layout;
 mod print;

@@ -9,9 +9,9 @@ use super::view::entry_words;
 use crate::backend::Outline;
 use crate::text::{fit, unique_ids, width};
 
-/// The least that is shown of an entry, however deep it lies.
+/// The least width of an entry's text, however deep it is.
 const WORDS_COLUMNS_MIN: usize = 20;
-/// The most that is shown of an entry.
+/// The most width of an entry's text.
 const WORDS_COLUMNS_MAX: usize = 160;
 const ACTIVE_END: &str = "  ← active";
 
@@ -29,7 +29,7 @@ pub(crate) fn print_lines(
     let active: HashSet<usize> = forest.upwards(leaf).collect();
     let drawing = Drawing::of(&forest, leaf, filter, &HashSet::new());
     let active_end = drawing.seen_end(&forest, leaf);
-    // A beginning must be told apart from all entries, not only from those that are printed.
+    // A short id must be unique among all entries, not only among the printed ones.
     let ids: Vec<&str> = forest.nodes.iter().map(|node| node.entry.id.as_str()).collect();
     let short_ids = unique_ids(&ids);
     let line = |row: &super::layout::Row| {

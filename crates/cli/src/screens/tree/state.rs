@@ -9,7 +9,7 @@ use super::super::theme::Status;
 use super::layout::{Drawing, Filter, Forest, Row};
 use crate::backend::{EntriesPage, Summary};
 
-/// What the keys are for.
+/// What the keys do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Moving about.
@@ -17,18 +17,18 @@ pub(crate) enum Mode {
     Browse,
     /// A label is typed.
     Label(Input),
-    /// The session works; switching is to be confirmed.
+    /// The session is working; switching must be confirmed.
     ConfirmSwitch(Choice),
-    /// What to do about what is left behind.
+    /// Whether to summarise the branch that is left.
     Summary { choice: Choice, option: usize },
-    /// What a summary should pay attention to is typed.
+    /// The focus of the summary is typed.
     Focus { choice: Choice, input: Input },
 }
 
 /// An entry that was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
-    /// Where the leaf goes; `None` is before the first entry.
+    /// The new leaf; `None` is before the first entry.
     pub(crate) to: Option<EntryId>,
     /// The message whose text is offered for editing.
     pub(crate) edit: Option<EntryId>,
@@ -36,7 +36,7 @@ pub(crate) struct Choice {
     pub(crate) left_behind: usize,
 }
 
-/// What a person wants to be said of what is left behind.
+/// The kind of summary for the branch that is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SummaryWish {
     /// Nothing.
@@ -62,7 +62,7 @@ pub(crate) struct Switch {
     pub(crate) summary: SummaryWish,
 }
 
-/// What a switch did.
+/// The result of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Switched {
     pub(crate) leaf: Option<EntryId>,
@@ -70,7 +70,7 @@ pub(crate) struct Switched {
     pub(crate) appended: bool,
 }
 
-/// What the navigator wants done.
+/// Work that the navigator requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     Load { session: SessionId, cursor: Option<String>, generation: u64 },
@@ -80,7 +80,7 @@ pub(crate) enum Effect {
     Label { session: SessionId, entry: EntryId, label: Option<String> },
 }
 
-/// What was done.
+/// The result of an effect.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one at a time is on its way; boxing buys nothing")]
 pub(crate) enum Answer {
@@ -107,14 +107,14 @@ pub(crate) struct TreeState {
     pub(crate) status: Option<Status>,
     pub(crate) is_loading: bool,
     pub(crate) active: HashSet<usize>,
-    /// Where the active path ends, as far as it is seen.
+    /// The end of the active path, as far as it is visible.
     pub(crate) active_end: Option<usize>,
     pub(super) generation: u64,
     pub(super) active_leaf: Option<EntryId>,
     pub(super) folded: HashSet<usize>,
-    /// Entries when the drawing was made; it is made again when there are twice as many, and at the end.
+    /// Entries when the layout was made; it is made again when there are twice as many, and at the end.
     pub(super) drawn_at: usize,
-    /// Whether the person has moved; until then the active leaf is chosen.
+    /// Whether the person has moved; until then the active leaf is selected.
     pub(super) has_moved: bool,
 }
 
@@ -153,12 +153,12 @@ impl TreeState {
         self.active_leaf.as_ref().and_then(|id| self.forest.place(id))
     }
 
-    /// Whether the agent is at work, which switching would disturb.
+    /// Whether the agent is working, which switching would disturb.
     pub(super) fn is_working(&self) -> bool {
         self.session.as_ref().is_some_and(|found| found.meta.status == SessionStatus::Working)
     }
 
-    /// Chooses an entry, and shows everything where the filter would hide it.
+    /// Selects an entry, and shows everything if the filter would hide it.
     pub(super) fn go_to(&mut self, entry: &EntryId) {
         let Some(node) = self.forest.place(entry) else { return };
         self.has_moved = true;
@@ -171,7 +171,7 @@ impl TreeState {
         self.window.keep_in_view(self.drawing.rows.len(), super::view::list_rows(self));
     }
 
-    /// Draws anew, and keeps the choice where it was as far as it is still seen.
+    /// Makes the layout again, and keeps the selection as far as it is still visible.
     pub(super) fn lay_out(&mut self) {
         let chosen = self.chosen().map(|row| row.node);
         let leaf = self.leaf_place();
@@ -186,8 +186,8 @@ impl TreeState {
         self.window.keep_in_view(self.drawing.rows.len(), super::view::list_rows(self));
     }
 
-    /// What choosing a row means: a message of the person's, or of an application, is to be said anew from before
-    /// it; anything else is gone on from.
+    /// What selecting a row means: a message of the person, or of an application, is edited and sent again from before
+    /// it; anything else is continued from.
     pub(super) fn choice(&self, row: Row) -> Option<Choice> {
         let node = self.forest.node(row.node)?;
         let is_said_anew = matches!(node.entry.role, Some(Role::User | Role::Custom));

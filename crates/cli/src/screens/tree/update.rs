@@ -12,7 +12,7 @@ use super::state::{
 use super::view::list_rows;
 use crate::backend::EntriesPage;
 
-/// What to do when the navigator opens.
+/// The first requests of the navigator.
 pub(crate) fn start(state: &mut TreeState) -> Vec<Request> {
     let session = state.id.clone();
     let mut requests = reload(state);
@@ -35,7 +35,7 @@ fn load(state: &TreeState, cursor: Option<String>) -> Request {
     Request::Tree(Effect::Load { session, cursor, generation })
 }
 
-/// From an event to the next state, and what is to be done.
+/// Handles an event: changes the state and returns requests.
 pub(crate) fn update(state: &mut TreeState, event: Event) -> Vec<Request> {
     match event {
         Event::Key(key) => {
@@ -134,12 +134,12 @@ fn on_ctrl_key(state: &mut TreeState, letter: char) {
         'u' => Filter::User,
         'l' => Filter::Labelled,
         'a' => Filter::All,
-        // Shift tells the two apart, where the terminal says so.
+        // Shift distinguishes the two, if the terminal reports it.
         'o' if letter.is_uppercase() => state.filter.previous(),
         'o' => state.filter.next(),
         _ => return,
     };
-    // The same key again goes back to the usual view.
+    // The same key again returns to the usual view.
     let again = filter == state.filter && filter != Filter::Default;
     state.filter = if again { Filter::Default } else { filter };
     state.has_moved = true;
@@ -206,7 +206,7 @@ fn choose(state: &mut TreeState) -> Vec<Request> {
     go_on(state, choice)
 }
 
-/// Asks about what is left behind, or switches at once when nothing is.
+/// Asks about the branch that is left, or switches at once if nothing is left.
 fn go_on(state: &mut TreeState, choice: Choice) -> Vec<Request> {
     if choice.left_behind > 0 {
         state.mode = Mode::Summary { choice, option: 0 };
@@ -272,7 +272,8 @@ fn on_focus_key(state: &mut TreeState, choice: Choice, mut input: Input, key: Ke
     Vec::new()
 }
 
-/// Forks at the chosen entry; before it, with its text to be edited, when it is the person's.
+/// Forks at the selected entry; if it is the person's message, before it, with its text to be
+/// edited.
 fn fork(state: &mut TreeState) -> Vec<Request> {
     let Some(row) = state.chosen() else { return Vec::new() };
     let (Some(choice), Some(node)) = (state.choice(row), state.forest.node(row.node)) else {

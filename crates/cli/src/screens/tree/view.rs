@@ -48,7 +48,7 @@ fn places(area: Rect) -> Places {
     Places { header: row(area, 0), rule: row(area, 1), list, footer: row(area, area.height - 1) }
 }
 
-/// How many rows of the tree are seen.
+/// How many rows of the tree are visible.
 pub(super) fn list_rows(state: &TreeState) -> usize {
     let area = Rect::new(0, 0, state.size.columns, state.size.rows);
     usize::from(places(area).list.height)
@@ -141,7 +141,7 @@ fn speaker(entry: &Outline) -> Speaker {
     }
 }
 
-/// Who speaks and what it is about, harmless and in one line.
+/// The role and the text of an entry, sanitised and in one line.
 pub(super) fn entry_words(entry: &Outline) -> (String, String) {
     let who = match (entry.role, entry.custom_type.as_deref()) {
         (Some(Role::FunctionResult), _) => "tool".to_owned(),

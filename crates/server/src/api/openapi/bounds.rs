@@ -11,7 +11,7 @@ use bough_session::limits::{
 };
 use serde_json::{Value, json};
 
-/// What a bound is called in a schema, and the bound, of the fields with a name.
+/// The keyword of a bound in a schema, and the bound, for the fields with a name.
 ///
 /// Texts are bounded in bytes, and a text has no more characters than bytes.
 fn bound(name: &str) -> Option<(&'static str, usize)> {

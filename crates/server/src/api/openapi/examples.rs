@@ -1,14 +1,14 @@
-//! Examples that are made from the schemas, so that they cannot fall behind them.
+//! Examples that are made from the schemas, so that they stay current.
 
 use serde_json::{Map, Value, json};
 
 use super::schemas::Components;
 use crate::api::EXAMPLE_MESSAGE;
 
-/// How deep examples go; what is deeper is left empty.
+/// The depth of examples; anything deeper is left empty.
 const DEPTH_MAX: usize = 8;
 
-/// Members that are not required and shown all the same: without them a request says nothing.
+/// Optional members that examples show anyway: without them a request would be empty.
 const SHOWN: [&str; 10] = [
     "message",
     "title",
@@ -22,10 +22,10 @@ const SHOWN: [&str; 10] = [
     "put",
 ];
 
-/// Lists that are empty when all is well.
+/// Lists that are usually empty.
 const EMPTY: [&str; 2] = ["notices", "losses"];
 
-/// An example of what a schema describes.
+/// An example for a schema.
 pub(super) fn example(components: &Components, schema: &Value) -> Value {
     of_named(components, schema, "", 0)
 }

@@ -1,4 +1,4 @@
-//! The operations that are no functions of the table: about the server, for browsers, and every function by its name.
+//! The operations outside of the function table: about the server, for browsers, and every function by its name.
 
 use serde_json::{Map, Value, json};
 
@@ -168,7 +168,7 @@ fn call_by_name() -> Value {
         "name": "function_id", "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 },
         "description": "The function, such as `session::list`.",
     })];
-    // What each of them means to a function is said where the function has its own path.
+    // What each header means to a function is described at the function's own path.
     parameters.extend(
         bough_service::function("session::append").map(header_parameters).into_iter().flatten(),
     );

@@ -1,4 +1,4 @@
-//! The operations that say how the server is, in detail, and that find it out.
+//! The operations for detailed health and verification.
 
 use serde_json::{Map, Value, json};
 
@@ -87,7 +87,7 @@ fn shape(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// A shape, or `null` where it is not known or not the caller's to see.
+/// A shape, or `null` if it is not known or the caller may not see it.
 fn if_known(name: &str) -> Value {
     json!({ "anyOf": [shape(name), { "type": "null" }] })
 }
@@ -100,7 +100,7 @@ fn time_if_any(about: &str) -> Value {
     json!({ "type": ["integer", "null"], "description": format!("{about}, milliseconds since the epoch.") })
 }
 
-/// What the files occupied when they were last looked at.
+/// The size of the files at the last measurement.
 fn size() -> Value {
     let properties = json!({
         "measured_at": time("When the files were looked at"),

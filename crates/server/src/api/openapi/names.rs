@@ -1,8 +1,8 @@
-//! What operations, their groups and the shapes of their bodies are called.
+//! The names of operations, their groups and the shapes of their bodies.
 
-/// The name of the operation that a function is.
+/// The name of a function's operation.
 ///
-/// Names of functions are short where their own place says what they are about; generated clients have no such place.
+/// Names of functions are short because their namespace gives the context; generated clients have no such namespace.
 pub(super) fn operation_id(function_id: &str) -> String {
     let name = function_id.strip_prefix("session::").unwrap_or(function_id);
     let known = match name {
@@ -71,13 +71,14 @@ fn capitalised(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The group of a path's operations: what its first part names, or else the server.
+/// The group of a path's operations: the one that its first part names, or else the server.
 pub(super) fn tag(path: &str) -> &'static str {
     let first = path.split('/').nth(2).unwrap_or_default();
     TAGS.iter().map(|(tag, _)| *tag).find(|tag| *tag == first).unwrap_or("server")
 }
 
-/// The groups, in the order in which they are read, and what each is about. Spectral and Redocly refuse an operation whose group is missing here.
+/// The groups in reading order, with a description of each. Spectral and Redocly refuse an operation whose group is
+/// missing here.
 pub(super) const TAGS: &[(&str, &str)] = &[
     ("sessions", "Sessions, their entries and their branches."),
     ("events", "Live events, as server-sent events."),

@@ -63,7 +63,7 @@ pub(super) fn operation(function: &Function, path: &str, components: &mut Compon
     operation
 }
 
-/// A description without what is said for the bus: the events that it fires, and `null` where HTTP says 404.
+/// A description without the parts about the bus: the events that it fires, and `null` where HTTP answers 404.
 fn description(of_function: &str) -> String {
     let end = of_function.find("; fires").unwrap_or(of_function.len());
     let text = of_function.get(..end).unwrap_or(of_function).replace(" (null when unknown)", "");
@@ -71,7 +71,7 @@ fn description(of_function: &str) -> String {
     format!("{}.", text.trim_end_matches('.'))
 }
 
-/// The first part of a description, without what stands in brackets or follows a semicolon.
+/// The first part of a description, without text in brackets or after a semicolon.
 fn summary(description: &str) -> &str {
     let end = description.find([';', '(', ':']).unwrap_or(description.len());
     description.get(..end).unwrap_or(description).trim_end_matches([' ', '.'])
@@ -83,7 +83,7 @@ fn required_names(schema: &Value) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// What is in the path is not in the body.
+/// Removes the fields of the path from the body.
 fn remove_fields(schema: &mut Value, names: &[&str]) {
     let is_named = |value: &Value| value.as_str().is_some_and(|name| names.contains(&name));
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
@@ -128,7 +128,7 @@ fn query_parameter(
     })
 }
 
-/// A query leaves a parameter out; it cannot say `null`.
+/// A query leaves a parameter out; it cannot express `null`.
 fn without_null(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Some(word) = schema.get_mut("type")
@@ -188,7 +188,7 @@ pub(super) fn header_parameters(function: &Function) -> Vec<Value> {
     headers
 }
 
-/// Whether a reader may say which version it has, and be told that it is still that one.
+/// Whether a reader may send the version that it has, and get 304 if it is still current.
 fn may_be_unmodified(function: &Function) -> bool {
     function.is_read() && function.tag.is_some()
 }

@@ -1,12 +1,15 @@
-//! The shapes that operations share, as OpenAPI 3.1 and the makers of clients want them.
+//! The shapes that operations share, in the form that OpenAPI 3.1 and generators of clients want.
 
 use bough_session::limits::METADATA_KEYS_MAX;
 use serde_json::{Map, Value, json};
 
 use super::names::pascal_case;
 
-/// Where a shape is found in the document.
+/// The prefix of references to shapes in the document.
 const PLACE: &str = "#/components/schemas/";
+
+/// The shape of a message of the model.
+const REPLY: &str = "AssistantMessage";
 
 /// The schemas that others refer to, by name.
 #[derive(Default)]
@@ -29,7 +32,8 @@ impl Components {
         tidied(schema)
     }
 
-    /// Gives a shape the name that its type has, so that clients have a type for it; a shape without a name stays where it is.
+    /// Gives a shape the name of its type, so that clients have a type for it; a shape without a name stays where it
+    /// is.
     pub(super) fn name(&mut self, mut schema: Value) -> Value {
         let title = schema.as_object_mut().and_then(|map| map.remove("title"));
         let Some(Value::String(title)) = title else { return schema };
@@ -49,6 +53,7 @@ impl Components {
     }
 
     fn insert(&mut self, name: String, schema: Value) {
+        let schema = if name == REPLY { with_optional_stop_reason(schema) } else { schema };
         let known = self.0.entry(name).or_insert_with(|| schema.clone());
         debug_assert_eq!(known, &schema, "two types have one name");
     }
@@ -58,7 +63,7 @@ impl Components {
         self.name_variants(name, schema)
     }
 
-    /// Gives the object of a choice between a plain value and an object a name.
+    /// Names the object in a choice between a plain value and an object.
     fn name_objects(&mut self, name: &str, mut schema: Value) -> Value {
         let choices = schema.get_mut("anyOf").and_then(Value::as_array_mut);
         let mut objects: Vec<&mut Value> = choices
@@ -72,7 +77,7 @@ impl Components {
         schema
     }
 
-    /// Gives each variant of a union a name, after the value of the property that tells them apart.
+    /// Names each variant of a union after the value of its tag property.
     fn name_variants(&mut self, name: &str, mut schema: Value) -> Value {
         let Some(Value::Array(variants)) = schema.get("oneOf") else { return schema };
         let Some(property) = tag_of(variants) else { return schema };
@@ -95,13 +100,27 @@ impl Components {
     }
 }
 
+/// Over HTTP a message that streams does not say yet why the model stopped.
+fn with_optional_stop_reason(mut schema: Value) -> Value {
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != "stop_reason");
+    }
+    if let Some(member) =
+        schema.pointer_mut("/properties/stop_reason").and_then(Value::as_object_mut)
+    {
+        let about = "Why the model stopped. Absent while the message streams.";
+        member.insert("description".to_owned(), about.into());
+    }
+    schema
+}
+
 /// An object with these members.
 pub(super) fn object(properties: Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// What a type is called in the document. Generated clients call the answer of an operation after the operation and `Response`,
-/// so no shape may have such a name.
+/// The name of a type in the document. Generated clients name the answer of an operation after the operation with
+/// `Response`, so no shape may have such a name.
 fn shape_name(type_name: &str) -> String {
     match type_name.strip_suffix("Response") {
         Some(stem) => format!("{stem}Result"),
@@ -113,7 +132,7 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("{PLACE}{name}") })
 }
 
-/// The property that has another constant in each of several variants.
+/// The property that has a different constant in each variant.
 fn tag_of(variants: &[Value]) -> Option<String> {
     let first = variants.first()?.get("properties")?.as_object()?;
     let tells_apart = |name: &&String| {
@@ -165,7 +184,7 @@ fn simplified(mut map: Map<String, Value>) -> Map<String, Value> {
             name_free_object(name, items);
         }
     }
-    // Formats of Rust's unsigned numbers are nobody else's; that they are not below zero is said by `minimum`.
+    // Formats of Rust's unsigned numbers are unknown elsewhere; `minimum` says that they are not negative.
     if map.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
         map.remove("format");
     }
@@ -184,7 +203,7 @@ fn simplified(mut map: Map<String, Value>) -> Map<String, Value> {
         map.insert("const".to_owned(), value);
     }
     if let Some(Value::Array(places)) = map.get("items").cloned() {
-        // Where every place is the same, the length is said by `minItems` and `maxItems`.
+        // If all items have the same schema, `minItems` and `maxItems` give the length.
         let is_same = places.windows(2).all(|pair| pair.first() == pair.last());
         let items = places.first().filter(|_| is_same).cloned();
         if items.is_none() {
@@ -195,7 +214,7 @@ fn simplified(mut map: Map<String, Value>) -> Map<String, Value> {
     map
 }
 
-/// Objects that callers fill as they like have a name by the field that they are in: generators make one up otherwise.
+/// Names an object that callers fill freely after its field; generators would make up a name otherwise.
 fn name_free_object(field: &str, schema: &mut Value) {
     let is_free = schema.get("properties").is_none()
         && schema.get("additionalProperties").is_none_or(|more| *more == Value::Bool(true));
@@ -220,7 +239,7 @@ fn name_free_object(field: &str, schema: &mut Value) {
     }
 }
 
-/// The objects that callers fill as they like.
+/// The objects that callers fill freely.
 pub(super) fn free_objects() -> [(&'static str, Value); 4] {
     let free = |about: &str| json!({ "type": "object", "additionalProperties": true, "description": about });
     let mut metadata = free("What applications note about a session; lists can be filtered by it.");
@@ -238,7 +257,7 @@ pub(super) fn free_objects() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// One choice is none: its words go where the choice was.
+/// Replaces a choice with one variant by that variant.
 fn merge_only_choice(map: &mut Map<String, Value>) {
     for word in ["allOf", "anyOf", "oneOf"] {
         let only = match map.get(word) {
@@ -254,7 +273,8 @@ fn merge_only_choice(map: &mut Map<String, Value>) {
     }
 }
 
-/// A choice of texts, each described by itself, is an enumeration with one description.
+/// Joins a choice of constants, each with its description, into an enumeration with one
+/// description.
 fn merge_constants(map: &mut Map<String, Value>) {
     let Some(Value::Array(choices)) = map.get("oneOf") else { return };
     let described = |choice: &Value| {

@@ -1,4 +1,4 @@
-//! The streams of events, and what their events carry.
+//! The streams of events, and the data of their events.
 
 use bough_service::{EventKind, Function, GapReason, SessionSnapshot};
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ const ABOUT: &str = "Server-sent events, each with an `id` to go on after. A mes
     `message.delta` and `message.finished`. With `deltas=off` messages come whole, once they are complete. The data of each \
     event are JSON, described under `x-events` by the event's name.";
 
-/// A reply that streams, as it is read.
+/// A reply that streams, as a reader receives it.
 const EXAMPLE: &str = concat!(
     ": ok\n",
     "retry: 1000\n",
@@ -71,13 +71,13 @@ fn stream(id: &str, summary: &str, in_path: &[&str], events: &Map<String, Value>
     })
 }
 
-/// What each event of a stream carries, by the event's name.
+/// The data of each event of a stream, by the event's name.
 fn events(components: &mut Components) -> Map<String, Value> {
     let mut events = Map::new();
     let mut add = |name: &str, about: &str, schema: Value| {
         events.insert(name.to_owned(), json!({ "description": about, "schema": schema }));
     };
-    // Changes of messages are told by the events below.
+    // The events below report changes of messages.
     let others = EventKind::ALL.into_iter().filter(|kind| *kind != EventKind::MessageUpdated);
     for kind in others {
         let payload = components.take(payload_schema(kind));
@@ -229,7 +229,7 @@ pub(super) fn parameter(function_id: &str, field: &Field) -> Value {
     })
 }
 
-/// What a parameter means: what is said of the field, unless the stream takes it differently.
+/// The description of a parameter: that of the field, unless the stream treats it differently.
 fn about(function_id: &str, name: &str) -> String {
     let own = match name {
         "after" if function_id == "session::watch" => {

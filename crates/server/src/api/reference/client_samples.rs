@@ -1,6 +1,6 @@
-//! Calls that the client libraries have, as they are written with them.
+//! Calls of the client libraries, as code samples.
 
-/// A call as it is written with the clients.
+/// A call as code for each client.
 pub(super) struct ClientCall {
     /// Which object it is a call of.
     on: On,

@@ -113,7 +113,7 @@ impl Page {
     }
 }
 
-/// What stands between backquotes becomes code.
+/// Turns text between backquotes into code.
 fn with_code(text: &str) -> String {
     let parts = text.split('`').enumerate();
     parts

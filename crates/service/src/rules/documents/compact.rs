@@ -1,4 +1,4 @@
-//! A log of documents is replaced by one that holds only what is live.
+//! Replaces a log of documents by one with only the live records.
 
 use async_trait::async_trait;
 use bough_session::{MetaChange, NewRecord, Record};
@@ -9,8 +9,8 @@ use crate::error::ServiceError;
 use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS};
 use crate::writing::{Command, Decision, WriteContext};
 
-/// Compacts the log of a scope if it is worth it. The session's lock is held meanwhile: nobody here writes or reads the scope,
-/// and the store compares the head, so that a write of another process makes this fail and is kept.
+/// Compacts the log of a scope if it is worth it. The session's lock is held meanwhile, so nobody in this process
+/// writes or reads the scope. The store compares the head, so a write of another process makes this fail and is kept.
 pub(super) struct Compact;
 
 #[async_trait]
@@ -22,7 +22,7 @@ impl Command for Compact {
         context: &mut WriteContext<'_>,
     ) -> Result<Decision<()>, ServiceError> {
         if context.state().is_some() && context.documents().await?.is_wasteful() {
-            // Another one that waited for the lock finds that it is done.
+            // Another task that waited for the lock finds that it is done.
             context.flush().await?;
             if let Err(error) = rewrite(context).await {
                 context.put_off_compaction();
@@ -54,7 +54,7 @@ async fn rewrite(context: &mut WriteContext<'_>) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// The records in parts that are held in memory at a time.
+/// The records in parts that fit in memory.
 fn parts(kept: &[KeptRecord]) -> impl Iterator<Item = &[KeptRecord]> {
     let mut rest = kept;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Where the newest record of each key is.
+//! An index of the newest record of each key.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,7 +14,7 @@ use crate::limits::{
     DOCUMENT_SCOPE_KEYS_BYTES_MAX,
 };
 
-/// The live keys of a scope as of a record of its log.
+/// The live keys of a scope after a record of its log.
 #[derive(Debug)]
 pub(crate) struct DocumentIndex {
     pub(crate) incarnation: Incarnation,
@@ -26,7 +26,7 @@ pub(crate) struct DocumentIndex {
     /// Bytes of the records of live documents, and of all records.
     live_bytes: usize,
     log_bytes: usize,
-    /// Bytes that the index takes in memory, and what all indexes of a store take together.
+    /// Bytes that the index takes in memory, and those of all indexes of a store together.
     memory: usize,
     all_memory: Arc<AtomicUsize>,
     /// The log must be larger than this before it is compacted.
@@ -45,7 +45,7 @@ pub(crate) struct DocumentPlace {
     pub(crate) request: Option<RequestDigest>,
 }
 
-/// What an index takes from a record, without its value.
+/// What an index needs of a record, without its value.
 pub(crate) struct DocumentFact {
     key: Box<str>,
     /// `None` when the key is taken away.
@@ -122,7 +122,7 @@ impl DocumentIndex {
         }
     }
 
-    /// Takes in records that were appended, the last of which is number `last`.
+    /// Adds records that were appended, the last of which is number `last`.
     pub(crate) fn apply_new(&mut self, facts: Vec<Option<DocumentFact>>, last: u64) {
         for (behind, fact) in (0..facts.len() as u64).rev().zip(facts) {
             self.seq = last.saturating_sub(behind);
@@ -166,7 +166,7 @@ impl DocumentIndex {
         check_at_most("scope", "bytes of keys", self.memory.saturating_add(keys), most)
     }
 
-    /// Whether more of the log is overwritten than not.
+    /// Whether more of the log is overwritten than live.
     pub(crate) fn is_wasteful(&self) -> bool {
         let dead = self.log_bytes.saturating_sub(self.live_bytes);
         dead > self.live_bytes.max(DOCUMENT_DEAD_BYTES_MIN) && self.log_bytes > self.compact_above
@@ -177,8 +177,8 @@ impl DocumentIndex {
         self.compact_above = self.log_bytes.saturating_mul(2);
     }
 
-    /// The records that a compacted log holds, in order: those of live documents, and the newest one, which says how far the
-    /// versions are counted.
+    /// The records of a compacted log, in order: those of live documents, and the newest one, which holds the count of
+    /// versions.
     pub(crate) fn kept(&self) -> Vec<KeptRecord> {
         let live = self.places.values();
         let mut kept: Vec<KeptRecord> =

@@ -1,8 +1,8 @@
 //! Documents by key, in scopes: a session of kind `kv` whose log holds one record for each put.
 //!
-//! Where the newest record of each key is, is kept in memory while the scope is in use ([`DocumentIndex`]); it is folded from the
-//! log once and goes on from there. So reading a key is one look-up, however often it was overwritten. When more bytes of the
-//! log are overwritten than not, it is replaced by one that holds only what is live ([`compact`]).
+//! While a scope is in use, an index in memory has the newest record of each key ([`DocumentIndex`]); it is folded from
+//! the log once and then updated. So reading a key is one look-up, however often it was overwritten. When more bytes of
+//! the log are overwritten than live, it is replaced by one with only the live records ([`compact`]).
 
 mod compact;
 mod index;

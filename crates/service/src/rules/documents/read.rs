@@ -1,4 +1,4 @@
-//! Documents are read: by key, by several keys, by the beginning of their keys.
+//! Reads documents: by key, by several keys, by the beginning of their keys.
 
 use async_trait::async_trait;
 use bough_session::limits::check_at_most;
@@ -105,7 +105,7 @@ impl Reading<'_> {
         Err(ServiceError::Busy { session, attempts })
     }
 
-    /// The documents of a page. `None` when another process has compacted the log meanwhile: their places are others then.
+    /// The documents of a page. `None` if another process has compacted the log meanwhile, which changes their numbers.
     async fn documents(
         &self,
         session: &SessionId,
@@ -235,7 +235,7 @@ impl PageBounds {
         Self { limit: question.limit, bytes_left: question.bytes, found: Vec::new() }
     }
 
-    /// Takes a document, unless it does not fit. The first one always does.
+    /// Adds a document, unless it does not fit. The first one always does.
     fn take(&mut self, key: &str, place: &DocumentPlace) -> bool {
         let size = key.len().saturating_add(place.bytes);
         let is_full = self.found.len() >= self.limit || size > self.bytes_left;

@@ -1,4 +1,4 @@
-//! Documents are put and taken away: one or several in one durable write, compared with the versions that the caller expects.
+//! Puts and deletes documents: one or several in one durable write, compared with the versions that the caller expects.
 
 use std::collections::HashSet;
 
@@ -67,7 +67,7 @@ pub(crate) async fn write(
         service.note_replay();
     }
     if written.is_wasteful {
-        // What was written is durable; a compaction that fails is tried again later.
+        // The write is durable; a compaction that fails is retried later.
         drop(writing::run(service, &session, Compact).await);
     }
     Ok(written.answer)
@@ -77,7 +77,7 @@ pub(crate) async fn write(
 struct Changes {
     put: Vec<NewDocument>,
     delete: Vec<DocumentRemoval>,
-    /// Names each put of a call that may be repeated.
+    /// Identifies each put of a call that may be repeated.
     requests: Vec<Option<RequestDigest>>,
 }
 
@@ -101,7 +101,7 @@ impl Changes {
     }
 }
 
-/// Names a put of a call that may be repeated.
+/// Identifies a put of a call that may be repeated.
 fn request_of(call: &[u8; 32], key: &str) -> RequestDigest {
     let mut hash = Sha256::new();
     hash.update(call);
@@ -118,7 +118,7 @@ struct WriteDocuments {
 struct Written {
     answer: WriteDocumentsResponse,
     is_replay: bool,
-    /// More of the log is overwritten than not.
+    /// Whether more of the log is overwritten than live.
     is_wasteful: bool,
 }
 
@@ -141,7 +141,7 @@ impl Command for WriteDocuments {
             return Ok(Decision::Create(records, answer));
         };
         if !are_visible(&self.scope, state) {
-            // Neither written nor shown. The words do not say why the scope cannot be used.
+            // Neither write nor show it. The message does not say why the scope cannot be used.
             return Err(ServiceError::Forbidden { reason: "the scope cannot be used".to_owned() });
         }
         let session = context.session().clone();
@@ -203,8 +203,8 @@ impl Changes {
         Ok((records, Written { answer, is_replay: false, is_wasteful }))
     }
 
-    /// What the call answered when it was carried out before, and the documents that tell. The versions of one call follow each
-    /// other, so that one document that is still as the call left it tells all of them.
+    /// The answer of the call if it was carried out before, and the documents that show it. The versions of one call
+    /// are consecutive, so one document that is still as the call left it gives all of them.
     fn carried_out(&self, index: &DocumentIndex) -> Option<(WriteDocumentsResponse, Matched)> {
         let mut matched = Vec::new();
         for (at, (new, request)) in self.put.iter().zip(&self.requests).enumerate() {
@@ -224,7 +224,7 @@ impl Changes {
         Some((WriteDocumentsResponse { documents, deleted }, matched))
     }
 
-    /// Refuses a call with the key of another one: what that put is not what this one says.
+    /// Refuses a call with the key of another one, whose documents differ.
     async fn check_same(
         &self,
         context: &WriteContext<'_>,

@@ -1,7 +1,7 @@
 //! A service on each store, and short ways to call it.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part of this")]
 
-pub mod moody;
+pub mod flaky_store;
 pub mod process;
 pub mod stores;
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 pub use stores::StoreFactory;
 
-/// Runs each named test once on every store: `async fn name(bed: Bed)`.
+/// Runs each named test once on every store: `async fn name(bed: TestService)`.
 macro_rules! on_every_store {
     ($($name:ident),* $(,)?) => {
         on_store!(on_memory, memory, $($name),*);
@@ -34,7 +34,7 @@ macro_rules! on_store {
             $(#[tokio::test]
             async fn $name() {
                 let factory = crate::common::stores::$store();
-                super::$name(crate::common::Bed::on(&factory).await).await;
+                super::$name(crate::common::TestService::on(&factory).await).await;
             })*
         }
     };
@@ -90,7 +90,7 @@ impl Entropy for CountingEntropy {
 }
 
 /// A service on one store.
-pub struct Bed {
+pub struct TestService {
     pub service: Service,
     pub scope: Scope,
     pub clock: Arc<HandClock>,
@@ -98,7 +98,7 @@ pub struct Bed {
     pub factory: Arc<dyn StoreFactory>,
 }
 
-impl Bed {
+impl TestService {
     pub async fn on(factory: &Arc<dyn StoreFactory>) -> Self {
         let clock = HandClock::at(1_700_000_000_000);
         let entropy = Arc::new(CountingEntropy::default());

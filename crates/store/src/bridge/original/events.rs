@@ -1,14 +1,15 @@
-//! What an original main is told of a change, in the envelopes that it fans out to its own subscribers and to other instances.
+//! The envelopes of changes for a session-manager main, which passes them on to its own subscribers and to other
+//! instances.
 
 use bough_session::{EntryBody, MetaChange, NewRecord, Record, SessionState};
 use serde_json::{Value, json};
 
-use crate::image::Image;
+use crate::memory_session::MemorySession;
 
 /// The events of some records.
 pub(super) fn envelopes(
-    before: &Image,
-    after: &Image,
+    before: &MemorySession,
+    after: &MemorySession,
     records: &[NewRecord],
     is_new: bool,
 ) -> Vec<Value> {
@@ -34,7 +35,7 @@ pub(super) fn envelopes(
 }
 
 /// The event of a deletion.
-pub(super) fn deleted(image: &Image, at_ms: i64) -> Value {
+pub(super) fn deleted(image: &MemorySession, at_ms: i64) -> Value {
     let state = &image.state;
     let payload = json!({"session_id": state.session_id, "timestamp": at_ms});
     envelope("session::deleted", &payload, state)
@@ -57,7 +58,7 @@ fn created(state: &SessionState) -> Value {
     payload
 }
 
-fn added(image: &Image, id: &bough_session::EntryId, at_ms: i64) -> Option<Value> {
+fn added(image: &MemorySession, id: &bough_session::EntryId, at_ms: i64) -> Option<Value> {
     let entry = image.entry_ref(id)?;
     let mut payload = json!({
         "session_id": image.state.session_id, "entry_id": entry.id,
@@ -71,7 +72,7 @@ fn added(image: &Image, id: &bough_session::EntryId, at_ms: i64) -> Option<Value
     Some(envelope("session::message-added", &payload, &image.state))
 }
 
-fn updated(image: &Image, id: &bough_session::EntryId, at_ms: i64) -> Option<Value> {
+fn updated(image: &MemorySession, id: &bough_session::EntryId, at_ms: i64) -> Option<Value> {
     let entry = image.entry_ref(id)?;
     let mut payload = json!({
         "session_id": image.state.session_id, "entry_id": entry.id, "message": entry.message()?,

@@ -1,10 +1,12 @@
-//! Storing through an original main: one that offers metadata, entries and leaves one by one, and no atomic commit.
+//! Storing through session-manager as the main: it offers metadata, entries and leaves one by one, and no atomic
+//! commit.
 //!
-//! Each session is kept here as a log of what was seen of it: what this instance writes is added to it as it is, what others wrote is found
-//! as the difference to what the main has now. So subscribers here hear of everything once. Only so many sessions are kept; what others
-//! write to one that was let go is told as a gap. What the original cannot express travels as
-//! reserved custom entries, as in its files. Two instances that write to one session at the same moment can still overtake each
-//! other, as they can in the original: only a main with `session::store::commit` can refuse one of them.
+//! Each session is kept here as a log of what was seen of it. What this instance writes is added as it is; what others
+//! wrote is found as the difference to the main's present state. So subscribers here receive everything once. Only a
+//! bounded number of sessions is kept; changes of an evicted one are delivered as a gap. Records that session-manager
+//! cannot express are stored as reserved custom entries, as in its files. Two instances that write to one session at
+//! the same moment can still overtake each other, as they can with session-manager alone: only a main with
+//! `session::store::commit` can refuse one of them.
 
 mod events;
 mod outgoing;
@@ -23,10 +25,10 @@ use self::sessions::{Kept, Sessions};
 use super::client::{CallError, Client, Link};
 use crate::StoreError;
 use crate::changes::ChangeHub;
-use crate::image::Image;
 use crate::limits::ORIGINAL_SESSIONS_MAX;
 use crate::listing::{self, ListItem};
 use crate::memory::{delta_record, draw, not_found};
+use crate::memory_session::MemorySession;
 use crate::types::{
     Appended, Durable, EntryQuery, ListPage, ListQuery, Listed, PathPage, PathQuery, RecordPage,
     RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery, UsageReport, Write,
@@ -73,11 +75,11 @@ impl Original {
         self.sessions.of(session, |session| self.hub.is_watched(session))
     }
 
-    /// Looks at a session as the main has it now.
+    /// Reads a session as the main has it now.
     async fn look<T>(
         &self,
         session: &SessionId,
-        look: impl FnOnce(&Image) -> T,
+        look: impl FnOnce(&MemorySession) -> T,
     ) -> Result<Option<T>, StoreError> {
         let kept = self.kept(session);
         let mut kept = kept.lock().await;
@@ -85,7 +87,7 @@ impl Original {
         Ok(kept.image().map(look))
     }
 
-    /// Brings what is kept up to what the main has, and tells of what is new.
+    /// Updates the kept log to the main's present state, and announces what is new.
     async fn refresh(&self, session: &SessionId, kept: &mut Kept) -> Result<(), StoreError> {
         let named = json!({ "session_id": session });
         let meta: Option<SessionMeta> = self.call("get-meta", named.clone()).await?;
@@ -146,7 +148,7 @@ impl Original {
                 return Err(StoreError::Exists { session: session.clone() });
             }
             Write::Create(batch) => {
-                (Image::new(session, self.sessions.new_life()), batch.records, true)
+                (MemorySession::new(session, self.sessions.new_life()), batch.records, true)
             }
             Write::Append { expected, batch } => {
                 let image = present.ok_or_else(|| not_found(session))?;
@@ -163,12 +165,12 @@ impl Original {
         self.send(session, &mut kept, image, records, is_new).await
     }
 
-    /// Writes records to the main one by one, then adds them to what is kept, then lets everybody know.
+    /// Writes records to the main one by one, then adds them to the kept log, then announces them.
     async fn send(
         &self,
         session: &SessionId,
         kept: &mut Kept,
-        before: Image,
+        before: MemorySession,
         records: Vec<NewRecord>,
         is_new: bool,
     ) -> Result<Appended, StoreError> {
@@ -177,7 +179,8 @@ impl Original {
         let calls = outgoing::calls(&before, &after, &records, is_new, &self.sessions.name())?;
         for (name, data) in calls {
             let entry = data.get("entry").cloned().unwrap_or_default();
-            // When one fails, some of it is there: it is found as a difference at the next look.
+            // If one fails, a part of the batch is stored: it is found as a difference at the next
+            // read.
             self.call::<Value>(name, data).await?;
             kept.note(&entry);
         }
@@ -190,8 +193,8 @@ impl Original {
         Ok(Appended { head, position, durable: Durable::ready() })
     }
 
-    /// Tells the main, which tells its own subscribers and the other instances. What was written is written, so a main that is gone by
-    /// now is no failure.
+    /// Publishes events to the main, which notifies its own subscribers and the other instances. The records are stored
+    /// already, so a main that is gone by now is not a failure.
     async fn publish(&self, events: Vec<Value>) {
         if !events.is_empty() {
             self.call::<Value>("publish-events", json!({ "events": events })).await.ok();
@@ -225,16 +228,16 @@ impl Original {
     }
 
     pub(super) async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        self.look(session, Image::snapshot).await
+        self.look(session, MemorySession::snapshot).await
     }
 
-    /// The original keeps nothing of what it deletes: there is only the present incarnation.
+    /// session-manager keeps nothing of what it deletes: there is only the present incarnation.
     pub(super) async fn read_entry(
         &self,
         session: &SessionId,
         query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        let read = |image: &Image| {
+        let read = |image: &MemorySession| {
             let is_asked = query.incarnation.is_none_or(|asked| asked == image.incarnation);
             is_asked.then(|| image.read_entry(query)).flatten()
         };
@@ -280,7 +283,7 @@ impl Original {
         Ok(listing::sums(self.items().await?.iter().map(|item| &item.listed), query))
     }
 
-    /// The original lists what its metadata says; what we know beyond that is in what was seen of the session.
+    /// session-manager lists metadata; further details come from the kept log of the session.
     async fn items(&self) -> Result<Vec<ListItem>, StoreError> {
         let mut items = Vec::new();
         for meta in self.metas().await? {
@@ -306,8 +309,8 @@ impl Original {
         Ok(self.call::<Answer>("list-metas", json!({})).await?.metas)
     }
 
-    /// Hears of what others write, until the task is ended: the main calls us with each event, and after each reconnect everything is
-    /// looked at again.
+    /// Follows what others write, until the task is ended: the main calls us with each event, and after each reconnect
+    /// everything is read again.
     pub(super) async fn follow(&self) {
         let mut calls = self.client.host(&self.sessions.name(), "session::store::events").await;
         let mut link = self.client.link();
@@ -333,7 +336,8 @@ impl Original {
         }
     }
 
-    /// Looks at the sessions that changed last, as many as are kept. What is there now is not news.
+    /// Reads the sessions that changed last, as many as are kept. Their present content is not
+    /// announced.
     async fn begin(&self) -> bool {
         let Ok(mut metas) = self.metas().await else {
             return false;
@@ -356,7 +360,7 @@ impl Original {
         let kept = self.kept(&session);
         let mut kept = kept.lock().await;
         let was_unknown = kept.is_unknown;
-        // One that cannot be read now is looked at again with the next event or connection.
+        // A session that cannot be read now is read again with the next event or connection.
         if self.refresh(&session, &mut kept).await.is_err() {
             return;
         }
@@ -370,7 +374,7 @@ impl Original {
         }
     }
 
-    /// Tells that something happened of which no record is known: that is a gap, unless it is the session's end.
+    /// Announces a change without a known record: a gap, unless the session was deleted.
     fn announce_unknown(&self, session: &SessionId, deleted: bool) {
         let nobodys = self.sessions.new_life();
         self.hub.publish(session, nobodys, Position::default()..Position::at(1), deleted);
@@ -379,11 +383,11 @@ impl Original {
     async fn look_again(&self, session: &SessionId) {
         let kept = self.kept(session);
         let mut kept = kept.lock().await;
-        // One that cannot be read now is looked at again with the next event or connection.
+        // A session that cannot be read now is read again with the next event or connection.
         let _ = self.refresh(session, &mut kept).await.is_ok();
     }
 
-    /// Finds what happened while nobody told us. What happened to sessions that are not kept is a gap.
+    /// Finds changes from the time without a connection. For sessions that are not kept, that is a gap.
     async fn look_at_everything(&self) {
         let Ok(metas) = self.metas().await else { return };
         let known = self.sessions.known();

@@ -1,4 +1,4 @@
-//! From records to the calls that an original main understands.
+//! From records to the calls that session-manager understands.
 
 use bough_session::{
     Entry, EntryBody, EntryId, FORMAT_SESSION_MANAGER, MetaChange, NewRecord, Record,
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::StoreError;
 use crate::fs::line::{entry_line, record_line};
-use crate::image::Image;
+use crate::memory_session::MemorySession;
 
 type Call = (&'static str, Value);
 
-/// The calls that make the main's session what `after` is: entries, leaf, metadata, in the original's order.
+/// The calls that bring the main's session to `after`: entries, leaf, metadata, in session-manager's order.
 pub(super) fn calls(
-    before: &Image,
-    after: &Image,
+    before: &MemorySession,
+    after: &MemorySession,
     records: &[NewRecord],
     is_new: bool,
     process: &str,
@@ -28,14 +28,14 @@ pub(super) fn calls(
     }
     let mut shown: Vec<&EntryId> = Vec::new();
     for id in records.iter().filter_map(|new| new.record.changed_entry()) {
-        // A message that a batch changes several times is put once, as it ends up.
+        // If a batch changes a message several times, only the final form is written.
         if let Some(entry) = after.entry_ref(id).filter(|_| !shown.contains(&id)) {
             shown.push(id);
             calls.push(put_entry(session, inner(&entry_line(entry))?));
         }
     }
     let leaf = after.state.leaf.as_ref();
-    // A main may take every entry that it is given for the new leaf, so where the leaf is, is always said after one.
+    // A main may make every written entry the new leaf, so the leaf is always written after one.
     let is_leaf_in_doubt = records.iter().any(|new| adds_entry(&new.record));
     if leaf != before.state.leaf.as_ref() || (leaf.is_some() && is_leaf_in_doubt) {
         calls.push(match leaf {
@@ -53,7 +53,7 @@ fn put_entry(session: &bough_session::SessionId, entry: Value) -> Call {
     ("put-entry", json!({"session_id": session, "entry": entry}))
 }
 
-/// Whether entries, leaf and metadata say everything about a record.
+/// Whether entries, leaf and metadata express a record completely.
 fn is_shown(record: &Record) -> bool {
     match record {
         Record::Entry(entry) => is_plain(entry),
@@ -65,7 +65,7 @@ fn is_shown(record: &Record) -> bool {
     }
 }
 
-/// Whether an entry is put that was not there before: one of the tree, or one that carries a record.
+/// Whether a new entry is written: one of the tree, or one that carries a record.
 fn adds_entry(record: &Record) -> bool {
     matches!(record.known(), Record::Entry(_)) || !is_shown(record)
 }
@@ -77,10 +77,10 @@ fn is_plain(entry: &Entry) -> bool {
     }
 }
 
-/// The record as a reserved entry, under an id that no other process uses.
+/// The record as a reserved entry, with an id that no other process uses.
 fn carried(
     new: &NewRecord,
-    after: &Image,
+    after: &MemorySession,
     place: usize,
     process: &str,
 ) -> Result<Value, StoreError> {

@@ -1,4 +1,4 @@
-//! What was seen of each session of an original main.
+//! The logs of what was seen of each session of a session-manager main.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 
 use crate::fs::line::{self, Item, RECORD};
 use crate::fs::replay::Replay;
-use crate::image::Image;
 use crate::limits::ORIGINAL_DETAILS_MAX;
+use crate::memory_session::MemorySession;
 
-/// The sessions that were looked at last. Those that nobody uses are let go when there are too many: they are read again from
-/// the main, as another life, when somebody asks for them.
+/// The sessions that were used last. Unused ones are evicted when there are too many: they are read again from the
+/// main, as another incarnation, when they are needed.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    /// Names this process. The place of a record is only known here, so no other process may understand our cursors.
+    /// Identifies this process. Positions are valid only here, so no other process may accept our cursors.
     process: Incarnation,
     lives: AtomicU64,
     most: usize,
@@ -27,7 +27,7 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct State {
     by_id: HashMap<SessionId, Place>,
-    /// Counts uses, so that it is known which was longest ago.
+    /// Counts uses, to find the least recently used one.
     uses: u64,
     /// Whether there are sessions that are not kept here.
     is_partial: bool,
@@ -40,7 +40,7 @@ struct Place {
     used: u64,
 }
 
-/// What lists say of sessions that were let go, in the order in which they were.
+/// The list rows of evicted sessions, in the order of eviction.
 #[derive(Debug, Default)]
 struct LetGo {
     details: HashMap<SessionId, SessionDetails>,
@@ -51,13 +51,13 @@ struct LetGo {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     replay: Option<Replay>,
-    /// When the main's session was made: another time is another life.
+    /// When the main's session was created: another time is another incarnation.
     created_at: i64,
     /// Reserved entries that were read already.
     read: HashSet<String>,
-    /// The main has it, perhaps, and it was not looked at yet: what is found is not news.
+    /// The main may have it, and it was not read yet: its content is not announced.
     pub(super) is_unknown: bool,
-    /// How far it was read without telling anybody.
+    /// Up to where it was read without announcing.
     quiet_until: Option<u64>,
 }
 
@@ -78,12 +78,12 @@ impl Sessions {
         format!("session::bridge::{}", self.process)
     }
 
-    /// How many sessions are kept while nobody uses them.
+    /// How many unused sessions are kept.
     pub(super) const fn most(&self) -> usize {
         self.most
     }
 
-    /// A session, to use it. The one that was used longest ago makes room for it, unless somebody waits for its changes.
+    /// A session, for using it. The least recently used one is evicted, unless a subscriber watches it.
     pub(super) fn of(
         &self,
         session: &SessionId,
@@ -108,7 +108,7 @@ impl Sessions {
         self.lock().by_id.get(session).map(|place| place.kept.clone())
     }
 
-    /// What lists say of a session that was let go.
+    /// The list row of an evicted session.
     pub(super) fn details(&self, session: &SessionId) -> Option<SessionDetails> {
         self.lock().let_go.details.get(session).cloned()
     }
@@ -131,7 +131,7 @@ impl Sessions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A life that no session had before. The main knows none, so each begins when it is first seen here.
+    /// A new incarnation. The main knows none, so each begins when a session is first seen here.
     pub(super) fn new_life(&self) -> Incarnation {
         let mut hash = Sha256::new();
         hash.update(self.process.bytes());
@@ -162,7 +162,8 @@ impl Sessions {
         }
         let listed = entries.get("entries").and_then(Value::as_array);
         let mut listed: Vec<&Value> = listed.into_iter().flatten().collect();
-        // Reserved entries say more than the plain ones that they are shown by, so they come first.
+        // Reserved entries have more information than the plain ones that follow, so they come
+        // first.
         listed.sort_by_key(|entry| (!is_reserved(entry), time_of(entry)));
         for entry in listed {
             let id = entry.get("id").and_then(Value::as_str).unwrap_or_default();
@@ -181,9 +182,9 @@ impl Sessions {
 }
 
 impl State {
-    /// Lets the session go that was used longest ago; `false` when all are in use.
+    /// Evicts the least recently used session; `false` if all are in use.
     fn let_one_go(&mut self, is_watched: &impl Fn(&SessionId) -> bool) -> bool {
-        // Whoever holds one works with it. New holders come through the lock that we have.
+        // A session with another holder is in use. New holders need the lock that we have.
         let idle = self
             .by_id
             .iter()
@@ -216,7 +217,7 @@ impl LetGo {
     }
 }
 
-/// Whether an entry carries a record that the original has no words for.
+/// Whether an entry carries a record that session-manager cannot express.
 pub(super) fn is_reserved(entry: &Value) -> bool {
     entry.get("custom_type").and_then(Value::as_str) == Some(RECORD)
 }
@@ -226,11 +227,11 @@ fn time_of(entry: &Value) -> i64 {
 }
 
 impl Kept {
-    pub(super) fn image(&self) -> Option<&Image> {
+    pub(super) fn image(&self) -> Option<&MemorySession> {
         self.replay.as_ref().and_then(Replay::image)
     }
 
-    /// The life and how far it was seen.
+    /// The incarnation, and the position up to which it was seen.
     pub(super) fn place(&self) -> Option<(Incarnation, u64)> {
         self.image().map(|image| (image.incarnation, image.seq()))
     }
@@ -239,10 +240,10 @@ impl Kept {
         *self = Self::default();
     }
 
-    /// The main was looked at for the first time; what it has is not news.
+    /// Notes the first read of the main's session; its content is not announced.
     pub(super) fn found_quietly(&mut self) {
         self.is_unknown = false;
-        self.quiet_until = self.image().map(Image::seq);
+        self.quiet_until = self.image().map(MemorySession::seq);
     }
 
     /// Everything that was read is told.
@@ -250,7 +251,7 @@ impl Kept {
         self.quiet_until = None;
     }
 
-    /// Whether an event was among what was read without telling anybody.
+    /// Whether an event is about something that was read without announcing.
     pub(super) fn is_untold(&mut self, payload: &Value) -> bool {
         let Some(quiet_until) = self.quiet_until else {
             return false;
@@ -261,7 +262,7 @@ impl Kept {
             Some(stored) if payload.get("revision").is_none() => stored.seq <= quiet_until,
             _ => self.image().is_none_or(|image| image.seq() == quiet_until),
         };
-        // Events come in order: after one that was told, all were.
+        // Events come in order: after one that was announced, all were.
         self.quiet_until = self.quiet_until.filter(|_| is_untold);
         is_untold
     }
@@ -272,8 +273,8 @@ impl Kept {
         self.read.extend(id.filter(|_| is_reserved(entry)).map(str::to_owned));
     }
 
-    /// Puts what this instance has written in the place of what was seen.
-    pub(super) fn put(&mut self, image: Image) {
+    /// Replaces the kept log by what this instance has written.
+    pub(super) fn put(&mut self, image: MemorySession) {
         self.is_unknown = false;
         self.created_at = image.state.created_at;
         self.replay = Some(Replay::of(image));
@@ -298,7 +299,7 @@ mod tests {
     fn see(sessions: &Sessions, name: &str) {
         let kept = sessions.of(&id(name), |_| false);
         let mut kept = kept.try_lock().unwrap();
-        kept.put(Image::new(&id(name), sessions.new_life()));
+        kept.put(MemorySession::new(&id(name), sessions.new_life()));
     }
 
     fn known(sessions: &Sessions) -> Vec<String> {

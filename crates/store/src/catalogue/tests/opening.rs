@@ -50,6 +50,23 @@ fn where_the_file_cannot_be_written_one_in_memory_takes_its_place() {
     assert_eq!(marks(), 1, "others are made to look at the logs");
 }
 
+/// On a disk that is mounted read-only SQLite opens the file all the same, for reading.
+#[test]
+fn a_file_that_can_only_be_read_is_not_used() {
+    let place = Place::new();
+    let catalogue = place.open();
+    catalogue.put(row("old", 1, 10));
+    catalogue.settle().unwrap();
+    drop(catalogue);
+    let path = format!("file:{}?mode=ro", place.file().path.display());
+    let file = CatalogueFile { path: path.into(), ..place.file() };
+    let (catalogue, found) = Catalogue::open(&file, Incarnation::new([3; 16])).unwrap();
+    assert_eq!(found, Found::Empty, "every session is to be put in again");
+    catalogue.put(row("a", 1, 10));
+    assert_eq!(names(&catalogue, &all(9)), ["a"]);
+    catalogue.settle().unwrap();
+}
+
 /// Processes that begin at once on a new directory.
 #[test]
 fn many_make_the_same_catalogue_at_once() {

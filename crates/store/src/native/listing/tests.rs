@@ -109,7 +109,7 @@ async fn a_row_that_could_not_be_made_is_made_when_the_disk_answers() {
     beside.append("s", Expected::Any, convert::envelopes(&[titled("new")])).unwrap();
     beside.close_all().unwrap();
     spoil_manifest(dir.path(), true);
-    store.shared.touch(&session, (created.head.incarnation, created.position));
+    store.shared.mark_dirty(&session, (created.head.incarnation, created.position));
     store.shared.make_rows();
     spoil_manifest(dir.path(), false);
     let page = store.list(&ListQuery { limit: 9, ..ListQuery::default() }).await.unwrap();

@@ -1,4 +1,4 @@
-//! Runs a history against a store and keeps what was asked and answered.
+//! Runs a history against a store and records the requests and answers.
 
 mod resolve;
 mod steps;
@@ -16,10 +16,10 @@ use super::report::Verdict;
 use super::workload::{Action, Scale, Workload};
 use crate::{BrokenPromise, FaultyDisk, Seeded, SimClock, SimDisk};
 
-/// What the harness puts between the store and the disk.
+/// The fault that the harness puts between the store and the disk.
 pub(crate) type DiskFault = Option<(BrokenPromise, &'static str)>;
 
-/// A store with everything that was asked of it.
+/// A store with all requests that were made to it.
 pub(crate) struct Driver {
     pub(crate) disk: SimDisk,
     pub(crate) clock: Arc<SimClock>,
@@ -33,11 +33,11 @@ pub(crate) struct Driver {
     sessions: BTreeMap<u8, Tracked>,
     /// The batch whose append failed last.
     failed: Option<Batch>,
-    /// Tells the texts of twins apart.
+    /// Makes the texts of twins differ.
     flavour: u64,
 }
 
-/// Where the randomness of a twin comes from.
+/// The seed of a twin's randomness.
 const TWIN_SEED: u64 = 500;
 
 /// What the driver knows of a session.
@@ -47,7 +47,7 @@ struct Tracked {
     id: String,
     /// Entries that are there for certain.
     entries: Vec<String>,
-    /// Numbers what is written, so that nothing is like anything else.
+    /// Numbers what is written, so that all texts differ.
     written: usize,
     flavour: u64,
     /// The newest revision of entries that were revised or streamed.
@@ -79,7 +79,8 @@ impl Driver {
         Self::new(workload.scale, disk_fault).through(workload)
     }
 
-    /// The same history with other texts and other lives: alike in every number, and not the same.
+    /// The same history with other texts and other incarnations: equal in every number, and not the
+    /// same.
     pub(crate) fn run_twin(workload: &Workload) -> Self {
         let mut driver = Self::new(workload.scale, None);
         driver.flavour = 1;
@@ -155,7 +156,7 @@ impl Driver {
         Ok(store)
     }
 
-    /// The disk of a process; it breaks the promise that this history is about.
+    /// The disk of a process, with the broken promise of this history.
     fn door_to(&self, process: &SimDisk) -> Arc<dyn Disk> {
         let disk: Arc<dyn Disk> = Arc::new(process.clone());
         match self.disk_fault {
@@ -172,7 +173,7 @@ impl Driver {
         self.processes += 1;
     }
 
-    /// Keeps what was asked or answered. In the weaker durability an answer does not mean a sync.
+    /// Records a request or an answer. In the weaker durability an answer does not mean a sync.
     fn note_event(&mut self, event: Event) {
         let event = match event {
             Event::AppendDone { life } if self.scale.is_weak() => Event::AppendWritten { life },
@@ -188,7 +189,7 @@ impl Driver {
         }
     }
 
-    /// The power was cut, or pages were lost: what was not synced may be gone.
+    /// Notes that the power was cut, or pages were lost: unsynced records may be gone.
     pub(crate) fn forgive_the_unsynced(&mut self) {
         for life in 0..self.history.now().lives.len() {
             self.note_event(Event::PowerCut { life });
@@ -211,14 +212,14 @@ impl Driver {
         Ok(())
     }
 
-    /// Does again what failed, once everything is reopened: it lands exactly once.
+    /// Repeats a failed action after everything was reopened: it must be applied exactly once.
     pub(crate) fn retry(&mut self, action: Action) -> Result<(), LogError> {
         let Some(session) = action.session() else { return Ok(()) };
         let is_creation = matches!(action, Action::Create(_));
         if is_creation && !self.sessions.contains_key(&session) {
             return self.create(session);
         }
-        // What failed before it began left nothing to do again.
+        // An action that failed before it began has nothing to repeat.
         let Ok(Tracked { life, .. }) = self.tracked(session) else { return Ok(()) };
         let Some(now) = self.history.now().lives.get(life).cloned() else { return Ok(()) };
         if is_creation && now.place == Place::Nowhere {
@@ -233,14 +234,14 @@ impl Driver {
         let is_there = now.acked.contains(&batch);
         match (self.append(session, batch), is_there) {
             (Err(LogError::Duplicate { .. }), true) | (Ok(()), false) => Ok(()),
-            // The parent may have gone with the pages that nobody had synced.
+            // The parent may have been lost with unsynced pages.
             (Err(LogError::UnknownEntry { .. }), false) if self.scale.is_weak() => Ok(()),
             (Ok(()), true) => self.wrong("an append that was there landed again"),
             (Err(error), _) => Err(error),
         }
     }
 
-    /// The power was cut after an operation and left this disk: a new process starts on it.
+    /// Starts a new process on the disk that a power cut after an operation left.
     pub(crate) fn start_again_on(&mut self, image: SimDisk, operations: usize) {
         self.disk = image.with_clock(self.clock.clone());
         self.disk.record();
@@ -249,7 +250,8 @@ impl Driver {
         self.processes += 1;
         self.history.cut_at(operations);
         let lives = self.history.now().lives.len();
-        // A session that was not begun at that time falls back to its life before, if it had one.
+        // A session that had not begun at that time falls back to its previous incarnation, if it
+        // had one.
         for tracked in self.sessions.values_mut().filter(|tracked| tracked.life >= lives) {
             let earlier = &self.history.now().lives;
             let before = earlier.iter().rposition(|life| life.id == tracked.id);
@@ -277,7 +279,7 @@ impl Driver {
 }
 
 impl Tracked {
-    /// A new entry's id, and a payload of its own of about so many bytes.
+    /// A new entry's id, and a unique payload of about this many bytes.
     fn next_entry(&mut self, bytes: usize) -> (String, String) {
         self.written += 1;
         let number = self.written;
@@ -297,7 +299,7 @@ impl Tracked {
     }
 }
 
-/// Whether an append was refused before anything of it could reach the disk.
+/// Whether an append was refused before any of it could reach the disk.
 pub(crate) const fn is_refusal(error: &LogError) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! After a failure or a new start: what became of everything that was unanswered.
+//! After a failure or a new start: finds out which unanswered requests took effect.
 
 use bough_log::{LogError, kind};
 
@@ -9,13 +9,13 @@ use crate::crash::judge::{check_life, check_running};
 use crate::crash::report::Verdict;
 
 impl Driver {
-    /// After a new start: learns what became of everything that was unanswered.
+    /// After a new start: finds out which unanswered requests took effect.
     pub(crate) fn resolve_all(&mut self) -> Result<(), LogError> {
         let sessions: Vec<u8> = self.sessions.keys().copied().collect();
         sessions.into_iter().try_for_each(|session| self.resolve(session))
     }
 
-    /// Opens a session for writing and learns what became of what was unanswered.
+    /// Opens a session for writing and finds out which unanswered requests took effect.
     pub(crate) fn resolve(&mut self, session: u8) -> Result<(), LogError> {
         let tracked = self.tracked(session)?;
         let store = self.store()?;
@@ -76,7 +76,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Something about a session in the trash is unanswered: only bringing it back tells.
+    /// A request about a session in the trash is unanswered: only undeleting it shows the result.
     fn resolve_from_trash(&mut self, session: u8, tracked: &Tracked) -> Result<(), LogError> {
         let life = tracked.life;
         self.undelete(session, "\"to see what is there\"")?;

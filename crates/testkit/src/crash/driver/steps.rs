@@ -27,7 +27,7 @@ impl Driver {
     pub(super) fn create(&mut self, session: u8) -> Result<(), LogError> {
         let store = self.store()?;
         let begun = self.begin_life(session, SMALL);
-        match store.create(&begun.id, begun.batch.to_vec()) {
+        match store.create(&begun.id, &begun.batch) {
             Ok(head) => {
                 self.life_is_there(session, &begun, head);
                 Ok(())
@@ -40,16 +40,16 @@ impl Driver {
     pub(super) fn import(&mut self, session: u8) -> Result<(), LogError> {
         let store = self.store()?;
         let begun = self.begin_life(session, Size { records: 4, bytes: 60 });
-        let staging = store.stage("import")?;
+        let mut staged = store.stage("import", &begun.id)?;
         let (first, rest) = begun.batch.split_at(begun.batch.len() / 2);
-        let head = staging.store().create(&begun.id, first.to_vec())?;
-        staging.store().append(&begun.id, Expected::Head(head), rest.to_vec())?;
-        staging.store().close(&begun.id)?;
-        if let Err(error) = staging.move_in(&begun.id) {
+        staged.add(first)?;
+        staged.add(rest)?;
+        let head = staged.store().accepted_head(&begun.id)?;
+        if let Err(error) = staged.publish() {
             return Err(self.life_is_refused(session, begun, error));
         }
         self.life_is_there(session, &begun, head);
-        staging.discard()
+        staged.discard()
     }
 
     fn begin_life(&mut self, session: u8, size: Size) -> Begun {
@@ -106,7 +106,7 @@ impl Driver {
         let store = self.store()?;
         let begun = Event::AppendBegun { life: tracked.life, batch: Arc::clone(&batch) };
         self.note_event(begun);
-        match store.append(&tracked.id, Expected::Any, batch.to_vec()) {
+        match store.append(&tracked.id, Expected::Any, &batch) {
             Ok(_) => {
                 self.appended(session, &batch);
                 Ok(())
@@ -161,7 +161,7 @@ impl Driver {
         let head = store.read(&tracked.id)?.head();
         let stale = Head::genesis(&tracked.id, head.incarnation);
         let batch = self.batch(session, SMALL);
-        match store.append(&tracked.id, Expected::Head(stale), batch.to_vec()) {
+        match store.append(&tracked.id, Expected::Head(stale), &batch) {
             Err(LogError::Conflict { current }) if current == head => Ok(()),
             Err(LogError::Conflict { .. }) => self.wrong("a conflict does not carry the head"),
             Err(error) => Err(error),
@@ -179,7 +179,7 @@ impl Driver {
         let Some(incarnation) = other else { return Ok(()) };
         let batch = self.batch(session, SMALL);
         let expected = Expected::Head(Head { incarnation, ..head });
-        match store.append(&tracked.id, expected, batch.to_vec()) {
+        match store.append(&tracked.id, expected, &batch) {
             Err(LogError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error),
             Ok(_) => self.wrong("an append against a head of an earlier life was taken"),

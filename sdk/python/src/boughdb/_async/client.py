@@ -154,9 +154,13 @@ class AsyncBough:
         metadata: Mapping[str, Any] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        by_session: bool | None = None,
     ) -> SearchResult:
-        """Searches everything that was said: words, "a phrase", -not, and filters such as `role:user` or `after:3d`."""
-        params = {"query": query, "metadata": metadata, "limit": limit, "cursor": cursor}
+        """Searches everything that was said: words, "a phrase", -not, and filters such as `role:user` or `after:3d`.
+
+        With `by_session` each session is found once, with its `details`.
+        """
+        params = {"query": query, "metadata": metadata, "limit": limit, "cursor": cursor, "by_session": by_session}
         return await self._http.call("GET", path("search"), params=params)
 
     def watch(

@@ -18,8 +18,6 @@ from ._values import from_opaque, is_plain_json, opaque
 
 CHECKPOINT = "langgraph.checkpoint"
 WRITES = "langgraph.writes"
-# Says which entries of a checkpoint were removed: reads of this package leave them out.
-REMOVED = "langgraph.removed"
 
 # A value that is at most so long is repeated by each checkpoint; a longer one is referred to.
 _REPEATED_MAX = 64

@@ -11,11 +11,11 @@ from langchain_core.runnables import RunnableConfig
 from .._operations import Call, Operation
 from .._requests import path
 from .._types import Entry
-from ._documents import CHECKPOINT, REMOVED, Decoder, document_of, type_of
+from ._documents import CHECKPOINT, Decoder, document_of
 from ._ids import checkpoint_of, prefix_of
 from ._messages import Serde
 from ._shorthand import long_metadata
-from ._threads import PREFIX, THREAD, Threads, configurable, without_removed
+from ._threads import PREFIX, THREAD, Threads, configurable
 
 _PAGE = 500
 
@@ -62,12 +62,10 @@ def checkpoints(threads: Threads, thread_id: str, namespace: str | None, serde: 
     """The checkpoints of a thread, in one namespace or in all. One that was stored again counts once."""
     prefix = prefix_of(namespace) if namespace is not None else None
     entries = yield from threads.entries(thread_id, custom_type=CHECKPOINT, id_prefix=prefix, order="oldest")
-    entries += yield from threads.entries(thread_id, custom_type=REMOVED, id_prefix=prefix, order="oldest")
     newest: dict[tuple[str, str], Listed] = {}
-    for entry in without_removed(entries):
-        if type_of(entry) == CHECKPOINT:
-            one = _listed(thread_id, entry, serde)
-            newest[one.namespace, one.checkpoint_id] = one
+    for entry in entries:
+        one = _listed(thread_id, entry, serde)
+        newest[one.namespace, one.checkpoint_id] = one
     return list(newest.values())
 
 

@@ -19,7 +19,6 @@ from .._requests import path
 from .._types import Entry
 from ._documents import (
     CHECKPOINT,
-    REMOVED,
     WRITES,
     Decoder,
     document_of,
@@ -166,7 +165,6 @@ class Threads:
     def read(self, thread_id: str, namespace: str, checkpoint_id: str, serde: Serde) -> Operation[Found | None]:
         """One checkpoint with its writes."""
         entries = yield from self.entries(thread_id, id_prefix=prefix_of(namespace, checkpoint_id), order="oldest")
-        entries = without_removed(entries)
         documents = [entry for entry in entries if type_of(entry) == CHECKPOINT]
         writes = [document_of(entry) for entry in entries if type_of(entry) == WRITES]
         if not documents:
@@ -301,9 +299,3 @@ def config_of(thread_id: str, namespace: str, checkpoint_id: str) -> Any:
 def _stored_message(item: dict[str, Any], serde: Serde) -> StoredMessage:
     message = item["message"]
     return StoredMessage(item["entry_id"], item.get("parent_id"), from_entry(message, serde), message["langchain"].get("ids", {}))
-
-
-def without_removed(entries: list[Entry]) -> list[Entry]:
-    """Entries without those that one of them says were removed."""
-    removed = {entry_id for entry in entries if type_of(entry) == REMOVED for entry_id in document_of(entry)["ids"]}
-    return [entry for entry in entries if entry["entry_id"] not in removed] if removed else entries

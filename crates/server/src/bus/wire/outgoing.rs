@@ -1,0 +1,146 @@
+//! Frames for a worker.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// An error on the wire. Never with a stack trace: that is for the log.
+pub(crate) fn error_body(code: &str, message: &str) -> Value {
+    json!({ "code": code, "message": message })
+}
+
+/// The answer to a call.
+pub(crate) fn result(
+    invocation_id: &Value,
+    function_id: &str,
+    answer: Result<Value, Value>,
+) -> String {
+    let (word, value) = match answer {
+        Ok(value) => ("result", value),
+        Err(error) => ("error", error),
+    };
+    json!({
+        "type": "invocationresult",
+        "invocation_id": invocation_id,
+        "function_id": function_id,
+        word: value,
+    })
+    .to_string()
+}
+
+/// A call of a function that a worker hosts.
+pub(crate) fn invoke(
+    invocation_id: BusId,
+    function_id: &str,
+    data: Value,
+    caller: &str,
+    mut passed_on: Map<String, Value>,
+) -> String {
+    let mut data = data;
+    if let Some(map) = data.as_object_mut() {
+        map.insert("_caller_worker_id".to_owned(), Value::String(caller.to_owned()));
+    }
+    passed_on.insert("type".to_owned(), Value::String("invokefunction".to_owned()));
+    passed_on.insert("invocation_id".to_owned(), Value::String(invocation_id.to_string()));
+    passed_on.insert("function_id".to_owned(), Value::String(function_id.to_owned()));
+    passed_on.insert("data".to_owned(), data);
+    Value::Object(passed_on).to_string()
+}
+
+/// The delivery of an event: the same call, with a payload that is JSON text already.
+pub(crate) fn deliver(
+    invocation_id: BusId,
+    function_id: &Value,
+    payload: &str,
+    caller: &str,
+    metadata: Option<&Value>,
+) -> String {
+    let inner = payload.strip_prefix('{').unwrap_or("}");
+    let comma = if inner.starts_with('}') { "" } else { "," };
+    let metadata = metadata.map(|value| format!(",\"metadata\":{value}")).unwrap_or_default();
+    format!(
+        "{{\"type\":\"invokefunction\",\"invocation_id\":\"{invocation_id}\",\"function_id\":{function_id},\
+         \"data\":{{\"_caller_worker_id\":\"{caller}\"{comma}{inner}{metadata}}}"
+    )
+}
+
+/// An event in the envelope of an observer.
+pub(crate) fn envelope(observer: &TriggerFrame, id: BusId, payload: &str, now_ms: i64) -> String {
+    let (observer_id, function) = (json!(observer.id), json!(observer.trigger_type));
+    format!(
+        "{{\"observer_id\":{observer_id},\"activation_id\":\"{id}\",\"function_id\":{function},\"namespace\":\"default\",\
+         \"invocation_id\":\"{id}\",\"status\":\"success\",\"input\":{payload},\"started_at_ms\":{now_ms},\"duration_ms\":0.0}}"
+    )
+}
+
+/// The answer to `observe`: active, or the error.
+pub(crate) fn observe_result(id: &str, error: Option<Value>) -> String {
+    let mut frame = json!({ "type": "observeresult", "id": id, "state": "active" });
+    if let (Some(error), Some(map)) = (error, frame.as_object_mut()) {
+        map.insert("state".to_owned(), json!("error"));
+        map.insert("error".to_owned(), error);
+    }
+    frame.to_string()
+}
+
+/// An observer ended because its worker asked for it.
+pub(crate) fn observer_disposed(id: &str) -> String {
+    let reason = error_body("UNOBSERVED", "the worker does not observe any more");
+    json!({ "type": "observerstatechanged", "id": id, "state": "disposed", "reason": reason, "fires": 0 })
+        .to_string()
+}
+
+/// A binding, as it is passed to the worker that owns its type.
+pub(crate) fn register_trigger(trigger: &TriggerFrame) -> String {
+    let mut frame = json!({
+        "type": "registertrigger",
+        "id": trigger.id,
+        "trigger_type": trigger.trigger_type,
+        "function_id": trigger.function_id,
+        "config": trigger.config,
+    });
+    if let (Some(metadata), Some(map)) = (&trigger.metadata, frame.as_object_mut()) {
+        map.insert("metadata".to_owned(), metadata.clone());
+    }
+    frame.to_string()
+}
+
+pub(crate) fn unregister_trigger(id: &str, trigger_type: &str) -> String {
+    json!({ "type": "unregistertrigger", "id": id, "trigger_type": trigger_type }).to_string()
+}
+
+/// Notifies a subscriber that its binding was refused.
+pub(crate) fn trigger_refused(trigger: &TriggerFrame, error: Value) -> String {
+    json!({
+        "type": "triggerregistrationresult",
+        "id": trigger.id,
+        "trigger_type": trigger.trigger_type,
+        "function_id": trigger.function_id,
+        "error": error,
+    })
+    .to_string()
+}
+
+pub(crate) fn worker_registered(worker_id: BusId, reattach_token: BusId) -> String {
+    json!({
+        "type": "workerregistered",
+        "worker_id": worker_id.to_string(),
+        "reattach_token": reattach_token.to_string(),
+        "features": ["observe.v1"],
+    })
+    .to_string()
+}
+
+/// Notifies a worker that it cannot host a function.
+pub(crate) fn function_refused(function_id: &str, owner: &str) -> String {
+    json!({
+        "type": "registrationrejected",
+        "code": "FUNCTION_NAMESPACE_CONFLICT",
+        "namespace": "default",
+        "function_id": function_id,
+        "owner_worker_id": owner,
+    })
+    .to_string()
+}
+
+pub(crate) const PONG: &str = r#"{"type":"pong"}"#;

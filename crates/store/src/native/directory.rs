@@ -1,0 +1,144 @@
+//! The sessions of a data directory without a catalogue and without waiting tasks: for work that is done beside a running
+//! store, such as migration and rollback. Every call may block.
+
+use bough_log as log;
+use bough_platform::Platform;
+use bough_record::{Head, StoredEnvelope};
+use bough_session::{EntryId, SessionId, SessionState};
+
+use super::convert;
+use super::staged::StagedSession;
+use crate::StoreError;
+use crate::types::StoredEntry;
+
+/// The sessions of a data directory, by their logs. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SessionDirectory {
+    pub(super) log: log::LogStore<SessionState>,
+}
+
+impl SessionDirectory {
+    /// Opens a data directory, making the folders that are missing.
+    pub fn open(platform: Platform, options: log::Options) -> Result<Self, StoreError> {
+        let log = log::LogStore::open(platform, options);
+        log.map(Self::of).map_err(|error| convert::error(error, &whole()))
+    }
+
+    /// Looks at a data directory, which may be missing. Opening it writes nothing.
+    #[must_use]
+    pub fn open_to_look(platform: Platform) -> Self {
+        Self::of(log::LogStore::open_to_look(platform, log::Options::default()))
+    }
+
+    pub(super) fn of(log: log::LogStore<SessionState>) -> Self {
+        Self { log }
+    }
+
+    /// Asks the log for something of a session, and puts its refusal into the store's words.
+    pub(super) fn of_session<T>(
+        &self,
+        session: &SessionId,
+        ask: impl FnOnce(&log::LogStore<SessionState>, &str) -> log::Result<T>,
+    ) -> Result<T, StoreError> {
+        ask(&self.log, session.as_str()).map_err(|error| convert::error(error, session))
+    }
+
+    /// The sessions, whoever answers for them.
+    pub fn sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+        let mut found = Vec::new();
+        let visited = self.log.visit(&mut |listed| {
+            found.extend(listed.ok().map(|listed| SessionId::from_stored(listed.id)));
+        });
+        visited.map_err(|error| convert::error(error, &whole()))?;
+        Ok(found)
+    }
+
+    /// The sessions in the trash.
+    pub fn trashed(&self) -> Result<Vec<SessionId>, StoreError> {
+        let trash = self.log.trash().map_err(|error| convert::error(error, &whole()))?;
+        Ok(trash.into_iter().map(|listed| SessionId::from_stored(listed.id)).collect())
+    }
+
+    /// Reads a session that its log answers for.
+    pub fn read(&self, session: &SessionId) -> Result<LogReader, StoreError> {
+        let reader = self.of_session(session, |log, id| log.read(id))?;
+        Ok(LogReader { session: session.clone(), reader })
+    }
+
+    /// Reads the log of a session, also while a V1 file answers for it.
+    pub fn read_log(&self, session: &SessionId) -> Result<LogReader, StoreError> {
+        let reader = self.of_session(session, |log, id| log.read_segments(id))?;
+        Ok(LogReader { session: session.clone(), reader })
+    }
+
+    /// Reads a session while nobody can append to it: the writer's lock is held until `work` ends.
+    pub fn read_locked<T, E: From<StoreError>>(
+        &self,
+        session: &SessionId,
+        work: impl FnOnce(&LogReader) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.of_session(session, |log, id| log.open_for_writing(id))?;
+        let done = self.read(session).map_err(E::from).and_then(|reader| work(&reader));
+        let closed = self.of_session(session, |log, id| log.close(id));
+        let done = done?;
+        closed?;
+        Ok(done)
+    }
+
+    /// Checks every byte of a session's log.
+    pub fn verify(&self, session: &SessionId) -> Result<log::VerifyReport, StoreError> {
+        self.of_session(session, |log, id| log.verify(id))
+    }
+
+    /// Begins a session out of sight, in a folder of `staging/`. What an earlier attempt of the same folder's name left
+    /// is removed.
+    pub fn stage(&self, session: &SessionId, name: &str) -> Result<StagedSession, StoreError> {
+        StagedSession::begin(&self.log, session, name)
+    }
+}
+
+fn whole() -> SessionId {
+    SessionId::from_stored("(all)")
+}
+
+/// Reads the log of one session, record by record.
+#[derive(Debug)]
+pub struct LogReader {
+    session: SessionId,
+    reader: log::Reader<SessionState>,
+}
+
+impl LogReader {
+    /// Where the log ends.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.reader.head()
+    }
+
+    /// The entry that the next one hangs below.
+    #[must_use]
+    pub fn active_leaf(&self) -> Option<EntryId> {
+        self.reader.active_leaf().map(EntryId::from_stored)
+    }
+
+    /// Whether the log is damaged behind what can be read of it.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.reader.damage().is_some()
+    }
+
+    /// Records after one of them in their stored form, at most so many, in order.
+    pub fn records_after(
+        &self,
+        seq: u64,
+        limit: u64,
+    ) -> Result<Vec<StoredEnvelope<'static>>, StoreError> {
+        self.reader.records(seq, limit).map_err(|error| convert::error(error, &self.session))
+    }
+
+    /// An entry at its newest revision.
+    pub fn entry(&self, id: &str) -> Result<Option<StoredEntry>, StoreError> {
+        let found = self.reader.entry(id).map_err(|error| convert::error(error, &self.session))?;
+        found.map(|found| Ok(convert::entry(&found)?.0)).transpose()
+    }
+}

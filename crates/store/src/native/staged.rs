@@ -1,0 +1,86 @@
+//! One session that is built out of sight and shown whole: imports, large forks and migrations build theirs with it, and a
+//! rollback of a damaged session reads what is whole of it here. Salvage uses the same [`log::StagedLog`] one layer down,
+//! because it reads what no store can read.
+
+use bough_log as log;
+use bough_record::{Envelope, Head};
+use bough_session::{SessionId, SessionState};
+
+use super::convert;
+use super::directory::SessionDirectory;
+use super::origin::Pointer;
+use crate::StoreError;
+
+/// A session that is being built in `staging/`. Dropped before it is published, it leaves nothing behind. Every call
+/// may block.
+#[derive(Debug)]
+pub struct StagedSession {
+    session: SessionId,
+    staged: log::StagedLog<SessionState>,
+}
+
+impl StagedSession {
+    pub(super) fn begin(
+        log: &log::LogStore<SessionState>,
+        session: &SessionId,
+        name: &str,
+    ) -> Result<Self, StoreError> {
+        let staged = log.stage(name, session.as_str());
+        let staged = staged.map_err(|error| convert::error(error, session))?;
+        Ok(Self { session: session.clone(), staged })
+    }
+
+    /// The session that it becomes.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Whether it has records.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.staged.has_begun()
+    }
+
+    /// Adds records in their stored form; durable when the call returns. After an error it can only be dropped.
+    pub fn add(&mut self, records: Vec<Envelope<'_>>) -> Result<(), StoreError> {
+        let added = self.staged.add(records);
+        added.map_err(|error| self.failed(error))
+    }
+
+    /// The directory that it is built in, whole by itself: to read and to verify what was built, and for its ledger.
+    #[must_use]
+    pub fn directory(&self) -> SessionDirectory {
+        SessionDirectory::of(self.staged.store().clone())
+    }
+
+    /// Takes what is whole of a damaged session of a directory; the report says what is not.
+    pub fn add_whole_of(
+        &mut self,
+        damaged: &SessionDirectory,
+    ) -> Result<log::SalvageReport, StoreError> {
+        let report = damaged.log.salvage_into(&mut self.staged);
+        report.map_err(|error| self.failed(error))
+    }
+
+    /// Says that the V1 file answers which it was made from, until the directory's pointer is
+    /// [moved to the log](SessionDirectory::switch_to_log).
+    pub fn present(&self, source: &Pointer) -> Result<(), StoreError> {
+        self.staged.present(source).map(drop).map_err(|error| self.failed(error))
+    }
+
+    /// Moves it among the sessions. `Exists` when its id is in use; what a V1 file answers for makes room for a session
+    /// that was made from a V1 file.
+    pub fn publish(&self) -> Result<(), StoreError> {
+        self.staged.publish().map_err(|error| self.failed(error))
+    }
+
+    /// Puts it in the place of the session that ends at `expected`.
+    pub fn replace(&self, expected: Head) -> Result<(), StoreError> {
+        self.staged.replace(expected).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: log::LogError) -> StoreError {
+        convert::error(error, &self.session)
+    }
+}
