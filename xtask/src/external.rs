@@ -101,7 +101,7 @@ mod tests {
     fn a_folder_with_a_script_is_a_stage_and_its_tests_are_counted() {
         let (_root, stage) = stage("#!/bin/sh\n# Says hello.\necho '3 passed in 0.01s'\n");
         assert_eq!((stage.name.as_str(), stage.about.as_str()), ("greet", "Says hello."));
-        assert_eq!(stage.run(None).unwrap(), Counts { passed: 3, failed: 0 });
+        assert_eq!(stage.run(None).unwrap(), Counts::of(3, 0));
     }
 
     #[test]

@@ -18,6 +18,9 @@ const TESTS: &str = "test";
 /// How many sessions, and entries of one session, the console is scrolled through when there is time.
 const LARGE_CONSOLE: &str = "100000";
 
+/// How many failed tests of a stage the report names.
+const FAILURES_NAMED_MAX: usize = 20;
+
 /// The crates that must compile everywhere.
 const PORTABLE: [&str; 3] = ["bough-platform", "bough-log", "bough-session"];
 
@@ -39,6 +42,7 @@ struct Done {
     name: String,
     passed: u64,
     failed: u64,
+    failures: Vec<String>,
     seconds: f64,
 }
 
@@ -127,6 +131,7 @@ fn run_stages(root: &Path, chosen: &[&Stage]) -> Report {
             name: stage.name.clone(),
             passed: counts.passed,
             failed: counts.failed,
+            failures: counts.failures,
             seconds,
         });
     }
@@ -153,6 +158,12 @@ fn print_report(report: &Report, json: bool) {
     println!("{:<14} {:>7} {:>7} {:>9}", "stage", "passed", "failed", "seconds");
     for done in &report.stages {
         println!("{:<14} {:>7} {:>7} {:>9.1}", done.name, done.passed, done.failed, done.seconds);
+    }
+    // Where only the end of a long run is kept, it must say what to look for.
+    for done in report.stages.iter().filter(|done| done.failed > 0) {
+        for name in done.failures.iter().take(FAILURES_NAMED_MAX) {
+            println!("failed in {}: {name}", done.name);
+        }
     }
     println!("all stages took {:.0} s", report.seconds);
     println!("{} passed, {} failed", report.passed, report.failed);
@@ -303,7 +314,7 @@ mod tests {
             is_usual: true,
         };
         let bad = stage("bad", |_| Err("no".to_owned()));
-        let good = stage("good", |_| Ok(Counts { passed: 3, failed: 0 }));
+        let good = stage("good", |_| Ok(Counts::of(3, 0)));
         let report = run_stages(Path::new("."), &[&bad, &good]);
         assert_eq!((report.passed, report.failed), (3, 1));
         assert_eq!(report.stages.len(), 2);
