@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cursor::SessionCursor;
-use super::event::content_bytes;
-use crate::api::MessageItem;
+use crate::api::EntryItem;
 use crate::limits::SNAPSHOT_MESSAGES;
+use crate::rules::entries::ItemShape;
 
 /// A session as it is at one place of its feed, to be shown before what follows.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -18,8 +18,8 @@ pub struct SessionSnapshot {
     /// Where its active path ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_leaf: Option<EntryId>,
-    /// The newest messages of the active path, oldest first.
-    pub messages: Vec<MessageItem>,
+    /// The newest messages of the active path, oldest first, as the list of messages shows them but without siblings.
+    pub messages: Vec<EntryItem>,
     /// Whether older ones were left out; the list of messages has them.
     pub more_messages: bool,
 }
@@ -28,7 +28,7 @@ impl SessionSnapshot {
     /// Roughly how many bytes it takes.
     pub(super) fn weight(&self) -> usize {
         let messages = self.messages.iter().filter_map(|item| item.message.as_ref());
-        messages.map(|message| content_bytes(message.content())).sum()
+        messages.map(|message| message.get().len()).sum()
     }
 }
 
@@ -53,22 +53,18 @@ pub(super) async fn take(
             Err(error) => return Err(error),
         };
         let now = store.state(session).await?;
-        let steady = now.is_some_and(|now| now.position == before.position);
+        let steady = now.as_ref().is_some_and(|now| now.position == before.position);
         if !steady && looks < LOOKS_MAX {
             continue;
         }
-        let messages = page.entries.iter().rev().filter_map(|stored| {
-            Some(MessageItem {
-                entry_id: stored.entry.id.clone(),
-                message: Some(stored.entry.message()?),
-                custom: None,
-            })
-        });
+        let later = now.as_ref().map_or(&before.state.streams, |now| &now.state.streams);
+        let shape = ItemShape { format: None, streams: &[&before.state.streams, later] };
+        let messages = page.entries.iter().rev().map(|stored| shape.item(&stored.entry));
         let cursor = SessionCursor::at(before.head.incarnation, before.position);
         let snapshot = SessionSnapshot {
             meta: before.state.meta(),
             details: before.state.details(),
-            messages: messages.collect(),
+            messages: messages.filter(|item| item.message.is_some()).collect(),
             active_leaf: before.state.leaf,
             more_messages: page.more,
         };

@@ -153,7 +153,7 @@ async fn documents_are_in_no_list_feed_or_count(bed: TestService) {
     let listed = bed.ok("session::list", json!({})).await;
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(bed.ok("session::stats", json!({})).await["sessions"], 1);
-    let told = tokio::time::timeout(Duration::from_secs(30), feed.next()).await.unwrap().unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(120), feed.next()).await.unwrap().unwrap();
     assert!(format!("{told:?}").contains(&session), "{told:?}");
     let documents = json!({"session_id": "bough.kv:app"});
     assert_eq!(bed.ok("session::get", documents.clone()).await, Value::Null);

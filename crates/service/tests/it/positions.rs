@@ -191,8 +191,11 @@ async fn a_snapshot_comes_before_what_follows(bed: TestService) {
             assert_eq!(snapshot.meta.title, "t");
             assert_eq!(snapshot.messages.len(), 50);
             assert!(snapshot.more_messages);
-            let last = snapshot.messages.last().unwrap().message.as_ref().unwrap();
-            assert_eq!(last.text(), "59");
+            let last = snapshot.messages.last().unwrap();
+            let message: Value =
+                serde_json::from_str(last.message.as_ref().unwrap().get()).unwrap();
+            assert_eq!(common::text(&message), "59");
+            assert_eq!(last.parent_id.as_ref(), Some(&snapshot.messages[48].entry_id));
             assert_eq!(snapshot.active_leaf.as_ref(), Some(&snapshot.messages[49].entry_id));
         }
         other => panic!("{other:?}"),

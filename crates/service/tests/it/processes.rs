@@ -17,7 +17,7 @@ fn child() {
 }
 
 /// How long to wait for something that takes a moment.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 async fn ok(service: &Service, function: &str, request: Value) -> Value {
     service.call(&Scope::owner(), function, request).await.unwrap()

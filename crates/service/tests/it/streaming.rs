@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::{TestService, assistant, user};
-use bough_service::{ChangeKind, EventKind};
+use bough_service::{ChangeKind, EventFilter, EventKind, FeedItem, StartAt};
 use bough_session::{EntryId, SessionId};
 use bough_store::shared_state::{MemorySharedState, SharedState};
 use serde_json::{Value, json};
@@ -82,10 +82,22 @@ async fn a_stream_says_why_it_stopped_once_it_has(bed: TestService) {
     assert_eq!(shown.get("stop_reason"), Some(&Value::Null), "{shown}");
     let on_bus = bed.ok("session::messages", json!({"session_id": id})).await;
     assert_eq!(on_bus["messages"][0]["message"]["stop_reason"], "end");
+    let shown = message_in_snapshot(&bed, &id).await;
+    assert_eq!((&shown["revision"], shown["message"].get("stop_reason")), (&json!(1), None));
     bed.ok("session::finish-message", named(&id, "a")).await;
+    assert_eq!(message_in_snapshot(&bed, &id).await["message"]["stop_reason"], "end");
     for (function, request, place) in &reads {
         let answer = bed.ok(function, request.clone()).await;
         assert_eq!(answer.pointer(place).unwrap()["stop_reason"], "end", "{function}");
+    }
+}
+
+/// The one message of a session, as the snapshot at the start of a subscription shows it.
+async fn message_in_snapshot(bed: &TestService, session: &str) -> Value {
+    let filter = EventFilter::everything().in_session(SessionId::from_stored(session));
+    match bed.subscribe(filter, StartAt::Snapshot).await.item().await {
+        FeedItem::Session(snapshot) => json!(snapshot.messages[0]),
+        other => panic!("{other:?}"),
     }
 }
 

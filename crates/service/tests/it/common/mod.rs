@@ -233,7 +233,7 @@ pub struct Listener {
 
 impl Listener {
     pub async fn item(&mut self) -> FeedItem {
-        let item = tokio::time::timeout(Duration::from_secs(20), self.subscription.next()).await;
+        let item = tokio::time::timeout(Duration::from_secs(120), self.subscription.next()).await;
         item.expect("nothing was told").unwrap()
     }
 

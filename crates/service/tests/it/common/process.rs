@@ -17,7 +17,7 @@ const DIRECTORY: &str = "BOUGH_TEST_DIRECTORY";
 /// Begins each line that is an answer; the test harness writes lines of its own.
 const MARK: &str = "@";
 /// A child that does not answer for so long never will.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a session rests before its lock is given up, in these tests.
 const IDLE: Duration = Duration::from_millis(50);
 
