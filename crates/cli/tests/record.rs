@@ -24,7 +24,7 @@ use common::{Answered, Place, answered};
 use serde_json::{Value, json};
 
 /// How long anything may take on a machine that is busy with other things.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../recorder/tests/cases")

@@ -12,7 +12,7 @@ use common::{Place, Server};
 use serde_json::{Value, json};
 
 /// Far longer than anything takes, so that only a hang fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A conversation that a server has locked for writing.
 fn held() -> (Place, Server, String, Vec<String>) {

@@ -10,7 +10,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 /// How long anything may take before a scenario fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits for something, but not for ever.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {

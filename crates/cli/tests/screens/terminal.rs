@@ -19,7 +19,7 @@ pub(crate) struct Terminal {
 }
 
 /// Far longer than anything takes, so that only a hang fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Terminal {
     pub(crate) fn start(

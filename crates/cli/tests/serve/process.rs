@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::client::{self, Answer, Stream};
 
 /// How long anything may take before a test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server that runs, or ran.
 pub(crate) struct Bough {

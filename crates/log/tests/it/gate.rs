@@ -11,7 +11,7 @@ use bough_platform::{
 use bough_testkit::pass_on;
 
 /// Longer than any machine needs; a test that waits for it has failed.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// A gate in front of the syncs of some files, of some renames, or of some locks: whoever comes waits until it is opened.
 #[derive(Debug, Default)]

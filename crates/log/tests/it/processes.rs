@@ -285,7 +285,7 @@ fn a_reader_follows_a_writer_that_is_killed_and_misses_nothing_acknowledged() {
         let mut writer = Child::start(dir.path());
         writeln!(writer.asks, "append-for-ever s").unwrap();
         let mut acknowledged: u64 = writer.answer().unwrap().parse().unwrap();
-        let deadline = clock.monotonic() + Duration::from_secs(60);
+        let deadline = clock.monotonic() + Duration::from_secs(120);
         let goal = acknowledged + 25 + life;
         while seen < goal {
             assert!(clock.monotonic() < deadline, "the reader sees {seen} of {goal}");

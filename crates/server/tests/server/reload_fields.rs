@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::client::{Worker, soon, until};
+use crate::client::{PATIENCE, Worker, soon, until};
 use crate::http::{new_session, user};
 use crate::place::Place;
 
@@ -98,9 +98,9 @@ async fn check_each(changes: &[Change]) {
         for _ in 0..3 {
             new_session(&place.client()).await;
         }
-        assert!(!is_in_force(&place, field).await, "{field} is so without the change");
+        assert!(!is_in_force(&place, field, false).await, "{field} is so without the change");
         place.reconfigure(&format!("adapter: {{name: memory}}\n{change}"));
-        until(async || is_in_force(&place, field).await).await;
+        until(async || is_in_force(&place, field, true).await).await;
     }
 }
 
@@ -124,7 +124,7 @@ async fn the_bound_on_stalls_changes_at_once() {
     check_each(STALLS).await;
 }
 
-async fn is_in_force(place: &Place, field: &str) -> bool {
+async fn is_in_force(place: &Place, field: &str, is_changed: bool) -> bool {
     let client = place.client();
     match field {
         "default_list_limit" => listed(place, "").await == 2,
@@ -172,7 +172,9 @@ async fn is_in_force(place: &Place, field: &str) -> bool {
             answer.contains("http/timeout")
         }
         "limits.write_stall_timeout" => stalled_stream_ends(place).await,
-        "limits.stream_bytes_per_token" => one_stalled_stream_holds_an_event(place).await,
+        "limits.stream_bytes_per_token" => {
+            one_stalled_stream_holds_an_event(place, is_changed).await
+        }
         "limits.heartbeat" => {
             let stream = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
             read_a_while(stream).await.matches(": ok").count() > 2
@@ -267,7 +269,9 @@ async fn stalled_stream_ends(place: &Place) -> bool {
 }
 
 /// Whether of two streams that are not read only one holds an event, once their buffers are full.
-async fn one_stalled_stream_holds_an_event(place: &Place) -> bool {
+///
+/// Before the change both hold one, however long that takes. After it, the second is only waited for a while.
+async fn one_stalled_stream_holds_an_event(place: &Place, is_changed: bool) -> bool {
     let client = place.client();
     let mut unread = Vec::new();
     for _ in 0..2 {
@@ -280,7 +284,8 @@ async fn one_stalled_stream_holds_an_event(place: &Place) -> bool {
         unread.push(connect_and_send(place, &path, "").await);
     }
     let hold_more = until(async || held_bytes(place).await > 3 << 20);
-    tokio::time::timeout(A_WHILE, hold_more).await.is_err()
+    let wait = if is_changed { A_WHILE } else { PATIENCE };
+    tokio::time::timeout(wait, hold_more).await.is_err()
 }
 
 /// The bytes that the streams hold for their readers.

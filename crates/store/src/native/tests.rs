@@ -75,7 +75,7 @@ async fn a_change_of_another_process_right_after_opening_is_heard() {
     appended.durable.await.unwrap();
     writer.close().await.unwrap();
 
-    let heard = tokio::time::timeout(Duration::from_secs(30), watch.changed()).await;
+    let heard = tokio::time::timeout(Duration::from_secs(120), watch.changed()).await;
     let heard = heard.expect("the reader hears of it").unwrap();
     assert!(before.position < heard.end.unwrap().position);
     let after = reader.state(&session).await.unwrap().unwrap();
