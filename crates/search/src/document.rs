@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bough_session::{
     AgentMessage, Bookkeeping, Canonical, ContentBlock, CustomPayload, Entry, EntryId, Role,
-    SessionState, agent_of, project_of,
+    SessionState, UnknownMembers, agent_of, project_of,
 };
 use serde_json::Value;
 
@@ -161,15 +161,31 @@ impl Document {
         if let Some(details) = message.details() {
             self.add_details(&details.value(), result);
         }
+        self.add_members(message.unknown());
     }
 
     /// Details often repeat the rendered text; only strings that the text does not contain are
     /// kept.
     fn add_details(&mut self, details: &Value, kind: FieldKind) {
-        let text =
-            strings_of(details, |text| !self.fields.iter().any(|field| field.text.contains(text)));
+        let text = strings_of(details, |_, text| !self.contains(text));
         let kind = if kind == FieldKind::Text { FieldKind::Data } else { kind };
         self.add(kind, &text);
+    }
+
+    fn contains(&self, text: &str) -> bool {
+        self.fields.iter().any(|field| field.text.contains(text))
+    }
+
+    /// The members that a provider's format has beside the canonical message: documents, citations, code that was run,
+    /// results of the provider's own tools. Only their prose is kept, not ids and other names of the format.
+    fn add_members(&mut self, members: &UnknownMembers) {
+        for (_, value) in members.iter() {
+            let is_prose = |key: &str, text: &str| {
+                !is_structural(key) && !is_opaque(text) && !self.contains(text)
+            };
+            let text = strings_of(&value.value(), is_prose);
+            self.add(FieldKind::Data, &text);
+        }
     }
 
     fn add_blocks(&mut self, blocks: &[ContentBlock], text: FieldKind) {
@@ -179,7 +195,7 @@ impl Document {
                 ContentBlock::Thinking(thought) => self.add(FieldKind::Thinking, &thought.text),
                 ContentBlock::FunctionCall(call) => {
                     self.tools.push(call.function_id.clone());
-                    let arguments = strings_of(&call.arguments.value(), |_| true);
+                    let arguments = strings_of(&call.arguments.value(), |_, _| true);
                     self.add(FieldKind::Call, &format!("{} {arguments}", call.function_id));
                 }
                 ContentBlock::FunctionResult(given) => {
@@ -189,6 +205,7 @@ impl Document {
                 }
                 ContentBlock::Image(_) => {}
             }
+            self.add_members(block.unknown());
         }
     }
 
@@ -207,33 +224,64 @@ impl Document {
             // The name is the session's.
             Some(Bookkeeping::SessionInfo(_) | Bookkeeping::ThinkingLevelChange(_)) => {}
             None => {
-                let data = strings_of(&custom.data, |_| true);
+                let data = strings_of(&custom.data, |_, _| true);
                 self.add(FieldKind::Data, &format!("{} {data}", custom.custom_type));
             }
         }
     }
 }
 
-/// The strings and numbers in a JSON value, one a line. Field names are left out, because every call of a tool has the
-/// same.
-fn strings_of(value: &Value, keep: impl Fn(&str) -> bool) -> String {
+/// Whether a member of a provider's format names or numbers something instead of saying it.
+fn is_structural(key: &str) -> bool {
+    const NAMES: [&str; 14] = [
+        "encrypted_content",
+        "encrypted_index",
+        "id",
+        "media_type",
+        "mediaType",
+        "mime",
+        "mimeType",
+        "object",
+        "role",
+        "signature",
+        "state",
+        "status",
+        "thoughtSignature",
+        "type",
+    ];
+    NAMES.contains(&key) || key.ends_with("_id") || key.ends_with("Id") || key.starts_with('$')
+}
+
+/// Whether a text is no prose: a number, or bytes as base64.
+fn is_opaque(text: &str) -> bool {
+    /// The shortest text that is taken for bytes.
+    const BASE64_MIN: usize = 128;
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
+    text.starts_with("data:")
+        || text.parse::<f64>().is_ok()
+        || (text.len() >= BASE64_MIN && text.bytes().all(is_base64))
+}
+
+/// The strings and numbers in a JSON value that `keep` accepts, one a line; it is given the name of the nearest member.
+/// Names of members are left out, because every call of a tool has the same.
+fn strings_of(value: &Value, keep: impl Fn(&str, &str) -> bool) -> String {
     let mut text = String::new();
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
+    let mut open = vec![("", value)];
+    while let Some((key, value)) = open.pop() {
         let piece = match value {
             Value::String(piece) => Cow::Borrowed(piece.as_str()),
             Value::Number(number) => Cow::Owned(number.to_string()),
             Value::Array(values) => {
-                open.extend(values.iter().rev());
+                open.extend(values.iter().rev().map(|value| (key, value)));
                 continue;
             }
             Value::Object(fields) => {
-                open.extend(fields.values().rev());
+                open.extend(fields.iter().rev().map(|(key, value)| (key.as_str(), value)));
                 continue;
             }
             Value::Null | Value::Bool(_) => continue,
         };
-        if keep(&piece) {
+        if keep(key, &piece) {
             if !text.is_empty() {
                 text.push('\n');
             }
@@ -241,4 +289,27 @@ fn strings_of(value: &Value, keep: impl Fn(&str) -> bool) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_a_format_are_searched_by_their_prose() {
+        let bytes = "QUJD".repeat(40);
+        let message = serde_json::json!({
+            "role": "assistant", "model": "m", "provider": "p", "stop_reason": "end", "timestamp": 1,
+            "openai-chat": {"audio": {"id": "audioid", "transcript": "spoken words", "data": bytes}},
+            "content": [{"type": "text", "text": "a cited text", "original": {"anthropic": {
+                "type": "document", "title": "cited", "source": {"media_type": "text/plain", "data": "document body"},
+                "tool_use_id": "callid", "index": 7, "$item": "marker"}}}],
+        });
+        let message: AgentMessage = serde_json::from_value(message).unwrap();
+        let mut document = Document::default();
+        document.add_message(&message);
+        let data = document.fields.iter().filter(|field| field.kind == FieldKind::Data);
+        let texts: Vec<&str> = data.map(|field| field.text.as_str()).collect();
+        assert_eq!(texts, ["document body", "spoken words"]);
+    }
 }
