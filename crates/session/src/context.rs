@@ -74,7 +74,7 @@ pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView
     let (compaction, kept) = kept_entries(path, &canonical);
     let edits = edits_of(&canonical);
     let mut items: Vec<ContextItem> =
-        kept.filter_map(|(entry, said)| item_of(entry, said, &edits)).collect();
+        kept.filter_map(|(entry, canonical)| item_of(entry, canonical, &edits)).collect();
     let in_force = compaction.as_ref().map(|(entry, _)| entry.id.clone());
     let summary = compaction
         .filter(|(_, compaction)| !compaction.summary.trim().is_empty())
@@ -134,8 +134,8 @@ struct Settings {
 impl Settings {
     fn of(path: &[Canonical]) -> Self {
         let mut settings = Self::default();
-        for said in path {
-            match said {
+        for canonical in path {
+            match canonical {
                 Canonical::Message(message) => {
                     if let AgentMessage::Assistant(message) = &**message {
                         settings.note(&message.provider, &message.model);
@@ -170,7 +170,7 @@ fn kept_entries<'a>(
         .zip(canonical)
         .enumerate()
         .rev()
-        .find_map(|(at, (entry, said))| Some((at, entry, compaction_of(said)?)));
+        .find_map(|(at, (entry, canonical))| Some((at, entry, compaction_of(canonical)?)));
     // Without a compaction everything is kept: the gap is empty and at the front.
     let gap = found.as_ref().map_or(0..0, |(at, _, compaction)| {
         let before = path.get(..*at).unwrap_or_default();
@@ -182,12 +182,12 @@ fn kept_entries<'a>(
         .zip(canonical)
         .enumerate()
         .filter(move |(at, _)| !gap.contains(at))
-        .map(|(_, said)| said);
+        .map(|(_, item)| item);
     (found.map(|(_, entry, compaction)| (entry, compaction)), kept)
 }
 
-fn compaction_of(said: &Canonical) -> Option<Compaction> {
-    let Canonical::Custom(custom) = said else {
+fn compaction_of(canonical: &Canonical) -> Option<Compaction> {
+    let Canonical::Custom(custom) = canonical else {
         return None;
     };
     match Bookkeeping::from_payload(custom)? {
@@ -201,7 +201,7 @@ type Edits = HashMap<EntryId, Option<Vec<ContentBlock>>>;
 
 /// The edits of a path. The last edit of a message counts.
 fn edits_of(path: &[Canonical]) -> Edits {
-    let edit = |said: &Canonical| match said {
+    let edit = |canonical: &Canonical| match canonical {
         Canonical::Custom(custom) => context_edit_of(custom),
         Canonical::Message(_) => None,
     };
@@ -219,8 +219,8 @@ fn edited(entry: &Entry, message: &Arc<AgentMessage>, edits: &Edits) -> Option<A
     Some(message)
 }
 
-fn item_of(entry: &Entry, said: &Canonical, edits: &Edits) -> Option<ContextItem> {
-    let (kind, message) = match said {
+fn item_of(entry: &Entry, canonical: &Canonical, edits: &Edits) -> Option<ContextItem> {
+    let (kind, message) = match canonical {
         Canonical::Message(message) if stays_out(message) => return None,
         Canonical::Message(message) => (ContextKind::Message, edited(entry, message, edits)?),
         Canonical::Custom(custom) => match Bookkeeping::from_payload(custom)? {

@@ -28,7 +28,7 @@ macro_rules! text_id {
 
         impl $name {
             /// Takes text that names something new: not empty and not too long. It may hold any character: names on disk are
-            /// escaped, and whoever prints an id neutralises it.
+            /// escaped, and the code that prints an id neutralises it.
             pub fn parse(text: impl Into<Arc<str>>) -> Result<Self, LimitError> {
                 let text = text.into();
                 check_id($what, &text, $limit)?;

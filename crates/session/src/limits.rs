@@ -54,7 +54,7 @@ pub const DOCUMENT_SCOPE_BYTES_MAX: usize = 256;
 pub const BATCH_RECORDS_MAX: usize = 10_000;
 /// Largest batch, in bytes of compact JSON.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Page size when the caller does not say.
+/// Page size when the caller gives none.
 pub const PAGE_DEFAULT: usize = 50;
 /// Largest page.
 pub const PAGE_MAX: usize = 500;
@@ -233,7 +233,7 @@ pub fn check_document(key: &str, value: Option<&RawJson>) -> Result<(), LimitErr
     check_at_most("value", "bytes", value.get().len(), MESSAGE_BYTES_MAX)
 }
 
-/// Checks a message that came in a format: its JSON, and what it says.
+/// Checks a message that came in a format: its JSON and its content.
 pub fn check_given(json: &RawJson, message: &AgentMessage) -> Result<(), LimitError> {
     check_levels("message", json.depth())?;
     check_at_most("message", "bytes", json.get().len(), MESSAGE_BYTES_MAX)?;

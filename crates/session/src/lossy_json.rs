@@ -24,7 +24,7 @@ const PLAIN_NUMBER_BYTES: usize = 300;
 pub struct Unseen {
     /// Halves of surrogate pairs, shown as replacement characters.
     pub halves: usize,
-    /// Values that are too deep or too large, shown as a text that says so.
+    /// Values that are too deep or too large, replaced by a text about it.
     pub values: usize,
 }
 

@@ -63,6 +63,13 @@ impl IntoIterator for UnknownMembers {
     }
 }
 
+/// Sets each member, as [`UnknownMembers::set`] does.
+impl Extend<(String, RawJson)> for UnknownMembers {
+    fn extend<I: IntoIterator<Item = (String, RawJson)>>(&mut self, members: I) {
+        members.into_iter().for_each(|(key, value)| self.set(key, value));
+    }
+}
+
 impl FromIterator<(String, RawJson)> for UnknownMembers {
     fn from_iter<I: IntoIterator<Item = (String, RawJson)>>(members: I) -> Self {
         Self(members.into_iter().collect())

@@ -69,9 +69,7 @@ impl UsageTotals {
         take(&mut self.reasoning, usage.reasoning);
         self.cost_usd = price_sum(self.cost_usd, -usage.cost_usd.unwrap_or(0.0));
     }
-}
 
-impl UsageTotals {
     /// Adds another sum.
     pub fn add_sum(&mut self, other: &Self) {
         self.combine(other, u64::saturating_add);
@@ -157,8 +155,8 @@ impl UsageByModel {
 
     fn slot(&mut self, model: &str) -> &mut UsageTotals {
         let model = cut_bytes(model, STATE_NAME_BYTES_MAX);
-        let room = self.models.len() < STATE_MODELS_MAX;
-        let name = if room || self.models.contains_key(model) { model } else { USAGE_OTHER_MODELS };
+        let fits = self.models.len() < STATE_MODELS_MAX;
+        let name = if fits || self.models.contains_key(model) { model } else { USAGE_OTHER_MODELS };
         self.models.entry(name.to_owned()).or_default()
     }
 }
@@ -167,7 +165,7 @@ impl AgentMessage {
     /// The usage that it reports, with the name of the model.
     pub(crate) fn reported_usage(&self) -> Option<(String, Usage)> {
         match self {
-            Self::Assistant(said) => Some((said.model.clone(), said.usage.clone()?)),
+            Self::Assistant(reply) => Some((reply.model.clone(), reply.usage.clone()?)),
             Self::FunctionResult(result) => usage_in(&result.details),
             Self::User(_) | Self::Custom(_) => None,
         }

@@ -178,8 +178,8 @@ impl SessionState {
             self.add_usage(entry, message.reported_usage());
         }
         match message {
-            AgentMessage::Assistant(said) if streams && said.model.is_empty() => {}
-            AgentMessage::Assistant(said) => self.note_model(&said.provider, &said.model),
+            AgentMessage::Assistant(reply) if streams && reply.model.is_empty() => {}
+            AgentMessage::Assistant(reply) => self.note_model(&reply.provider, &reply.model),
             AgentMessage::User(_) if self.preview.is_none() => {
                 let line = preview(&message.text(), STATE_PREVIEW_CHARS_MAX);
                 self.preview = Some(line).filter(|line| !line.is_empty());

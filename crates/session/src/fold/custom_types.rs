@@ -59,8 +59,8 @@ impl CustomTypes {
             self.has_forgotten = true;
             return;
         }
-        let place = self.types.iter().position(|newest| newest.custom_type == custom_type);
-        let before = place.and_then(|place| self.types.remove(place));
+        let index = self.types.iter().position(|newest| newest.custom_type == custom_type);
+        let before = index.and_then(|index| self.types.remove(index));
         let linked = match &before {
             Some(before) => before.linked && previous == Some(&before.entry_id),
             None => !self.has_forgotten && previous.is_none(),

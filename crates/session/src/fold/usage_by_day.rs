@@ -90,10 +90,10 @@ impl UsageByDay {
     /// Adds a message. The usage of a streaming message is known when it is finished.
     pub(super) fn add_message(&mut self, message: &AgentMessage, streams: bool, at_ms: i64) {
         match message {
-            AgentMessage::Assistant(said) => {
+            AgentMessage::Assistant(reply) => {
                 let time_ms = since(self.last_at, at_ms);
-                if !streams && !said.model.is_empty() {
-                    let used = self.used(at_ms, UsageOf::Model, &said.model);
+                if !streams && !reply.model.is_empty() {
+                    let used = self.used(at_ms, UsageOf::Model, &reply.model);
                     used.time_ms = used.time_ms.saturating_add(time_ms);
                 }
                 self.spoke_at = Some(at_ms);

@@ -6,23 +6,23 @@
 use serde_json::value::RawValue;
 
 use super::block::{
-    PlainRole, image_at, is_mark, joined_text, kept, kept_members, lose_plain, name_of, picture,
-    picture_url, placed, plain_role, some_mime, system_message, whole_block,
+    PlainRole, image_at, joined_text, kept, kept_members, lose_plain, name_of, picture_url, placed,
+    plain_role, result_as_block, some_mime, system_message, text_block, user_message, whole_block,
 };
 use super::check::Check;
 use super::read::{Members, list, typed};
-use super::write::{Mapping, Object, members_of};
+use super::write::{Mapping, Object, set_members, take_members, to_json};
 use super::{Codec, Format};
 use crate::members::UnknownMembers;
 use crate::{
     AgentMessage, AssistantMessage, Canonical, ContentBlock, FormatError, FunctionCallBlock,
-    FunctionResultBlock, ImageBlock, RawJson, StopReason, TextBlock, ThinkingBlock, UserMessage,
+    FunctionResultBlock, RawJson, StopReason, ThinkingBlock,
 };
 
 const FORMAT: Format = Format::AiSdk;
-/// The member of the metadata for values of a reply that a `UIMessage` has no place for.
+/// The member of the metadata for values of a reply that a `UIMessage` cannot express.
 const OURS: &str = "bough";
-/// The member that keeps those members of a tool part that its blocks have no place for.
+/// The member that keeps those members of a tool part that its blocks do not have.
 const PART: &str = "$part";
 
 /// The codec.
@@ -50,11 +50,7 @@ impl Codec for AiSdk {
         let parts = members.take_list("parts")?;
         let content: Vec<_> = parts.into_iter().flat_map(blocks_of).collect();
         let message = match role.as_str() {
-            "user" => AgentMessage::User(UserMessage {
-                content,
-                timestamp: entry_time,
-                unknown: kept(FORMAT, members),
-            }),
+            "user" => user_message(FORMAT, content, entry_time, members),
             "assistant" => assistant(members, content, entry_time),
             "system" => system_message(content, entry_time, kept(FORMAT, members)),
             _ => return None,
@@ -64,26 +60,17 @@ impl Codec for AiSdk {
 
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
         lose_plain(mapping, message);
-        let (role, provider) = match plain_role(message) {
+        let (role, reply) = match plain_role(message) {
             PlainRole::User => ("user", None),
             PlainRole::System => ("system", None),
-            PlainRole::Assistant(said) => ("assistant", Some(said)),
+            PlainRole::Assistant(reply) => ("assistant", Some(reply)),
             // A result without its call is a tool part with an output only.
-            PlainRole::Result(said) => {
-                let call = FunctionCallBlock::new(
-                    said.function_call_id.clone(),
-                    said.function_id.clone(),
-                    RawJson::default(),
-                );
-                let result = FunctionResultBlock {
-                    function_call_id: said.function_call_id.clone(),
-                    content: said.content.clone(),
-                    is_error: Some(said.is_error),
-                    unknown: said.unknown.clone(),
-                };
+            PlainRole::Result(result) => {
+                let (id, name) = (result.function_call_id.clone(), result.function_id.clone());
+                let call = FunctionCallBlock::new(id, name, RawJson::default());
+                let result = result_as_block(result.clone());
                 let part = write_tool("", &call, Some(("", &result)), mapping);
-                let mut object = Object::with("role", "assistant");
-                object.put("parts", [part]);
+                let object = Object::with("role", "assistant").and("parts", [part]);
                 return vec![object.into_raw()];
             }
         };
@@ -91,16 +78,15 @@ impl Codec for AiSdk {
         let mut object = Object::default();
         object.put_some("id", kept.remove("id"));
         object.put("role", role);
-        if let Some(said) = provider {
-            let mut metadata = kept.remove("metadata").as_ref().map(members_of).unwrap_or_default();
-            if let Some(ours) = write_ours(said) {
+        if let Some(reply) = reply {
+            let mut metadata = take_members(&mut kept, "metadata");
+            if let Some(ours) = write_ours(reply) {
                 metadata.set(OURS, ours);
             }
             object.put_some("metadata", Some(metadata).filter(|all| !all.is_empty()));
         }
         object.put("parts", write_parts(message.content(), mapping));
-        object.put_back(kept);
-        vec![object.into_raw()]
+        vec![object.with_kept(kept)]
     }
 
     fn splits_results(&self) -> bool {
@@ -113,39 +99,37 @@ impl Codec for AiSdk {
 }
 
 fn assistant(mut members: Members<'_>, content: Vec<ContentBlock>, timestamp: i64) -> AgentMessage {
-    let mut said = AssistantMessage::new(content, String::new(), String::new(), timestamp);
+    let mut reply = AssistantMessage::new(content, String::new(), String::new(), timestamp);
     let mut metadata = members.take_object("metadata");
     if let Some(mut ours) = metadata.as_mut().and_then(|all| all.take_object(OURS)) {
-        said.model = ours.take_text("model").unwrap_or_default();
-        said.provider = ours.take_text("provider").unwrap_or_default();
-        said.stop_reason = ours.take_as("stop_reason").unwrap_or(StopReason::End);
-        said.native_stop_reason = ours.take_text("native_stop_reason");
-        said.error_message = ours.take_text("error_message");
-        said.error_kind = ours.take_as("error_kind");
-        said.warnings = ours.take_as("warnings");
-        said.usage = ours.take_as("usage");
+        reply.model = ours.take_text("model").unwrap_or_default();
+        reply.provider = ours.take_text("provider").unwrap_or_default();
+        reply.stop_reason = ours.take_as("stop_reason").unwrap_or(StopReason::End);
+        reply.native_stop_reason = ours.take_text("native_stop_reason");
+        reply.error_message = ours.take_text("error_message");
+        reply.error_kind = ours.take_as("error_kind");
+        reply.warnings = ours.take_as("warnings");
+        reply.usage = ours.take_as("usage");
     }
     let mut rest = members.into_unknown();
-    if let Some(metadata) = metadata.filter(|all| !all.is_empty()) {
-        rest.set("metadata", RawJson::of(&metadata.into_unknown()).unwrap_or_default());
-    }
-    said.unknown = kept_members(FORMAT, rest);
-    AgentMessage::Assistant(said)
+    set_members(&mut rest, "metadata", &metadata.unwrap_or_default().into_unknown());
+    reply.unknown = kept_members(FORMAT, rest);
+    AgentMessage::Assistant(reply)
 }
 
-/// The values that a `UIMessage` has no place for; `None` if there are none.
-fn write_ours(said: &AssistantMessage) -> Option<RawJson> {
-    let mut object = Object::default();
-    object.put_some("model", Some(&said.model).filter(|model| !model.is_empty()));
-    object.put_some("provider", Some(&said.provider).filter(|provider| !provider.is_empty()));
-    object.put_some("stop_reason", Some(said.stop_reason).filter(|it| *it != StopReason::End));
-    object.put_some("native_stop_reason", said.native_stop_reason.as_ref());
-    object.put_some("error_message", said.error_message.as_ref());
-    object.put_some("error_kind", said.error_kind);
-    object.put_some("warnings", said.warnings.as_ref());
-    object.put_some("usage", said.usage.as_ref());
+/// The values that a `UIMessage` has no member for; `None` if there are none.
+fn write_ours(reply: &AssistantMessage) -> Option<RawJson> {
+    let object = Object::default()
+        .and_some("model", Some(&reply.model).filter(|model| !model.is_empty()))
+        .and_some("provider", Some(&reply.provider).filter(|provider| !provider.is_empty()))
+        .and_some("stop_reason", Some(reply.stop_reason).filter(|it| *it != StopReason::End))
+        .and_some("native_stop_reason", reply.native_stop_reason.as_ref())
+        .and_some("error_message", reply.error_message.as_ref())
+        .and_some("error_kind", reply.error_kind)
+        .and_some("warnings", reply.warnings.as_ref())
+        .and_some("usage", reply.usage.as_ref());
     let members = object.into_members();
-    (!members.is_empty()).then(|| RawJson::of(&members).unwrap_or_default())
+    (!members.is_empty()).then(|| to_json(&members))
 }
 
 fn blocks_of(raw: &RawValue) -> Vec<ContentBlock> {
@@ -158,10 +142,10 @@ fn blocks_of(raw: &RawValue) -> Vec<ContentBlock> {
     }
     members.take("type");
     vec![match kind.as_str() {
-        "text" => ContentBlock::Text(TextBlock {
-            text: members.take_text("text").unwrap_or_default(),
-            unknown: kept(FORMAT, members),
-        }),
+        "text" => {
+            let text = members.take_text("text").unwrap_or_default();
+            text_block(FORMAT, text, members)
+        }
         "reasoning" => ContentBlock::Thinking(ThinkingBlock {
             text: members.take_text("text").unwrap_or_default(),
             signature: None,
@@ -181,9 +165,7 @@ fn file(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
     members.take("url");
     members.take("mediaType");
     let mut block = image_at(&url, &mime);
-    for (key, value) in kept(FORMAT, members) {
-        block.unknown_mut().set(key, value);
-    }
+    block.unknown_mut().extend(kept(FORMAT, members));
     block
 }
 
@@ -199,11 +181,9 @@ fn tool_blocks(kind: &str, mut members: Members<'_>) -> Vec<ContentBlock> {
     let arguments = members.take_some("input").unwrap_or_default();
     let result = result_of(&id, &mut members);
     let mut call = FunctionCallBlock::new(id, name, arguments);
-    let rest = members.into_unknown();
-    if !rest.is_empty() {
-        let part = Object::with(PART, rest).into_members();
-        call.unknown = kept_members(FORMAT, part);
-    }
+    let mut part = UnknownMembers::NONE;
+    set_members(&mut part, PART, &members.into_unknown());
+    call.unknown = kept_members(FORMAT, part);
     let mut blocks = vec![ContentBlock::FunctionCall(call)];
     blocks.extend(result.map(ContentBlock::FunctionResult));
     blocks
@@ -277,48 +257,30 @@ fn write_parts(content: &[ContentBlock], mapping: &mut Mapping) -> Vec<RawJson> 
                 let call = FunctionCallBlock::new(id, String::new(), RawJson::default());
                 parts.push(write_tool("", &call, Some((at, result)), mapping));
             }
-            _ => parts.extend(write_part(at, block, mapping)),
+            _ => parts.extend(mapping.block(at, block, write_part)),
         }
     }
     parts
 }
 
-fn write_part(at: &str, block: &ContentBlock, mapping: &mut Mapping) -> Option<RawJson> {
-    if let Some(whole) = mapping.original(block.unknown()) {
-        return Some(whole);
-    }
-    let carried = match block {
-        ContentBlock::Image(image) => picture(image).1,
-        _ => &[],
-    };
-    let kept = mapping.kept(at, block.unknown(), carried);
-    if is_mark(block) {
-        return None;
-    }
-    let mut object = match block {
-        ContentBlock::Text(block) => {
-            let mut object = Object::with("type", "text");
-            object.put("text", &block.text);
-            object
-        }
+fn write_part(
+    mapping: &mut Mapping,
+    at: &str,
+    block: &ContentBlock,
+    kept: UnknownMembers,
+) -> Option<RawJson> {
+    let object = match block {
+        ContentBlock::Text(block) => Object::with("type", "text").and("text", &block.text),
         ContentBlock::Thinking(block) => {
-            let mut object = Object::with("type", "reasoning");
-            object.put("text", &block.text);
             mapping.lose_some(at, "signature", block.signature.as_ref());
-            object
+            Object::with("type", "reasoning").and("text", &block.text)
         }
-        ContentBlock::Image(image) => write_file(image),
+        ContentBlock::Image(image) => Object::with("type", "file")
+            .and("mediaType", some_mime(image))
+            .and("url", picture_url(image)),
         ContentBlock::FunctionCall(_) | ContentBlock::FunctionResult(_) => return None,
     };
-    object.put_back(kept);
-    Some(object.into_raw())
-}
-
-fn write_file(image: &ImageBlock) -> Object {
-    let mut object = Object::with("type", "file");
-    object.put("mediaType", some_mime(image));
-    object.put("url", picture_url(image));
-    object
+    Some(object.with_kept(kept))
 }
 
 fn write_tool(
@@ -328,7 +290,7 @@ fn write_tool(
     mapping: &mut Mapping,
 ) -> RawJson {
     let mut kept = mapping.kept(at, &call.unknown, &[]);
-    let part = kept.remove(PART).as_ref().map(members_of).unwrap_or_default();
+    let part = take_members(&mut kept, PART);
     let mut object = Object::with("type", format!("tool-{}", call.function_id));
     if part.get("type").is_some_and(|kind| kind.get() == "\"dynamic-tool\"") {
         object.put("toolName", &call.function_id);
@@ -361,35 +323,24 @@ fn write_output(own: Option<&RawJson>, content: &[ContentBlock]) -> RawJson {
         return own.clone();
     }
     if let [ContentBlock::Text(text)] = content {
-        return RawJson::of(&text.text).unwrap_or_default();
+        return to_json(&text.text);
     }
-    let items: Vec<RawJson> = content
-        .iter()
-        .filter_map(|block| match block {
+    let items = content.iter().filter_map(|block| {
+        let item = match block {
             ContentBlock::Image(image) if !image.data.is_empty() => {
-                let mut item = Object::with("type", "media");
-                item.put("data", &image.data);
-                item.put("mediaType", &image.mime);
-                Some(item.into_raw())
+                Object::with("type", "media").and("data", &image.data).and("mediaType", &image.mime)
             }
             ContentBlock::Image(image) => {
-                let mut item = Object::with("type", "image-url");
-                item.put("url", picture_url(image));
-                Some(item.into_raw())
+                Object::with("type", "image-url").and("url", picture_url(image))
             }
-            _ => {
-                let mut item = Object::with("type", "text");
-                item.put("text", block.stream_text()?);
-                Some(item.into_raw())
-            }
-        })
-        .collect();
-    let mut output = Object::with("type", "content");
-    output.put("value", items);
-    output.into_raw()
+            _ => Object::with("type", "text").and("text", block.stream_text()?),
+        };
+        Some(item.into_raw())
+    });
+    Object::with("type", "content").and("value", items.collect::<Vec<_>>()).into_raw()
 }
 
-/// The part that says where a step of a reply starts.
+/// The part that marks the start of a step of a reply.
 pub(super) fn step_start() -> ContentBlock {
     let mut block = ContentBlock::text("");
     let part = Object::with("type", "step-start").into_raw();

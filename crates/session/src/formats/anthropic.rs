@@ -6,20 +6,19 @@
 use serde_json::value::RawValue;
 
 use super::block::{
-    Picture, arguments_object, image, image_at, is_mark, is_reply, keep_whole, kept, lose_error,
-    lose_mime, lose_plain, lose_reply, name_of, picture, placed, plain_role, result_message,
-    signature_is_ours, stop_word, system_message, whole_block,
+    Picture, PlainRole, StopWords, arguments_object, image, image_at, is_reply, keep_whole, kept,
+    lose_error, lose_mime, lose_plain, lose_reply, name_of, picture, plain_role, result_message,
+    signature_is_ours, system_message, take_content, text_block, user_message, whole_block,
 };
 use super::check::Check;
 use super::input::only;
 use super::read::{Members, list};
-use super::write::{Mapping, Object, members_of};
-use super::{Codec, Format, block::PlainRole};
+use super::write::{Mapping, Object, members_of, to_json};
+use super::{Codec, Format};
 use crate::members::UnknownMembers;
 use crate::{
     AgentMessage, AssistantMessage, Canonical, ContentBlock, FormatError, FunctionCallBlock,
-    FunctionResultBlock, ImageBlock, LossReason, RawJson, StopReason, TextBlock, ThinkingBlock,
-    Usage, UserMessage,
+    FunctionResultBlock, ImageBlock, LossReason, RawJson, StopReason, ThinkingBlock, Usage,
 };
 
 const FORMAT: Format = Format::Anthropic;
@@ -31,10 +30,7 @@ pub(super) struct Anthropic;
 impl Codec for Anthropic {
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
         check.one_of("role", &["user", "assistant", "system"])?;
-        check.text_or_list("content", |block| {
-            block.text("type")?;
-            Ok(())
-        })
+        check.text_or_list("content", |block| block.text("type").map(|_| ()))
     }
 
     fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical> {
@@ -42,7 +38,7 @@ impl Codec for Anthropic {
         let role = members.text("role")?;
         members.take("role");
         members.take_word("type", "message");
-        let content = content_of(&mut members);
+        let content = take_content(FORMAT, &mut members, "content", block);
         let message = match role.as_str() {
             "user" => user(members, content, entry_time),
             "assistant" => assistant(members, content, entry_time),
@@ -55,24 +51,21 @@ impl Codec for Anthropic {
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
         lose_plain(mapping, message);
         let object = match plain_role(message) {
-            PlainRole::Assistant(said) => write_assistant(said, mapping),
-            PlainRole::Result(said) => {
-                mapping.lose_some("", "function_id", some_text(&said.function_id));
-                let mut block = Object::with("type", "tool_result");
-                block.put("tool_use_id", &said.function_call_id);
-                block.put("content", write_content("", &said.content, None, mapping));
-                if said.is_error {
-                    block.put("is_error", true);
-                }
-                block.put_back(mapping.kept("", &said.unknown, &[]));
-                let mut object = Object::with("role", "user");
-                object.put("content", [block.into_raw()]);
-                object
+            PlainRole::Assistant(reply) => write_assistant(reply, mapping),
+            PlainRole::Result(result) => {
+                let name = Some(&result.function_id).filter(|name| !name.is_empty());
+                mapping.lose_some("", "function_id", name);
+                let block = Object::with("type", "tool_result")
+                    .and("tool_use_id", &result.function_call_id)
+                    .and("content", write_content("", &result.content, None, mapping))
+                    .and_some("is_error", result.is_error.then_some(true));
+                let block = block.with_kept(mapping.kept("", &result.unknown, &[]));
+                Object::with("role", "user").and("content", [block]).into_raw()
             }
             PlainRole::User => write_plain("user", message, mapping),
             PlainRole::System => write_plain("system", message, mapping),
         };
-        vec![object.into_raw()]
+        vec![object]
     }
 
     fn input(&self, json: RawJson, mapping: &mut Mapping) -> Vec<RawJson> {
@@ -86,7 +79,7 @@ impl Codec for Anthropic {
                 mapping.note("/content".to_owned(), LossReason::NotInput);
                 let mut members = members_of(&json);
                 members.set("content", content);
-                vec![RawJson::of(&members).unwrap_or_default()]
+                vec![to_json(&members)]
             }
             None => vec![json],
         }
@@ -101,10 +94,6 @@ impl Codec for Anthropic {
     }
 }
 
-fn some_text(text: &String) -> Option<&String> {
-    Some(text).filter(|text| !text.is_empty())
-}
-
 fn user(members: Members<'_>, mut content: Vec<ContentBlock>, timestamp: i64) -> AgentMessage {
     if members.is_empty()
         && content.len() == 1
@@ -113,7 +102,7 @@ fn user(members: Members<'_>, mut content: Vec<ContentBlock>, timestamp: i64) ->
     {
         return AgentMessage::FunctionResult(result_message(block, String::new(), timestamp));
     }
-    AgentMessage::User(UserMessage { content, timestamp, unknown: kept(FORMAT, members) })
+    user_message(FORMAT, content, timestamp, members)
 }
 
 fn assistant(mut members: Members<'_>, content: Vec<ContentBlock>, timestamp: i64) -> AgentMessage {
@@ -121,7 +110,10 @@ fn assistant(mut members: Members<'_>, content: Vec<ContentBlock>, timestamp: i6
     let model = members.take_text("model").unwrap_or_default();
     let usage = members.take_object("usage").map(usage);
     AgentMessage::Assistant(AssistantMessage {
-        stop_reason: native.as_deref().and_then(stop_reason).unwrap_or(StopReason::End),
+        stop_reason: native
+            .as_deref()
+            .and_then(|word| STOP_WORDS.reason(word))
+            .unwrap_or(StopReason::End),
         native_stop_reason: native,
         usage,
         unknown: kept(FORMAT, members),
@@ -129,21 +121,20 @@ fn assistant(mut members: Members<'_>, content: Vec<ContentBlock>, timestamp: i6
     })
 }
 
-fn stop_reason(native: &str) -> Option<StopReason> {
-    Some(match native {
-        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
-        "tool_use" => StopReason::FunctionCall,
-        "refusal" => StopReason::Error,
-        "end_turn" | "stop_sequence" | "pause_turn" => StopReason::End,
-        _ => return None,
-    })
-}
-
-const USUAL: &[(StopReason, &str)] = &[
-    (StopReason::End, "end_turn"),
-    (StopReason::Length, "max_tokens"),
-    (StopReason::FunctionCall, "tool_use"),
-];
+const STOP_WORDS: StopWords = StopWords {
+    provider: Some(PROVIDER),
+    usual: &[
+        ("end_turn", StopReason::End),
+        ("max_tokens", StopReason::Length),
+        ("tool_use", StopReason::FunctionCall),
+    ],
+    others: &[
+        ("stop_sequence", StopReason::End),
+        ("pause_turn", StopReason::End),
+        ("model_context_window_exceeded", StopReason::Length),
+        ("refusal", StopReason::Error),
+    ],
+};
 
 fn usage(mut members: Members<'_>) -> Usage {
     Usage {
@@ -157,22 +148,11 @@ fn usage(mut members: Members<'_>) -> Usage {
     }
 }
 
-/// Reads content, which is one text or a list of blocks. Anything else is left in place.
-fn content_of(members: &mut Members<'_>) -> Vec<ContentBlock> {
-    if let Some(text) = members.take_text("content") {
-        return vec![ContentBlock::text(text)];
-    }
-    members.take_list("content").unwrap_or_default().into_iter().map(block).collect()
-}
-
-fn block(raw: &RawValue) -> ContentBlock {
-    let Some(mut members) = Members::of(raw) else {
-        return whole_block(FORMAT, raw, raw.get().to_owned());
-    };
+fn block(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
     let kind = members.take_text("type").unwrap_or_default();
     match kind.as_str() {
         "text" => match members.take_text("text") {
-            Some(text) => ContentBlock::Text(TextBlock { text, unknown: kept(FORMAT, members) }),
+            Some(text) => text_block(FORMAT, text, members),
             None => whole_block(FORMAT, raw, "[text]".to_owned()),
         },
         "thinking" => ContentBlock::Thinking(ThinkingBlock {
@@ -198,7 +178,7 @@ fn block(raw: &RawValue) -> ContentBlock {
         }),
         "tool_result" => ContentBlock::FunctionResult(FunctionResultBlock {
             function_call_id: members.take_text("tool_use_id").unwrap_or_default(),
-            content: content_of(&mut members),
+            content: take_content(FORMAT, &mut members, "content", block),
             is_error: members.take_as("is_error"),
             unknown: kept(FORMAT, members),
         }),
@@ -219,47 +199,41 @@ fn image_block(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
         Some("url") => image_at(&source.take_text("url").unwrap_or_default(), ""),
         _ => return whole_block(FORMAT, raw, name_of("image", &source)),
     };
-    for (key, value) in kept(FORMAT, members) {
-        found.unknown_mut().set(key, value);
-    }
+    found.unknown_mut().extend(kept(FORMAT, members));
     found
 }
 
-fn write_plain(role: &str, message: &AgentMessage, mapping: &mut Mapping) -> Object {
-    let mut object = Object::with("role", role);
-    object.put("content", write_content("", message.content(), None, mapping));
-    object.put_back(mapping.kept("", message.unknown(), &[]));
-    object
+fn write_plain(role: &str, message: &AgentMessage, mapping: &mut Mapping) -> RawJson {
+    let content = write_content("", message.content(), None, mapping);
+    let kept = mapping.kept("", message.unknown(), &[]);
+    Object::with("role", role).and("content", content).with_kept(kept)
 }
 
-fn write_assistant(said: &AssistantMessage, mapping: &mut Mapping) -> Object {
-    let mut object = Object::default();
-    if is_reply(said) {
-        object.put("type", "message");
+fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> RawJson {
+    let is_reply = is_reply(reply);
+    let mut object = Object::default()
+        .and_some("type", is_reply.then_some("message"))
+        .and("role", "assistant")
+        .and("content", write_content("", &reply.content, Some(&reply.provider), mapping));
+    lose_reply(mapping, reply, PROVIDER);
+    lose_error(mapping, reply);
+    if is_reply {
+        object.put("model", &reply.model);
+        object.put("stop_reason", STOP_WORDS.word(reply, mapping));
+        object.put_some("usage", reply.usage.as_ref().map(|usage| write_usage(usage, mapping)));
     }
-    object.put("role", "assistant");
-    object.put("content", write_content("", &said.content, Some(&said.provider), mapping));
-    lose_reply(mapping, said, PROVIDER);
-    lose_error(mapping, said);
-    if is_reply(said) {
-        object.put("model", &said.model);
-        object.put("stop_reason", stop_word(mapping, said, PROVIDER, stop_reason, USUAL));
-        object.put_some("usage", said.usage.as_ref().map(|usage| write_usage(usage, mapping)));
-    }
-    object.put_back(mapping.kept("", &said.unknown, &[]));
-    object
+    object.with_kept(mapping.kept("", &reply.unknown, &[]))
 }
 
 fn write_usage(usage: &Usage, mapping: &mut Mapping) -> RawJson {
-    let mut object = Object::default();
-    object.put_some("input_tokens", usage.input);
-    object.put_some("output_tokens", usage.output);
-    object.put_some("cache_read_input_tokens", usage.cache_read);
-    object.put_some("cache_creation_input_tokens", usage.cache_write);
     mapping.lose_some("/usage", "reasoning", usage.reasoning.as_ref());
     mapping.lose_some("/usage", "cost_usd", usage.cost_usd.as_ref());
-    object.put_back(mapping.kept("/usage", &usage.unknown, &[]));
-    object.into_raw()
+    Object::default()
+        .and_some("input_tokens", usage.input)
+        .and_some("output_tokens", usage.output)
+        .and_some("cache_read_input_tokens", usage.cache_read)
+        .and_some("cache_creation_input_tokens", usage.cache_write)
+        .with_kept(mapping.kept("/usage", &usage.unknown, &[]))
 }
 
 fn write_content(
@@ -268,25 +242,9 @@ fn write_content(
     provider: Option<&str>,
     mapping: &mut Mapping,
 ) -> Vec<RawJson> {
-    let mut blocks = Vec::with_capacity(content.len());
-    for (at, block) in placed(at, content) {
-        if let Some(whole) = mapping.original(block.unknown()) {
-            blocks.push(whole);
-            continue;
-        }
-        let carried = match block {
-            ContentBlock::Image(image) => picture(image).1,
-            _ => &[],
-        };
-        let kept = mapping.kept(&at, block.unknown(), carried);
-        if is_mark(block) {
-            continue;
-        }
-        let mut object = write_block(&at, block, provider, mapping);
-        object.put_back(kept);
-        blocks.push(object.into_raw());
-    }
-    blocks
+    mapping.blocks(at, content, |mapping, at, block, kept| {
+        Some(write_block(at, block, provider, mapping).with_kept(kept))
+    })
 }
 
 fn write_block(
@@ -296,59 +254,36 @@ fn write_block(
     mapping: &mut Mapping,
 ) -> Object {
     match block {
-        ContentBlock::Text(block) => {
-            let mut object = Object::with("type", "text");
-            object.put("text", &block.text);
-            object
-        }
+        ContentBlock::Text(block) => Object::with("type", "text").and("text", &block.text),
         ContentBlock::Image(image) => {
             lose_mime(mapping, at, image);
             write_image(image)
         }
         ContentBlock::Thinking(block) => {
-            let mut object = Object::with("type", "thinking");
-            object.put("thinking", &block.text);
-            if signature_is_ours(provider, PROVIDER) {
-                object.put_some("signature", block.signature.as_ref());
-            } else {
-                mapping.lose_some(at, "signature", block.signature.as_ref());
-            }
+            let mut object = Object::with("type", "thinking").and("thinking", &block.text);
+            let is_ours = signature_is_ours(provider, PROVIDER);
+            mapping.put_signature(&mut object, "signature", at, block, is_ours);
             object
         }
-        ContentBlock::FunctionCall(call) => {
-            let mut object = Object::with("type", "tool_use");
-            object.put("id", &call.id);
-            object.put("name", &call.function_id);
-            object.put("input", arguments_object(&call.arguments));
-            object
-        }
-        ContentBlock::FunctionResult(result) => {
-            let mut object = Object::with("type", "tool_result");
-            object.put("tool_use_id", &result.function_call_id);
-            object.put("content", write_content(at, &result.content, provider, mapping));
-            object.put_some("is_error", result.is_error);
-            object
-        }
+        ContentBlock::FunctionCall(call) => Object::with("type", "tool_use")
+            .and("id", &call.id)
+            .and("name", &call.function_id)
+            .and("input", arguments_object(&call.arguments)),
+        ContentBlock::FunctionResult(result) => Object::with("type", "tool_result")
+            .and("tool_use_id", &result.function_call_id)
+            .and("content", write_content(at, &result.content, provider, mapping))
+            .and_some("is_error", result.is_error),
     }
 }
 
 fn write_image(image: &ImageBlock) -> Object {
     let source = match picture(image).0 {
-        Picture::At(url) => {
-            let mut source = Object::with("type", "url");
-            source.put("url", url);
-            source
-        }
+        Picture::At(url) => Object::with("type", "url").and("url", url),
         Picture::Here => {
-            let mut source = Object::with("type", "base64");
-            source.put("media_type", &image.mime);
-            source.put("data", &image.data);
-            source
+            Object::with("type", "base64").and("media_type", &image.mime).and("data", &image.data)
         }
     };
-    let mut object = Object::with("type", "image");
-    object.put("source", source.into_raw());
-    object
+    Object::with("type", "image").and("source", source.into_raw())
 }
 
 /// The API accepts a thought only with its signature.
@@ -363,5 +298,5 @@ fn is_unsigned_thought(raw: &RawValue) -> bool {
 fn without_unsigned_thoughts(content: &RawValue) -> Option<RawJson> {
     let blocks = list(content)?;
     let left: Vec<_> = blocks.iter().filter(|block| !is_unsigned_thought(block)).collect();
-    (left.len() < blocks.len()).then(|| RawJson::of(&left).unwrap_or_default())
+    (left.len() < blocks.len()).then(|| to_json(&left))
 }

@@ -4,11 +4,11 @@ use serde_json::value::RawValue;
 
 use super::Format;
 use super::read::{Members, typed};
-use super::write::{Mapping, ORIGINAL, Object};
+use super::write::{Mapping, ORIGINAL, Object, to_json};
 use crate::members::UnknownMembers;
 use crate::{
     AgentMessage, AssistantMessage, ContentBlock, CustomMessage, FunctionResultBlock,
-    FunctionResultMessage, ImageBlock, LossReason, RawJson, StopReason,
+    FunctionResultMessage, ImageBlock, LossReason, RawJson, StopReason, TextBlock, UserMessage,
 };
 
 /// The member of an image block that holds the picture's address; its `data` is empty then.
@@ -25,7 +25,7 @@ pub(super) fn kept(format: Format, rest: Members<'_>) -> UnknownMembers {
 pub(super) fn kept_members(format: Format, rest: UnknownMembers) -> UnknownMembers {
     let mut unknown = UnknownMembers::NONE;
     if !rest.is_empty() {
-        unknown.set(format.name(), RawJson::of(&rest).unwrap_or_default());
+        unknown.set(format.name(), to_json(&rest));
     }
     unknown
 }
@@ -40,6 +40,47 @@ pub(super) fn whole_block(format: Format, raw: &RawValue, text: String) -> Conte
 /// Keeps a format's whole block beside the text that is shown for it.
 pub(super) fn keep_whole(block: &mut ContentBlock, format: Format, raw: &RawValue) {
     block.unknown_mut().set(ORIGINAL, Object::with(format.name(), RawJson::from(raw)).into_raw());
+}
+
+/// Reads content, which is one text or a list of blocks. Anything else is left in place.
+pub(super) fn take_content<'a>(
+    format: Format,
+    members: &mut Members<'a>,
+    key: &str,
+    read: impl Fn(&'a RawValue, Members<'a>) -> ContentBlock,
+) -> Vec<ContentBlock> {
+    if let Some(text) = members.take_text(key) {
+        return vec![ContentBlock::text(text)];
+    }
+    let blocks = members.take_list(key).unwrap_or_default().into_iter();
+    blocks.map(|raw| read_block(format, raw, |members| read(raw, members))).collect()
+}
+
+/// Reads a block that is an object. Any other JSON is kept whole.
+pub(super) fn read_block<'a>(
+    format: Format,
+    raw: &'a RawValue,
+    read: impl FnOnce(Members<'a>) -> ContentBlock,
+) -> ContentBlock {
+    match Members::of(raw) {
+        Some(members) => read(members),
+        None => whole_block(format, raw, raw.get().to_owned()),
+    }
+}
+
+/// A text block with the members that were not taken.
+pub(super) fn text_block(format: Format, text: String, rest: Members<'_>) -> ContentBlock {
+    ContentBlock::Text(TextBlock { text, unknown: kept(format, rest) })
+}
+
+/// A message of the user with the members that were not taken.
+pub(super) fn user_message(
+    format: Format,
+    content: Vec<ContentBlock>,
+    timestamp: i64,
+    rest: Members<'_>,
+) -> AgentMessage {
+    AgentMessage::User(UserMessage { content, timestamp, unknown: kept(format, rest) })
 }
 
 /// A name for a block: its type, and its name if it has one.
@@ -64,7 +105,7 @@ pub(super) fn image_at(url: &str, mime: &str) -> ContentBlock {
     // Formats that need a type get this one where none is known.
     let mime = if mime == ANY_IMAGE { "" } else { mime };
     let mut block = image(mime.to_owned(), String::new());
-    block.unknown_mut().set(URL, RawJson::of(url).unwrap_or_default());
+    block.unknown_mut().set(URL, to_json(url));
     block
 }
 
@@ -111,7 +152,7 @@ pub(super) fn picture_url(image: &ImageBlock) -> String {
 
 /// Reads arguments that a format writes as a text of JSON. Invalid JSON is kept as a text.
 pub(super) fn arguments_of(text: &str) -> RawJson {
-    RawJson::parse(text).unwrap_or_else(|_| RawJson::of(text).unwrap_or_default())
+    RawJson::parse(text).unwrap_or_else(|_| to_json(text))
 }
 
 /// Arguments as a text of JSON: the reverse of [`arguments_of`].
@@ -126,7 +167,7 @@ pub(super) fn arguments_text(arguments: &RawJson) -> String {
 /// Arguments as an object, for the formats that want one.
 pub(super) fn arguments_object(arguments: &RawJson) -> RawJson {
     if arguments.is_null() {
-        return RawJson::of(&UnknownMembers::NONE).unwrap_or_default();
+        return to_json(&UnknownMembers::NONE);
     }
     arguments.clone()
 }
@@ -137,7 +178,7 @@ pub(super) fn joined_text(content: &[ContentBlock]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The blocks of a message that a format writes, each with its place in the canonical message.
+/// The blocks of a content, each with its pointer into the canonical message.
 pub(super) fn placed<'a>(
     at: &str,
     content: &'a [ContentBlock],
@@ -155,9 +196,9 @@ pub(super) fn is_mark(block: &ContentBlock) -> bool {
 pub(super) fn plain_role(message: &AgentMessage) -> PlainRole<'_> {
     match message {
         AgentMessage::User(_) => PlainRole::User,
-        AgentMessage::Assistant(said) => PlainRole::Assistant(said),
-        AgentMessage::FunctionResult(said) => PlainRole::Result(said),
-        AgentMessage::Custom(said) if said.is_system() => PlainRole::System,
+        AgentMessage::Assistant(reply) => PlainRole::Assistant(reply),
+        AgentMessage::FunctionResult(result) => PlainRole::Result(result),
+        AgentMessage::Custom(custom) if custom.is_system() => PlainRole::System,
         AgentMessage::Custom(_) => PlainRole::User,
     }
 }
@@ -173,8 +214,8 @@ pub(super) enum PlainRole<'a> {
 /// Notes what a plain format cannot express of a message as a whole.
 pub(super) fn lose_plain(mapping: &mut Mapping, message: &AgentMessage) {
     match message {
-        AgentMessage::Custom(said) => lose_custom(mapping, said),
-        AgentMessage::FunctionResult(said) if !said.details.is_null() => {
+        AgentMessage::Custom(custom) => lose_custom(mapping, custom),
+        AgentMessage::FunctionResult(result) if !result.details.is_null() => {
             mapping.lose("/details".to_owned());
         }
         AgentMessage::User(_) | AgentMessage::FunctionResult(_) | AgentMessage::Assistant(_) => {}
@@ -182,72 +223,101 @@ pub(super) fn lose_plain(mapping: &mut Mapping, message: &AgentMessage) {
 }
 
 /// Notes the members of a reply beside its content that few formats have: the provider, and the kind of its errors.
-pub(super) fn lose_reply(mapping: &mut Mapping, said: &AssistantMessage, provider: &str) {
-    if !signature_is_ours(Some(&said.provider), provider) {
+pub(super) fn lose_reply(mapping: &mut Mapping, reply: &AssistantMessage, provider: &str) {
+    if !signature_is_ours(Some(&reply.provider), provider) {
         mapping.lose("/provider".to_owned());
     }
-    mapping.lose_some("", "error_kind", said.error_kind.as_ref());
-    mapping.lose_some("", "warnings", said.warnings.as_ref());
+    mapping.lose_some("", "error_kind", reply.error_kind.as_ref());
+    mapping.lose_some("", "warnings", reply.warnings.as_ref());
 }
 
-/// Notes the text of an error, for the formats that have no place for it.
-pub(super) fn lose_error(mapping: &mut Mapping, said: &AssistantMessage) {
-    mapping.lose_some("", "error_message", said.error_message.as_ref());
+/// Notes the text of an error, for the formats that have no member for it.
+pub(super) fn lose_error(mapping: &mut Mapping, reply: &AssistantMessage) {
+    mapping.lose_some("", "error_message", reply.error_message.as_ref());
 }
 
-/// Notes what is lost of a custom message that is written as the user's. System messages are written so too.
-pub(super) fn lose_custom_as_user(mapping: &mut Mapping, said: &CustomMessage) {
-    if said.is_system() {
+/// Notes what is lost of a custom or system message that is written as a message of the user.
+pub(super) fn lose_custom_as_user(mapping: &mut Mapping, custom: &CustomMessage) {
+    if custom.is_system() {
         mapping.note("/role".to_owned(), LossReason::Changed);
     }
-    lose_custom(mapping, said);
+    lose_custom(mapping, custom);
 }
 
-fn lose_custom(mapping: &mut Mapping, said: &CustomMessage) {
-    if !said.is_system() {
+fn lose_custom(mapping: &mut Mapping, custom: &CustomMessage) {
+    if !custom.is_system() {
         mapping.note("/role".to_owned(), LossReason::Changed);
         mapping.lose("/custom_type".to_owned());
     }
-    mapping.lose_some("", "display", said.display.as_ref());
-    mapping.lose_some("", "details", said.details.as_ref());
+    mapping.lose_some("", "display", custom.display.as_ref());
+    mapping.lose_some("", "details", custom.details.as_ref());
 }
 
 /// Whether a reply has more than its content, so that it is written in the form of an API's
 /// response.
-pub(super) const fn is_reply(said: &AssistantMessage) -> bool {
-    !said.model.is_empty() || said.usage.is_some() || said.native_stop_reason.is_some()
+pub(super) const fn is_reply(reply: &AssistantMessage) -> bool {
+    !reply.model.is_empty() || reply.usage.is_some() || reply.native_stop_reason.is_some()
 }
 
 /// Whether a signature can be sent: only the provider that made it accepts it.
-pub(super) fn signature_is_ours(said: Option<&str>, ours: &str) -> bool {
-    said.is_none_or(|provider| provider.is_empty() || provider == ours)
+pub(super) fn signature_is_ours(provider: Option<&str>, ours: &str) -> bool {
+    provider.is_none_or(|provider| provider.is_empty() || provider == ours)
 }
 
-/// The word for the stop reason: the original one if the format has it, otherwise the format's usual one. `None` if the format has
-/// no word for it, and while the message streams.
-pub(super) fn stop_word(
-    mapping: &mut Mapping,
-    said: &AssistantMessage,
-    provider: &str,
-    read: fn(&str) -> Option<StopReason>,
-    usual: &[(StopReason, &'static str)],
-) -> Option<String> {
-    if mapping.is_unfinished {
-        return None;
+/// The stop reason of a reply without a word for it, by its content.
+pub(super) fn stop_reason_of(content: &[ContentBlock]) -> StopReason {
+    let is_call = |block: &ContentBlock| matches!(block, ContentBlock::FunctionCall(_));
+    if content.iter().any(is_call) { StopReason::FunctionCall } else { StopReason::End }
+}
+
+/// A format's words for why a model stopped.
+pub(super) struct StopWords {
+    /// The provider whose words these are, even those that are not listed here.
+    pub(super) provider: Option<&'static str>,
+    /// The words that are written.
+    pub(super) usual: &'static [(&'static str, StopReason)],
+    /// More words that are read.
+    pub(super) others: &'static [(&'static str, StopReason)],
+}
+
+impl StopWords {
+    /// The reason that a word means; `None` if the word is not known.
+    pub(super) fn reason(&self, word: &str) -> Option<StopReason> {
+        let mut words = self.usual.iter().chain(self.others);
+        words.find(|(known, _)| *known == word).map(|(_, reason)| *reason)
     }
-    if let Some(native) = &said.native_stop_reason
-        && (read(native) == Some(said.stop_reason) || said.provider == provider)
-    {
-        return Some(native.clone());
+
+    /// The word for the stop reason: the reply's own one if the format has it, otherwise the usual one. `None` if the
+    /// format has no word for it, and while the message streams.
+    pub(super) fn word(&self, reply: &AssistantMessage, mapping: &mut Mapping) -> Option<String> {
+        if mapping.is_unfinished {
+            return None;
+        }
+        if let Some(native) = &reply.native_stop_reason
+            && (self.reason(native) == Some(reply.stop_reason)
+                || self.provider == Some(&reply.provider))
+        {
+            return Some(native.clone());
+        }
+        let word = self.usual.iter().find(|(_, reason)| *reason == reply.stop_reason);
+        if word.is_none() {
+            mapping.lose("/stop_reason".to_owned());
+        }
+        if reply.native_stop_reason.is_some() {
+            mapping.note("/native_stop_reason".to_owned(), LossReason::Changed);
+        }
+        word.map(|(word, _)| (*word).to_owned())
     }
-    let word = usual.iter().find(|(reason, _)| *reason == said.stop_reason);
-    if word.is_none() {
-        mapping.lose("/stop_reason".to_owned());
+}
+
+/// A result as a block of another message.
+pub(super) fn result_as_block(message: FunctionResultMessage) -> FunctionResultBlock {
+    FunctionResultBlock {
+        function_call_id: message.function_call_id,
+        content: message.content,
+        is_error: Some(message.is_error),
+        unknown: message.unknown,
     }
-    if said.native_stop_reason.is_some() {
-        mapping.note("/native_stop_reason".to_owned(), LossReason::Changed);
-    }
-    word.map(|(_, word)| (*word).to_owned())
 }
 
 /// One result as a message of its own.

@@ -5,7 +5,7 @@
 use super::block::{name_of, whole_block};
 use super::check::Check;
 use super::read::{Members, typed};
-use super::write::{Mapping, members_of};
+use super::write::{Mapping, members_of, to_json};
 use super::{Codec, Format};
 use crate::{
     AgentMessage, Canonical, ContentBlock, CustomMessage, FormatError, NewMessage, RawJson,
@@ -50,24 +50,24 @@ impl Codec for Bough {
     }
 
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
-        let mut members = members_of(&RawJson::of(message).unwrap_or_default());
+        let mut members = members_of(&to_json(message));
         let content: Vec<RawJson> = message
             .content()
             .iter()
             .map(|block| {
                 let whole = mapping.original(block.unknown());
-                whole.unwrap_or_else(|| RawJson::of(block).unwrap_or_default())
+                whole.unwrap_or_else(|| to_json(block))
             })
             .collect();
-        members.set("content", RawJson::of(&content).unwrap_or_default());
-        if matches!(message, AgentMessage::Custom(said) if said.is_system()) {
-            members.set("role", RawJson::of("system").unwrap_or_default());
+        members.set("content", to_json(&content));
+        if matches!(message, AgentMessage::Custom(custom) if custom.is_system()) {
+            members.set("role", to_json("system"));
             members.remove("custom_type");
         }
         if mapping.is_unfinished {
             members.remove("stop_reason");
         }
-        vec![RawJson::of(&members).unwrap_or_default()]
+        vec![to_json(&members)]
     }
 
     fn splits_results(&self) -> bool {
@@ -106,8 +106,8 @@ fn lenient(text: &str, entry_time: i64) -> Option<AgentMessage> {
         None => members.take_text("content").map(ContentBlock::text).into_iter().collect(),
     };
     let mut plain = members.into_unknown();
-    plain.set("content", RawJson::of::<[u8]>(&[]).unwrap_or_default());
-    let plain = RawJson::of(&plain).unwrap_or_default();
+    plain.set("content", to_json::<[u8]>(&[]));
+    let plain = to_json(&plain);
     if let Ok(read) = serde_json::from_str::<NewMessage>(plain.get()) {
         let mut message = read.into_message(entry_time);
         *message.content_mut() = content;

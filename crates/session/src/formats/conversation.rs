@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::ai_sdk::step_start;
-use super::block::result_message;
+use super::block::{result_as_block, result_message};
 use super::read::{Members, list};
-use super::write::{Mapping, Object};
+use super::write::{Mapping, Object, to_json};
 use super::{Codec, Format, Loss, Mapped};
 use crate::context::{ContextKind, ContextView};
 use crate::{
@@ -83,7 +83,8 @@ fn write(sources: Vec<Source<'_>>, format: Format) -> Conversation {
     let mut system = Vec::new();
     let mut pieces = Vec::new();
     for source in &sources {
-        let is_system = matches!(&*source.message, AgentMessage::Custom(said) if said.is_system());
+        let is_system =
+            matches!(&*source.message, AgentMessage::Custom(custom) if custom.is_system());
         let list = codec.system_list().filter(|_| is_system);
         let mut mapping = Mapping::into(format);
         if let Some(list_name) = list {
@@ -96,7 +97,7 @@ fn write(sources: Vec<Source<'_>>, format: Format) -> Conversation {
                 for json in codec.write(&part.message, &mut own) {
                     codec.input(json, &mut own);
                 }
-                part.place.relocate(own.losses, &mut mapping.losses);
+                part.of.relocate(own.losses, &mut mapping.losses);
                 pieces.push(Piece::Message(with_names(part.message, &names)));
             }
         }
@@ -142,7 +143,7 @@ fn system_json(format: Format, blocks: &[RawJson]) -> RawJson {
     if format == Format::Gemini {
         return Object::with("parts", blocks).into_raw();
     }
-    RawJson::of(blocks).unwrap_or_default()
+    to_json(blocks)
 }
 
 /// The function of each call. Some formats do not repeat it in the result, and others need it there.
@@ -179,7 +180,7 @@ pub(super) fn write_message(message: &AgentMessage, format: Format, is_unfinishe
     for part in parts {
         let mut mapping = Mapping { is_unfinished, ..Mapping::into(format) };
         messages.extend(codec.write(&part.message, &mut mapping));
-        part.place.relocate(mapping.losses, &mut losses);
+        part.of.relocate(mapping.losses, &mut losses);
     }
     Mapped { messages, losses }
 }
@@ -187,21 +188,21 @@ pub(super) fn write_message(message: &AgentMessage, format: Format, is_unfinishe
 /// A part of a message that is a message in the format.
 struct Part {
     message: AgentMessage,
-    place: Place,
+    of: Blocks,
 }
 
-/// Which blocks of the message a part has.
-enum Place {
-    /// The part is the message.
-    Whole,
-    /// These blocks.
-    Blocks(Vec<usize>),
-    /// The content of this block, a result.
+/// Which blocks of a message a part has.
+enum Blocks {
+    /// All: the part is the message.
+    All,
+    /// Those at these indexes.
+    Some(Vec<usize>),
+    /// The content of the result at this index.
     Result(usize),
 }
 
-impl Place {
-    /// Takes over the losses of a part, with their place in the message.
+impl Blocks {
+    /// Takes over the losses of a part, with pointers into the message.
     fn relocate(&self, from: Vec<Loss>, into: &mut Vec<Loss>) {
         for loss in from {
             let Some(pointer) = self.pointer(&loss.pointer) else { continue };
@@ -215,8 +216,8 @@ impl Place {
 
     fn pointer(&self, of_part: &str) -> Option<String> {
         match self {
-            Self::Whole => Some(of_part.to_owned()),
-            Self::Blocks(blocks) => {
+            Self::All => Some(of_part.to_owned()),
+            Self::Some(blocks) => {
                 let Some(rest) = of_part.strip_prefix("/content/") else {
                     return Some(of_part.to_owned());
                 };
@@ -235,12 +236,12 @@ impl Place {
 /// Splits the message so that no result is between other blocks, for the formats that want it so.
 fn split(message: &AgentMessage, codec: &dyn Codec, names: &HashMap<String, String>) -> Vec<Part> {
     let name_of = |id: &str| names.get(id).cloned().unwrap_or_default();
-    if let AgentMessage::FunctionResult(said) = message {
-        let mut said = said.clone();
-        if said.function_id.is_empty() {
-            said.function_id = name_of(&said.function_call_id);
+    if let AgentMessage::FunctionResult(result) = message {
+        let mut result = result.clone();
+        if result.function_id.is_empty() {
+            result.function_id = name_of(&result.function_call_id);
         }
-        return vec![Part { message: AgentMessage::FunctionResult(said), place: Place::Whole }];
+        return vec![Part { message: AgentMessage::FunctionResult(result), of: Blocks::All }];
     }
     let is_result = |block: &ContentBlock| matches!(block, ContentBlock::FunctionResult(_));
     let splits = match message.role() {
@@ -249,7 +250,7 @@ fn split(message: &AgentMessage, codec: &dyn Codec, names: &HashMap<String, Stri
         _ => codec.splits_results(),
     };
     if !splits || !message.content().iter().any(is_result) {
-        return vec![Part { message: message.clone(), place: Place::Whole }];
+        return vec![Part { message: message.clone(), of: Blocks::All }];
     }
     let mut parts = Vec::new();
     let mut open = Vec::new();
@@ -260,7 +261,7 @@ fn split(message: &AgentMessage, codec: &dyn Codec, names: &HashMap<String, Stri
                 let name = name_of(&result.function_call_id);
                 let result = result_message(result.clone(), name, message.timestamp());
                 let message = AgentMessage::FunctionResult(result);
-                parts.push(Part { message, place: Place::Result(index) });
+                parts.push(Part { message, of: Blocks::Result(index) });
             }
             _ => open.push(index),
         }
@@ -277,7 +278,7 @@ fn part_of(message: &AgentMessage, blocks: Vec<usize>) -> Option<Part> {
     let mut part = message.clone();
     let content = blocks.iter().filter_map(|index| message.content().get(*index)).cloned();
     *part.content_mut() = content.collect();
-    Some(Part { message: part, place: Place::Blocks(blocks) })
+    Some(Part { message: part, of: Blocks::Some(blocks) })
 }
 
 /// Joins messages that are one message in the format.
@@ -285,18 +286,16 @@ fn arrange(pieces: Vec<Piece>, codec: &dyn Codec) -> Vec<Piece> {
     let mut arranged: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let piece = match piece {
-            Piece::Message(AgentMessage::FunctionResult(said)) if codec.joins_results() => {
+            Piece::Message(AgentMessage::FunctionResult(result)) if codec.joins_results() => {
                 if let Some(Piece::Message(AgentMessage::User(joined))) = arranged.last_mut()
                     && is_joined(joined)
                 {
-                    joined.content.push(result_block(said));
+                    joined.content.push(result_block(result));
                     continue;
                 }
-                let timestamp = said.timestamp;
-                Piece::Message(AgentMessage::User(UserMessage::new(
-                    vec![result_block(said)],
-                    timestamp,
-                )))
+                let timestamp = result.timestamp;
+                let joined = UserMessage::new(vec![result_block(result)], timestamp);
+                Piece::Message(AgentMessage::User(joined))
             }
             Piece::Message(message) if codec.merges_steps() => {
                 match merge(arranged.last_mut(), message) {
@@ -317,15 +316,10 @@ fn is_joined(message: &UserMessage) -> bool {
         && !message.content.is_empty()
 }
 
-fn result_block(said: FunctionResultMessage) -> ContentBlock {
-    let mut unknown = said.unknown;
-    super::gemini_results::keep_name(&mut unknown, &said.function_id);
-    ContentBlock::FunctionResult(FunctionResultBlock {
-        function_call_id: said.function_call_id,
-        content: said.content,
-        is_error: said.is_error.then_some(true),
-        unknown,
-    })
+fn result_block(mut result: FunctionResultMessage) -> ContentBlock {
+    super::gemini_results::keep_name(&mut result.unknown, &result.function_id);
+    let is_error = result.is_error.then_some(true);
+    ContentBlock::FunctionResult(FunctionResultBlock { is_error, ..result_as_block(result) })
 }
 
 /// Puts a result, or a further step of the model, into the reply before it. Returns the message if it does not belong
@@ -333,13 +327,8 @@ fn result_block(said: FunctionResultMessage) -> ContentBlock {
 fn merge(last: Option<&mut Piece>, message: AgentMessage) -> Option<AgentMessage> {
     let Some(Piece::Message(AgentMessage::Assistant(reply))) = last else { return Some(message) };
     match message {
-        AgentMessage::FunctionResult(said) => {
-            reply.content.push(ContentBlock::FunctionResult(FunctionResultBlock {
-                function_call_id: said.function_call_id,
-                content: said.content,
-                is_error: Some(said.is_error),
-                unknown: said.unknown,
-            }));
+        AgentMessage::FunctionResult(result) => {
+            reply.content.push(ContentBlock::FunctionResult(result_as_block(result)));
             None
         }
         AgentMessage::Assistant(next) => {

@@ -8,29 +8,34 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use super::block::{
-    Picture, PlainRole, arguments_object, image, image_at, is_mark, is_reply, kept, kept_members,
-    lose_error, lose_plain, lose_reply, name_of, picture, placed, plain_role, result_message,
-    signature_is_ours, some_mime, stop_word, system_message, whole_block,
+    Picture, PlainRole, StopWords, arguments_object, image, image_at, is_reply, kept, kept_members,
+    lose_error, lose_plain, lose_reply, name_of, picture, placed, plain_role, read_block,
+    result_as_block, result_message, signature_is_ours, some_mime, stop_reason_of, system_message,
+    text_block, user_message, whole_block,
 };
 use super::check::Check;
 use super::gemini_results::{result_block, take_name, write_result};
 use super::input::first_in;
 use super::read::Members;
-use super::write::{Mapping, Object, members_of};
+use super::response::ResponseNames;
+use super::write::{Mapping, Object, set_members, take_members};
 use super::{Codec, Format};
 use crate::members::UnknownMembers;
 use crate::{
     AgentMessage, AssistantMessage, Canonical, ContentBlock, FormatError, FunctionCallBlock,
-    FunctionResultBlock, ImageBlock, RawJson, StopReason, TextBlock, ThinkingBlock, UserMessage,
+    ImageBlock, RawJson, StopReason, ThinkingBlock,
 };
 
 pub(super) const FORMAT: Format = Format::Gemini;
 const PROVIDER: &str = "google";
-/// Where the members of an answer, and of its first candidate, are kept.
-const RESPONSE: &str = "$response";
-const CANDIDATE: &str = "$candidate";
+const RESPONSE: ResponseNames = ResponseNames {
+    format: FORMAT,
+    answers: "candidates",
+    message: "content",
+    first: "$candidate",
+};
 const SIGNATURE: &str = "thoughtSignature";
-/// Where the members of a call or a response are kept, and the mark of one without an id.
+/// The members with a call and with its response. What they keep holds a null `id` if they came without one.
 const CALL: &str = "functionCall";
 pub(super) const RESULT: &str = "functionResponse";
 
@@ -48,7 +53,7 @@ impl Codec for Gemini {
     fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical> {
         let members = Members::parse(text)?;
         let message = if members.has("candidates") {
-            answer(members, entry_time)?
+            response(members, entry_time)?
         } else {
             content(members, entry_time)?
         };
@@ -58,23 +63,16 @@ impl Codec for Gemini {
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
         lose_plain(mapping, message);
         let object = match plain_role(message) {
-            PlainRole::Assistant(said) => write_assistant(said, mapping),
-            PlainRole::Result(said) => {
-                let block = FunctionResultBlock {
-                    function_call_id: said.function_call_id.clone(),
-                    content: said.content.clone(),
-                    is_error: Some(said.is_error),
-                    unknown: said.unknown.clone(),
-                };
-                let part = write_result("", &block, Some(&said.function_id), mapping);
-                let mut object = Object::with("role", "user");
-                object.put("parts", [part]);
-                object
+            PlainRole::Assistant(reply) => write_assistant(reply, mapping),
+            PlainRole::Result(result) => {
+                let block = result_as_block(result.clone());
+                let part = write_result("", &block, Some(&result.function_id), mapping);
+                Object::with("role", "user").and("parts", [part]).into_raw()
             }
             PlainRole::User => write_content("user", message, mapping),
             PlainRole::System => write_content("system", message, mapping),
         };
-        vec![object.into_raw()]
+        vec![object]
     }
 
     fn input(&self, json: RawJson, mapping: &mut Mapping) -> Vec<RawJson> {
@@ -106,15 +104,11 @@ fn content(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
         members.take("role");
     }
     Some(match role.as_str() {
-        "model" => {
-            let is_call = |block: &ContentBlock| matches!(block, ContentBlock::FunctionCall(_));
-            let calls = content.iter().any(is_call);
-            AgentMessage::Assistant(AssistantMessage {
-                stop_reason: if calls { StopReason::FunctionCall } else { StopReason::End },
-                unknown: kept(FORMAT, members),
-                ..AssistantMessage::new(content, PROVIDER.to_owned(), String::new(), timestamp)
-            })
-        }
+        "model" => AgentMessage::Assistant(AssistantMessage {
+            stop_reason: stop_reason_of(&content),
+            unknown: kept(FORMAT, members),
+            ..AssistantMessage::new(content, PROVIDER.to_owned(), String::new(), timestamp)
+        }),
         "system" => system_message(content, timestamp, kept(FORMAT, members)),
         "user" | "function" | "" => {
             if content.len() == 1
@@ -124,63 +118,46 @@ fn content(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
                 let name = take_name(&mut block.unknown);
                 return Some(AgentMessage::FunctionResult(result_message(block, name, timestamp)));
             }
-            AgentMessage::User(UserMessage { content, timestamp, unknown: kept(FORMAT, members) })
+            user_message(FORMAT, content, timestamp, members)
         }
         _ => return None,
     })
 }
 
-fn answer(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
-    let mut candidates = members.take_list("candidates")?;
-    let mut candidate = Members::of(candidates.first()?)?;
-    let inner = candidate.take_object("content")?;
-    let AgentMessage::Assistant(mut said) = content(inner, timestamp)? else { return None };
-    said.native_stop_reason = candidate.take_text("finishReason");
-    match said.native_stop_reason.as_deref().and_then(stop_reason) {
+fn response(members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
+    let (mut response, message) = RESPONSE.read(members)?;
+    let AgentMessage::Assistant(mut reply) = content(message, timestamp)? else { return None };
+    reply.native_stop_reason = response.first.take_text("finishReason");
+    match reply.native_stop_reason.as_deref().and_then(|word| STOP_WORDS.reason(word)) {
         // Gemini stops in the same way for a call.
         Some(StopReason::End) | None => {}
-        Some(reason) => said.stop_reason = reason,
+        Some(reason) => reply.stop_reason = reason,
     }
-    said.model = members.take_text("modelVersion").unwrap_or_default();
-    said.usage = members.take_object("usageMetadata").map(super::gemini_usage::read);
-    let mut rest = said.unknown.get(FORMAT.name()).map(members_of).unwrap_or_default();
-    let mut around = members.into_unknown();
-    if candidates.len() > 1 {
-        candidates.remove(0);
-        around.set("candidates", RawJson::of(&candidates).unwrap_or_default());
-    }
-    for (key, members) in [(RESPONSE, around), (CANDIDATE, candidate.into_unknown())] {
-        if !members.is_empty() {
-            rest.set(key, RawJson::of(&members).unwrap_or_default());
-        }
-    }
-    said.unknown = kept_members(FORMAT, rest);
-    Some(AgentMessage::Assistant(said))
+    reply.model = response.members.take_text("modelVersion").unwrap_or_default();
+    reply.usage = response.members.take_object("usageMetadata").map(super::gemini_usage::read);
+    response.keep_in(&mut reply);
+    Some(AgentMessage::Assistant(reply))
 }
 
-fn stop_reason(native: &str) -> Option<StopReason> {
-    Some(match native {
-        "STOP" => StopReason::End,
-        "MAX_TOKENS" => StopReason::Length,
-        "SAFETY"
-        | "RECITATION"
-        | "LANGUAGE"
-        | "BLOCKLIST"
-        | "PROHIBITED_CONTENT"
-        | "SPII"
-        | "MALFORMED_FUNCTION_CALL"
-        | "IMAGE_SAFETY"
-        | "OTHER" => StopReason::Error,
-        _ => return None,
-    })
-}
-
-const USUAL: &[(StopReason, &str)] = &[
-    (StopReason::End, "STOP"),
-    (StopReason::Length, "MAX_TOKENS"),
-    (StopReason::FunctionCall, "STOP"),
-    (StopReason::Error, "OTHER"),
-];
+const STOP_WORDS: StopWords = StopWords {
+    provider: Some(PROVIDER),
+    usual: &[
+        ("STOP", StopReason::End),
+        ("MAX_TOKENS", StopReason::Length),
+        ("STOP", StopReason::FunctionCall),
+        ("OTHER", StopReason::Error),
+    ],
+    others: &[
+        ("SAFETY", StopReason::Error),
+        ("RECITATION", StopReason::Error),
+        ("LANGUAGE", StopReason::Error),
+        ("BLOCKLIST", StopReason::Error),
+        ("PROHIBITED_CONTENT", StopReason::Error),
+        ("SPII", StopReason::Error),
+        ("MALFORMED_FUNCTION_CALL", StopReason::Error),
+        ("IMAGE_SAFETY", StopReason::Error),
+    ],
+};
 
 /// A member by the name that the API writes, or by the one that Python programs write.
 fn take_either<'a>(members: &mut Members<'a>, name: &str, snake: &str) -> Option<Members<'a>> {
@@ -188,9 +165,14 @@ fn take_either<'a>(members: &mut Members<'a>, name: &str, snake: &str) -> Option
 }
 
 pub(super) fn part(raw: &RawValue, names: &mut HashMap<String, usize>) -> ContentBlock {
-    let Some(mut members) = Members::of(raw) else {
-        return whole_block(FORMAT, raw, raw.get().to_owned());
-    };
+    read_block(FORMAT, raw, |members| part_of(raw, members, names))
+}
+
+fn part_of(
+    raw: &RawValue,
+    mut members: Members<'_>,
+    names: &mut HashMap<String, usize>,
+) -> ContentBlock {
     if let Some(text) = members.take_text("text") {
         if members.take_as("thought") == Some(true) {
             return ContentBlock::Thinking(ThinkingBlock {
@@ -199,7 +181,7 @@ pub(super) fn part(raw: &RawValue, names: &mut HashMap<String, usize>) -> Conten
                 unknown: kept(FORMAT, members),
             });
         }
-        return ContentBlock::Text(TextBlock { text, unknown: kept(FORMAT, members) });
+        return text_block(FORMAT, text, members);
     }
     if let Some(call) = take_either(&mut members, CALL, "function_call") {
         return call_block(call, members, names);
@@ -228,18 +210,12 @@ fn media(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
         }
         image_at(&uri, &mime)
     } else {
-        let (kind, inside) = match ["executableCode", "codeExecutionResult"]
-            .iter()
-            .find_map(|key| Some((*key, members.take_object(key)?)))
-        {
-            Some((kind, inside)) => (kind, inside),
-            None => ("part", Members::default()),
-        };
+        let kinds = ["executableCode", "codeExecutionResult"].into_iter();
+        let found = kinds.filter_map(|key| Some((key, members.take_object(key)?))).next();
+        let (kind, inside) = found.unwrap_or_else(|| ("part", Members::default()));
         return whole_block(FORMAT, raw, name_of(kind, &inside));
     };
-    for (key, value) in kept(FORMAT, members) {
-        found.unknown_mut().set(key, value);
-    }
+    found.unknown_mut().extend(kept(FORMAT, members));
     found
 }
 
@@ -250,12 +226,14 @@ pub(super) fn next_name(names: &mut HashMap<String, usize>, name: &str) -> Strin
     if *count == 1 { name.to_owned() } else { format!("{name}#{count}") }
 }
 
-/// What is kept of a part with an object in it: the part's members, and the object's in their place.
-pub(super) fn with_inner(members: Members<'_>, key: &str, inner: UnknownMembers) -> UnknownMembers {
+/// What is kept of a part with an object in it: the part's members, and under `key` those of the object.
+pub(super) fn with_inner(
+    members: Members<'_>,
+    key: &str,
+    inner: &UnknownMembers,
+) -> UnknownMembers {
     let mut rest = members.into_unknown();
-    if !inner.is_empty() {
-        rest.set(key, RawJson::of(&inner).unwrap_or_default());
-    }
+    set_members(&mut rest, key, inner);
     rest
 }
 
@@ -273,52 +251,33 @@ fn call_block(
         next_name(names, &name)
     });
     let mut block = FunctionCallBlock::new(id, name, arguments);
-    block.unknown = kept_members(FORMAT, with_inner(members, CALL, rest));
+    block.unknown = kept_members(FORMAT, with_inner(members, CALL, &rest));
     ContentBlock::FunctionCall(block)
 }
 
-fn write_content(role: &str, message: &AgentMessage, mapping: &mut Mapping) -> Object {
-    let mut object = Object::with("role", role);
-    object.put("parts", write_parts("", message.content(), None, mapping));
-    object.put_back(mapping.kept("", message.unknown(), &[]));
-    object
+fn write_content(role: &str, message: &AgentMessage, mapping: &mut Mapping) -> RawJson {
+    let parts = write_parts("", message.content(), None, mapping);
+    let kept = mapping.kept("", message.unknown(), &[]);
+    Object::with("role", role).and("parts", parts).with_kept(kept)
 }
 
-fn write_assistant(said: &AssistantMessage, mapping: &mut Mapping) -> Object {
-    let mut object = Object::with("role", "model");
-    object.put("parts", write_parts("", &said.content, Some(&said.provider), mapping));
-    lose_reply(mapping, said, PROVIDER);
-    lose_error(mapping, said);
-    let mut kept = mapping.kept("", &said.unknown, &[]);
-    let around = kept.remove(RESPONSE).as_ref().map(members_of).unwrap_or_default();
-    let candidate = kept.remove(CANDIDATE).as_ref().map(members_of).unwrap_or_default();
-    object.put_back(kept);
-    if !is_reply(said) {
-        return object;
+fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> RawJson {
+    let parts = write_parts("", &reply.content, Some(&reply.provider), mapping);
+    lose_reply(mapping, reply, PROVIDER);
+    lose_error(mapping, reply);
+    let mut kept = mapping.kept("", &reply.unknown, &[]);
+    let mut response = RESPONSE.take_kept(&mut kept);
+    let content = Object::with("role", "model").and("parts", parts).with_kept(kept);
+    if !is_reply(reply) {
+        return content;
     }
-    let mut first = Object::with("content", object.into_raw());
-    first.put("finishReason", stop_word(mapping, said, PROVIDER, stop_reason, USUAL));
-    first.put_back(candidate);
-    write_answer(said, first, around, mapping)
-}
-
-fn write_answer(
-    said: &AssistantMessage,
-    first: Object,
-    mut around: UnknownMembers,
-    mapping: &mut Mapping,
-) -> Object {
-    let mut candidates = vec![first.into_raw()];
-    if let Some(more) = around.remove("candidates") {
-        let more = super::read::list(more.raw()).unwrap_or_default();
-        candidates.extend(more.into_iter().map(RawJson::from));
-    }
-    let mut object = Object::with("candidates", candidates);
-    let usage = said.usage.as_ref().map(|usage| super::gemini_usage::write(usage, mapping));
-    object.put_some("usageMetadata", usage);
-    object.put("modelVersion", &said.model);
-    object.put_back(around);
-    object
+    let first = Object::with(RESPONSE.message, content)
+        .and("finishReason", STOP_WORDS.word(reply, mapping));
+    let usage = reply.usage.as_ref().map(|usage| super::gemini_usage::write(usage, mapping));
+    Object::with(RESPONSE.answers, response.answers(first))
+        .and_some("usageMetadata", usage)
+        .and("modelVersion", &reply.model)
+        .with_kept(response.members)
 }
 
 pub(super) fn write_parts(
@@ -334,7 +293,9 @@ pub(super) fn write_parts(
         } else if let ContentBlock::FunctionResult(result) = block {
             parts.push(write_result(&at, result, None, mapping));
         } else {
-            parts.extend(write_part(&at, block, provider, mapping));
+            parts.extend(mapping.block(&at, block, |mapping, at, block, kept| {
+                write_part(at, block, kept, provider, mapping)
+            }));
         }
     }
     parts
@@ -343,57 +304,41 @@ pub(super) fn write_parts(
 fn write_part(
     at: &str,
     block: &ContentBlock,
+    mut kept: UnknownMembers,
     provider: Option<&str>,
     mapping: &mut Mapping,
 ) -> Option<RawJson> {
-    let carried = match block {
-        ContentBlock::Image(image) => picture(image).1,
-        _ => &[],
-    };
-    let mut kept = mapping.kept(at, block.unknown(), carried);
-    if is_mark(block) {
-        return None;
-    }
-    let mut object = match block {
+    let object = match block {
         ContentBlock::Text(block) => Object::with("text", &block.text),
         ContentBlock::Thinking(block) => {
-            let mut object = Object::with("text", &block.text);
-            object.put("thought", true);
-            if signature_is_ours(provider, PROVIDER) {
-                object.put_some(SIGNATURE, block.signature.as_ref());
-            } else {
-                mapping.lose_some(at, "signature", block.signature.as_ref());
-            }
+            let mut object = Object::with("text", &block.text).and("thought", true);
+            let is_ours = signature_is_ours(provider, PROVIDER);
+            mapping.put_signature(&mut object, SIGNATURE, at, block, is_ours);
             object
         }
         ContentBlock::Image(image) => write_image(image),
         ContentBlock::FunctionCall(call) => {
-            let mut inner = kept.remove(CALL).as_ref().map(members_of).unwrap_or_default();
-            let mut object = Object::default();
-            if !inner.remove("id").is_some_and(|id| id.is_null()) {
-                object.put("id", &call.id);
-            }
-            object.put("name", &call.function_id);
-            object.put("args", arguments_object(&call.arguments));
-            object.put_back(inner);
-            Object::with(CALL, object.into_raw())
+            let mut inner = take_members(&mut kept, CALL);
+            let has_id = !inner.remove("id").is_some_and(|id| id.is_null());
+            let call = Object::default()
+                .and_some("id", has_id.then_some(&call.id))
+                .and("name", &call.function_id)
+                .and("args", arguments_object(&call.arguments));
+            Object::with(CALL, call.with_kept(inner))
         }
         ContentBlock::FunctionResult(_) => return None,
     };
-    object.put_back(kept);
-    Some(object.into_raw())
+    Some(object.with_kept(kept))
 }
 
 fn write_image(image: &ImageBlock) -> Object {
     match picture(image).0 {
         Picture::At(url) => {
-            let mut data = Object::with("mimeType", some_mime(image));
-            data.put("fileUri", url);
+            let data = Object::with("mimeType", some_mime(image)).and("fileUri", url);
             Object::with("fileData", data.into_raw())
         }
         Picture::Here => {
-            let mut data = Object::with("mimeType", &image.mime);
-            data.put("data", &image.data);
+            let data = Object::with("mimeType", &image.mime).and("data", &image.data);
             Object::with("inlineData", data.into_raw())
         }
     }

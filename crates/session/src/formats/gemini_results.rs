@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::block::{joined_text, kept_members};
 use super::gemini::{FORMAT, RESULT, next_name, part, with_inner, write_parts};
 use super::read::{Members, typed};
-use super::write::{Mapping, Object, members_of};
+use super::write::{Mapping, Object, own_members, take_members, to_json};
 use crate::members::UnknownMembers;
 use crate::{ContentBlock, FunctionResultBlock, RawJson};
 
@@ -19,21 +19,17 @@ pub(super) fn keep_name(unknown: &mut UnknownMembers, name: &str) {
     if name.is_empty() {
         return;
     }
-    let mut own = unknown.get(FORMAT.name()).map(members_of).unwrap_or_default();
-    own.set(NAME, RawJson::of(name).unwrap_or_default());
-    for (key, value) in kept_members(FORMAT, own) {
-        unknown.set(key, value);
-    }
+    let mut own = own_members(FORMAT, unknown);
+    own.set(NAME, to_json(name));
+    unknown.extend(kept_members(FORMAT, own));
 }
 
 /// Takes the name of the function out of what a result keeps.
 pub(super) fn take_name(unknown: &mut UnknownMembers) -> String {
-    let mut own = unknown.get(FORMAT.name()).map(members_of).unwrap_or_default();
+    let mut own = own_members(FORMAT, unknown);
     let name = own.remove(NAME).and_then(|name| typed(name.raw())).unwrap_or_default();
     unknown.remove(FORMAT.name());
-    for (key, value) in kept_members(FORMAT, own) {
-        unknown.set(key, value);
-    }
+    unknown.extend(kept_members(FORMAT, own));
     name
 }
 
@@ -55,8 +51,8 @@ pub(super) fn result_block(
         rest.set("id", RawJson::default());
         next_name(names, &name)
     });
-    let mut rest = with_inner(members, RESULT, rest);
-    rest.set(NAME, RawJson::of(&name).unwrap_or_default());
+    let mut rest = with_inner(members, RESULT, &rest);
+    rest.set(NAME, to_json(&name));
     ContentBlock::FunctionResult(FunctionResultBlock {
         function_call_id,
         content,
@@ -85,14 +81,12 @@ pub(super) fn write_result(
     mapping: &mut Mapping,
 ) -> RawJson {
     let mut kept = mapping.kept(at, &result.unknown, &[]);
-    let mut inner = kept.remove(RESULT).as_ref().map(members_of).unwrap_or_default();
+    let mut inner = take_members(&mut kept, RESULT);
     let own_name = kept.remove(NAME).and_then(|name| typed::<String>(name.raw()));
     let name = function_id.map(str::to_owned).or(own_name).unwrap_or_default();
-    let mut object = Object::default();
-    if !inner.remove("id").is_some_and(|id| id.is_null()) {
-        object.put("id", &result.function_call_id);
-    }
-    object.put("name", name);
+    let has_id = !inner.remove("id").is_some_and(|id| id.is_null());
+    let id = has_id.then_some(&result.function_call_id);
+    let mut object = Object::default().and_some("id", id).and("name", name);
     let text = joined_text(&result.content);
     // The response as it came, if it still equals what is shown.
     let response = inner.remove("response");
@@ -108,8 +102,5 @@ pub(super) fn write_result(
         result.content.iter().filter(|block| block.as_text().is_none()).cloned().collect();
     let media = write_parts(at, &media, None, mapping);
     object.put_some("parts", Some(media).filter(|media| !media.is_empty()));
-    object.put_back(inner);
-    let mut part = Object::with(RESULT, object.into_raw());
-    part.put_back(kept);
-    part.into_raw()
+    Object::with(RESULT, object.with_kept(inner)).with_kept(kept)
 }

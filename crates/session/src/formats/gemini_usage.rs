@@ -11,17 +11,17 @@ const TOTAL: &str = "totalTokenCount";
 /// Reads a report.
 pub(super) fn read(mut members: Members<'_>) -> Usage {
     let prompt: Option<u64> = members.take_as("promptTokenCount");
-    let said: Option<u64> = members.take_as("candidatesTokenCount");
+    let answer: Option<u64> = members.take_as("candidatesTokenCount");
     let thought: Option<u64> = members.take_as("thoughtsTokenCount");
     let cached: Option<u64> = members.take_as("cachedContentTokenCount");
-    let sum = [prompt, said, thought].into_iter().flatten().fold(0, u64::saturating_add);
+    let sum = [prompt, answer, thought].into_iter().flatten().fold(0, u64::saturating_add);
     // The sum is computed when it is written; a different one is kept.
     if members.get(TOTAL).is_some_and(|total| total.get() == sum.to_string()) {
         members.take(TOTAL);
     }
     Usage {
         input: prompt.map(|prompt| prompt.saturating_sub(cached.unwrap_or(0))),
-        output: said.map(|said| said.saturating_add(thought.unwrap_or(0))).or(thought),
+        output: answer.map(|answer| answer.saturating_add(thought.unwrap_or(0))).or(thought),
         cache_read: cached,
         cache_write: None,
         reasoning: thought,

@@ -1,7 +1,7 @@
 //! From an API's response to a message of its next request.
 
 use super::read::{Members, list};
-use super::write::{Mapping, escaped};
+use super::write::{Mapping, escaped, to_json};
 use crate::members::UnknownMembers;
 use crate::{LossReason, RawJson};
 
@@ -20,7 +20,7 @@ pub(super) fn only(json: RawJson, allowed: &[&str], mapping: &mut Mapping) -> Ra
             mapping.note(format!("/{}", escaped(&key)), LossReason::NotInput);
         }
     }
-    RawJson::of(&left).unwrap_or_default()
+    to_json(&left)
 }
 
 /// The object in the first item of a list: the message inside an API's response. The rest of the response is noted as

@@ -1,9 +1,9 @@
 //! Formats as codecs: the messages of other systems and APIs, in and out.
 //!
 //! A message in a format is stored as it came, with the name of its format. The canonical message is a pure and
-//! total function of it, computed when somebody looks: nothing is stored twice, the format gets back the very bytes,
-//! and a better mapping later improves old sessions too. Members that the canonical message has no place for stay with
-//! it, under the format's name, so that they are back when the message is written in that format again.
+//! total function of it, computed when it is read: nothing is stored twice, the format gets back the same bytes, and a
+//! better mapping later improves old sessions too. Members that the canonical message does not have are kept with it
+//! under the format's name, and are written again with the message in that format.
 //!
 //! One stored entry is one message as it came, and its canonical view is one message. A whole conversation is mapped
 //! by [`conversation_to_format`], which puts the results of calls where the format wants them.
@@ -30,6 +30,7 @@ mod phi;
 mod pi;
 mod pi_lines;
 mod read;
+mod response;
 mod write;
 
 use std::fmt;
@@ -121,9 +122,9 @@ pub struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LossReason {
-    /// The format has no place for it.
+    /// The format has no member for it.
     NoPlace,
-    /// The format says it in another way, which does not say all of it.
+    /// The format expresses it in another way, which does not carry all of it.
     Changed,
     /// The format has it in replies, and takes it in no request.
     NotInput,
@@ -132,7 +133,7 @@ pub enum LossReason {
 /// A message in a format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mapped {
-    /// The message: one JSON, or several where the format says it in several.
+    /// The message: one JSON value, or several if the format needs several messages for it.
     pub messages: Vec<RawJson>,
     /// What could not be expressed.
     pub losses: Vec<Loss>,
@@ -146,7 +147,7 @@ trait Codec: Sync {
     /// The canonical view of a message; `None` if the text is not a message.
     fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical>;
 
-    /// Writes the message in the format, with everything that the format has a place for. Results are not blocks of it,
+    /// Writes the message in the format, with everything that the format can express. Results are not blocks of it,
     /// unless the format wants them there.
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson>;
 
@@ -286,7 +287,7 @@ pub fn entry_to_format(entry: &Entry, format: Format) -> Option<Mapped> {
     in_format(entry, format, false)
 }
 
-/// The same for a message that still streams: it does not say why the model stopped. The member is absent in `bough`,
+/// The same for a message that still streams: it has no stop reason yet. The member is absent in `bough`,
 /// `ai-sdk`, `pi` and `phi`, null in `anthropic`, `openai-chat` and `gemini`, and `in_progress` in `openai-responses`.
 #[must_use]
 pub fn unfinished_to_format(entry: &Entry, format: Format) -> Option<Mapped> {
@@ -296,9 +297,9 @@ pub fn unfinished_to_format(entry: &Entry, format: Format) -> Option<Mapped> {
 /// The JSON of a canonical message that still streams: without `stop_reason`, which it does not know yet.
 #[must_use]
 pub fn unfinished_json(message: &AgentMessage) -> RawJson {
-    let mut members = write::members_of(&RawJson::of(message).unwrap_or_default());
+    let mut members = write::members_of(&write::to_json(message));
     members.remove("stop_reason");
-    RawJson::of(&members).unwrap_or_default()
+    write::to_json(&members)
 }
 
 fn in_format(entry: &Entry, format: Format, is_unfinished: bool) -> Option<Mapped> {
@@ -322,8 +323,8 @@ pub(crate) fn usage_of(custom: &CustomPayload) -> Option<(String, Usage)> {
 /// Usage in the details of a tool's result, which names no model.
 pub(crate) fn usage_in(details: &RawJson) -> Option<(String, Usage)> {
     // Details are long and rarely contain it.
-    let may_say = details.get().contains(pi_lines::USAGE);
-    may_say.then(|| pi_lines::usage_beside(&details.value()))?.map(without_model)
+    let may_report = details.get().contains(pi_lines::USAGE);
+    may_report.then(|| pi_lines::usage_beside(&details.value()))?.map(without_model)
 }
 
 fn without_model(usage: Usage) -> (String, Usage) {
@@ -360,8 +361,8 @@ fn with_replaced(mapped: Canonical, replaced: Option<&Replaced>) -> Canonical {
             if let Some(details) = &replaced.details {
                 message.set_details(details.clone());
             }
-            if let (Some(finish), AgentMessage::Assistant(said)) = (&replaced.finish, message) {
-                finish.apply_to(said);
+            if let (Some(finish), AgentMessage::Assistant(reply)) = (&replaced.finish, message) {
+                finish.apply_to(reply);
             }
             Canonical::Message(shared)
         }

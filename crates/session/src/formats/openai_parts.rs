@@ -3,41 +3,34 @@
 use serde_json::value::RawValue;
 
 use super::block::{
-    image_at, is_mark, kept, lose_mime, name_of, picture, picture_url, placed, whole_block,
+    image_at, is_mark, kept, lose_mime, name_of, picture, picture_url, placed, take_content,
+    text_block, whole_block,
 };
 use super::openai_responses::FORMAT;
 use super::read::{Members, typed};
-use super::write::{Mapping, Object, members_of};
-use crate::{ContentBlock, RawJson, TextBlock};
+use super::write::{Mapping, Object, members_of, to_json};
+use crate::{ContentBlock, RawJson};
 
 /// Parts that are kept whole; whatever else is kept whole is an item.
 const WHOLE_PARTS: &[&str] =
     &["refusal", "input_file", "input_audio", "output_audio", "input_image", "summary_text"];
 
-/// Reads content, which is one text or a list of parts. Anything else is left in place.
+/// Reads content, which is one text or a list of parts.
 pub(super) fn content_of(members: &mut Members<'_>, key: &str) -> Vec<ContentBlock> {
-    if let Some(text) = members.take_text(key) {
-        return vec![ContentBlock::text(text)];
-    }
-    members.take_list(key).unwrap_or_default().into_iter().map(part).collect()
+    take_content(FORMAT, members, key, part)
 }
 
-fn part(raw: &RawValue) -> ContentBlock {
-    let Some(mut members) = Members::of(raw) else {
-        return whole_block(FORMAT, raw, raw.get().to_owned());
-    };
+fn part(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
     let kind = members.take_text("type").unwrap_or_default();
     match kind.as_str() {
         "input_text" | "output_text" | "text" if members.text("text").is_some() => {
             let text = members.take_text("text").unwrap_or_default();
-            ContentBlock::Text(TextBlock { text, unknown: kept(FORMAT, members) })
+            text_block(FORMAT, text, members)
         }
         "input_image" => match members.take_text("image_url") {
             Some(url) => {
                 let mut block = image_at(&url, "");
-                for (key, value) in kept(FORMAT, members) {
-                    block.unknown_mut().set(key, value);
-                }
+                block.unknown_mut().extend(kept(FORMAT, members));
                 block
             }
             None => whole_block(FORMAT, raw, name_of("image", &members)),
@@ -77,43 +70,35 @@ pub(super) fn write_part(
     if let Some(whole) = mapping.original(block.unknown()) {
         let kind = Members::parse(whole.get()).and_then(|members| members.text("type"));
         kind.filter(|kind| WHOLE_PARTS.contains(&kind.as_str()))?;
-        let kept = mapping.kept(at, block.unknown(), &[]);
-        let mut object = Object::default();
-        object.put_back(members_of(&whole));
-        object.put_back(kept);
-        return Some(object.into_raw());
+        let mut object = members_of(&whole);
+        object.extend(mapping.kept(at, block.unknown(), &[]));
+        return Some(to_json(&object));
     }
-    let object = match block {
+    match block {
         ContentBlock::Text(text) if !is_mark(block) => {
-            let kept = mapping.kept(at, &text.unknown, &[]);
-            let mut object = Object::with("type", format!("{side}_text"));
-            object.put("text", &text.text);
-            object.put_back(kept);
-            object
+            let object = Object::with("type", format!("{side}_text")).and("text", &text.text);
+            Some(object.with_kept(mapping.kept(at, &text.unknown, &[])))
         }
         ContentBlock::Image(image) => {
             let kept = mapping.kept(at, &image.unknown, picture(image).1);
             lose_mime(mapping, at, image);
-            let mut object = Object::with("type", "input_image");
-            object.put("image_url", picture_url(image));
-            object.put_back(kept);
-            object
+            let object = Object::with("type", "input_image").and("image_url", picture_url(image));
+            Some(object.with_kept(kept))
         }
-        _ => return None,
-    };
-    Some(object.into_raw())
+        _ => None,
+    }
 }
 
-/// One plain text is written as a text.
-pub(super) fn text_or_parts(parts: Vec<RawJson>) -> RawJson {
+/// The parts as JSON. One part of this type with nothing but its text is written as a text.
+pub(super) fn text_or_parts(kind: &str, parts: Vec<RawJson>) -> RawJson {
     if let [part] = parts.as_slice()
         && let Some(mut members) = Members::parse(part.get())
-        && members.take_word("type", "input_text")
+        && members.take_word("type", kind)
         && let Some(text) = members.take("text")
         && typed::<String>(text).is_some()
         && members.is_empty()
     {
         return text.into();
     }
-    RawJson::of(&parts).unwrap_or_default()
+    to_json(&parts)
 }

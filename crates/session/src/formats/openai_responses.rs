@@ -6,14 +6,15 @@
 use serde_json::value::RawValue;
 
 use super::block::{
-    PlainRole, arguments_of, arguments_text, is_reply, kept_members, lose_error, lose_plain,
-    lose_reply, name_of, placed, plain_role, signature_is_ours, system_message, whole_block,
+    PlainRole, arguments_of, arguments_text, is_reply, kept, kept_members, lose_error, lose_plain,
+    lose_reply, name_of, placed, plain_role, signature_is_ours, stop_reason_of, system_message,
+    whole_block,
 };
 use super::check::Check;
 use super::openai_parts::{self as parts, text_or_parts, write_parts};
 use super::openai_usage::Names;
 use super::read::{Members, list};
-use super::write::{Mapping, Object, members_of};
+use super::write::{Mapping, Object, members_of, own_members, to_json};
 use super::{Codec, Format};
 use crate::members::UnknownMembers;
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
 pub(super) const FORMAT: Format = Format::OpenaiResponses;
 const PROVIDER: &str = "openai";
 const ROLES: &[&str] = &["user", "assistant", "system", "developer"];
-/// Where the members of an item are kept that its blocks have no place for.
+/// The member that keeps those members of an item that its blocks do not have.
 const ITEM: &str = "$item";
 
 const USAGE: Names = Names {
@@ -60,20 +61,17 @@ impl Codec for OpenaiResponses {
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
         lose_plain(mapping, message);
         match plain_role(message) {
-            PlainRole::Assistant(said) => write_assistant(said, mapping),
-            PlainRole::Result(said) => {
-                mapping.lose_some(
-                    "",
-                    "function_id",
-                    Some(&said.function_id).filter(|id| !id.is_empty()),
-                );
-                mapping.lose_some("", "is_error", Some(&()).filter(|()| said.is_error));
-                let output = text_or_parts(write_parts("", &said.content, "input", mapping));
-                let mut object = Object::with("type", "function_call_output");
-                object.put("call_id", &said.function_call_id);
-                object.put("output", output);
-                object.put_back(mapping.kept("", &said.unknown, &[]));
-                vec![object.into_raw()]
+            PlainRole::Assistant(reply) => write_assistant(reply, mapping),
+            PlainRole::Result(result) => {
+                let name = Some(&result.function_id).filter(|name| !name.is_empty());
+                mapping.lose_some("", "function_id", name);
+                mapping.lose_some("", "is_error", result.is_error.then_some(&()));
+                let output = write_parts("", &result.content, "input", mapping);
+                let output = text_or_parts("input_text", output);
+                let object = Object::with("type", "function_call_output")
+                    .and("call_id", &result.function_call_id)
+                    .and("output", output);
+                vec![object.with_kept(mapping.kept("", &result.unknown, &[]))]
             }
             PlainRole::System => vec![write_message("system", message, mapping)],
             PlainRole::User => vec![write_message("user", message, mapping)],
@@ -114,14 +112,12 @@ fn response(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
     let incomplete = members.get("incomplete_details").and_then(Members::of);
     let reason = incomplete.and_then(|details| details.text("reason"));
     let error = members.get("error").and_then(Members::of);
-    let is_call = |block: &ContentBlock| matches!(block, ContentBlock::FunctionCall(_));
     let stop_reason = match status.as_deref() {
         Some("incomplete") if reason.as_deref() == Some("content_filter") => StopReason::Error,
         Some("incomplete") => StopReason::Length,
         Some("failed") => StopReason::Error,
         Some("cancelled") => StopReason::Aborted,
-        _ if content.iter().any(is_call) => StopReason::FunctionCall,
-        _ => StopReason::End,
+        _ => stop_reason_of(&content),
     };
     let model = members.take_text("model").unwrap_or_default();
     Some(AgentMessage::Assistant(AssistantMessage {
@@ -129,7 +125,7 @@ fn response(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
         native_stop_reason: reason.or(status),
         error_message: error.and_then(|error| error.text("message")),
         usage: members.take_object("usage").map(|usage| USAGE.read(usage)),
-        unknown: super::block::kept(FORMAT, members),
+        unknown: kept(FORMAT, members),
         ..AssistantMessage::new(content, PROVIDER.to_owned(), model, timestamp)
     }))
 }
@@ -143,7 +139,7 @@ fn item(text: &str, mut members: Members<'_>, timestamp: i64) -> Option<AgentMes
         let function_call_id = members.take_text("call_id").unwrap_or_default();
         let content = parts::content_of(&mut members, "output");
         return Some(AgentMessage::FunctionResult(FunctionResultMessage {
-            unknown: super::block::kept(FORMAT, members),
+            unknown: kept(FORMAT, members),
             ..FunctionResultMessage::new(function_call_id, String::new(), content, timestamp)
         }));
     }
@@ -161,7 +157,7 @@ fn item(text: &str, mut members: Members<'_>, timestamp: i64) -> Option<AgentMes
         members.take("role");
     }
     let content = parts::content_of(&mut members, "content");
-    let unknown = super::block::kept(FORMAT, members);
+    let unknown = kept(FORMAT, members);
     Some(if role == "user" {
         AgentMessage::User(UserMessage { content, timestamp, unknown })
     } else {
@@ -181,18 +177,14 @@ fn blocks_of(raw: &RawValue) -> Vec<ContentBlock> {
         "function_call" | "custom_tool_call" => {
             let is_function = members.take_word("type", "function_call");
             let key = if is_function { "arguments" } else { "input" };
-            let arguments = members.take_text(key).map(|text| {
-                if is_function {
-                    arguments_of(&text)
-                } else {
-                    RawJson::of(&text).unwrap_or_default()
-                }
-            });
+            let arguments = members
+                .take_text(key)
+                .map(|text| if is_function { arguments_of(&text) } else { to_json(&text) });
             vec![ContentBlock::FunctionCall(FunctionCallBlock {
                 id: members.take_text("call_id").unwrap_or_default(),
                 function_id: members.take_text("name").unwrap_or_default(),
                 arguments: arguments.unwrap_or_default(),
-                unknown: super::block::kept(FORMAT, members),
+                unknown: kept(FORMAT, members),
             })]
         }
         _ => vec![whole_block(FORMAT, raw, name_of(&kind, &members))],
@@ -207,11 +199,9 @@ fn message_blocks(raw: &RawValue, mut members: Members<'_>) -> Vec<ContentBlock>
         return vec![whole_block(FORMAT, raw, String::new())];
     };
     let own = first.unknown_mut();
-    let mut rest = own.get(FORMAT.name()).map(members_of).unwrap_or_default();
-    rest.set(ITEM, RawJson::of(&members.into_unknown()).unwrap_or_default());
-    for (key, value) in kept_members(FORMAT, rest) {
-        own.set(key, value);
-    }
+    let mut rest = own_members(FORMAT, own);
+    rest.set(ITEM, to_json(&members.into_unknown()));
+    own.extend(kept_members(FORMAT, rest));
     content
 }
 
@@ -222,8 +212,8 @@ fn reasoning_text(members: &Members<'_>) -> String {
         items.into_iter().filter_map(|item| Members::of(item)?.text("text")).collect()
     };
     let summary = texts("summary");
-    let said = if summary.is_empty() { texts("content") } else { summary };
-    said.join("\n\n")
+    let texts = if summary.is_empty() { texts("content") } else { summary };
+    texts.join("\n\n")
 }
 
 fn reasoning(mut members: Members<'_>) -> ContentBlock {
@@ -231,51 +221,48 @@ fn reasoning(mut members: Members<'_>) -> ContentBlock {
     ContentBlock::Thinking(ThinkingBlock {
         text: reasoning_text(&members),
         signature: members.take_text("encrypted_content"),
-        unknown: super::block::kept(FORMAT, members),
+        unknown: kept(FORMAT, members),
     })
 }
 
 fn write_message(role: &str, message: &AgentMessage, mapping: &mut Mapping) -> RawJson {
-    let mut object = Object::with("type", "message");
-    object.put("role", role);
-    object.put("content", write_parts("", message.content(), "input", mapping));
-    object.put_back(mapping.kept("", message.unknown(), &[]));
-    object.into_raw()
+    let parts = write_parts("", message.content(), "input", mapping);
+    let kept = mapping.kept("", message.unknown(), &[]);
+    Object::with("type", "message").and("role", role).and("content", parts).with_kept(kept)
 }
 
-fn write_assistant(said: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
-    let items = write_items(said, mapping);
-    let kept = mapping.kept("", &said.unknown, &[]);
-    lose_reply(mapping, said, PROVIDER);
-    if !is_reply(said) {
-        lose_error(mapping, said);
+fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
+    let items = write_items(reply, mapping);
+    let kept = mapping.kept("", &reply.unknown, &[]);
+    lose_reply(mapping, reply, PROVIDER);
+    if !is_reply(reply) {
+        lose_error(mapping, reply);
         return items;
     }
-    if said.native_stop_reason.is_some() && said.provider != PROVIDER {
+    if reply.native_stop_reason.is_some() && reply.provider != PROVIDER {
         mapping.note("/native_stop_reason".to_owned(), LossReason::Changed);
     }
     let mut object = Object::with("object", "response");
-    object.put("model", &said.model);
-    object.put("status", if mapping.is_unfinished { "in_progress" } else { status(said, &kept) });
+    object.put("model", &reply.model);
+    object.put("status", if mapping.is_unfinished { "in_progress" } else { status(reply, &kept) });
     object.put("output", items);
-    object.put_some("usage", said.usage.as_ref().map(|usage| USAGE.write(usage, mapping)));
+    object.put_some("usage", reply.usage.as_ref().map(|usage| USAGE.write(usage, mapping)));
     object.put_back(kept);
-    if said.stop_reason == StopReason::Length && object.is_null("incomplete_details") {
+    if reply.stop_reason == StopReason::Length && object.is_null("incomplete_details") {
         let reason = Object::with("reason", "max_output_tokens").into_raw();
         object.put("incomplete_details", reason);
     }
-    if let Some(text) = said.error_message.as_ref().filter(|_| object.is_null("error")) {
-        let mut error = Object::with("code", "server_error");
-        error.put("message", text);
+    if let Some(text) = reply.error_message.as_ref().filter(|_| object.is_null("error")) {
+        let error = Object::with("code", "server_error").and("message", text);
         object.put("error", error.into_raw());
     }
     vec![object.into_raw()]
 }
 
 /// The status of a response. A reply that a filter cut is an error for us and an incomplete response there.
-fn status(said: &AssistantMessage, kept: &UnknownMembers) -> &'static str {
+fn status(reply: &AssistantMessage, kept: &UnknownMembers) -> &'static str {
     let is_cut = kept.get("incomplete_details").is_some_and(|details| !details.is_null());
-    match (said.stop_reason, said.native_stop_reason.as_deref()) {
+    match (reply.stop_reason, reply.native_stop_reason.as_deref()) {
         (StopReason::End | StopReason::FunctionCall, Some("in_progress")) => "in_progress",
         (StopReason::End | StopReason::FunctionCall, Some("queued")) => "queued",
         (StopReason::End | StopReason::FunctionCall, _) => "completed",
@@ -287,10 +274,10 @@ fn status(said: &AssistantMessage, kept: &UnknownMembers) -> &'static str {
 }
 
 /// The items of a message: texts and pictures that follow each other are parts of one item.
-fn write_items(said: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
+fn write_items(reply: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
     let mut items = Vec::new();
     let mut open: Option<(UnknownMembers, Vec<RawJson>)> = None;
-    for (at, block) in placed("", &said.content) {
+    for (at, block) in placed("", &reply.content) {
         if let Some(part) = parts::write_part(&at, block, "output", mapping) {
             let (part, own) = split_item(part);
             if own.is_some() {
@@ -301,7 +288,7 @@ fn write_items(said: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
             continue;
         }
         items.extend(open.take().map(close));
-        items.extend(write_item(&at, block, said, mapping));
+        items.extend(write_item(&at, block, reply, mapping));
     }
     items.extend(open.map(close));
     items
@@ -311,55 +298,45 @@ fn write_items(said: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
 fn split_item(part: RawJson) -> (RawJson, Option<UnknownMembers>) {
     let mut members = members_of(&part);
     match members.remove(ITEM) {
-        Some(own) => (RawJson::of(&members).unwrap_or_default(), Some(members_of(&own))),
+        Some(own) => (to_json(&members), Some(members_of(&own))),
         None => (part, None),
     }
 }
 
 fn close((own, parts): (UnknownMembers, Vec<RawJson>)) -> RawJson {
-    let mut object = Object::with("type", "message");
-    object.put("role", "assistant");
-    object.put("content", parts);
-    object.put_back(own);
-    object.into_raw()
+    Object::with("type", "message").and("role", "assistant").and("content", parts).with_kept(own)
 }
 
 fn write_item(
     at: &str,
     block: &ContentBlock,
-    said: &AssistantMessage,
+    reply: &AssistantMessage,
     mapping: &mut Mapping,
 ) -> Option<RawJson> {
     if let Some(whole) = mapping.original(block.unknown()) {
         return Some(whole);
     }
     let mut kept = mapping.kept(at, block.unknown(), &[]);
-    let mut object = match block {
+    let object = match block {
         ContentBlock::Thinking(thought) => {
-            let mut object = Object::with("type", "reasoning");
-            let has_words = !thought.text.is_empty() && !says(&kept, &thought.text);
-            let mut part = Object::with("type", "summary_text");
-            part.put("text", &thought.text);
-            let summary = if has_words { vec![part.into_raw()] } else { Vec::new() };
-            if has_words {
+            let mut summary = Vec::new();
+            if !thought.text.is_empty() && !keeps_text(&kept, &thought.text) {
+                let part = Object::with("type", "summary_text").and("text", &thought.text);
+                summary.push(part.into_raw());
                 kept.remove("summary");
             }
-            object.put("summary", summary);
-            if signature_is_ours(Some(&said.provider), PROVIDER) {
-                object.put_some("encrypted_content", thought.signature.as_ref());
-            } else {
-                mapping.lose_some(at, "signature", thought.signature.as_ref());
-            }
+            let mut object = Object::with("type", "reasoning").and("summary", summary);
+            let is_ours = signature_is_ours(Some(&reply.provider), PROVIDER);
+            mapping.put_signature(&mut object, "encrypted_content", at, thought, is_ours);
             object
         }
         ContentBlock::FunctionCall(call) => {
             let is_custom = kept.get("type").is_some_and(|kind| kind.get().contains("custom"));
             let key = if is_custom { "input" } else { "arguments" };
-            let mut object = Object::with("type", "function_call");
-            object.put("call_id", &call.id);
-            object.put("name", &call.function_id);
-            object.put(key, arguments_text(&call.arguments));
-            object
+            Object::with("type", "function_call")
+                .and("call_id", &call.id)
+                .and("name", &call.function_id)
+                .and(key, arguments_text(&call.arguments))
         }
         ContentBlock::FunctionResult(_) => {
             mapping.lose(at.to_owned());
@@ -367,12 +344,11 @@ fn write_item(
         }
         ContentBlock::Text(_) | ContentBlock::Image(_) => return None,
     };
-    object.put_back(kept);
-    Some(object.into_raw())
+    Some(object.with_kept(kept))
 }
 
 /// Whether the kept summary still has this text.
-fn says(kept: &UnknownMembers, text: &str) -> bool {
-    let json = RawJson::of(kept).unwrap_or_default();
+fn keeps_text(kept: &UnknownMembers, text: &str) -> bool {
+    let json = to_json(kept);
     Members::parse(json.get()).is_some_and(|members| reasoning_text(&members) == text)
 }

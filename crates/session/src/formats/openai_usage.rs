@@ -3,7 +3,7 @@
 use super::Format;
 use super::block::kept_members;
 use super::read::Members;
-use super::write::{Mapping, Object, members_of};
+use super::write::{Mapping, Object, set_members, take_members};
 use crate::{RawJson, Usage};
 
 /// The names of one shape.
@@ -37,9 +37,7 @@ impl Names {
         for (name, details) in
             [(self.input_details, input_details), (self.output_details, output_details)]
         {
-            if let Some(details) = details.filter(|details| !details.is_empty()) {
-                rest.set(name, RawJson::of(&details.into_unknown()).unwrap_or_default());
-            }
+            set_members(&mut rest, name, &details.unwrap_or_default().into_unknown());
         }
         Usage {
             input: input.map(|input| input.saturating_sub(cached.unwrap_or(0))),
@@ -66,12 +64,8 @@ impl Names {
             (self.input_details, CACHED, usage.cache_read),
             (self.output_details, REASONING, usage.reasoning),
         ] {
-            let mut details = Object::default();
-            details.put_some(key, figure);
-            if let Some(rest) = kept.remove(name) {
-                details.put_back(members_of(&rest));
-            }
-            let details = details.into_members();
+            let mut details = Object::default().and_some(key, figure).into_members();
+            details.extend(take_members(&mut kept, name));
             if !details.is_empty() {
                 object.put(name, details);
             }

@@ -1,16 +1,17 @@
 //! Messages of phi sessions.
 
-use super::block::{kept, lose_custom_as_user};
+use super::block::{StopWords, kept, lose_custom_as_user, user_message};
 use super::check::Check;
 use super::pi::{
-    BlockNames, PI_BLOCKS, content_of, stop_reason, stop_word, usage_figures, write_content,
+    BlockNames, PI_BLOCKS, USUAL_STOP_WORDS, content_of, figures_and_sum, stop_reason,
+    usage_figures, write_message,
 };
 use super::read::Members;
 use super::write::{Mapping, Object};
 use super::{Codec, Format};
 use crate::{
     AgentMessage, AssistantMessage, Canonical, CustomPayload, FormatError, FunctionResultMessage,
-    RawJson, StopReason, Usage, UserMessage,
+    RawJson, StopReason, Usage,
 };
 
 const FORMAT: Format = Format::Phi;
@@ -47,11 +48,7 @@ impl Codec for Phi {
         let timestamp = members.take_as("timestamp").unwrap_or(entry_time);
         let content = content_of(&mut members, &BLOCKS);
         let message = match role.as_str() {
-            "user" => AgentMessage::User(UserMessage {
-                content,
-                timestamp,
-                unknown: kept(FORMAT, members),
-            }),
+            "user" => user_message(FORMAT, content, timestamp, members),
             "assistant" => assistant(members, content, timestamp),
             _ => AgentMessage::FunctionResult(FunctionResultMessage {
                 function_call_id: members.take_text("toolCallId").unwrap_or_default(),
@@ -67,30 +64,15 @@ impl Codec for Phi {
     }
 
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
-        let content = write_content("", message.content(), &BLOCKS, mapping);
-        let mut object = Object::default();
-        match message {
-            AgentMessage::User(_) => object.put("role", "user"),
-            AgentMessage::Assistant(said) => write_assistant(said, &mut object, mapping),
-            AgentMessage::FunctionResult(said) => {
-                object.put("role", "toolResult");
-                object.put("toolCallId", &said.function_call_id);
-                object.put("toolName", &said.function_id);
-                object.put("isError", said.is_error);
-                if !said.details.is_null() {
-                    object.put("details", &said.details);
-                }
-            }
+        vec![write_message(message, &BLOCKS, mapping, |mapping| match message {
+            AgentMessage::Assistant(reply) => write_assistant(reply, mapping),
             // phi gives a model no system message of its own and has no custom ones.
-            AgentMessage::Custom(said) => {
-                lose_custom_as_user(mapping, said);
-                object.put("role", "user");
+            AgentMessage::Custom(custom) => {
+                lose_custom_as_user(mapping, custom);
+                Object::with("role", "user")
             }
-        }
-        object.put("content", content);
-        object.put("timestamp", message.timestamp());
-        object.put_back(mapping.kept("", message.unknown(), &[]));
-        vec![object.into_raw()]
+            AgentMessage::User(_) | AgentMessage::FunctionResult(_) => Object::default(),
+        })]
     }
 }
 
@@ -106,7 +88,7 @@ fn assistant(
     let usage = (figures.is_some() || cost_usd.is_some())
         .then(|| Usage { cost_usd, ..figures.map(usage).unwrap_or_default() });
     AgentMessage::Assistant(AssistantMessage {
-        stop_reason: stop_reason(native.as_deref().unwrap_or_default(), STOP_WORDS),
+        stop_reason: stop_reason(native.as_deref(), &STOP_WORDS),
         native_stop_reason: native,
         error_message: members.take_text("error_message"),
         error_kind: members.take_as("error_kind"),
@@ -117,20 +99,18 @@ fn assistant(
     })
 }
 
-/// The words for why a model stopped; of several for one reason the first is the usual one.
-const STOP_WORDS: &[(&str, StopReason)] = &[
-    ("stop", StopReason::End),
-    ("handoff", StopReason::End),
-    ("contextCompacted", StopReason::End),
-    ("paused", StopReason::End),
-    ("length", StopReason::Length),
-    ("maxTurns", StopReason::Length),
-    ("toolUse", StopReason::FunctionCall),
-    ("error", StopReason::Error),
-    ("guardRail", StopReason::Error),
-    ("aborted", StopReason::Aborted),
-    ("userStop", StopReason::Aborted),
-];
+const STOP_WORDS: StopWords = StopWords {
+    provider: None,
+    usual: USUAL_STOP_WORDS,
+    others: &[
+        ("handoff", StopReason::End),
+        ("contextCompacted", StopReason::End),
+        ("paused", StopReason::End),
+        ("maxTurns", StopReason::Length),
+        ("guardRail", StopReason::Error),
+        ("userStop", StopReason::Aborted),
+    ],
+};
 
 fn usage(mut members: Members<'_>) -> Usage {
     let figures = [
@@ -143,27 +123,26 @@ fn usage(mut members: Members<'_>) -> Usage {
     usage_figures(figures, reasoning, "total_tokens", None, members, FORMAT)
 }
 
-fn write_assistant(said: &AssistantMessage, object: &mut Object, mapping: &mut Mapping) {
-    object.put("role", "assistant");
-    object.put_some("stopReason", stop_word(said, STOP_WORDS, mapping));
-    object.put("model", &said.model);
-    object.put("provider", &said.provider);
-    object.put_some("error_message", said.error_message.as_ref());
+fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> Object {
+    let stop_word = STOP_WORDS.word(reply, mapping);
     let none = Usage::default();
-    let usage = said.usage.as_ref().unwrap_or(&none);
-    let figures = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-    let [input, output, cache_read, cache_write] = figures.map(Option::unwrap_or_default);
-    let mut report = Object::with("input", input);
-    report.put("output", output);
-    report.put("reasoning", usage.reasoning.unwrap_or(0));
-    report.put("cache_read", cache_read);
-    report.put("cache_write", cache_write);
-    let sum = [input, output, cache_read, cache_write].into_iter().fold(0, u64::saturating_add);
-    report.put("total_tokens", sum);
-    report.put_back(mapping.kept("/usage", &usage.unknown, &[]));
-    object.put("usage", report.into_raw());
-    // phi has no word for these and ignores members that it does not know; beside the figures they survive its recorder.
-    object.put_some("cost_usd", usage.cost_usd.as_ref());
-    object.put_some("error_kind", said.error_kind.as_ref());
-    object.put_some("warnings", said.warnings.as_ref());
+    let usage = reply.usage.as_ref().unwrap_or(&none);
+    let ([input, output, cache_read, cache_write], sum) = figures_and_sum(usage);
+    let report = Object::with("input", input)
+        .and("output", output)
+        .and("reasoning", usage.reasoning.unwrap_or(0))
+        .and("cache_read", cache_read)
+        .and("cache_write", cache_write)
+        .and("total_tokens", sum)
+        .with_kept(mapping.kept("/usage", &usage.unknown, &[]));
+    Object::with("role", "assistant")
+        .and_some("stopReason", stop_word)
+        .and("model", &reply.model)
+        .and("provider", &reply.provider)
+        .and_some("error_message", reply.error_message.as_ref())
+        .and("usage", report)
+        // phi does not know these members. Beside the usage they survive its recorder.
+        .and_some("cost_usd", usage.cost_usd.as_ref())
+        .and_some("error_kind", reply.error_kind.as_ref())
+        .and_some("warnings", reply.warnings.as_ref())
 }

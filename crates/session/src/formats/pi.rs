@@ -4,17 +4,18 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::block::{
-    image, image_at, is_mark, joined_text, kept, name_of, picture, placed, whole_block,
+    Picture, StopWords, image, image_at, joined_text, kept, name_of, picture, take_content,
+    text_block, user_message, whole_block,
 };
 use super::check::Check;
 use super::pi_lines::{payload, result_details, system_content};
 use super::read::{Members, typed};
-use super::write::{Mapping, Object, members_of};
+use super::write::{Mapping, Object, take_members};
 use super::{Codec, Format};
 use crate::{
     AgentMessage, AssistantMessage, Canonical, ContentBlock, CustomMessage, CustomPayload,
     FormatError, FunctionCallBlock, FunctionResultMessage, LossReason, RawJson, StopReason,
-    TextBlock, ThinkingBlock, Usage, UserMessage,
+    ThinkingBlock, Usage,
 };
 
 const FORMAT: Format = Format::Pi;
@@ -69,36 +70,19 @@ impl Codec for Pi {
     }
 
     fn write(&self, message: &AgentMessage, mapping: &mut Mapping) -> Vec<RawJson> {
-        if let AgentMessage::Custom(said) = message
-            && let Some(whole) = own_role(said)
+        if let AgentMessage::Custom(custom) = message
+            && let Some(whole) = own_role(custom)
         {
             return vec![whole];
         }
-        let content = write_content("", message.content(), &PI_BLOCKS, mapping);
-        let mut object = Object::default();
-        match message {
-            AgentMessage::User(_) => object.put("role", "user"),
-            AgentMessage::Assistant(said) => write_assistant(said, &mut object, mapping),
-            AgentMessage::FunctionResult(said) => {
-                object.put("role", "toolResult");
-                object.put("toolCallId", &said.function_call_id);
-                object.put("toolName", &said.function_id);
-                object.put("isError", said.is_error);
-                if !said.details.is_null() {
-                    object.put("details", &said.details);
-                }
-            }
-            AgentMessage::Custom(said) => {
-                object.put("role", "custom");
-                object.put("customType", &said.custom_type);
-                object.put("display", said.display.as_deref() != Some("false"));
-                object.put_some("details", said.details.as_ref());
-            }
-        }
-        object.put("content", content);
-        object.put("timestamp", message.timestamp());
-        object.put_back(mapping.kept("", message.unknown(), &[]));
-        vec![object.into_raw()]
+        vec![write_message(message, &PI_BLOCKS, mapping, |mapping| match message {
+            AgentMessage::Assistant(reply) => write_assistant(reply, mapping),
+            AgentMessage::Custom(custom) => Object::with("role", "custom")
+                .and("customType", &custom.custom_type)
+                .and("display", custom.display.as_deref() != Some("false"))
+                .and_some("details", custom.details.as_ref()),
+            AgentMessage::User(_) | AgentMessage::FunctionResult(_) => Object::default(),
+        })]
     }
 
     fn input(&self, json: RawJson, _mapping: &mut Mapping) -> Vec<RawJson> {
@@ -129,9 +113,7 @@ fn message(text: &str, entry_time: i64) -> Option<AgentMessage> {
     }
     let content = content_of(&mut members, &PI_BLOCKS);
     Some(match role.as_str() {
-        "user" => {
-            AgentMessage::User(UserMessage { content, timestamp, unknown: kept(FORMAT, members) })
-        }
+        "user" => user_message(FORMAT, content, timestamp, members),
         "assistant" => AgentMessage::Assistant(assistant(members, content, timestamp)),
         "toolResult" => AgentMessage::FunctionResult(FunctionResultMessage {
             function_call_id: members.take_text("toolCallId").unwrap_or_default(),
@@ -161,11 +143,11 @@ fn message(text: &str, entry_time: i64) -> Option<AgentMessage> {
 }
 
 /// The message of a role that only pi has; the details hold it as it came.
-fn own_role(said: &CustomMessage) -> Option<RawJson> {
-    let whole = said.details.as_ref()?;
+fn own_role(custom: &CustomMessage) -> Option<RawJson> {
+    let whole = custom.details.as_ref()?;
     let role = Members::parse(whole.get())?.text("role")?;
-    let is_own = said.custom_type == BASH_EXECUTION && role == BASH_EXECUTION
-        || said.custom_type.strip_prefix(OTHER_ROLES) == Some(&role);
+    let is_own = custom.custom_type == BASH_EXECUTION && role == BASH_EXECUTION
+        || custom.custom_type.strip_prefix(OTHER_ROLES) == Some(&role);
     is_own.then(|| whole.clone())
 }
 
@@ -178,7 +160,7 @@ fn assistant(
     let provider = members.take_text("provider").unwrap_or_default();
     let model = members.take_text("model").unwrap_or_default();
     AssistantMessage {
-        stop_reason: stop_reason(native.as_deref().unwrap_or_default(), STOP_WORDS),
+        stop_reason: stop_reason(native.as_deref(), &STOP_WORDS),
         native_stop_reason: native,
         error_message: members.take_text("errorMessage"),
         usage: members.take_object("usage").map(usage),
@@ -187,8 +169,10 @@ fn assistant(
     }
 }
 
-/// The words for why a model stopped; of several for one reason the first is the usual one.
-const STOP_WORDS: &[(&str, StopReason)] = &[
+const STOP_WORDS: StopWords = StopWords { provider: None, usual: USUAL_STOP_WORDS, others: &[] };
+
+/// The words that pi and phi share.
+pub(super) const USUAL_STOP_WORDS: &[(&str, StopReason)] = &[
     ("stop", StopReason::End),
     ("length", StopReason::Length),
     ("toolUse", StopReason::FunctionCall),
@@ -196,31 +180,9 @@ const STOP_WORDS: &[(&str, StopReason)] = &[
     ("aborted", StopReason::Aborted),
 ];
 
-/// The word for why a model stopped: its own where it is one of these words, otherwise the one that pi and phi share.
-pub(super) fn stop_word(
-    said: &AssistantMessage,
-    words: &[(&'static str, StopReason)],
-    mapping: &mut Mapping,
-) -> Option<&'static str> {
-    if mapping.is_unfinished {
-        return None;
-    }
-    let own = said.native_stop_reason.as_deref();
-    let same = words.iter().find(|(word, _)| Some(*word) == own);
-    if let Some((word, _)) = same.filter(|(_, reason)| *reason == said.stop_reason) {
-        return Some(word);
-    }
-    if own.is_some() {
-        mapping.note("/native_stop_reason".to_owned(), LossReason::Changed);
-    }
-    let usual = words.iter().find(|(_, reason)| *reason == said.stop_reason);
-    Some(usual.map_or("stop", |(word, _)| word))
-}
-
-/// Why a model stopped, by the word for it. A word that is not known is the end of a reply.
-pub(super) fn stop_reason(native: &str, words: &[(&'static str, StopReason)]) -> StopReason {
-    let known = words.iter().find(|(word, _)| *word == native);
-    known.map_or(StopReason::End, |(_, reason)| *reason)
+/// Why a model stopped. A word that is not known is the end of a reply.
+pub(super) fn stop_reason(native: Option<&str>, words: &StopWords) -> StopReason {
+    native.and_then(|word| words.reason(word)).unwrap_or(StopReason::End)
 }
 
 /// A report of usage with its four figures, reasoning and price. A total that is their sum is written anew.
@@ -307,25 +269,18 @@ fn bash_execution(whole: &str, members: &Members<'_>, timestamp: i64) -> CustomM
     }
 }
 
-/// Reads content, which is one text or a list of blocks. Anything else is left in place.
+/// Reads content, which is one text or a list of blocks.
 pub(super) fn content_of(members: &mut Members<'_>, names: &BlockNames) -> Vec<ContentBlock> {
-    if let Some(text) = members.take_text("content") {
-        return vec![ContentBlock::text(text)];
-    }
-    let blocks = members.take_list("content").unwrap_or_default();
-    blocks.into_iter().map(|raw| block(raw, names)).collect()
+    take_content(names.format, members, "content", |raw, members| block(raw, members, names))
 }
 
-fn block(raw: &RawValue, names: &BlockNames) -> ContentBlock {
-    let Some(mut members) = Members::of(raw) else {
-        return whole_block(names.format, raw, raw.get().to_owned());
-    };
+fn block(raw: &RawValue, mut members: Members<'_>, names: &BlockNames) -> ContentBlock {
     let kind = members.take_text("type").unwrap_or_default();
     match kind.as_str() {
-        "text" => ContentBlock::Text(TextBlock {
-            text: members.take_text("text").unwrap_or_default(),
-            unknown: kept(names.format, members),
-        }),
+        "text" => {
+            let text = members.take_text("text").unwrap_or_default();
+            text_block(names.format, text, members)
+        }
         "image" => {
             let mime = members.take_text("mimeType").unwrap_or_default();
             let data = members.take_text("data").unwrap_or_default();
@@ -333,9 +288,7 @@ fn block(raw: &RawValue, names: &BlockNames) -> ContentBlock {
                 Some(url) => image_at(&url, &mime),
                 None => image(mime, data),
             };
-            for (key, value) in kept(names.format, members) {
-                block.unknown_mut().set(key, value);
-            }
+            block.unknown_mut().extend(kept(names.format, members));
             block
         }
         "thinking" => ContentBlock::Thinking(ThinkingBlock {
@@ -356,64 +309,71 @@ fn block(raw: &RawValue, names: &BlockNames) -> ContentBlock {
     }
 }
 
-fn write_assistant(said: &AssistantMessage, object: &mut Object, mapping: &mut Mapping) {
-    object.put("role", "assistant");
-    object.put("api", "unknown");
-    object.put("provider", &said.provider);
-    object.put("model", &said.model);
-    object.put("usage", write_usage(said.usage.as_ref(), mapping));
-    object.put_some("stopReason", stop_word(said, STOP_WORDS, mapping));
-    object.put_some("errorMessage", said.error_message.as_ref());
-    mapping.lose_some("", "error_kind", said.error_kind.as_ref());
-    mapping.lose_some("", "warnings", said.warnings.as_ref());
+fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> Object {
+    let object = Object::with("role", "assistant")
+        .and("api", "unknown")
+        .and("provider", &reply.provider)
+        .and("model", &reply.model)
+        .and("usage", write_usage(reply.usage.as_ref(), mapping))
+        .and_some("stopReason", STOP_WORDS.word(reply, mapping))
+        .and_some("errorMessage", reply.error_message.as_ref());
+    mapping.lose_some("", "error_kind", reply.error_kind.as_ref());
+    mapping.lose_some("", "warnings", reply.warnings.as_ref());
+    object
+}
+
+/// The four figures of a report, zero if not known, and their sum.
+pub(super) fn figures_and_sum(usage: &Usage) -> ([u64; 4], u64) {
+    let figures = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+    let figures = figures.map(Option::unwrap_or_default);
+    (figures, figures.into_iter().fold(0, u64::saturating_add))
 }
 
 /// pi's programs add these figures up without checking that they exist.
 fn write_usage(usage: Option<&Usage>, mapping: &mut Mapping) -> RawJson {
     let none = Usage::default();
     let usage = usage.unwrap_or(&none);
-    let figures = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-    let [input, output, cache_read, cache_write] = figures.map(Option::unwrap_or_default);
+    let ([input, output, cache_read, cache_write], sum) = figures_and_sum(usage);
     let mut kept = mapping.kept("/usage", &usage.unknown, &[]);
-    let mut cost = Object::default();
-    for key in ["input", "output", "cacheRead", "cacheWrite"] {
-        cost.put(key, 0);
-    }
-    cost.put("total", usage.cost_usd.unwrap_or(0.0));
-    cost.put_back(kept.remove("cost").as_ref().map(members_of).unwrap_or_default());
-    let mut object = Object::with("input", input);
-    object.put("output", output);
-    object.put("cacheRead", cache_read);
-    object.put("cacheWrite", cache_write);
-    object.put_some("reasoning", usage.reasoning);
-    let sum = [input, output, cache_read, cache_write].into_iter().fold(0, u64::saturating_add);
-    object.put("totalTokens", sum);
-    object.put("cost", cost.into_raw());
-    object.put_back(kept);
-    object.into_raw()
+    let keys = ["input", "output", "cacheRead", "cacheWrite"];
+    let cost = keys.into_iter().fold(Object::default(), |cost, key| cost.and(key, 0));
+    let cost = cost.and("total", usage.cost_usd.unwrap_or(0.0));
+    let cost = cost.with_kept(take_members(&mut kept, "cost"));
+    Object::with("input", input)
+        .and("output", output)
+        .and("cacheRead", cache_read)
+        .and("cacheWrite", cache_write)
+        .and_some("reasoning", usage.reasoning)
+        .and("totalTokens", sum)
+        .and("cost", cost)
+        .with_kept(kept)
 }
 
-pub(super) fn write_content(
-    at: &str,
-    content: &[ContentBlock],
+/// Writes a message of pi or phi. The two have the same messages of the user and the same results; `write_other` begins
+/// those of the other roles.
+pub(super) fn write_message(
+    message: &AgentMessage,
     names: &BlockNames,
     mapping: &mut Mapping,
-) -> Vec<RawJson> {
-    let mut blocks = Vec::with_capacity(content.len());
-    for (at, block) in placed(at, content) {
-        if let Some(whole) = mapping.original(block.unknown()) {
-            blocks.push(whole);
-            continue;
-        }
-        let kept = mapping.kept(&at, block.unknown(), &["url"]);
-        if is_mark(block) {
-            continue;
-        }
-        let mut object = write_block(at, block, names, mapping);
-        object.put_back(kept);
-        blocks.push(object.into_raw());
-    }
-    blocks
+    write_other: impl FnOnce(&mut Mapping) -> Object,
+) -> RawJson {
+    let content = mapping.blocks("", message.content(), |mapping, at, block, kept| {
+        Some(write_block(at.to_owned(), block, names, mapping).with_kept(kept))
+    });
+    let object = match message {
+        AgentMessage::User(_) => Object::with("role", "user"),
+        AgentMessage::FunctionResult(result) => Object::with("role", "toolResult")
+            .and("toolCallId", &result.function_call_id)
+            .and("toolName", &result.function_id)
+            .and("isError", result.is_error)
+            .and_some("details", Some(&result.details).filter(|details| !details.is_null())),
+        AgentMessage::Assistant(_) | AgentMessage::Custom(_) => write_other(mapping),
+    };
+    object.and("content", content).and("timestamp", message.timestamp()).with_kept(mapping.kept(
+        "",
+        message.unknown(),
+        &[],
+    ))
 }
 
 fn write_block(
@@ -422,39 +382,27 @@ fn write_block(
     names: &BlockNames,
     mapping: &mut Mapping,
 ) -> Object {
-    let mut object = Object::default();
     match block {
-        ContentBlock::Text(text) => {
-            object.put("type", "text");
-            object.put("text", &text.text);
-        }
+        ContentBlock::Text(text) => Object::with("type", "text").and("text", &text.text),
         ContentBlock::Image(image) => {
-            object.put("type", "image");
-            object.put("data", &image.data);
-            object.put("mimeType", &image.mime);
+            let object =
+                Object::with("type", "image").and("data", &image.data).and("mimeType", &image.mime);
             // Neither system has pictures by address; the address is kept anyway.
-            if let super::block::Picture::At(url) = picture(image).0 {
-                object.put("url", url);
-                mapping.note(at, LossReason::Changed);
-            }
+            let Picture::At(url) = picture(image).0 else { return object };
+            mapping.note(at, LossReason::Changed);
+            object.and("url", url)
         }
-        ContentBlock::Thinking(thought) => {
-            object.put("type", "thinking");
-            object.put("thinking", &thought.text);
-            object.put_some(names.signature, thought.signature.as_ref());
-        }
-        ContentBlock::FunctionCall(call) => {
-            object.put("type", "toolCall");
-            object.put("id", &call.id);
-            object.put("name", &call.function_id);
-            object.put("arguments", &call.arguments);
-        }
+        ContentBlock::Thinking(thought) => Object::with("type", "thinking")
+            .and("thinking", &thought.text)
+            .and_some(names.signature, thought.signature.as_ref()),
+        ContentBlock::FunctionCall(call) => Object::with("type", "toolCall")
+            .and("id", &call.id)
+            .and("name", &call.function_id)
+            .and("arguments", &call.arguments),
         // There is no such block: a result is a message.
         ContentBlock::FunctionResult(result) => {
             mapping.note(at, LossReason::Changed);
-            object.put("type", "text");
-            object.put("text", joined_text(&result.content));
+            Object::with("type", "text").and("text", joined_text(&result.content))
         }
     }
-    object
 }

@@ -76,9 +76,9 @@ pub(super) fn usage_beside(data: &Value) -> Option<Usage> {
     data.get(USAGE).map(usage)
 }
 
-fn usage(said: &Value) -> Usage {
-    let said = RawJson::from(said.clone());
-    pi::usage(Members::parse(said.get()).unwrap_or_default())
+fn usage(report: &Value) -> Usage {
+    let report = RawJson::from(report.clone());
+    pi::usage(Members::parse(report.get()).unwrap_or_default())
 }
 
 /// The details of a tool's result, with what the tool itself used.
@@ -93,7 +93,7 @@ pub(super) fn result_details(details: Option<RawJson>, usage: Option<RawJson>) -
     RawJson::from(Value::Object(members))
 }
 
-/// What a change of the system prompt says: its text, the sections that it sets or takes away, and the tools.
+/// The content of a change of the system prompt: its text, the sections that it sets or takes away, and the tools.
 pub(super) fn system_content(message: &Value, content: Vec<ContentBlock>) -> Vec<ContentBlock> {
     let own = content.into_iter().filter(|block| block.as_text() != Some(""));
     let sections = message.get("sections").and_then(Value::as_object).into_iter().flatten();

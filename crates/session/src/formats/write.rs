@@ -1,10 +1,12 @@
-//! Writing another format's JSON, and noting what it has no place for.
+//! Writes the JSON of another format and notes what the format cannot express.
 
 use serde::Serialize;
 
+use super::block::{is_mark, picture, placed};
 use super::{Format, Loss, LossReason};
 use crate::json::RawJson;
 use crate::members::UnknownMembers;
+use crate::{ContentBlock, ThinkingBlock};
 
 /// The member under which a block keeps a format's whole block that the canonical message cannot express.
 pub(super) const ORIGINAL: &str = "original";
@@ -23,8 +25,19 @@ impl Object {
 
     /// Sets a member.
     pub(super) fn put(&mut self, key: &str, value: impl Serialize) {
-        // None of our types holds a value that JSON cannot represent.
-        self.0.set(key, RawJson::of(&value).unwrap_or_default());
+        self.0.set(key, to_json(&value));
+    }
+
+    /// The object with one more member.
+    pub(super) fn and(mut self, key: &str, value: impl Serialize) -> Self {
+        self.put(key, value);
+        self
+    }
+
+    /// The object with one more member, if there is a value.
+    pub(super) fn and_some(mut self, key: &str, value: Option<impl Serialize>) -> Self {
+        self.put_some(key, value);
+        self
     }
 
     /// Sets a member if there is a value.
@@ -34,11 +47,15 @@ impl Object {
         }
     }
 
-    /// Puts back members that were kept: in their places where there are such, at the end otherwise.
+    /// Puts back members that were kept. A member that is present is replaced; others are added at the end.
     pub(super) fn put_back(&mut self, kept: UnknownMembers) {
-        for (key, value) in kept {
-            self.0.set(key, value);
-        }
+        self.0.extend(kept);
+    }
+
+    /// The JSON of the object with members that were kept.
+    pub(super) fn with_kept(mut self, kept: UnknownMembers) -> RawJson {
+        self.put_back(kept);
+        self.into_raw()
     }
 
     /// Whether a member is null or absent.
@@ -53,18 +70,18 @@ impl Object {
 
     /// The object as JSON.
     pub(super) fn into_raw(self) -> RawJson {
-        RawJson::of(&self.0).unwrap_or_default()
+        to_json(&self.0)
     }
 }
 
-/// A mapping into one format in progress. It collects what the format cannot express, with its place in the canonical
-/// message.
+/// A mapping into one format in progress. It collects the losses: what the format cannot express, as a pointer into the
+/// canonical message.
 pub(super) struct Mapping {
     /// The format that is written.
     pub(super) format: Format,
     /// What could not be expressed.
     pub(super) losses: Vec<Loss>,
-    /// Whether the message still streams: then it does not say yet why the model stopped.
+    /// Whether the message still streams, and so has no stop reason yet.
     pub(super) is_unfinished: bool,
 }
 
@@ -73,25 +90,25 @@ impl Mapping {
         Self { format, losses: Vec::new(), is_unfinished: false }
     }
 
-    /// Notes something that the format has no place for.
+    /// Notes the loss of something that the format has no member for.
     pub(super) fn lose(&mut self, pointer: String) {
         self.note(pointer, LossReason::NoPlace);
     }
 
-    /// Notes something.
+    /// Notes a loss.
     pub(super) fn note(&mut self, pointer: String, reason: LossReason) {
         self.losses.push(Loss { entry_id: None, pointer, reason });
     }
 
-    /// Notes a member that may say nothing.
+    /// Notes the loss of a member, if it has a value.
     pub(super) fn lose_some<T>(&mut self, at: &str, key: &str, value: Option<&T>) {
         if value.is_some() {
             self.lose(format!("{at}/{key}"));
         }
     }
 
-    /// The members that a place keeps for this format. All other unknown members of the place are noted, except
-    /// `carried` ones.
+    /// The members that an object keeps for this format. The loss of its other unknown members is noted, except of
+    /// those in `carried`, which the format has under another name.
     pub(super) fn kept(
         &mut self,
         at: &str,
@@ -123,15 +140,84 @@ impl Mapping {
         }
     }
 
-    /// The whole block that a place keeps for this format.
+    /// Writes the signature of a thought. Only the provider that made it accepts it, so for another one it is lost.
+    pub(super) fn put_signature(
+        &mut self,
+        object: &mut Object,
+        key: &str,
+        at: &str,
+        thought: &ThinkingBlock,
+        is_ours: bool,
+    ) {
+        if is_ours {
+            object.put_some(key, thought.signature.as_ref());
+        } else {
+            self.lose_some(at, "signature", thought.signature.as_ref());
+        }
+    }
+
+    /// Writes the blocks of a content, each with its pointer. A block that came in this format is written as it came.
+    /// For others `write` gets the members that are kept for this format; it returns the block with them, or `None` if
+    /// the block is written elsewhere or nowhere.
+    pub(super) fn blocks(
+        &mut self,
+        at: &str,
+        content: &[ContentBlock],
+        mut write: impl FnMut(&mut Self, &str, &ContentBlock, UnknownMembers) -> Option<RawJson>,
+    ) -> Vec<RawJson> {
+        let blocks = placed(at, content);
+        blocks.filter_map(|(at, block)| self.block(&at, block, &mut write)).collect()
+    }
+
+    /// Writes one block as [`blocks`](Self::blocks) does.
+    pub(super) fn block(
+        &mut self,
+        at: &str,
+        block: &ContentBlock,
+        write: impl FnOnce(&mut Self, &str, &ContentBlock, UnknownMembers) -> Option<RawJson>,
+    ) -> Option<RawJson> {
+        if let Some(whole) = self.original(block.unknown()) {
+            return Some(whole);
+        }
+        let carried = match block {
+            ContentBlock::Image(image) => picture(image).1,
+            _ => &[],
+        };
+        let kept = self.kept(at, block.unknown(), carried);
+        if is_mark(block) { None } else { write(self, at, block, kept) }
+    }
+
+    /// The whole block that is kept for this format.
     pub(super) fn original(&self, unknown: &UnknownMembers) -> Option<RawJson> {
         members_of(unknown.get(ORIGINAL)?).remove(self.format.name())
     }
 }
 
-/// The members of a value; none where it is no object.
+/// The JSON of a value. None of our types holds a value that JSON cannot represent.
+pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> RawJson {
+    RawJson::of(value).unwrap_or_default()
+}
+
+/// The members of a value; none if it is not an object.
 pub(super) fn members_of(value: &RawJson) -> UnknownMembers {
     super::read::Members::parse(value.get()).unwrap_or_default().into_unknown()
+}
+
+/// Takes a member out and returns its own members.
+pub(super) fn take_members(members: &mut UnknownMembers, key: &str) -> UnknownMembers {
+    members.remove(key).as_ref().map(members_of).unwrap_or_default()
+}
+
+/// Sets a member to an object, unless the object is empty.
+pub(super) fn set_members(members: &mut UnknownMembers, key: &str, inner: &UnknownMembers) {
+    if !inner.is_empty() {
+        members.set(key, to_json(inner));
+    }
+}
+
+/// The members that are kept for a format.
+pub(super) fn own_members(format: Format, unknown: &UnknownMembers) -> UnknownMembers {
+    unknown.get(format.name()).map(members_of).unwrap_or_default()
 }
 
 /// A key as a JSON pointer names it.

@@ -1,4 +1,4 @@
-//! Messages and blocks with little to say.
+//! Short constructors of messages and blocks.
 
 use super::{
     AssistantMessage, ContentBlock, CustomMessage, FunctionCallBlock, FunctionResultMessage,
@@ -67,9 +67,7 @@ impl FunctionCallBlock {
     pub const fn new(id: String, function_id: String, arguments: RawJson) -> Self {
         Self { id, function_id, arguments, unknown: UnknownMembers::NONE }
     }
-}
 
-impl FunctionCallBlock {
     /// The text of arguments that are not complete yet; `None` when they are JSON of another kind.
     #[must_use]
     pub fn partial_arguments(&self) -> Option<String> {

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 const DOCUMENT: &str = include_str!("../../../../docs/FORMATS.md");
 
 fn reply(change: impl Fn(&mut AssistantMessage)) -> AgentMessage {
-    let mut said =
+    let mut reply =
         AssistantMessage::new(vec![ContentBlock::text("hi")], String::new(), "m".into(), 1);
-    change(&mut said);
-    AgentMessage::Assistant(said)
+    change(&mut reply);
+    AgentMessage::Assistant(reply)
 }
 
-fn said(blocks: Vec<ContentBlock>) -> AgentMessage {
-    reply(|said| said.content.clone_from(&blocks))
+fn blocks(blocks: Vec<ContentBlock>) -> AgentMessage {
+    reply(|message| message.content.clone_from(&blocks))
 }
 
 fn thought(signature: Option<&str>) -> ContentBlock {
@@ -29,14 +29,14 @@ fn thought(signature: Option<&str>) -> ContentBlock {
 }
 
 fn used(usage: Usage) -> AgentMessage {
-    reply(|said| said.usage = Some(usage.clone()))
+    reply(|message| message.usage = Some(usage.clone()))
 }
 
 fn result(change: impl Fn(&mut FunctionResultMessage)) -> AgentMessage {
     let content = vec![ContentBlock::text("x")];
-    let mut said = FunctionResultMessage::new("c".into(), String::new(), content, 1);
-    change(&mut said);
-    AgentMessage::FunctionResult(said)
+    let mut result = FunctionResultMessage::new("c".into(), String::new(), content, 1);
+    change(&mut result);
+    AgentMessage::FunctionResult(result)
 }
 
 fn custom(custom_type: &str) -> AgentMessage {
@@ -72,30 +72,33 @@ fn marked(mut message: AgentMessage, in_block: bool) -> AgentMessage {
 fn features() -> Vec<(&'static str, AgentMessage)> {
     let call = FunctionCallBlock::new("c".into(), "f".into(), json!({"a": 1}).into());
     vec![
-        ("text", said(vec![ContentBlock::text("hi")])),
+        ("text", blocks(vec![ContentBlock::text("hi")])),
         (
             "a call and its arguments",
-            reply(|said| {
-                said.content = vec![ContentBlock::FunctionCall(call.clone())];
-                said.stop_reason = StopReason::FunctionCall;
+            reply(|it| {
+                it.content = vec![ContentBlock::FunctionCall(call.clone())];
+                it.stop_reason = StopReason::FunctionCall;
             }),
         ),
         ("a result", result(|_| ())),
-        ("that a call failed (`is_error`)", result(|said| said.is_error = true)),
-        ("the function's name on a result", result(|said| said.function_id = "f".into())),
-        ("data beside a result (`details`)", result(|said| said.details = json!({"a": 1}).into())),
+        ("that a call failed (`is_error`)", result(|result| result.is_error = true)),
+        ("the function's name on a result", result(|result| result.function_id = "f".into())),
+        (
+            "data beside a result (`details`)",
+            result(|result| result.details = json!({"a": 1}).into()),
+        ),
         ("a picture in the message", picture(None)),
         ("a picture by its address", picture(Some("https://example.org/a.png"))),
-        ("a thought", said(vec![thought(None)])),
+        ("a thought", blocks(vec![thought(None)])),
         (
             "the signature of a thought, by a provider without a name",
-            said(vec![thought(Some("s"))]),
+            blocks(vec![thought(Some("s"))]),
         ),
         (
             "the signature of a thought, by another provider",
-            reply(|said| {
-                said.provider = "other".into();
-                said.content = vec![thought(Some("s"))];
+            reply(|it| {
+                it.provider = "other".into();
+                it.content = vec![thought(Some("s"))];
             }),
         ),
         ("the system's words (role `system`)", custom("system")),
@@ -112,26 +115,20 @@ fn features() -> Vec<(&'static str, AgentMessage)> {
         ("tokens written to a cache", used(Usage { cache_write: Some(1), ..Usage::default() })),
         ("tokens thought", used(Usage { reasoning: Some(1), output: Some(1), ..Usage::default() })),
         ("the price (`cost_usd`)", used(Usage { cost_usd: Some(0.5), ..Usage::default() })),
-        (
-            "that a reply was cut off (`length`)",
-            reply(|said| said.stop_reason = StopReason::Length),
-        ),
-        (
-            "that a reply was stopped (`aborted`)",
-            reply(|said| said.stop_reason = StopReason::Aborted),
-        ),
-        ("that a reply failed (`error`)", reply(|said| said.stop_reason = StopReason::Error)),
+        ("that a reply was cut off (`length`)", reply(|it| it.stop_reason = StopReason::Length)),
+        ("that a reply was stopped (`aborted`)", reply(|it| it.stop_reason = StopReason::Aborted)),
+        ("that a reply failed (`error`)", reply(|it| it.stop_reason = StopReason::Error)),
         (
             "another provider's word for why it stopped",
-            reply(|said| said.native_stop_reason = Some("odd".into())),
+            reply(|it| it.native_stop_reason = Some("odd".into())),
         ),
-        ("the text of an error", reply(|said| said.error_message = Some("e".into()))),
-        ("the kind of an error", reply(|said| said.error_kind = Some(ErrorKind::Transient))),
-        ("warnings", reply(|said| said.warnings = Some(vec!["w".into()]))),
-        ("another provider's name", reply(|said| said.provider = "other".into())),
+        ("the text of an error", reply(|it| it.error_message = Some("e".into()))),
+        ("the kind of an error", reply(|it| it.error_kind = Some(ErrorKind::Transient))),
+        ("warnings", reply(|it| it.warnings = Some(vec!["w".into()]))),
+        ("another provider's name", reply(|it| it.provider = "other".into())),
         (
             "a member of a block that the canonical message does not know",
-            marked(said(vec![ContentBlock::text("hi")]), true),
+            marked(blocks(vec![ContentBlock::text("hi")]), true),
         ),
         (
             "a member of a message that the canonical message does not know",
@@ -189,26 +186,27 @@ fn of_rows(messages: &[AgentMessage], like: &AgentMessage) -> Value {
     let mut rows = json!({"content": content});
     let message = &messages[0];
     match (message, like) {
-        (AgentMessage::Assistant(said), AgentMessage::Assistant(like)) => {
-            let usage = said.usage.clone().unwrap_or_default();
+        (AgentMessage::Assistant(reply), AgentMessage::Assistant(like)) => {
+            let usage = reply.usage.clone().unwrap_or_default();
             let figures = [usage.output, usage.cache_read, usage.cache_write, usage.reasoning];
             rows["usage"] = json!(figures.map(Option::unwrap_or_default));
             rows["input"] = json!(usage.input.unwrap_or_default());
             rows["price"] = json!(usage.cost_usd.unwrap_or_default());
-            rows["errors"] = json!([said.error_message, said.error_kind, said.warnings]);
-            rows["stop"] = json!(said.stop_reason);
+            rows["errors"] = json!([reply.error_message, reply.error_kind, reply.warnings]);
+            rows["stop"] = json!(reply.stop_reason);
             rows["native"] =
-                json!(like.native_stop_reason.as_ref().and(said.native_stop_reason.as_ref()));
-            rows["provider"] = json!(Some(&said.provider).filter(|_| !like.provider.is_empty()));
+                json!(like.native_stop_reason.as_ref().and(reply.native_stop_reason.as_ref()));
+            rows["provider"] = json!(Some(&reply.provider).filter(|_| !like.provider.is_empty()));
         }
-        (AgentMessage::FunctionResult(said), AgentMessage::FunctionResult(like)) => {
-            let name = Some(&said.function_id).filter(|_| !like.function_id.is_empty());
-            rows["result"] = json!([said.function_call_id, name, said.details, said.is_error]);
+        (AgentMessage::FunctionResult(result), AgentMessage::FunctionResult(like)) => {
+            let name = Some(&result.function_id).filter(|_| !like.function_id.is_empty());
+            rows["result"] =
+                json!([result.function_call_id, name, result.details, result.is_error]);
         }
         (message, _) => rows["role"] = json!(message.role()),
     }
-    if let AgentMessage::Custom(said) = message {
-        rows["custom"] = json!(said.custom_type);
+    if let AgentMessage::Custom(custom) = message {
+        rows["custom"] = json!(custom.custom_type);
     }
     rows
 }

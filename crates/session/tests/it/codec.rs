@@ -59,9 +59,9 @@ fn a_meta_change_holds_what_changes() {
 
 #[test]
 fn an_entry_does_not_repeat_its_place() {
-    let mut said = entry("e", Some("p"), user("hi", 7));
-    said.timestamp = 7;
-    let record = Record::Entry(said.clone());
+    let mut stored = entry("e", Some("p"), user("hi", 7));
+    stored.timestamp = 7;
+    let record = Record::Entry(stored.clone());
     let form = encode(&record, 7);
     assert_eq!((form.kind.as_ref(), form.id.as_deref()), ("entry", Some("e")));
     assert_eq!((form.parent.as_deref(), form.target), (Some("p"), None));
@@ -69,12 +69,12 @@ fn an_entry_does_not_repeat_its_place() {
         record,
         r#"{"message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":7}}"#,
     );
-    said.body = EntryBody::Custom(CustomPayload { custom_type: "x".into(), data: json!(null) });
-    said.origin = Some(map(json!({"turn_id": "t"})));
-    said.timestamp = 3;
-    said.revision = 2;
+    stored.body = EntryBody::Custom(CustomPayload { custom_type: "x".into(), data: json!(null) });
+    stored.origin = Some(map(json!({"turn_id": "t"})));
+    stored.timestamp = 3;
+    stored.revision = 2;
     check(
-        Record::Entry(said),
+        Record::Entry(stored),
         r#"{"custom":"x","data":null,"origin":{"turn_id":"t"},"timestamp":3,"revision":2}"#,
     );
 }

@@ -26,7 +26,7 @@ fn summary(id: &str, text: &str) -> Entry {
     kept(id, None, &Bookkeeping::BranchSummary(summary))
 }
 
-fn said(id: &str) -> Entry {
+fn user_entry(id: &str) -> Entry {
     entry(id, None, user(id, 1))
 }
 
@@ -47,28 +47,35 @@ fn without_a_compaction_every_message_and_summary_comes() {
         &Bookkeeping::ModelChange(ModelChange { provider: "q".into(), model_id: "n".into() }),
     );
     check(&[], None, &[]);
-    let path = [said("a"), model, summary("s", "left"), summary("t", ""), said("b")];
+    let path = [user_entry("a"), model, summary("s", "left"), summary("t", ""), user_entry("b")];
     check(&path, None, &["a", "s", "b"]);
 }
 
 #[test]
 fn the_last_compaction_replaces_what_it_sums_up() {
-    let path = [said("a"), said("b"), said("c"), compaction("k", "c"), said("d")];
+    let path =
+        [user_entry("a"), user_entry("b"), user_entry("c"), compaction("k", "c"), user_entry("d")];
     check(&path, None, &["k", "c", "d"]);
     let view = context_view(&path, None);
     assert_eq!(view.items[0].kind, ContextKind::Compaction);
     assert!(view.items[0].message.text().contains("<summary>\nso far\n</summary>"));
     assert_eq!(view.compaction, Some(EntryId::from_stored("k")));
 
-    let twice = [said("a"), compaction("k", "a"), said("b"), compaction("l", "b"), said("c")];
+    let twice = [
+        user_entry("a"),
+        compaction("k", "a"),
+        user_entry("b"),
+        compaction("l", "b"),
+        user_entry("c"),
+    ];
     check(&twice, None, &["l", "b", "c"]);
 }
 
 #[test]
 fn a_compaction_that_keeps_nothing_keeps_nothing() {
-    check(&[said("a"), compaction("k", "gone"), said("b")], None, &["k", "b"]);
-    check(&[said("a"), compaction("k", "k"), said("b")], None, &["k", "b"]);
-    check(&[said("a"), compaction("k", "b"), said("b")], None, &["k", "b"]);
+    check(&[user_entry("a"), compaction("k", "gone"), user_entry("b")], None, &["k", "b"]);
+    check(&[user_entry("a"), compaction("k", "k"), user_entry("b")], None, &["k", "b"]);
+    check(&[user_entry("a"), compaction("k", "b"), user_entry("b")], None, &["k", "b"]);
 }
 
 /// Some compactions only leave out messages; an empty summary would be an empty message.
@@ -78,7 +85,14 @@ fn a_compaction_without_words_leaves_out_and_sends_nothing_instead() {
         let mut silent = compaction("k", "c");
         let EntryBody::Custom(custom) = &mut silent.body else { panic!("{silent:?}") };
         custom.data["summary"] = words.into();
-        let path = [said("a"), said("b"), said("c"), silent, summary("s", words), said("d")];
+        let path = [
+            user_entry("a"),
+            user_entry("b"),
+            user_entry("c"),
+            silent,
+            summary("s", words),
+            user_entry("d"),
+        ];
         check(&path, None, &["c", "d"]);
         let view = context_view(&path, None);
         assert_eq!(view.compaction, Some(EntryId::from_stored("k")), "it is in force");
@@ -101,12 +115,12 @@ fn over_budget_the_oldest_go_first() {
 fn a_budget_never_drops_the_summary_nor_splits_a_call_from_its_result() {
     let call = entry("call", None, assistant(&"x".repeat(400), "m", None));
     let path = [
-        said("a"),
+        user_entry("a"),
         compaction("k", "call"),
         call,
         entry("r1", None, result("out")),
         entry("r2", None, result("out")),
-        said("b"),
+        user_entry("b"),
     ];
     // The call does not fit, so its results go with it.
     check(&path, Some(80), &["k", "b"]);
@@ -140,7 +154,7 @@ fn a_private_command_stays_out() {
             r#"{{"type":"message","message":{{"role":"bashExecution","command":"ls","output":"","exitCode":1,"excludeFromContext":{private},"timestamp":1}}}}"#
         );
         let body = ForeignBody::new(FORMAT_PI, RawJson::parse(line).unwrap());
-        Entry { body: EntryBody::Foreign(body), ..said(id) }
+        Entry { body: EntryBody::Foreign(body), ..user_entry(id) }
     };
     check(&[bash("a", false), bash("b", true)], None, &["a"]);
 }
@@ -157,7 +171,7 @@ fn tokens_are_a_quarter_of_the_characters_rounded_up() {
 fn the_usage_of_a_branch_is_the_sum_over_its_path() {
     let usage = |output| Some(Usage { output: Some(output), ..Usage::default() });
     let path = [
-        said("a"),
+        user_entry("a"),
         entry("b", None, assistant("x", "m", usage(2))),
         entry("c", None, assistant("x", "n", usage(3))),
     ];
@@ -173,7 +187,7 @@ fn the_labels_of_a_branch_are_the_newest_on_its_path() {
         kept(id, None, &Bookkeeping::Label(label))
     };
     let path = [
-        said("a"),
+        user_entry("a"),
         label("1", "a", Some("one")),
         label("2", "b", Some("gone")),
         label("3", "a", Some("two")),
@@ -201,7 +215,7 @@ fn edits_of_pi_change_what_is_sent_and_the_last_one_counts() {
             ),
         )
     };
-    let mut path = vec![said("a"), said("b"), said("c")];
+    let mut path = vec![user_entry("a"), user_entry("b"), user_entry("c")];
     path.push(edit("e1", "a", "null"));
     path.push(edit("e2", "b", r#"{"content":"shorter"}"#));
     check(&path, None, &["b", "c"]);
@@ -214,7 +228,7 @@ fn edits_of_pi_change_what_is_sent_and_the_last_one_counts() {
 #[test]
 fn usage_of_no_message_is_counted_too() {
     let line = r#"{"type":"usage","kind":"cache_warm","provider":"p","model":"m","usage":{"input":5,"output":6,"cost":{"total":0.5}}}"#;
-    let usage = usage_of_path(&[said("a"), pi_line("u", line)]);
+    let usage = usage_of_path(&[user_entry("a"), pi_line("u", line)]);
     assert_eq!((usage.total.input, usage.models["m"].output), (5, 6));
     assert!((usage.total.cost_usd - 0.5).abs() < 1e-9);
 }

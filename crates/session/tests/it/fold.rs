@@ -283,10 +283,10 @@ fn the_state_keeps_up_to_its_bounds() {
         assert_eq!(fold(&loops.collect::<Vec<_>>()).loops.open.len(), kept_count);
     }
     for (given, kept_count) in around(STATE_MODELS_MAX) {
-        let said = (0..given).map(|n| {
+        let records = (0..given).map(|n| {
             Record::Entry(entry("a", None, assistant("x", &n.to_string(), Some(tokens(1)))))
         });
-        let models = fold(&said.collect::<Vec<_>>()).usage.models;
+        let models = fold(&records.collect::<Vec<_>>()).usage.models;
         let own = models.keys().filter(|name| *name != USAGE_OTHER_MODELS);
         assert_eq!(
             (own.count(), models.contains_key(USAGE_OTHER_MODELS)),
@@ -294,8 +294,8 @@ fn the_state_keeps_up_to_its_bounds() {
         );
     }
     for (given, kept_count) in around(STATE_NAME_BYTES_MAX) {
-        let said = assistant("x", &"m".repeat(given), Some(tokens(1)));
-        let state = fold(&[Record::Entry(entry("a", None, said))]);
+        let message = assistant("x", &"m".repeat(given), Some(tokens(1)));
+        let state = fold(&[Record::Entry(entry("a", None, message))]);
         assert_eq!(state.model.unwrap().model.len(), kept_count);
         assert_eq!(state.usage.models.keys().next().unwrap().len(), kept_count);
     }
@@ -358,9 +358,9 @@ fn forked() -> Record {
 }
 
 fn cost(id: &str, output: u64, timestamp: i64) -> Record {
-    let mut said = entry(id, None, assistant("x", "m", Some(tokens(output))));
-    said.timestamp = timestamp;
-    Record::Entry(said)
+    let mut stored = entry(id, None, assistant("x", "m", Some(tokens(output))));
+    stored.timestamp = timestamp;
+    Record::Entry(stored)
 }
 
 #[test]

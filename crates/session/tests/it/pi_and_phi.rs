@@ -290,7 +290,7 @@ fn a_message_that_no_value_can_hold_is_still_a_message() {
     assert!(shown.to_string().contains("not shown: nested"), "{shown}");
 }
 
-/// A number that went through a value says what it said.
+/// A number keeps its spelling when it goes through a value.
 #[test]
 fn numbers_are_kept_to_the_last_digit() {
     for text in ["121.48791951161945", "0.1", "2.2250738585072014e-308", "1.7976931348623157e308"] {
