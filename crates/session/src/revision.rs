@@ -254,6 +254,8 @@ impl Finish {
     pub(crate) fn apply_to(&self, message: &mut AssistantMessage) {
         if let Some(reason) = self.stop_reason {
             message.stop_reason = reason;
+            // The word that the message began with is about another reason.
+            message.native_stop_reason = None;
         }
         replace(&mut message.native_stop_reason, self.native_stop_reason.as_ref());
         replace(&mut message.error_message, self.error_message.as_ref());

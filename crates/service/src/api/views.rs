@@ -1,8 +1,11 @@
 use std::sync::Arc;
 
-use bough_session::{AgentMessage, EntryId, Format, Loss, RawJson, SessionId, UsageByModel};
+use bough_session::{
+    AgentMessage, EntryId, Format, Loss, RawJson, SessionId, UsageByModel, unfinished_json,
+};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Input of `session::usage`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,12 +39,28 @@ pub struct ContextRequest {
 }
 
 /// One message of a context.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct ContextItem {
     /// The entry that the message comes from; for a summary, the compaction or branch summary entry.
     pub entry_id: EntryId,
-    /// What a model would be sent.
+    /// What a model would be sent. Of a message that still streams, `stop_reason` is absent until it finishes.
     pub message: Arc<AgentMessage>,
+    /// Whether the message still streams.
+    #[serde(skip)]
+    pub is_streaming: bool,
+}
+
+impl Serialize for ContextItem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut item = serializer.serialize_struct("ContextItem", 2)?;
+        item.serialize_field("entry_id", &self.entry_id)?;
+        if self.is_streaming {
+            item.serialize_field("message", &unfinished_json(&self.message))?;
+        } else {
+            item.serialize_field("message", &self.message)?;
+        }
+        item.end()
+    }
 }
 
 /// Output of `session::context`.

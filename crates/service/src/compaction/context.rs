@@ -40,13 +40,14 @@ pub(crate) async fn context(
     let view = context_view(&end.entries, budget);
     let conversation = request.format.map(|format| {
         let Conversation { system, messages, losses } =
-            context_to_format(&view, &end.entries, format);
+            context_to_format(&view, &end.entries, format, &state.streams);
         FormattedConversation { system, messages, losses }
     });
-    let messages = view
-        .items
-        .into_iter()
-        .map(|item| ContextItem { entry_id: item.entry_id, message: item.message });
+    let messages = view.items.into_iter().map(|item| ContextItem {
+        is_streaming: state.streams.is_open(&item.entry_id),
+        entry_id: item.entry_id,
+        message: item.message,
+    });
     Ok(ContextResponse {
         messages: messages.collect(),
         estimated_tokens: view.tokens as u64,

@@ -70,6 +70,7 @@ async fn a_stream_says_why_it_stopped_once_it_has(bed: TestService) {
         ("session::path", json!({"session_id": id}), "/messages/0/message"),
         ("session::path-tail", json!({"session_id": id}), "/messages/0/message"),
         ("session::entries", json!({"session_id": id, "ids": ["a"]}), "/entries/0/message"),
+        ("session::context", json!({"session_id": id}), "/messages/0/message"),
     ];
     for (function, request, place) in &reads {
         let answer = bed.ok(function, request.clone()).await;

@@ -28,6 +28,10 @@ const PROVIDER: &str = "anthropic";
 pub(super) struct Anthropic;
 
 impl Codec for Anthropic {
+    fn joins_calls(&self) -> bool {
+        true
+    }
+
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
         check.one_of("role", &["user", "assistant", "system"])?;
         check.text_or_list("content", |block| block.text("type").map(|_| ()))

@@ -155,10 +155,10 @@ pub(super) fn arguments_of(text: &str) -> RawJson {
     RawJson::parse(text).unwrap_or_else(|_| to_json(text))
 }
 
-/// Arguments as a text of JSON: the reverse of [`arguments_of`].
-pub(super) fn arguments_text(arguments: &RawJson) -> String {
+/// Arguments as a text of JSON: the reverse of [`arguments_of`]. While the call streams, a text is what has come of them.
+pub(super) fn arguments_text(arguments: &RawJson, mapping: &Mapping) -> String {
     match typed::<String>(arguments.raw()) {
-        Some(text) if RawJson::parse(text.as_str()).is_err() => text,
+        Some(text) if mapping.is_unfinished || RawJson::parse(text.as_str()).is_err() => text,
         _ if arguments.is_null() => "{}".to_owned(),
         _ => arguments.get().to_owned(),
     }

@@ -11,7 +11,7 @@ use super::{Codec, Format, Loss, Mapped};
 use crate::context::{ContextKind, ContextView};
 use crate::{
     AgentMessage, AssistantMessage, ContentBlock, Entry, EntryBody, EntryId, FunctionResultBlock,
-    FunctionResultMessage, RawJson, Role, UserMessage,
+    FunctionResultMessage, RawJson, Role, StreamTally, UserMessage,
 };
 
 /// A conversation in a format.
@@ -36,9 +36,15 @@ pub fn conversation_to_format(path: &[Entry], format: Format) -> Conversation {
     write(sources, format)
 }
 
-/// What a model would be sent, in a format. If an item is its entry's message unchanged, it is taken from the entry.
+/// What a model would be sent, in a format. If an item is its entry's message unchanged, it is taken from the entry. A
+/// message that still streams has no stop reason.
 #[must_use]
-pub fn context_to_format(view: &ContextView, path: &[Entry], format: Format) -> Conversation {
+pub fn context_to_format(
+    view: &ContextView,
+    path: &[Entry],
+    format: Format,
+    streams: &StreamTally,
+) -> Conversation {
     let entries: HashMap<&EntryId, &Entry> = path.iter().map(|entry| (&entry.id, entry)).collect();
     let sources = view.items.iter().map(|item| {
         let entry = entries.get(&item.entry_id).filter(|_| item.kind == ContextKind::Message);
@@ -47,7 +53,12 @@ pub fn context_to_format(view: &ContextView, path: &[Entry], format: Format) -> 
             entry_id: &item.entry_id,
             message: item.message.clone(),
             stored: None,
+            is_unfinished: false,
         })
+    });
+    let sources = sources.map(|source| {
+        let is_unfinished = streams.is_open(source.entry_id);
+        Source { is_unfinished, ..source }
     });
     write(sources.collect(), format)
 }
@@ -57,6 +68,7 @@ struct Source<'a> {
     entry_id: &'a EntryId,
     message: Arc<AgentMessage>,
     stored: Option<&'a RawJson>,
+    is_unfinished: bool,
 }
 
 impl<'a> Source<'a> {
@@ -65,7 +77,7 @@ impl<'a> Source<'a> {
             EntryBody::Foreign(body) => body.as_it_came(format),
             EntryBody::Message(_) | EntryBody::Custom(_) | EntryBody::Opaque(_) => None,
         };
-        Some(Self { entry_id: &entry.id, message: entry.message()?, stored })
+        Some(Self { entry_id: &entry.id, message: entry.message()?, stored, is_unfinished: false })
     }
 }
 
@@ -74,6 +86,8 @@ impl<'a> Source<'a> {
 enum Piece {
     Stored(RawJson),
     Message(AgentMessage),
+    /// A message that still streams.
+    Unfinished(AgentMessage),
 }
 
 fn write(sources: Vec<Source<'_>>, format: Format) -> Conversation {
@@ -98,7 +112,16 @@ fn write(sources: Vec<Source<'_>>, format: Format) -> Conversation {
                     codec.input(json, &mut own);
                 }
                 part.of.relocate(own.losses, &mut mapping.losses);
-                pieces.push(Piece::Message(with_names(part.message, &names)));
+                // The canonical message has names of functions in its calls.
+                let message = match format {
+                    Format::Bough => part.message,
+                    _ => with_names(part.message, &names),
+                };
+                pieces.push(if source.is_unfinished {
+                    Piece::Unfinished(message)
+                } else {
+                    Piece::Message(message)
+                });
             }
         }
         let of_entry = |loss| Loss { entry_id: Some(source.entry_id.clone()), ..loss };
@@ -108,15 +131,32 @@ fn write(sources: Vec<Source<'_>>, format: Format) -> Conversation {
         .into_iter()
         .flat_map(|piece| match piece {
             Piece::Stored(json) => vec![json],
-            Piece::Message(message) => {
-                let mut mapping = Mapping::into(format);
-                let written = codec.write(&message, &mut mapping);
-                written.into_iter().flat_map(|json| codec.input(json, &mut mapping)).collect()
+            Piece::Message(message) => write_input(&message, Mapping::into(format)),
+            Piece::Unfinished(message) => {
+                write_input(&message, Mapping { is_unfinished: true, ..Mapping::into(format) })
             }
         })
         .collect();
     conversation.system = (!system.is_empty()).then(|| system_json(format, &system));
     conversation
+}
+
+/// A message of a request. One of the model of which the format can express nothing is left out: no API takes it.
+fn write_input(message: &AgentMessage, mut mapping: Mapping) -> Vec<RawJson> {
+    let codec = mapping.format.codec();
+    let written = codec.write(message, &mut mapping);
+    let input = written.into_iter().flat_map(|json| codec.input(json, &mut mapping));
+    let is_reply = message.role() == Role::Assistant && !message.content().is_empty();
+    input.filter(|json| !(is_reply && codec.joins_calls() && is_empty_reply(json))).collect()
+}
+
+/// Whether a reply has neither content nor calls.
+fn is_empty_reply(json: &RawJson) -> bool {
+    /// Where the formats have what a reply says.
+    const CONTENT: [&str; 4] = ["content", "parts", "refusal", "tool_calls"];
+    let Some(members) = Members::parse(json.get()) else { return false };
+    let mut parts = CONTENT.iter().filter_map(|key| members.get(key));
+    parts.all(|value| matches!(value.get(), "null" | "[]" | "\"\""))
 }
 
 /// The blocks of a system message, in the format.
@@ -297,6 +337,15 @@ fn arrange(pieces: Vec<Piece>, codec: &dyn Codec) -> Vec<Piece> {
                 let joined = UserMessage::new(vec![result_block(result)], timestamp);
                 Piece::Message(AgentMessage::User(joined))
             }
+            Piece::Message(AgentMessage::Assistant(next)) if codec.joins_calls() => {
+                match arranged.last_mut() {
+                    Some(Piece::Message(AgentMessage::Assistant(reply))) if is_begun(reply) => {
+                        join_reply(reply, next);
+                        continue;
+                    }
+                    _ => Piece::Message(AgentMessage::Assistant(next)),
+                }
+            }
             Piece::Message(message) if codec.merges_steps() => {
                 match merge(arranged.last_mut(), message) {
                     Some(message) => Piece::Message(message),
@@ -308,6 +357,13 @@ fn arrange(pieces: Vec<Piece>, codec: &dyn Codec) -> Vec<Piece> {
         arranged.push(piece);
     }
     arranged
+}
+
+/// Whether a reply goes on in the next message of the model: so far it only thought, or it has calls without results.
+fn is_begun(reply: &AssistantMessage) -> bool {
+    let is_thought = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
+    let is_call = |block: &ContentBlock| matches!(block, ContentBlock::FunctionCall(_));
+    reply.content.iter().all(is_thought) || reply.content.iter().any(is_call)
 }
 
 /// Whether a message is nothing but results.
@@ -332,15 +388,16 @@ fn merge(last: Option<&mut Piece>, message: AgentMessage) -> Option<AgentMessage
             None
         }
         AgentMessage::Assistant(next) => {
-            merge_reply(reply, next);
+            reply.content.push(step_start());
+            join_reply(reply, next);
             None
         }
         message => Some(message),
     }
 }
 
-fn merge_reply(reply: &mut AssistantMessage, next: AssistantMessage) {
-    reply.content.push(step_start());
+/// Adds a further message of the model to the one before it.
+fn join_reply(reply: &mut AssistantMessage, next: AssistantMessage) {
     reply.content.extend(next.content);
     reply.stop_reason = next.stop_reason;
     reply.native_stop_reason = next.native_stop_reason;
@@ -348,7 +405,7 @@ fn merge_reply(reply: &mut AssistantMessage, next: AssistantMessage) {
     reply.error_kind = next.error_kind;
     reply.model = next.model;
     reply.provider = next.provider;
-    let more = next.usage.unwrap_or_default();
+    let Some(more) = next.usage else { return };
     let usage = reply.usage.get_or_insert_default();
     let add = |sum: &mut Option<u64>, more: Option<u64>| {
         if let Some(more) = more {

@@ -43,6 +43,10 @@ pub(super) const RESULT: &str = "functionResponse";
 pub(super) struct Gemini;
 
 impl Codec for Gemini {
+    fn joins_calls(&self) -> bool {
+        true
+    }
+
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
         if check.has("candidates") {
             return check.answers("candidates", "content", "model", check_content);

@@ -166,6 +166,11 @@ trait Codec: Sync {
         false
     }
 
+    /// Whether all calls that wait for results are in one message of the model.
+    fn joins_calls(&self) -> bool {
+        false
+    }
+
     /// Whether everything that the model does between two messages of the user is one message.
     fn merges_steps(&self) -> bool {
         false
@@ -294,11 +299,12 @@ pub fn unfinished_to_format(entry: &Entry, format: Format) -> Option<Mapped> {
     in_format(entry, format, true)
 }
 
-/// The JSON of a canonical message that still streams: without `stop_reason`, which it does not know yet.
+/// The JSON of a canonical message that still streams: without its stop reason, which it does not know yet.
 #[must_use]
 pub fn unfinished_json(message: &AgentMessage) -> RawJson {
     let mut members = write::members_of(&write::to_json(message));
     members.remove("stop_reason");
+    members.remove("native_stop_reason");
     write::to_json(&members)
 }
 
@@ -344,7 +350,7 @@ pub(crate) fn context_edit_of(
 /// The content of a foreign body in canonical terms. `timestamp` is the entry's, for messages without one.
 pub(crate) fn canonical(body: &ForeignBody, timestamp: i64) -> Canonical {
     let mapped = canonical_json(Format::named(&body.format), &body.format, &body.json, timestamp);
-    with_replaced(mapped, body.replaced.as_ref())
+    with_replaced(mapped, &body.format, body.replaced.as_ref())
 }
 
 fn canonical_json(format: Option<Format>, name: &str, json: &RawJson, timestamp: i64) -> Canonical {
@@ -353,7 +359,7 @@ fn canonical_json(format: Option<Format>, name: &str, json: &RawJson, timestamp:
     mapped.unwrap_or_else(|| unknown(name, json.value()))
 }
 
-fn with_replaced(mapped: Canonical, replaced: Option<&Replaced>) -> Canonical {
+fn with_replaced(mapped: Canonical, format: &str, replaced: Option<&Replaced>) -> Canonical {
     match (mapped, replaced) {
         (Canonical::Message(mut shared), Some(replaced)) => {
             let message = Arc::make_mut(&mut shared);
@@ -363,6 +369,7 @@ fn with_replaced(mapped: Canonical, replaced: Option<&Replaced>) -> Canonical {
             }
             if let (Some(finish), AgentMessage::Assistant(reply)) = (&replaced.finish, message) {
                 finish.apply_to(reply);
+                write::drop_open_ends(&mut reply.unknown, format);
             }
             Canonical::Message(shared)
         }

@@ -45,6 +45,10 @@ const USAGE: Names = Names {
 pub(super) struct OpenaiChat;
 
 impl Codec for OpenaiChat {
+    fn joins_calls(&self) -> bool {
+        true
+    }
+
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
         if check.has("choices") {
             return check.answers("choices", "message", "assistant", check_message);
@@ -260,7 +264,7 @@ fn write_calls(reply: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> 
         let is_custom = kept.get("type").is_some_and(|kind| kind.get() == "\"custom\"");
         let (key, arguments) = if is_custom { CUSTOM } else { FUNCTION };
         let function = Object::with("name", &call.function_id)
-            .and(arguments, arguments_text(&call.arguments))
+            .and(arguments, arguments_text(&call.arguments, mapping))
             .with_kept(take_members(&mut kept, key));
         let object = Object::with("id", &call.id).and("type", "function").and(key, function);
         calls.push(object.with_kept(kept));

@@ -336,7 +336,7 @@ fn write_item(
             Object::with("type", "function_call")
                 .and("call_id", &call.id)
                 .and("name", &call.function_id)
-                .and(key, arguments_text(&call.arguments))
+                .and(key, arguments_text(&call.arguments, mapping))
         }
         ContentBlock::FunctionResult(_) => {
             mapping.lose(at.to_owned());

@@ -193,6 +193,28 @@ impl Mapping {
     }
 }
 
+/// Drops what a format keeps of a message that had not ended when it came: an end and a usage that were null. Once the
+/// message is finished, both are known.
+pub(super) fn drop_open_ends(unknown: &mut UnknownMembers, format: &str) {
+    if let Some(kept) = unknown.get(format) {
+        let kept = without_open_ends(kept);
+        unknown.set(format, kept);
+    }
+}
+
+fn without_open_ends(kept: &RawJson) -> RawJson {
+    /// How the formats name the end and the usage of a reply.
+    const ENDS: [&str; 5] =
+        ["finishReason", "finish_reason", "stop_reason", "usage", "usageMetadata"];
+    if !kept.get().starts_with('{') {
+        return kept.clone();
+    }
+    let members = members_of(kept).into_iter();
+    let known = members.filter(|(key, value)| !(value.is_null() && ENDS.contains(&key.as_str())));
+    let inner = known.map(|(key, value)| (key, without_open_ends(&value)));
+    to_json(&inner.collect::<UnknownMembers>())
+}
+
 /// The JSON of a value. None of our types holds a value that JSON cannot represent.
 pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> RawJson {
     RawJson::of(value).unwrap_or_default()

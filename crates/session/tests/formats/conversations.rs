@@ -1,7 +1,7 @@
 //! Whole conversations: results are where the format wants them.
 
 use bough_session::{
-    AgentMessage, Entry, Format, LossReason, RawJson, context_to_format, context_view,
+    AgentMessage, Entry, Format, LossReason, RawJson, StreamTally, context_to_format, context_view,
     conversation_to_format,
 };
 use serde_json::{Value, json};
@@ -191,7 +191,7 @@ fn a_context_takes_unchanged_messages_from_their_entries() {
     let path = anthropic_path();
     let view = context_view(&path, None);
     assert_eq!(
-        context_to_format(&view, &path, Format::Anthropic),
+        context_to_format(&view, &path, Format::Anthropic, &StreamTally::default()),
         conversation_to_format(&path, Format::Anthropic)
     );
 }
@@ -209,4 +209,38 @@ fn any_path_of_samples_is_a_conversation_in_every_format() {
             format.check(json).unwrap();
         }
     }
+}
+
+/// The Responses API has one item for each thought and each call; other APIs want the calls of a turn in one message, and
+/// refuse a message that says nothing.
+#[test]
+fn items_of_one_turn_are_one_message_for_the_other_apis() {
+    let items = [
+        r#"{"type":"message","role":"user","content":"Both?"}"#,
+        r#"{"type":"reasoning","id":"r1","summary":[{"type":"summary_text","text":"hm"}]}"#,
+        r#"{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}"#,
+        r#"{"type":"function_call","call_id":"c2","name":"g","arguments":"{}"}"#,
+        r#"{"type":"function_call_output","call_id":"c1","output":"1"}"#,
+        r#"{"type":"function_call_output","call_id":"c2","output":"2"}"#,
+        r#"{"type":"reasoning","id":"r2","summary":[{"type":"summary_text","text":"done"}]}"#,
+    ];
+    let entry = |(index, json): (usize, &&str)| {
+        entry_in(Format::OpenaiResponses, &format!("e{index}"), json)
+    };
+    let path: Vec<Entry> = items.iter().enumerate().map(entry).collect();
+    let roles = |format| {
+        let conversation = conversation_to_format(&path, format);
+        let messages = conversation.messages.iter().map(RawJson::value);
+        let roles: Vec<String> =
+            messages.map(|json| json["role"].as_str().unwrap().to_owned()).collect();
+        roles.join(" ")
+    };
+    assert_eq!(roles(Format::Anthropic), "user assistant user");
+    assert_eq!(roles(Format::OpenaiChat), "user assistant tool tool");
+    // Gemini takes thoughts back, so the last one is a message.
+    assert_eq!(roles(Format::Gemini), "user model user model");
+    let chat = conversation_to_format(&path, Format::OpenaiChat).messages[1].value();
+    assert_eq!(chat["tool_calls"].as_array().unwrap().len(), 2, "{chat}");
+    let bough = conversation_to_format(&path, Format::Bough);
+    assert!(bough.messages.iter().all(|json| !json.get().contains("gemini")), "{bough:?}");
 }

@@ -1,8 +1,8 @@
 //! Deltas, updates and ends of streams on messages that are stored as they came.
 
 use bough_session::{
-    ContentBlock, ContentChange, Entry, Finish, Format, Revision, StopReason, TextAppend, Usage,
-    UsageChange, entry_to_format, unfinished_to_format,
+    AgentMessage, ContentBlock, ContentChange, Entry, Finish, Format, Revision, StopReason,
+    TextAppend, Usage, UsageChange, entry_to_format, unfinished_to_format,
 };
 use serde_json::{Value, json};
 
@@ -104,6 +104,66 @@ fn the_end_of_a_stream_is_said_in_the_format() {
     assert_eq!(said["content"], json!([{"type": "text", "text": "Hi!"}]));
     let bough = written(&entry, Format::Bough);
     assert_eq!((&bough["stop_reason"], &bough["error_message"]), (&json!("length"), &json!("cut")));
+}
+
+/// Providers begin a stream with a message whose end and usage are null.
+#[test]
+fn a_message_that_came_without_an_end_gets_one() {
+    let chat = r#"{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}"#;
+    let gemini = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"finishReason":null,"index":0}],"usageMetadata":null,"modelVersion":"m"}"#;
+    let responses = r#"{"id":"r","object":"response","status":"in_progress","model":"m","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":""}]}],"usage":null,"error":null,"incomplete_details":null}"#;
+    let anthropic = r#"{"id":"a","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":""}],"stop_reason":null,"stop_sequence":null,"usage":null}"#;
+    let pi = r#"{"role":"assistant","content":[{"type":"text","text":""}],"api":"x","provider":"p","model":"m","stopReason":"stop","timestamp":1}"#;
+    for (format, json, end, word, usage) in [
+        (Format::Anthropic, anthropic, "/stop_reason", "max_tokens", "/usage/output_tokens"),
+        (
+            Format::OpenaiChat,
+            chat,
+            "/choices/0/finish_reason",
+            "length",
+            "/usage/completion_tokens",
+        ),
+        (Format::OpenaiResponses, responses, "/status", "incomplete", "/usage/output_tokens"),
+        (
+            Format::Gemini,
+            gemini,
+            "/candidates/0/finishReason",
+            "MAX_TOKENS",
+            "/usageMetadata/candidatesTokenCount",
+        ),
+        (Format::Pi, pi, "/stopReason", "length", "/usage/output"),
+    ] {
+        let mut entry = entry_in(format, "e", json);
+        let after = Usage { input: Some(3), output: Some(4), ..Usage::default() };
+        let finish = Finish {
+            stop_reason: Some(StopReason::Length),
+            usage: Some(UsageChange { model: "m".into(), before: None, after }),
+            ..Finish::default()
+        };
+        append(&mut entry, 0, "Hi", Some(finish));
+        let written = written(&entry, format);
+        assert_eq!(written.pointer(end), Some(&json!(word)), "{format}: {written}");
+        assert_eq!(written.pointer(usage), Some(&json!(4)), "{format}: {written}");
+        let AgentMessage::Assistant(reply) = &*entry.message().unwrap() else { panic!("{format}") };
+        assert_eq!(reply.native_stop_reason, None, "{format}");
+    }
+}
+
+#[test]
+fn arguments_that_stream_are_a_text_whether_or_not_they_are_whole() {
+    for arguments in [r#"{"a""#, r#"{"a":1}"#] {
+        let call =
+            json!({"type": "function_call", "id": "c", "function_id": "f", "arguments": arguments});
+        let json = json!({"role": "assistant", "model": "m", "content": [call]}).to_string();
+        let entry = entry_in(Format::Bough, "e", &json);
+        for (format, place) in [
+            (Format::OpenaiChat, "/choices/0/message/tool_calls/0/function/arguments"),
+            (Format::OpenaiResponses, "/output/0/arguments"),
+        ] {
+            let shown = unfinished_to_format(&entry, format).unwrap().messages[0].value();
+            assert_eq!(shown.pointer(place), Some(&json!(arguments)), "{format}: {shown}");
+        }
+    }
 }
 
 #[test]
